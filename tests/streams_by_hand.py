@@ -189,15 +189,16 @@ def streamed(
     *,
     options: StreamOptions | None = None,
     largest: int = 3,
+    time: str = EVENT_TIME,
 ) -> list[dict[str, Any]]:
-    """The rows that come out of events, which are in their order, in micro-batches of up to
+    """The rows that come out of events, which are in the order of `time`, in micro-batches of up to
     `largest`, in an order that the watermark's delay allows, which is drawn too. Half of the
     streams have segments of few rows with sections, where few partitions are busy."""
     with pytest.MonkeyPatch.context() as patch:
         if rng.random() < 0.5:
             patch.setattr(sections, "WHOLE", 2)
             patch.setattr(sections, "_ROWS", 1)
-        return _streamed(query, events, rng, options, largest)
+        return _streamed(query, events, rng, options, largest, time)
 
 
 def _streamed(
@@ -206,9 +207,10 @@ def _streamed(
     rng: random.Random,
     options: StreamOptions | None,
     largest: int,
+    time: str,
 ) -> list[dict[str, Any]]:
     operator = Operator(query, options, rng=rng)
-    times = [microseconds(event[EVENT_TIME]) for event in events]
+    times = [microseconds(event[time]) for event in events]
     # An event of the very time of the watermark would be late.
     delays = (0, 1, 2, 5, 1000) if len(set(times)) == len(times) else (1, 2, 5, 1000)
     delay = rng.choice(delays)

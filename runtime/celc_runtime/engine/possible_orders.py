@@ -41,6 +41,9 @@ NEVER = np.int64(-(2**63))
 FAR = np.int64(2**63 - 1)
 NO_WINDOW = np.int64(-1)
 
+_MOST_BEHIND = 1 << 24
+"""So many places of `Reached.behind` are noted at most; else they are searched for."""
+
 DONE, ROWS_FULL, PATH_FULL, POINTS_FULL, KNOWN_FULL, OUT_OF_WORK = range(6)
 """The statuses of the walk: at the end; no room for rows, for events of a chain, for their vectors,
 for known sets; too many steps for one row."""
@@ -66,7 +69,8 @@ class Reached(NamedTuple):
     earliest, latest_start: of each node the earliest point at which it is reached (FAR: at none),
     and the latest start of a match there. can_end: bool[events]. of_state[states + 1] into nodes
     and events: the nodes of a state that are reached, by their events. before: of the same, the
-    latest start of all nodes of the partition up to it.
+    latest start of all nodes of the partition up to it. behind[events, states]: where in these the
+    nodes of a state end whose events stand before an event; empty where it would be too large.
     """
 
     first: np.ndarray
@@ -77,6 +81,7 @@ class Reached(NamedTuple):
     nodes: np.ndarray
     events: np.ndarray
     before: np.ndarray
+    behind: np.ndarray
 
 
 @njit(nogil=True, cache=True)
@@ -110,83 +115,87 @@ def _sift_up(times, owners, place):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _at_point(  # type: ignore[no-untyped-def]
-    events, moves, event, time, window, first, earliest, latest, can_end, starts, pending
+    nodes, node_states, into, sources, time, window, node, earliest, latest, starts, pending
 ):
-    """Take an event in at one of its points. starts: for each state the latest start of a match in
-    it, before this time; pending: the same of events at this time."""
-    symbol = events.symbols[event]
-    node = first[event]
-    for place in range(moves.node_first[symbol], moves.node_first[symbol + 1]):
-        start = NEVER
-        for move in range(moves.into_first[place], moves.into_first[place + 1]):
-            source = moves.into_sources[move]
-            start = max(start, time if source == START else starts[source])
+    """Take an event in at one of its points. nodes: the first of its places in `node_states`, and
+    the one behind the last; into, sources: of `PossibleMoves`; node: its first node. starts: for
+    each state the latest start of a match in it, before this time; pending: the same of events at
+    this time."""
+    for place in range(nodes[0], nodes[1]):
+        start = _latest_start(into[place], into[place + 1], sources, starts, time)
         if start != NEVER and (window < 0 or start >= time - window):
             if earliest[node] == FAR:
                 earliest[node] = time
             latest[node] = max(latest[node], start)
-            state = moves.node_states[place]
+            state = node_states[place]
             pending[state] = max(pending[state], start)
         node += 1
-    for move in range(moves.ends_first[symbol], moves.ends_first[symbol + 1]):
-        source = moves.ends_sources[move]
-        start = time if source == START else starts[source]
-        if start != NEVER and (window < 0 or start >= time - window):
-            can_end[event] = True
+
+
+@njit(nogil=True, cache=True)
+def _latest_start(first, behind, sources, starts, time):  # type: ignore[no-untyped-def]
+    """The latest start of a match that some moves lead on at a time; NEVER: of none."""
+    start = NEVER
+    for move in range(first, behind):
+        source = sources[move]
+        start = max(start, time if source == START else starts[source])
+    return start
 
 
 @njit(nogil=True, cache=True)
 def _sweep(events, moves, states, step, window, first):  # type: ignore[no-untyped-def]
     """Go through all points in the order of time; see `Reached`."""
-    count = events.symbols.shape[0]
+    # Each use of an array inside a tuple counts its references.
+    symbols, lows, lasts, points = events.symbols, events.low, events.last, events.points
+    parts, part_ends = events.part, events.part_end
+    node_first, node_states = moves.node_first, moves.node_states
+    into, sources = moves.into_first, moves.into_sources
+    ends, end_sources = moves.ends_first, moves.ends_sources
+    count = symbols.shape[0]
     nodes = first[count]
     earliest, latest = np.full(nodes, FAR, np.int64), np.full(nodes, NEVER, np.int64)
     can_end = np.zeros(count, np.bool_)
     starts, pending = np.full(states, NEVER, np.int64), np.full(states, NEVER, np.int64)
+    # A heap of the next points of events, and these.
     times, owners, size = np.empty(count, np.int64), np.empty(count, np.int64), 0
     event = 0
     while event < count or size > 0:
-        if size == 0 and events.part[event] == event:
+        if size == 0 and parts[event] == event:
             starts[:] = NEVER
-        stop = events.part_end[event if size == 0 else owners[0]]
-        time = times[0] if size > 0 else events.low[event]
-        if event < stop and events.low[event] < time:
-            time = events.low[event]
-        while event < stop and events.low[event] == time:
+        stop = part_ends[event if size == 0 else owners[0]]
+        time = times[0] if size > 0 else lows[event]
+        if event < stop and lows[event] < time:
+            time = lows[event]
+        while True:
+            is_first = event < stop and lows[event] == time
+            if not is_first and (size == 0 or times[0] != time):
+                break
+            owner = event if is_first else owners[0]
+            symbol = symbols[owner]
             _at_point(
-                events,
-                moves,
-                event,
+                (node_first[symbol], node_first[symbol + 1]),
+                node_states,
+                into,
+                sources,
                 time,
                 window,
-                first,
+                first[owner],
                 earliest,
                 latest,
-                can_end,
                 starts,
                 pending,
             )
-            if events.points[event] > 1:
-                times[size], owners[size] = time + step, event
-                _sift_up(times, owners, size)
-                size += 1
-            event += 1
-        while size > 0 and times[0] == time:
-            owner = owners[0]
-            _at_point(
-                events,
-                moves,
-                owner,
-                time,
-                window,
-                first,
-                earliest,
-                latest,
-                can_end,
-                starts,
-                pending,
-            )
-            if time < events.last[owner]:
+            start = _latest_start(ends[symbol], ends[symbol + 1], end_sources, starts, time)
+            if start != NEVER and (window < 0 or start >= time - window):
+                can_end[owner] = True
+            if is_first:
+                event += 1
+                if points[owner] > 1:
+                    times[size], owners[size] = time + step, owner
+                    _sift_up(times, owners, size)
+                    size += 1
+                continue
+            if time < lasts[owner]:
                 times[0] = time + step
             else:
                 size -= 1
@@ -213,7 +222,10 @@ def _by_state(events, moves, states, first, earliest, latest):  # type: ignore[n
     following = of_state[:states].copy()
     nodes = np.empty(of_state[states], np.int64)
     owners, before = np.empty_like(nodes), np.empty_like(nodes)
+    behind = np.empty((count if count * states <= _MOST_BEHIND else 0, states), np.int64)
     for event in range(count):
+        if behind.shape[0] > 0:
+            behind[event] = following
         place = moves.node_first[events.symbols[event]] - first[event]
         for node in range(first[event], first[event + 1]):
             if earliest[node] == FAR:
@@ -224,7 +236,7 @@ def _by_state(events, moves, states, first, earliest, latest):  # type: ignore[n
             nodes[at], owners[at], before[at] = node, event, latest[node]
             if at > of_state[state] and events.part[owners[at - 1]] == events.part[event]:
                 before[at] = max(before[at], before[at - 1])
-    return of_state, nodes, owners, before
+    return of_state, nodes, owners, before, behind
 
 
 def reach(
@@ -234,8 +246,13 @@ def reach(
     first = np.zeros(len(events.symbols) + 1, np.int64)
     np.cumsum(np.diff(moves.node_first)[events.symbols], out=first[1:])
     earliest, latest, can_end = _sweep(events, moves, states, step, window, first)
-    of_state, nodes, owners, before = _by_state(events, moves, states, first, earliest, latest)
-    return Reached(first, earliest, latest, can_end, of_state, nodes, owners, before)
+    return Reached(
+        first,
+        earliest,
+        latest,
+        can_end,
+        *_by_state(events, moves, states, first, earliest, latest),
+    )
 
 
 @njit(nogil=True, cache=True)
@@ -414,15 +431,23 @@ def with_twice_the_rows(array):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def behind_of_state(events, reached, state, event, time):  # type: ignore[no-untyped-def]
+def behind_of_state(  # type: ignore[no-untyped-def]
+    of_state, owners, noted, lows, part, part_end, state, event, time
+):
     """The place behind the last node of a state whose event is in the partition of another event,
-    and can be before a time."""
-    low, high = reached.of_state[state], reached.of_state[state + 1]
-    part, part_end = events.part[event], events.part_end[event]
+    from `part` to before `part_end`, and can be before a time. of_state, owners, noted: `of_state`,
+    `events` and `behind` of `Reached`; lows: the first points of events."""
+    low, high = of_state[state], of_state[state + 1]
+    if noted.shape[0] > 0:
+        # Few events behind it can be before it.
+        low = noted[event, state]
+        while low < high and owners[low] < part_end and lows[owners[low]] < time:
+            low += 1
+        return low
     while low < high:
         middle = (low + high) // 2
-        found = reached.events[middle]
-        if found < part or (found < part_end and events.low[found] < time):
+        found = owners[middle]
+        if found < part or (found < part_end and lows[found] < time):
             low = middle + 1
         else:
             high = middle
@@ -584,8 +609,7 @@ def _write(walk, events, moves, asked, rows, total, swaps):  # type: ignore[no-u
     """
     depth = walk.numbers[DEPTH]
     chain = walk.chain
-    matches, used = rows.used[0], rows.used[1]
-    if matches == rows.ends.shape[0] or used + depth + 1 > rows.tags.shape[0]:
+    if not _has_room(rows.used, rows.ends, rows.tags, depth):
         return ROWS_FULL
     if swaps and asked.sums:
         if 2 * walk.numbers[KNOWN] >= walk.known.shape[0]:
@@ -602,15 +626,27 @@ def _write(walk, events, moves, asked, rows, total, swaps):  # type: ignore[no-u
     ):
         room = walk.scratch.shape[0] // 2
         total = in_window(events, asked.step, asked.window, chain, depth, walk.scratch, room)
-    if total <= asked.bound:
-        return DONE
-    for place in range(depth + 1):
-        rows.tags[used + place] = chain[place, 0] << asked.bits | chain[place, 1]
-    rows.ends[matches] = used + depth + 1
-    rows.confidences[matches] = total
-    rows.used[0], rows.used[1] = matches + 1, used + depth + 1
-    walk.numbers[WORK] = 0
+    if total > asked.bound:
+        _note(rows.used, rows.ends, rows.tags, rows.confidences, chain, depth, asked.bits, total)
+        walk.numbers[WORK] = 0
     return DONE
+
+
+@njit(nogil=True, cache=True)
+def _has_room(used, ends, tags, depth):  # type: ignore[no-untyped-def]
+    """Whether there is room for one more match; see `PossibleRows`."""
+    return used[0] < ends.shape[0] and used[1] + depth + 1 <= tags.shape[0]
+
+
+@njit(nogil=True, cache=True)
+def _note(used, ends, tags, confidences, chain, depth, bits, total):  # type: ignore[no-untyped-def]
+    """Write a match; see `PossibleRows`."""
+    match, first = used[0], used[1]
+    for place in range(depth + 1):
+        tags[first + place] = chain[place, 0] << bits | chain[place, 1]
+    ends[match] = first + depth + 1
+    confidences[match] = total
+    used[0], used[1] = match + 1, first + depth + 1
 
 
 class Past(NamedTuple):
@@ -643,8 +679,23 @@ def walker(checks: Checked | None) -> Callable[..., int]:
         admits, completes = checks.admits, checks.completes
 
     def walk_on(walk, events, moves, reached, asked, rows, past):  # type: ignore[no-untyped-def]
-        numbers, path = walk.numbers, walk.path
-        step, window = asked.step, asked.window
+        numbers, path, latest = walk.numbers, walk.path, walk.latest
+        # Each use of an array inside a tuple counts its references twice, which takes longer than a
+        # step of the walk. So they are taken out once.
+        vectors, chain, tags, kept = walk.vectors, walk.chain, walk.tags, walk.state
+        symbols, lows, lasts, all_points = events.symbols, events.low, events.last, events.points
+        parts, part_ends, noted = events.part, events.part_end, reached.behind
+        ends_first, ends_sources = moves.ends_first, moves.ends_sources
+        into_first, into_sources, into_kinds = (
+            moves.into_first,
+            moves.into_sources,
+            moves.into_kinds,
+        )
+        of_state, owners, nodes = reached.of_state, reached.events, reached.nodes
+        before, earliest, latest_start = reached.before, reached.earliest, reached.latest_start
+        row_tags, row_ends, shares, used = rows.tags, rows.ends, rows.confidences, rows.used
+        columns, past_first, entries = past.columns, past.first, past.entries
+        step, window, bits, bound = asked.step, asked.window, asked.bits, asked.bound
         while True:
             depth = numbers[DEPTH]
             if depth + 1 >= path.shape[0]:
@@ -653,64 +704,80 @@ def walker(checks: Checked | None) -> Callable[..., int]:
                 if numbers[END] == numbers[STOP]:
                     return DONE
                 event = numbers[END]
-                symbol = events.symbols[event]
+                symbol = symbols[event]
                 move = numbers[END_MOVE]
-                if move == moves.ends_first[symbol] and numbers[KNOWN] > 0:
+                if move == ends_first[symbol] and numbers[KNOWN] > 0:
                     walk.known[:] = 0
                     numbers[KNOWN] = 0
-                if not reached.can_end[event] or move == moves.ends_first[symbol + 1]:
+                if not reached.can_end[event] or move == ends_first[symbol + 1]:
                     numbers[END] += 1
                     numbers[WORK] = 0
                     if numbers[END] < numbers[STOP]:
-                        numbers[END_MOVE] = moves.ends_first[events.symbols[numbers[END]]]
+                        numbers[END_MOVE] = ends_first[symbols[numbers[END]]]
                     continue
-                points = events.points[event]
-                if points > walk.vectors.shape[0]:
+                points = all_points[event]
+                if points > vectors.shape[0]:
                     return POINTS_FULL
-                source, kind = moves.ends_sources[move], moves.ends_kinds[move]
-                walk.chain[0, 0], walk.chain[0, 1] = event, kind
-                walk.tags[0] = past.entries[event] << asked.bits | kind
-                if not admits(past.columns, past.first, walk.tags, 0, walk.state):
+                source, kind = ends_sources[move], moves.ends_kinds[move]
+                chain[0, 0], chain[0, 1] = event, kind
+                tags[0] = entries[event] << bits | kind
+                if not admits(columns, past_first, tags, 0, kept):
                     numbers[END_MOVE] = move + 1
                     continue
                 if source == START:
-                    if completes(past.columns, past.first, walk.tags, 0, walk.state):
+                    if completes(columns, past_first, tags, 0, kept):
                         status = _write(walk, events, moves, asked, rows, 1.0, False)
                         if status != DONE:
                             return status
                 else:
                     for point in range(points):
-                        walk.vectors[point] = 1.0 / points
-                    latest = events.last[event]
+                        vectors[point] = 1.0 / points
+                    time = lasts[event]
                     path[0, _EVENT], path[0, _KIND], path[0, _STATE] = event, kind, source
-                    path[0, _NEXT] = behind_of_state(events, reached, source, event, latest)
+                    path[0, _NEXT] = behind_of_state(
+                        of_state,
+                        owners,
+                        noted,
+                        lows,
+                        parts[event],
+                        part_ends[event],
+                        source,
+                        event,
+                        time,
+                    )
                     path[0, _MOVE] = path[0, _MOVES_END] = 0
                     path[0, _AT] = path[0, _SWAPS] = 0
-                    walk.latest[0] = latest
+                    latest[0] = time
                     numbers[DEPTH] = 1
                 numbers[END_MOVE] = move + 1
                 continue
             top = depth - 1
             behind, state = path[top, _EVENT], path[top, _STATE]
-            into = path[top, _AT] + events.points[behind]
+            into = path[top, _AT] + all_points[behind]
             if path[top, _MOVE] < path[top, _MOVES_END]:
                 move = path[top, _MOVE]
-                event = walk.chain[depth, 0]
-                source, kind = moves.into_sources[move], moves.into_kinds[move]
-                walk.chain[depth, 1] = kind
-                walk.tags[depth] = past.entries[event] << asked.bits | kind
-                if not admits(past.columns, past.first, walk.tags, depth, walk.state):
+                event = chain[depth, 0]
+                source, kind = into_sources[move], into_kinds[move]
+                chain[depth, 1] = kind
+                tags[depth] = entries[event] << bits | kind
+                if not admits(columns, past_first, tags, depth, kept):
                     path[top, _MOVE] = move + 1
                     continue
-                swaps = path[top, _SWAPS] != 0 or events.last[event] > events.low[behind]
+                swaps = path[top, _SWAPS] != 0 or lasts[event] > lows[behind]
                 if source == START:
-                    if completes(past.columns, past.first, walk.tags, depth, walk.state):
+                    if completes(columns, past_first, tags, depth, kept):
                         total = 0.0
-                        for point in range(events.points[event]):
-                            total += walk.vectors[into + point]
-                        status = _write(walk, events, moves, asked, rows, total, swaps)
-                        if status != DONE:
-                            return status
+                        for point in range(all_points[event]):
+                            total += vectors[into + point]
+                        if swaps or (window >= 0 and lasts[chain[0, 0]] - lows[event] > window):
+                            status = _write(walk, events, moves, asked, rows, total, swaps)
+                            if status != DONE:
+                                return status
+                        elif not _has_room(used, row_ends, row_tags, depth):
+                            return ROWS_FULL
+                        elif total > bound:
+                            _note(used, row_ends, row_tags, shares, chain, depth, bits, total)
+                            numbers[WORK] = 0
                 else:
                     path[depth, _EVENT], path[depth, _KIND], path[depth, _STATE] = (
                         event,
@@ -718,7 +785,15 @@ def walker(checks: Checked | None) -> Callable[..., int]:
                         source,
                     )
                     path[depth, _NEXT] = behind_of_state(
-                        events, reached, source, event, walk.latest[depth]
+                        of_state,
+                        owners,
+                        noted,
+                        lows,
+                        parts[event],
+                        part_ends[event],
+                        source,
+                        event,
+                        latest[depth],
                     )
                     path[depth, _MOVE] = path[depth, _MOVES_END] = 0
                     path[depth, _AT], path[depth, _SWAPS] = into, swaps
@@ -726,24 +801,24 @@ def walker(checks: Checked | None) -> Callable[..., int]:
                 path[top, _MOVE] = move + 1
                 continue
             place = path[top, _NEXT] - 1
-            floor = events.low[path[0, _EVENT]] - window
+            floor = lows[path[0, _EVENT]] - window
             if (
-                place < reached.of_state[state]
-                or reached.events[place] < events.part[behind]
-                or (window >= 0 and reached.before[place] < floor)
+                place < of_state[state]
+                or owners[place] < parts[behind]
+                or (window >= 0 and before[place] < floor)
             ):
                 numbers[DEPTH] = top
                 continue
-            event, node = reached.events[place], reached.nodes[place]
+            event, node = owners[place], nodes[place]
             numbers[WORK] += 1
-            if reached.earliest[node] >= walk.latest[top]:
+            if earliest[node] >= latest[top]:
                 path[top, _NEXT] = place
                 continue
-            if window >= 0 and reached.latest_start[node] < floor:
+            if window >= 0 and latest_start[node] < floor:
                 path[top, _NEXT] = place
                 continue
-            points = events.points[event]
-            if into + points > walk.vectors.shape[0]:
+            points = all_points[event]
+            if into + points > vectors.shape[0]:
                 return POINTS_FULL
             path[top, _NEXT] = place
             if points > 1 and _is_in(path, depth, event):
@@ -751,20 +826,23 @@ def walker(checks: Checked | None) -> Callable[..., int]:
             numbers[WORK] += points
             if numbers[WORK] > asked.max_work:
                 return OUT_OF_WORK
-            total, latest = extended(
-                events, step, walk.vectors, path[top, _AT], event, behind, into
-            )
+            if points == 1 and all_points[behind] == 1:
+                time = lasts[event]
+                total = vectors[path[top, _AT]] if lasts[behind] > time else 0.0
+                vectors[into] = total
+            else:
+                total, time = extended(events, step, vectors, path[top, _AT], event, behind, into)
             if total <= 0.0:
                 continue
-            swaps = path[top, _SWAPS] != 0 or events.last[event] > events.low[behind]
-            if total <= asked.bound and not (swaps and asked.sums):
+            swaps = path[top, _SWAPS] != 0 or lasts[event] > lows[behind]
+            if total <= bound and not (swaps and asked.sums):
                 continue
-            symbol = events.symbols[event]
+            symbol = symbols[event]
             first = moves.node_first[symbol] + node - reached.first[event]
-            walk.chain[depth, 0], walk.latest[depth] = event, latest
+            chain[depth, 0], latest[depth] = event, time
             path[top, _MOVE], path[top, _MOVES_END] = (
-                moves.into_first[first],
-                moves.into_first[first + 1],
+                into_first[first],
+                into_first[first + 1],
             )
 
     # Interpreted conditions (for debugging) cannot be called by compiled code.

@@ -164,7 +164,17 @@ def sets_of_ends(first, stop, events, moves, reached, asked, whole):  # type: ig
             )
             latest_behind = chains[number, _LATEST]
             floor = end - window if window >= 0 else NEVER
-            place = behind_of_state(events, reached, state, behind, latest_behind)
+            place = behind_of_state(
+                reached.of_state,
+                reached.events,
+                reached.behind,
+                events.low,
+                events.part[behind],
+                events.part_end[behind],
+                state,
+                behind,
+                latest_behind,
+            )
             while place > reached.of_state[state] and reached.before[place - 1] >= floor:
                 place -= 1
                 if reached.events[place] < events.part[behind]:

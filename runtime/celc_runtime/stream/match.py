@@ -164,12 +164,6 @@ def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: 
         )
     if not plan.order_by:
         raise unordered_error(plan)
-    if plan.uncertain is not None:
-        raise EventError(
-            f"query {plan.name!r}: the time of its events is uncertain, and a stream keeps no "
-            f"events until its watermark has passed {plan.uncertain.high!r} yet: write the events "
-            "to a table, and use match on it"
-        )
     if plan.order_by[0] in plan.key_columns:
         raise EventError(
             f"query {plan.name!r}: {plan.order_by[0]!r} is in PARTITION BY, so that each moment is "

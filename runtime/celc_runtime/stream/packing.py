@@ -7,6 +7,7 @@ pandas has no NULL in a column of whole numbers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from celc_runtime.arrow.conforming import conforming
 from celc_runtime.arrow.event_types import type_numbers
 from celc_runtime.arrow.partition_keys import with_keys
 from celc_runtime.arrow.paths import received
+from celc_runtime.arrow.possible_times import WrongTime, possible_times, step_of
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
@@ -73,6 +75,9 @@ def _encoded(plan: Plan, layout: RowLayout, options: StreamOptions, batch: pa.Re
     events = with_keys(plan, conforming(plan, batch))
     for name in plan.order_by:
         _check_order(plan, name, events.column(name))
+    if plan.uncertain is not None:
+        times = plan.uncertain.low, plan.uncertain.high
+        possible_times(events, times, step_of(plan), partial(_wrong_time, plan))
     codes = type_numbers(plan, events, "an event of the stream")
     known = codes >= 0
     undeclared = int(np.count_nonzero(~known))
@@ -145,3 +150,7 @@ def _check_order(plan: Plan, name: str, column: pa.Array) -> None:
                 f"query {plan.name!r}: the order column {name!r} is {what} in an event of the "
                 "stream: filter such rows out before match_stream, or order by another column"
             )
+
+
+def _wrong_time(plan: Plan, row: int, told: WrongTime) -> EventError:
+    return EventError(f"query {plan.name!r}: {told.what} in an event of the stream: {told.mend}")

@@ -166,7 +166,8 @@ class StateFormat:
         self._has_contexts = len(contexts) > 0
         self._identity = identity(plan, layout, text, contexts.tobytes())
         self._buckets = buckets
-        self._time = [f.name for f in layout.fields].index(plan.order_by[0])
+        time = plan.order_by[0] if plan.uncertain is None else plan.uncertain.high
+        self._latest = [f.name for f in layout.fields].index(time)
         self.values = values
 
     # --- headers ----------------------------------------------------------------------------------
@@ -305,9 +306,9 @@ class StateFormat:
         names = KEY_VALUES.names or ()
         return sum(1 << names.index(name) for name in self.values)
 
-    def times_of_rows(self, rows: Rows) -> np.ndarray:
-        """int64[rows]: the times of events."""
-        return self.layout.values(rows, self._time)
+    def latest_times(self, rows: Rows) -> np.ndarray:
+        """int64[rows]: the latest time that each event can have."""
+        return self.layout.values(rows, self._latest)
 
     def times_of(self, records: KeyRecords) -> np.ndarray:
         """int64[rows]: the times of the last events of partitions, or, where these are not noted,
