@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import shown, whole_numbers
+from celc_runtime.engine.possible_points import TOO_EARLY, TOO_MANY, TURNED, points_between
 from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
@@ -47,21 +48,16 @@ def possible_times(
             row = int(np.argmax(np.asarray(column.is_null())))
             raise wrong(row, WrongTime(f"{name!r} is NULL"))
     low, high = (whole_numbers(events.column(name)) for name in names)
-    is_wrong = low > high
-    if is_wrong.any():
-        row = int(np.argmax(is_wrong))
-        first, last = (shown(events.column(name)[row]) for name in names)
-        raise wrong(row, WrongTime(f"{names[0]} {first} is after {names[1]} {last}"))
-    is_wrong = low < _LEAST_TIME  # a window could not be measured from there
-    if is_wrong.any():
-        row = int(np.argmax(is_wrong))
+    last, points = np.empty_like(low), np.empty_like(low)
+    with np.errstate(over="ignore"):  # differences wrap around; plain Python would warn
+        row, kind = points_between(low, high, step, _LEAST_TIME, _MOST_POINTS, last, points)
+    if kind == TURNED:
+        first, end = (shown(events.column(name)[row]) for name in names)
+        raise wrong(row, WrongTime(f"{names[0]} {first} is after {names[1]} {end}"))
+    if kind == TOO_EARLY:
         raise wrong(row, WrongTime(f"{names[0]} {int(low[row]):,} is too far from 0"))
-    # The difference of two numbers of 64 bits fits 64 bits without a sign.
-    between = (high.view(np.uint64) - low.view(np.uint64)) // np.uint64(step)
-    is_wrong = between >= _MOST_POINTS
-    if is_wrong.any():
-        row = int(np.argmax(is_wrong))
-        found = f"there are {int(between[row]) + 1:,} possible times, more than {_MOST_POINTS:,}"
+    if kind == TOO_MANY:
+        count = (int(high[row]) - int(low[row])) // step + 1
+        found = f"there are {count:,} possible times, more than {_MOST_POINTS:,}"
         raise wrong(row, WrongTime(found, "declare a longer step with BY"))
-    points = between.astype(np.int64)
-    return low.astype(np.int64), low + points * step, points + 1
+    return low, last, points

@@ -19,16 +19,9 @@ import numpy as np
 
 from celc_runtime.engine.key_tables import hash_of, hash_of_three
 from celc_runtime.engine.possible_moves import START
-from celc_runtime.engine.possible_orders import (
-    DONE,
-    FAR,
-    NEVER,
-    OUT_OF_WORK,
-    behind_of_state,
-    extended,
-    of_all_orders,
-    with_twice_the_rows,
-)
+from celc_runtime.engine.possible_orders import extended, of_all_orders, with_twice_the_rows
+from celc_runtime.engine.possible_reach import FAR, NEVER, behind_of_state
+from celc_runtime.engine.possible_walk import DONE, OUT_OF_WORK
 from celc_runtime.jit.kernels import njit
 
 _EVENT, _STATE, _END, _PARENT, _KIND, _AT, _LATEST, _FIRST_HASH, _SECOND_HASH = range(9)

@@ -8,7 +8,7 @@ each of which overlaps another one of them.
 
 Three ways, by the query and the events:
 
-- `possible_orders` lists matches one by one, and gives up a chain that is not likely enough.
+- `possible_walk` lists matches one by one, and gives up a chain that is not likely enough.
   Where events of a match could change places, it adds up their orders for this match.
 - Where many events overlap, `possible_sets` adds up the orders of all matches of a cluster at once.
 - Conditions on pairs of events are asked while chains are listed.
@@ -41,25 +41,26 @@ from celc_runtime.arrow.possible_rows import Rows, in_order, joined, possible_ba
 from celc_runtime.arrow.possible_times import WrongTime, possible_times, step_of
 from celc_runtime.engine.batch import relevant_rows
 from celc_runtime.engine.possible_moves import possible_moves
-from celc_runtime.engine.possible_orders import (
-    DONE,
-    END,
+from celc_runtime.engine.possible_orders import Question, clusters_of
+from celc_runtime.engine.possible_reach import (
     FAR,
     NO_WINDOW,
+    PossibleEvents,
+    Reached,
+    reach,
+)
+from celc_runtime.engine.possible_sets import sets_of_ends
+from celc_runtime.engine.possible_walk import (
+    DONE,
+    END,
     OUT_OF_WORK,
     ROWS_FULL,
     Past,
-    PossibleEvents,
-    Question,
-    Reached,
-    clusters_of,
     new_rows,
     new_walk,
-    reach,
     walker,
     with_room,
 )
-from celc_runtime.engine.possible_sets import sets_of_ends
 from celc_runtime.plan.errors import EventError, WorkLimitError
 from celc_runtime.plan.strategy import InWorlds, UnionLists
 from celc_runtime.program import Program
@@ -301,7 +302,8 @@ class UncertainRun(Run):
     ) -> Iterator[tuple[int, Rows]]:
         """Rows, each time with the event up to which all matches that end before it have come."""
         asked = self._asked
-        if self._judged is None and not (self._several_orders and self._checks is None):
+        overlap = self._several_orders and int(events.points.max()) > 1
+        if self._judged is None and not (overlap and self._checks is None):
             yield from self._walked(events, reached, first, stop, asked)
             return
         begins, crowded = clusters_of(events, first, stop, self._window, _CROWDED)
