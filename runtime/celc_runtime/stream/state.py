@@ -238,6 +238,8 @@ class StateFormat:
             raise self.damaged("its checksum does not fit")
         if found != self._identity:
             raise self._other_query(found)
+        if bool(rules) != bool(self._rules):
+            raise self.damaged("its header says what no header does")
         if rules != self._rules:
             raise StateError(
                 f"query {name!r}: the checkpoint was begun with another table of parameters: its "
