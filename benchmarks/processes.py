@@ -8,6 +8,7 @@ that of its waited-for children loses nothing, whenever it is read.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -49,6 +50,15 @@ def pin_tree(cores: Iterable[int], root: int | None = None) -> None:
                 os.sched_setaffinity(thread, wanted)
             except ProcessLookupError:
                 continue  # it has just ended
+
+
+def end_tree(root: int) -> None:
+    """End a process and its descendants at once."""
+    for pid in [*_tree(root, dict(_stats()))]:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue  # it has just ended
 
 
 def _stats() -> Iterator[tuple[int, tuple[int, int]]]:
