@@ -25,7 +25,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from common import Calibration, environment
-from processes import end_tree, tree_seconds
-from spark_jobs import answer, run, session, write
+from processes import end_tree, seconds_of, tree_seconds
+from spark_jobs import answer, run_made, session, write
 
 import celc
 
@@ -164,9 +164,7 @@ def serve(jobs: Connection) -> None:
                 continue
             jobs.send(answer(asked.match(frame, plan=job.way)))
             for _ in range(job.runs):
-                before = tree_seconds()
-                run(asked.match(frame, plan=job.way))
-                jobs.send(tree_seconds() - before)
+                jobs.send(seconds_of(partial(run_made, partial(asked.match, frame, plan=job.way))))
 
 
 class Jobs:

@@ -257,6 +257,23 @@ def test_cpu_time_counts_children_that_have_ended() -> None:
     assert processes.tree_seconds() - before >= 0.25
 
 
+def test_cpu_time_of_a_job_leaves_out_what_was_used_before() -> None:
+    """A worker that its parent has not waited for takes none of its earlier time with it."""
+    busy = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ninput()"
+    parent = (
+        "import subprocess, sys\n"
+        f"subprocess.Popen([sys.executable, '-c', {busy!r}])\n"
+        "import time\ntime.sleep(60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as started:
+        assert started.stdout is not None
+        started.stdout.readline()
+        assert processes.seconds_of(lambda: processes.end_tree(started.pid)) >= 0
+        assert processes.seconds_of(lambda: None) >= 0
+
+
 # --- cells of the streaming part ------------------------------------------------------------------
 
 

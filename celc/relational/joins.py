@@ -62,7 +62,7 @@ def _joined(relations: Relations, dialect: Dialect) -> Joined:
         columns.time,
         columns.measure,
         columns.keys,
-        timed[0].unit.name if timed else "",
+        "" if relations.unit is None else relations.unit.name,
         tuple(dict.fromkeys(named)),
         relations.numbered,
         _reads(relations),

@@ -27,6 +27,7 @@ from celc.relational.expressions import (
     Writer,
     cast,
     column,
+    duration,
     enclosed,
     identifier,
     is_of_types,
@@ -34,7 +35,7 @@ from celc.relational.expressions import (
 )
 from celc.relational.layout import Joining, Select, Without, laid_out, sql
 from celc.relational.relate import output_value, scans_of
-from celc.relational.relations import Missing, NotRelational, Relations, Scan
+from celc.relational.relations import Missing, NotRelational, Relations, Scan, Within
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,8 @@ def columns_of(relations: Relations, *, numbered: bool) -> Columns:
         for place, key in enumerate(query.partition_by, start=1)
     )
     place = "pos" if numbered else _unused("place", taken)
-    return Columns(place, _unused("event_time", taken), _unused("measure", taken), keys)
+    measure = "micros" if relations.unit is core.WindowUnit.MICROSECONDS else "measure"
+    return Columns(place, _unused("event_time", taken), _unused(measure, taken), keys)
 
 
 def select_text(relations: Relations, dialect: Dialect, *, positions: bool) -> str:
@@ -122,11 +124,23 @@ class _Select:
             where=(*self._of_types(scan), *map(writer.condition, scan.conditions)),
         )
         role = "events that a match must not have" if absent else self._role(scan.name)
-        lines = [f"-- {comment(scan.name)}: {role}"]
-        if select.laterals:
-            lines.append("-- once for each bucket in which it is joined")
+        lines = [f"-- {comment(scan.name)}: {role}", *self._explained(scan, absent=absent)]
         body = textwrap.indent(laid_out(select, self._dialect), "  ")
         return "\n".join([*lines, f"{sql(identifier(scan.name), self._dialect)} AS (", body, ")"])
+
+    def _explained(self, scan: Scan, *, absent: bool) -> Iterable[str]:
+        """Comments that say what buckets are, and why a row is there several times."""
+        root = comment(self._root)
+        if self._size is not None and scan.name == self._root:
+            lies = "a match lies in one, or in two neighbours"
+            yield f"-- {self._bucket}: parts as long as the window; {lies}"
+        elif self._size is not None:
+            yield f"-- once for each {self._bucket} in which the {root} of its match can be"
+        for band, name in self._bands:
+            if band.first == scan.name:
+                yield f"-- {comment(name)}: parts twice as wide as the greatest difference"
+            elif band.second == scan.name and not absent:
+                yield f"-- once for each {comment(name)} of the {comment(band.first)} near it"
 
     def _role(self, scan: str) -> str:
         relations = self._relations
@@ -224,7 +238,7 @@ class _Select:
         for window in relations.within:
             name = self._columns.place if window.of_positions else self._columns.measure
             first, last = column(window.first, name), column(window.last, name)
-            size = number(window.size)
+            size = self._length(window)
             if self._size is not None:
                 # In neighbouring buckets no difference overflows.
                 fits = exp.LTE(this=exp.Sub(this=last, expression=first), expression=size)
@@ -234,6 +248,11 @@ class _Select:
             yield frozenset({window.first, window.last}), fits
         for condition in relations.conditions:
             yield scans_of(condition), self._writer.condition(condition)
+
+    def _length(self, window: Within) -> exp.Expr:
+        """The size of a window; a length of time in words as well."""
+        is_time = self._relations.unit is core.WindowUnit.MICROSECONDS and not window.of_positions
+        return duration(window.size) if is_time else number(window.size)
 
     def _follows(self, first: str, second: str, *, adjacent: bool = False) -> exp.Expr:
         place = self._columns.place
