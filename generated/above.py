@@ -263,7 +263,7 @@ JOINS_1 = Joins(
     unit="",
     attributes=(),
     counts=True,
-    bands=0,
+    bands=(),
     reads=(("value", "DOUBLE"),),
 )
 

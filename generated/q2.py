@@ -274,7 +274,7 @@ JOINS_1 = Joins(
     unit="",
     attributes=(),
     counts=True,
-    bands=0,
+    bands=(),
     reads=(("id", "INT"),),
 )
 

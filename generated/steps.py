@@ -240,7 +240,7 @@ JOINS_1 = Joins(
     unit="",
     attributes=(),
     counts=True,
-    bands=0,
+    bands=(),
     reads=(("price", "DOUBLE"),),
 )
 
@@ -482,7 +482,7 @@ JOINS_2 = Joins(
     unit="",
     attributes=(),
     counts=True,
-    bands=0,
+    bands=(),
     reads=(("price", "DOUBLE"),),
 )
 

@@ -46,7 +46,7 @@ def joins_literal(
         PlanArgument("unit", string_literal(joined.unit)),
         PlanArgument("attributes", string_tuple(joined.attributes)),
         PlanArgument("counts", str(joined.counts)),
-        PlanArgument("bands", str(joined.bands)),
+        PlanArgument("bands", tuple_text(tuple_text(map(string_tuple, b)) for b in joined.bands)),
         PlanArgument("reads", tuple_text(map(string_tuple, joined.reads))),
     )
     numbered, plain = tuple(literal_lines(joined.numbered)), tuple(literal_lines(joined.plain))

@@ -29,7 +29,7 @@ class Joined:
     attributes: tuple[str, ...]
     counts: bool
     reads: tuple[tuple[str, str], ...]
-    bands: int
+    bands: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,22 @@ def _joined(relations: Relations, dialect: Dialect) -> Joined:
         tuple(dict.fromkeys(named)),
         relations.numbered,
         _reads(relations),
-        len(bands_of(relations)),
+        _bands(relations),
     )
+
+
+def _bands(relations: Relations) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    """For each band the event types of its two events, the earlier one first; where either can be
+    the earlier one, both ways."""
+    types = {
+        scan.name: tuple(dict.fromkeys(one.name for one in scan.types)) for scan in relations.scans
+    }
+    found = []
+    for band in bands_of(relations):
+        for first, second in ((band.first, band.second), (band.second, band.first)):
+            if not relations.follows(first, second):
+                found.append((types[first], types[second]))
+    return tuple(found)
 
 
 def _reads(relations: Relations) -> tuple[tuple[str, str], ...]:

@@ -96,6 +96,11 @@ class Relations:
     labels: dict[str, tuple[str, ...]]
     in_order: bool
 
+    def follows(self, one: str, other: str) -> bool:
+        """Whether the event of a scan always comes after that of another."""
+        earlier = {before.first for before in self.before if before.second == one}
+        return other in earlier or any(self.follows(scan, other) for scan in earlier)
+
     @property
     def numbered(self) -> bool:
         """Whether some condition asks for positions."""

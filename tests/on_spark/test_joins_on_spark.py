@@ -5,18 +5,20 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from cases_io import Case, load_cases
 from cases_on_spark import matcher, problems_of
-from celc_runtime.plan.joins import NotJoined, joins_text
+from celc_runtime.plan.joins import NotJoined
 from celc_runtime.spark import joins
 from conftest import long_over_connect
 from engines import interpreted, only_query
 
 import celc
+from celc.cli import main
 
 _CHOSEN = (
     # ALL; an absence that is compared; equalities in a chain; UNLESS; rounds; windows; times.
@@ -45,12 +47,16 @@ def _by_joins(query: Any, frame: Any) -> Any:
 
 
 def _by_statement(query: Any, frame: Any) -> Any:
-    """The text alone, over a view of its own: over Connect the text is read later."""
+    """What the command line prints, over a view of its own: over Connect the text is read later."""
     view = f"events_{uuid.uuid4().hex}"
     frame.createOrReplaceTempView(view)
-    typed = query.plan.type_name in frame.columns
-    text = joins_text(query.plan, query.program.joins, view, typed=typed)
-    return frame.sparkSession.sql(text)
+    options = ["--order-by", *query.plan.order_by, "--tiebreak", *query.plan.tiebreak]
+    with TemporaryDirectory() as folder:
+        source, statement = Path(folder, "q.cel"), Path(folder, "q.sql")
+        source.write_text(query.text)
+        arguments = ["--to", "spark-sql", "--table", view, *options, "-o", str(statement)]
+        assert main(["compile", str(source), *arguments]) == 0
+        return frame.sparkSession.sql(statement.read_text().rstrip().removesuffix(";"))
 
 
 @pytest.mark.parametrize("way", [_by_joins, _by_statement])

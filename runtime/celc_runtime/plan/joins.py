@@ -32,9 +32,10 @@ class Joins:
     other text has `pos`. `unit`: that of the windows on the first order column, as in
     `celc_runtime.plan.plan.Window`, empty: there is none; `attributes`: those that these windows
     name. `counts`: positions are asked for although the output has none. `reads`: the attributes in
-    the texts, with their types. `bands`: how many events are joined by a condition of the form
-    `ABS(x.a - y.b) < c` on floating numbers. `why_not`: why the query
-    cannot be run as joins; all else is then empty.
+    the texts, with their types. `bands`: for each condition `ABS(x.a - y.b) < c` of floating
+    numbers by which events are joined, the types of both, the earlier event first; where either can
+    be the earlier one, both ways. `why_not`: why the query cannot be run as joins; all else is then
+    empty.
     """
 
     numbered: str = ""
@@ -47,7 +48,7 @@ class Joins:
     attributes: tuple[str, ...] = ()
     counts: bool = False
     reads: tuple[tuple[str, str], ...] = ()
-    bands: int = 0
+    bands: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
     why_not: str = ""
 
 

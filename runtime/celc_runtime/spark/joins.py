@@ -18,17 +18,17 @@ from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.key_columns import with_key_columns
 from celc_runtime.spark.order_column import OrderColumn
 from celc_runtime.spark.probe import why_not_read_twice
-from celc_runtime.spark.pushdown import can_matter, why_not_filtered
+from celc_runtime.spark.pushdown import can_matter, why_all_matter, why_not_filtered
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _TABLE = "celc_events"
 
-_FEW_COMPARED = 2_000_000_000
-"""About so many pairs of events are compared before joins are finished with fewer of them. An
-estimate: 8,000,000,000 (400,000 events, a twentieth of them in a window) were slower to compare
-than to join, 55,000,000 faster."""
+_FEW_COMPARED = 100_000_000
+_FEW_FOR_EACH = 1_000
+"""Joins are faster where the query's own code compares more pairs of events than these, and so many
+for each event. Measured by `benchmarks/joins.py`."""
 
 
 def why_kernel(program: Program, events: DataFrame, ranges: int | None, *, presorted: bool) -> str:
@@ -56,35 +56,52 @@ def why_kernel(program: Program, events: DataFrame, ranges: int | None, *, preso
     rows = needed_columns(plan, events)
     if why := why_not_read_twice(rows):
         return f"{why} (to see how many events a window has)"
-    compared = _compared(plan, rows)
-    if compared < _FEW_COMPARED:
-        return f"its own code compares about {compared:,.0f} pairs of events, which are few"
+    compared, count = _compared(plan, joins, rows)
+    if compared < _FEW_COMPARED + _FEW_FOR_EACH * count:
+        return (
+            f"its own code compares about {compared:,.0f} pairs of {count:,} events, which are few"
+        )
     return ""
 
 
-def _compared(plan: Plan, rows: DataFrame) -> float:
-    """About how many pairs of events lie in one window of one partition."""
+def _compared(plan: Plan, joins: Joins, rows: DataFrame) -> tuple[float, int]:
+    """About how many pairs of events lie in one window of one partition and are compared by a
+    condition of a band, and the number of events."""
     from pyspark.sql import functions
 
     assert plan.window is not None
-    if plan.type_name in rows.columns:
+    typed = plan.type_name in rows.columns
+    if typed:
         rows = rows.where(is_of_types(plan, plan.types))
+    if not why_all_matter(plan):
+        rows = rows.where(can_matter(plan, rows.schema))
     rows = with_key_columns(plan, rows)
     name = plan.order_by[0]
     order = OrderColumn(name, plan.type_of(name), rows.schema[name].dataType.simpleString())
     keys = [column_named(key) for key in plan.key_columns]
     parts = functions.approx_count_distinct(functions.struct(*keys)) if keys else functions.lit(1)
     first, last = functions.min(order.column), functions.max(order.column)
+    of_bands = {types for band in joins.bands for types in band} if typed else set()
+    counted = {
+        types: functions.count(functions.when(column_named(plan.type_name).isin(*types), 1))
+        for types in sorted(of_bands)
+    }
+    everything = functions.count(functions.lit(1))
     found = rows.agg(
-        functions.count(functions.lit(1)), order.portable(first), order.portable(last), parts
+        everything, order.portable(first), order.portable(last), parts, *counted.values()
     ).collect()[0]
-    count, partitions = int(found[0]), int(found[3])
+    count, partitions = int(found[0]), max(1, int(found[3]))
     numbers = order.numbers([found[1], found[2]])
     span = max(numbers, default=0) - min(numbers, default=0)
     if plan.type_of(name) == "DATE":
         span *= MICROSECONDS_PER_DAY
     share = min(1.0, plan.window.size / span) if span > 0 else 1.0
-    return count * count * share / max(1, partitions)
+    numbers_of = dict(zip(counted, found[4:], strict=True))
+    pairs = sum(
+        int(numbers_of.get(one, count)) * int(numbers_of.get(other, count))
+        for one, other in joins.bands
+    )
+    return pairs * share / partitions, count
 
 
 def joined(
