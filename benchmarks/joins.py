@@ -1,6 +1,6 @@
 """`match(df, plan="joins")` beside the kernel: twelve shapes of query, and twelve others.
 
-    python benchmarks/joins.py [--events N] [--limit SECONDS] [--only WORDS] [--record]
+    python benchmarks/joins.py [--events N] [--limit SECONDS] [--only WORDS] [--choices] [--record]
 
 The rule of `plan="auto"` is made from the first twelve and from one band over windows of several
 lengths, and tried on the other twelve. The last shape is the band over 400,000 events of two types.
@@ -234,10 +234,18 @@ class Jobs:
 # --- figures --------------------------------------------------------------------------------------
 
 
+def choice(jobs: Jobs, job: Job) -> dict[str, str]:
+    """The way that `auto` takes, and why."""
+    plan = jobs.explained(job).splitlines()
+    joins = next((line for line in plan if line.startswith("plan: joins of Spark")), None)
+    if joins is not None:
+        return {"auto": "joins", "why": joins}
+    return {"auto": "kernel", "why": next(line for line in plan if line.startswith("joins:"))}
+
+
 def measure(jobs: Jobs, job: Job, name: str) -> dict[str, Any]:
     """The figures of a shape."""
-    plan = jobs.explained(job)
-    auto = "joins" if "plan: joins of Spark" in plan else "kernel"
+    chosen = choice(jobs, job)
     answers, seconds = {}, {}
     runs = _RUNS
     while runs:
@@ -257,8 +265,7 @@ def measure(jobs: Jobs, job: Job, name: str) -> dict[str, Any]:
     return {
         **seconds,
         "matches": next(iter(answers.values()), (None,))[0],
-        "auto": auto,
-        "why": next(line for line in plan.splitlines() if line.startswith(("joins:", "plan:"))),
+        **chosen,
     }
 
 
@@ -294,9 +301,14 @@ def _measured(asked: argparse.Namespace, figures: dict[str, Any]) -> None:
         jobs = Jobs(job(SHAPES["band, narrow"]), asked.limit)
         try:
             for name, shape in SHAPES.items():
-                if all(word in name for word in asked.only):
-                    figures[name] = measure(jobs, job(shape), name)
-                    print(line(name, figures[name], asked.limit), flush=True)
+                if not all(word in name for word in asked.only):
+                    continue
+                if asked.choices:
+                    figures[name] = choice(jobs, job(shape))
+                    print(f"{name:44} {figures[name]['why']}", flush=True)
+                    continue
+                figures[name] = measure(jobs, job(shape), name)
+                print(line(name, figures[name], asked.limit), flush=True)
         finally:
             jobs.end()
 
@@ -307,6 +319,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--limit", type=float, default=120, help="CPU seconds of one run")
     parser.add_argument("--only", nargs="*", default=[], help="shapes with these words")
+    parser.add_argument("--choices", action="store_true", help="what auto takes; no times")
     parser.add_argument("--record", action="store_true")
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

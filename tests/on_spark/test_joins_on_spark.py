@@ -142,12 +142,16 @@ def test_the_choice_between_both_ways(
     files = spark.read.parquet(str(tmp_path / "events"))
     with interpreted():
         query = celc.compile(_PAIR)
+        either = celc.compile(_PAIR.replace(";", "ALL"))
         no_band = celc.compile(_PAIR.replace("ABS(x.v - y.v) < 0.5", "x.v < y.v"))
         keyed = celc.compile(_PAIR.replace("FILTER", "FILTER x.v = y.v AND"))
     few = query.explain_plan(files)
-    assert "joins: none, because its own code compares about" in few
+    # 33 events of either type in 325 seconds; with ALL, each with those of the minute after it too.
+    assert "its own code compares about 201 pairs of 66 events, which are few" in few
+    assert "about 402 pairs of 66 events" in either.explain_plan(files)
     assert "keeps two events in a narrow band" in no_band.explain_plan(files)
     monkeypatch.setattr(joins, "_FEW_COMPARED", 100)
+    monkeypatch.setattr(joins, "_FEW_FOR_EACH", 1)
     assert "plan: joins of Spark, without Python, because a condition" in query.explain_plan(files)
     assert "plan='kernel' was asked for" in query.explain_plan(files, plan="kernel")
     assert "equal keys tie its events" in keyed.explain_plan(files)
