@@ -16,6 +16,11 @@ from celc_runtime.plan.joins import NotJoined
 from celc_runtime.spark import joins
 from conftest import long_over_connect
 from engines import interpreted, only_query
+from joined import events_table
+from reference import check_answer
+from spark_routes import answers
+from test_joins import trials
+from test_random import Tally
 
 import celc
 from celc.cli import main
@@ -25,6 +30,9 @@ _CHOSEN = (
     *("12-all/009", "14-not-between/009", "15-correlation/005", "19-correlated-negation/001"),
     *("22-quantifiers/008", "08-within/001", "24-local-windows/001", "23-time-conditions/028"),
 )
+
+_JOB = 40
+"""Streams in one Spark job."""
 
 _PAIR = (
     "CREATE STREAM S { EVENT A { v: DOUBLE, ts: TIMESTAMP }, EVENT B { v: DOUBLE, ts: TIMESTAMP } }"
@@ -77,6 +85,35 @@ def test_all_cases_of_the_class(way: Any, spark: Any) -> None:
     assert not problems, "\n".join(problems)
 
 
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(range(20_000, 20_010), id="some"),
+        pytest.param(range(21_000, 21_300), id="more", marks=pytest.mark.long),
+    ],
+)
+@long_over_connect
+def test_random_queries(seeds: range, spark: Any) -> None:
+    """Against the reference: one stream by `plan="joins"`, the next by the printed statement."""
+    tally = Tally()
+    drawn = [trial for seed in seeds for trial in trials(seed, tally)]
+    assert len(tally.texts) >= len(seeds) // 5, tally
+    for at in range(0, len(drawn), _JOB):
+        items = [
+            (query, spark.createDataFrame(events_table(query, joined, events)))
+            for _, (query, joined), events, _ in drawn[at : at + _JOB]
+        ]
+        for way, place in ((_by_joins, 0), (_by_statement, 1)):
+            part = drawn[at + place : at + _JOB : 2]
+            for (text, _, events, wanted), found in zip(
+                part, answers(way, items[place::2]), strict=True
+            ):
+                try:
+                    check_answer(text, wanted, found)
+                except AssertionError as problem:
+                    raise AssertionError(f"{way.__name__}: {problem}\n{text}\n{events}") from None
+
+
 def _events(spark: Any) -> Any:
     """Pairs within the band and outside it, over the border of a window, and odd numbers."""
     values = [0.1, 0.4, 0.9, float("nan"), float("inf"), -0.0, 0.0, 1e300, None, 0.6, 2.0**60]
@@ -103,6 +140,18 @@ def test_a_band_over_the_borders_of_buckets(positions: bool, spark: Any) -> None
     rows = sorted(map(repr, joined.collect()))
     assert rows == sorted(map(repr, kernel.collect()))
     assert len(rows) >= 6
+
+
+@long_over_connect
+def test_a_band_of_an_absent_event(spark: Any) -> None:
+    absent = "; !(A AS z FILTER ABS(z.v - x.v) <= 0.3 AND z.v >= x.v) ;"
+    with interpreted():
+        query, all_pairs = celc.compile(_PAIR.replace(";", absent)), celc.compile(_PAIR)
+    events = _events(spark)
+    rows = sorted(map(repr, query.match(events, plan="joins").collect()))
+    assert rows == sorted(map(repr, query.match(events, plan="kernel").collect()))
+    assert 0 < len(rows) < all_pairs.match(events, plan="joins").count()
+    assert "z.band_of_z = x.band_of_z" in only_query(query).program.joins.plain
 
 
 @long_over_connect
