@@ -264,6 +264,7 @@ JOINS_1 = Joins(
     attributes=(),
     counts=True,
     bands=(),
+    untied=(),
     reads=(("value", "DOUBLE"),),
 )
 

@@ -259,6 +259,7 @@ JOINS_1 = Joins(
     attributes=(),
     counts=True,
     bands=(),
+    untied=(),
     reads=(("id", "INT"), ("ref", "STRING")),
 )
 

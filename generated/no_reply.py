@@ -334,6 +334,7 @@ JOINS_1 = Joins(
     attributes=(),
     counts=True,
     bands=(),
+    untied=(),
     reads=(("id", "INT"),),
 )
 

@@ -238,6 +238,7 @@ JOINS_1 = Joins(
     attributes=(),
     counts=True,
     bands=(),
+    untied=(),
     reads=(("id", "INT"),),
 )
 

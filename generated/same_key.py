@@ -247,6 +247,7 @@ JOINS_1 = Joins(
     attributes=(),
     counts=True,
     bands=(),
+    untied=(),
     reads=(("id", "INT"), ("ref", "STRING")),
 )
 

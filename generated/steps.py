@@ -241,6 +241,7 @@ JOINS_1 = Joins(
     attributes=(),
     counts=True,
     bands=(),
+    untied=(),
     reads=(("price", "DOUBLE"),),
 )
 
@@ -483,6 +484,7 @@ JOINS_2 = Joins(
     attributes=(),
     counts=True,
     bands=(),
+    untied=(),
     reads=(("price", "DOUBLE"),),
 )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from celc.core.formula import AttributeValue, Collection, OutputLabel, Query, WindowUnit
 from celc.core.terms import nodes_named_in
 from celc.core.traversal import nodes_of, windows_in
 from celc.diagnostics.source import Span
-from celc.relational.bands import bands_of
+from celc.relational.bands import Band, bands_of, is_tied
 from celc.relational.expressions import Dialect
 from celc.relational.relate import output_value, relate
 from celc.relational.relations import NotRelational, Relations
@@ -30,6 +31,7 @@ class Joined:
     counts: bool
     reads: tuple[tuple[str, str], ...]
     bands: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+    untied: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def joins_of(query: Query, dialect: Dialect = "spark") -> Joined | NotJoined:
 
 def _joined(relations: Relations, dialect: Dialect) -> Joined:
     query = relations.query
-    columns = columns_of(relations, numbered=False)
+    columns, bands = columns_of(relations, numbered=False), bands_of(relations)
     windows = [*windows_in(query.formula), *([] if query.window is None else [query.window])]
     timed = [window for window in windows if window.unit is not WindowUnit.EVENTS]
     named = (window.attribute.name for window in timed if window.attribute is not None)
@@ -66,18 +68,21 @@ def _joined(relations: Relations, dialect: Dialect) -> Joined:
         tuple(dict.fromkeys(named)),
         relations.numbered,
         _reads(relations),
-        _bands(relations),
+        _types_of(relations, bands),
+        _types_of(relations, [band for band in bands if not is_tied(relations, band)]),
     )
 
 
-def _bands(relations: Relations) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+def _types_of(
+    relations: Relations, bands: Sequence[Band]
+) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
     """For each band the event types of its two events, the earlier one first; where either can be
     the earlier one, both ways."""
     types = {
         scan.name: tuple(dict.fromkeys(one.name for one in scan.types)) for scan in relations.scans
     }
     found = []
-    for band in bands_of(relations):
+    for band in bands:
         for first, second in ((band.first, band.second), (band.second, band.first)):
             if not relations.follows(first, second):
                 found.append((types[first], types[second]))

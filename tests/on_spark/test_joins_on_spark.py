@@ -194,6 +194,10 @@ def test_the_choice_between_both_ways(
         either = celc.compile(_PAIR.replace(";", "ALL"))
         no_band = celc.compile(_PAIR.replace("ABS(x.v - y.v) < 0.5", "x.v < y.v"))
         keyed = celc.compile(_PAIR.replace("FILTER", "FILTER x.v = y.v AND"))
+        # The key ties x and w, and the band x and y.
+        apart = celc.compile(
+            _PAIR.replace("; B", "; B AS w ; B").replace(" WITHIN", " AND x.v = w.v WITHIN")
+        )
     few = query.explain_plan(files)
     # 33 events of either type in 325 seconds; with ALL, each with those of the minute after it too.
     assert "its own code compares about 201 pairs of 66 events, which are few" in few
@@ -203,7 +207,8 @@ def test_the_choice_between_both_ways(
     monkeypatch.setattr(joins, "_FEW_FOR_EACH", 1)
     assert "plan: joins of Spark, without Python, because a condition" in query.explain_plan(files)
     assert "plan='kernel' was asked for" in query.explain_plan(files, plan="kernel")
-    assert "equal keys tie its events" in keyed.explain_plan(files)
+    assert "equal keys tie the events in a narrow band" in keyed.explain_plan(files)
+    assert "plan: joins of Spark" in apart.explain_plan(files)
     assert "ranges and presorted say how" in query.explain_plan(files, ranges=1)
     shuffled = query.explain_plan(files.repartition(2))
     assert "(to see how many events a window has)" in shuffled

@@ -34,8 +34,8 @@ class Joins:
     name. `counts`: positions are asked for although the output has none. `reads`: the attributes in
     the texts, with their types. `bands`: for each condition `ABS(x.a - y.b) < c` of floating
     numbers by which events are joined, the types of both, the earlier event first; where either can
-    be the earlier one, both ways. `why_not`: why the query cannot be run as joins; all else is then
-    empty.
+    be the earlier one, both ways. `untied`: the same without bands whose two events are tied by
+    equalities. `why_not`: why the query cannot be run as joins; all else is then empty.
     """
 
     numbered: str = ""
@@ -49,6 +49,7 @@ class Joins:
     counts: bool = False
     reads: tuple[tuple[str, str], ...] = ()
     bands: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
+    untied: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
     why_not: str = ""
 
 

@@ -6,6 +6,7 @@ Columns get the types that the query declares, because the statement relies on t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY
@@ -46,8 +47,9 @@ def why_kernel(program: Program, events: DataFrame, ranges: int | None, *, preso
         return "ranges and presorted say how its own code reads the events"
     if not joins.bands:
         return "no condition ABS(x.a - y.b) < c keeps two events in a narrow band"
-    if isinstance(program.update, Keyed):
-        return "equal keys tie its events, and its own code finds these at once"
+    bands = joins.untied if isinstance(program.update, Keyed) else joins.bands
+    if not bands:
+        return "equal keys tie the events in a narrow band, and its own code finds these at once"
     if plan.window is None or plan.window.unit == "EVENTS":
         return "it has no window of time"
     try:
@@ -57,7 +59,7 @@ def why_kernel(program: Program, events: DataFrame, ranges: int | None, *, preso
     rows = needed_columns(plan, events)
     if why := why_not_read_twice(rows):
         return f"{why} (to see how many events a window has)"
-    compared, count = _compared(plan, joins, rows)
+    compared, count = _compared(plan, bands, rows)
     if compared < _FEW_COMPARED + _FEW_FOR_EACH * count:
         return (
             f"its own code compares about {compared:,.0f} pairs of {count:,} events, which are few"
@@ -65,7 +67,9 @@ def why_kernel(program: Program, events: DataFrame, ranges: int | None, *, preso
     return ""
 
 
-def _compared(plan: Plan, joins: Joins, rows: DataFrame) -> tuple[float, int]:
+def _compared(
+    plan: Plan, bands: Sequence[Sequence[tuple[str, ...]]], rows: DataFrame
+) -> tuple[float, int]:
     """About how many pairs of events lie in one window of one partition and are compared by a
     condition of a band, and the number of events."""
     from pyspark.sql import functions
@@ -82,7 +86,7 @@ def _compared(plan: Plan, joins: Joins, rows: DataFrame) -> tuple[float, int]:
     keys = [column_named(key) for key in plan.key_columns]
     parts = functions.approx_count_distinct(functions.struct(*keys)) if keys else functions.lit(1)
     first, last = functions.min(order.column), functions.max(order.column)
-    of_bands = {types for band in joins.bands for types in band} if typed else set()
+    of_bands = {types for band in bands for types in band} if typed else set()
     counted = {
         types: functions.count(functions.when(column_named(plan.type_name).isin(*types), 1))
         for types in sorted(of_bands)
@@ -99,8 +103,7 @@ def _compared(plan: Plan, joins: Joins, rows: DataFrame) -> tuple[float, int]:
     share = min(1.0, plan.window.size / span) if span > 0 else 1.0
     numbers_of = dict(zip(counted, found[4:], strict=True))
     pairs = sum(
-        int(numbers_of.get(one, count)) * int(numbers_of.get(other, count))
-        for one, other in joins.bands
+        int(numbers_of.get(one, count)) * int(numbers_of.get(other, count)) for one, other in bands
     )
     return pairs * share / partitions, count
 
