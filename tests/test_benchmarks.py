@@ -229,10 +229,11 @@ def test_ways_by_hand_find_the_same(query: Any, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.long
 def test_the_self_join_finds_the_same(spark: Any, query: Any) -> None:
-    by_join = importlib.import_module("self_joins").by_join
+    self_joins = importlib.import_module("self_joins")
     table = baselines.stream(2_000)
     numbered = table.append_column("row", pa.array(range(len(table))))
-    rows = by_join(spark.createDataFrame(numbered), 6).collect()
+    join = self_joins.Join(6, keyed=False, rows=len(table), goal=1.0)
+    rows = self_joins.by_join(spark.createDataFrame(numbered), join).collect()
     found = np.array([tuple(row) for row in rows])
     baselines.check("self-join", baselines.positions_of(query.match_table(table)), found)
 
