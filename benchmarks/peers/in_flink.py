@@ -1,12 +1,13 @@
 """Each task in FlinkCEP, beside `match_table` on a table of Arrow.
 
-FlinkCEP is a library of Java. Its jars come by `pip install ".[flink]"`, from a wheel that needs no
-other package and no PySpark-like Python of its own; `flink/Patterns.java` is compiled against them
-at each start, by the JDK that `JAVA_HOME` or the PATH has. That program is a child process which
-holds the events and answers one line for each line it is sent; its docstring has the protocol.
+FlinkCEP is a library of Java. Its jars come by `pip install ".[flink]"`: the wheel
+apache-flink-libraries holds them and needs no other package. (apache-flink, the API in Python, has
+no FlinkCEP, and asks for versions of pyarrow and py4j that celc and PySpark do not take.)
+`flink/Patterns.java` is compiled against the jars at each start. It runs as a child process, which
+holds the events and answers each line by one; its comment has the protocol.
 
-The pattern is written in Java and not in Flink's SQL: both run on the same operator, but
-MATCH_RECOGNIZE finds no two matches that overlap in all ways, as most tasks ask for.
+Why Java and not Flink's SQL: MATCH_RECOGNIZE runs on the same operator, but it never gives two
+matches that begin with one event. Most tasks ask for all matches.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import importlib.util
 import os
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -25,11 +27,10 @@ from processes import tree_seconds
 from pyarrow import csv
 from tasks import TYPES, Task
 
-MEMORY = "3g"
-"""The most that the heap of Flink's process grows to."""
-
 _SOURCE = Path(__file__).parent / "flink" / "Patterns.java"
 _JARS = ("flink-dist-*.jar", "flink-cep-*.jar")
+# The collector that takes the least CPU time here. It has two threads on two cores.
+_OPTIONS = ("-Xmx3g", "-XX:+UseParallelGC")
 # Kryo and the serializers of state look into these packages of Java itself.
 _OPENED = ("java.base/java.lang", "java.base/java.util", "java.base/java.time")
 
@@ -64,7 +65,7 @@ class InFlink:
         opened = [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED]
         path = os.pathsep.join([jars, str(folder)])
         self._child = Child(
-            [str(jdk / "java"), f"-Xmx{MEMORY}", *opened, "-cp", path, "Patterns", str(folder)]
+            [str(jdk / "java"), *_OPTIONS, *opened, "-cp", path, "Patterns", str(folder)]
         )
         self.version = self._child.greeting.removeprefix("ready ")
 
@@ -125,11 +126,9 @@ class Child:
     def ask(self, line: str) -> str:
         """The answer to a line."""
         assert self._process.stdin is not None
-        try:
+        with suppress(BrokenPipeError):  # `_line` says that the process has ended
             self._process.stdin.write(f"{line}\n")
             self._process.stdin.flush()
-        except BrokenPipeError:
-            pass  # what follows says that the process has ended
         return self._line(line)
 
     def _line(self, asked: str) -> str:
@@ -145,10 +144,8 @@ class Child:
         """End the process; one that does not end by itself in ten seconds is stopped."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        try:
+        with suppress(BrokenPipeError):
             self._process.stdin.close()
-        except BrokenPipeError:
-            pass
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:
