@@ -17,7 +17,6 @@ class InDuckDB:
         import duckdb
 
         self.version = duckdb.__version__
-        self._tables = tables
         self._database: Any = duckdb.connect(config={"threads": THREADS})
         for name, table in tables.items():
             self._database.register("given", table)
@@ -28,9 +27,10 @@ class InDuckDB:
         """The answer of the SQL, as a table of Arrow."""
         return self._database.sql(task.sql_text(rows)).to_arrow_table()
 
-    def by_celc(self, task: Task, query: Any) -> pa.Table:
-        """The answer of celc, as a table of Arrow."""
-        return query.match_table(self._tables[task.table]).select(list(task.columns))
+
+def by_celc(task: Task, query: Any, tables: dict[str, pa.Table]) -> pa.Table:
+    """The answer of celc, as a table of Arrow."""
+    return query.match_table(tables[task.table]).select(list(task.columns))
 
 
 def in_order(answer: pa.Table) -> pa.Table:

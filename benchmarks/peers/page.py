@@ -14,21 +14,36 @@ RECORDS = Path(__file__).resolve().parent.parent / "records"
 
 
 def newest() -> list[dict[str, Any]]:
-    """The figures of the newest record: those of all its runs, the later ones last."""
+    """The figures of the newest record, in the order of its runs.
+
+    Where two runs have measured the same, the later figure stands in the place of the earlier one.
+    """
     lines = max(RECORDS.glob("peers-*.jsonl")).read_text("utf-8").splitlines()
-    return [figure for line in lines for figure in json.loads(line)["figures"]]
+    figures = (figure for line in lines for figure in json.loads(line)["figures"])
+    return list({(one["peer"], one["task"], one["rows"]): one for one in figures}.values())
 
 
 def table(figures: list[dict[str, Any]]) -> Iterator[str]:
-    """The lines of a Markdown table, with bold words where celc is slower."""
-    yield "| task | rows | matches | SQL, s | celc, s | celc is |"
-    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
+    """The lines of the Markdown table of one peer, with bold words where celc is slower.
+
+    A peer whose reading is known has a column for it: the part of its time before that one.
+    """
+    read = "read_seconds" in figures[0]
+    columns = ["task", "rows", "matches", f"{way(figures[0]['peer'])}, s"]
+    columns += ["of it reading, s"] * read + ["celc, s", "celc is"]
+    yield f"| {' | '.join(columns)} |"
+    yield f"| --- |{' ---: |' * (len(columns) - 1)}"
     for figure in figures:
-        yield (
-            f"| {figure['task']} | {figure['rows']:,} | {figure['matches']:,} "
-            f"| {figure['sql_seconds']:.3f} | {figure['celc_seconds']:.3f} "
-            f"| {verdict(figure['times'])} |"
-        )
+        cells = [figure["task"], f"{figure['rows']:,}", f"{figure['matches']:,}"]
+        seconds = ["peer_seconds", *["read_seconds"] * read, "celc_seconds"]
+        cells += [f"{figure[name]:.3f}" for name in seconds]
+        yield f"| {' | '.join(cells)} | {verdict(figure['times'])} |"
+
+
+def way(peer: str) -> str:
+    """What a peer, given with its version, is asked in: SQL, or its own name."""
+    name = peer.split()[0]
+    return name if name == "FlinkCEP" else "SQL"
 
 
 def verdict(times: float) -> str:

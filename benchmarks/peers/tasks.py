@@ -24,13 +24,18 @@ NEAR = 50
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A question, whose window is filled into both texts; `on_spark`: it is asked there, too."""
+    """A question, whose window is filled into all texts.
+
+    `flink`: the name of its pattern in FlinkCEP, and the window; none where it is not asked there.
+    `on_spark`: it is asked there, too.
+    """
 
     name: str
     table: str
     columns: tuple[str, ...]
     query: str
     sql: str
+    flink: str = ""
     dialect: str = "cel"
     on_spark: bool = False
 
@@ -48,7 +53,15 @@ class Task:
 
     def sql_text(self, rows: int) -> str:
         """The query in SQL."""
-        return self.sql.replace("WINDOW_OF_KEY", str(window(rows))).replace("NEAR", str(NEAR))
+        return _with_windows(self.sql, rows)
+
+    def flink_text(self, rows: int) -> str:
+        """The name of the pattern in `flink/Patterns.java`, and its window."""
+        return _with_windows(self.flink, rows)
+
+
+def _with_windows(text: str, rows: int) -> str:
+    return text.replace("WINDOW_OF_KEY", str(window(rows))).replace("NEAR", str(NEAR))
 
 
 def keys(rows: int) -> int:
@@ -102,6 +115,7 @@ WITH pairs AS (
   FROM events WINDOW by_time AS (PARTITION BY k ORDER BY ts)
 )
 SELECT k, t1, t2 FROM pairs WHERE before = 'A' AND type = 'B'""",
+        "neighbours 0",
     ),
     Task(
         "two events: A ; B of one key in a window",
@@ -112,6 +126,7 @@ SELECT k, t1, t2 FROM pairs WHERE before = 'A' AND type = 'B'""",
 SELECT a.k, a.ts AS t1, b.ts AS t2
 FROM events a JOIN events b ON a.k = b.k AND a.ts < b.ts AND b.ts <= a.ts + WINDOW_OF_KEY
 WHERE a.type = 'A' AND b.type = 'B'""",
+        "two_events WINDOW_OF_KEY",
         on_spark=True,
     ),
     Task(
@@ -126,6 +141,7 @@ FROM events a
 JOIN events b ON a.k = b.k AND a.ts < b.ts AND b.ts <= a.ts + WINDOW_OF_KEY
 JOIN events c ON a.k = c.k AND b.ts < c.ts AND c.ts <= a.ts + WINDOW_OF_KEY
 WHERE a.type = 'A' AND b.type = 'B' AND c.type = 'C'""",
+        "three_events WINDOW_OF_KEY",
         on_spark=True,
     ),
     Task(
@@ -142,6 +158,7 @@ FROM home a
 JOIN near b ON a.bucket = b.bucket AND a.ts < b.ts AND b.ts <= a.ts + NEAR
 JOIN near c ON a.bucket = c.bucket AND b.ts < c.ts AND c.ts <= a.ts + NEAR
 WHERE a.type = 'A' AND b.type = 'B' AND c.type = 'C'""",
+        "three_events_without_a_key NEAR",
         on_spark=True,
     ),
     Task(
@@ -158,6 +175,7 @@ WITH marked AS (
 SELECT a.k, a.ts AS t1, b.ts AS t2
 FROM events a JOIN marked b ON a.k = b.k AND a.ts < b.ts AND b.ts <= a.ts + WINDOW_OF_KEY
 WHERE a.type = 'A' AND b.type = 'B' AND (b.last_c IS NULL OR b.last_c < a.ts)""",
+        "absence WINDOW_OF_KEY",
     ),
     Task(
         "rising run of four or more, of one key",
@@ -172,6 +190,7 @@ WITH steps AS (
 ),
 runs AS (SELECT *, SUM(begins) OVER (PARTITION BY k ORDER BY ts) AS run FROM steps)
 SELECT k, MIN(ts) AS t1, MAX(ts) AS t2 FROM runs GROUP BY k, run HAVING COUNT(*) >= 4""",
+        "rising_run 0",
     ),
     Task(
         "V shape, in CEL",
@@ -183,6 +202,7 @@ SELECT k, MIN(ts) AS t1, MAX(ts) AS t2 FROM runs GROUP BY k, run HAVING COUNT(*)
         "FILTER FIRST(down.v) < top.v AND down.v < PREV(down.v) "
         "AND FIRST(up.v) > LAST(down.v) AND up.v > PREV(up.v) PARTITION BY k",
         _V_IN_SQL,
+        "v_shape 0",
     ),
     Task(
         "V shape, in MATCH_RECOGNIZE",
@@ -192,6 +212,7 @@ SELECT k, MIN(ts) AS t1, MAX(ts) AS t2 FROM runs GROUP BY k, run HAVING COUNT(*)
         "MEASURES S.ts AS t1, LAST(UP.ts) AS t2 AFTER MATCH SKIP TO LAST UP "
         "PATTERN (S DOWN+ UP+) DEFINE DOWN AS v < PREV(v), UP AS v > PREV(v))",
         _V_IN_SQL,
+        "v_shape 0",
         "match_recognize",
         on_spark=True,
     ),
