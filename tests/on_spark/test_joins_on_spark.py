@@ -89,7 +89,7 @@ def test_all_cases_of_the_class(way: Any, spark: Any) -> None:
     "seeds",
     [
         pytest.param(range(20_000, 20_010), id="some"),
-        pytest.param(range(21_000, 21_300), id="more", marks=pytest.mark.long),
+        pytest.param(range(21_000, 21_100), id="more", marks=pytest.mark.long),
     ],
 )
 @long_over_connect
