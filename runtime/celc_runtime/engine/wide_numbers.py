@@ -71,6 +71,18 @@ def multiply_wide(high, low, other_high, other_low):  # type: ignore[no-untyped-
 
 
 @njit(nogil=True, error_model="numpy", _nrt=False)
+def multiply_by_word(high, low, word):  # type: ignore[no-untyped-def]
+    """(high, low) of the product of a number and a word, modulo 2¹²⁸, and whether the product of
+    the count is 2¹²⁷ or more."""
+    top, rest = product_of_words(low, word)
+    if high == 0:
+        return top, rest, top >= FULL
+    over, more = product_of_words(high, word)
+    total = top + more
+    return total, rest, over != 0 or total < top or total >= FULL
+
+
+@njit(nogil=True, error_model="numpy", _nrt=False)
 def multiply_wrapping(high, low, other_high, other_low):  # type: ignore[no-untyped-def]
     """(high, low) of the product of two signed numbers, modulo 2¹²⁸."""
     top, rest = product_of_words(low, other_low)
