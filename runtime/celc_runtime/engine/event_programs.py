@@ -50,13 +50,14 @@ class Changes(NamedTuple):
     `backward` are the states of a vector of the matches that begin, the zero, the entries of the
     product of all that follows, and copies of these.
 
-    forward, backward: int64[…, 4], steps over places. forward_first: int64[symbols, 4], where the
-    parts of a symbol's program begin. backward_first: int64[symbols + 1]. ends: int64[…, 4], how a
-    symbol ends matches: from a place of the vector, with an event of a kind; and the ways there
-    from the states of the front, between two numbers into `pairs`: int64[…, 2], a state and the
-    place of an entry. ends_first: int64[symbols + 1]. begins: bool[symbols], whether a match can
-    begin that does not end at once. ones, later_ones: int64[states], the entries from a state to
-    itself. sizes: int64[3].
+    All numbers are uint64, which machine code reads without asking whether they are negative.
+    forward, backward: […, 4], steps over places. forward_first: [symbols, 4], where the parts of a
+    symbol's program begin. backward_first: [symbols, 2], where it begins and ends. ends: […, 4],
+    how a symbol ends matches: from a place of the vector, with an event of a kind; and the ways
+    there from the states of the front, between two numbers into `pairs`: […, 2], a state and the
+    place of an entry. ends_first: [symbols, 2]. begins: bool[symbols], whether a match can begin
+    that does not end at once. ones, later_ones: [states], the entries from a state to itself.
+    sizes: [3].
     """
 
     forward: np.ndarray
@@ -133,19 +134,18 @@ def changes_of(tables: TransitionArrays, unmarked: int) -> Changes:
                 pairs += [(row, places.of(row, state)) for row in reaching[state]]
                 found.append((state, kind, first, len(pairs)))
         ends.append(found)
-    firsts = _firsts(parts)
     return Changes(
         _rows(parts),
-        firsts[np.arange(symbols)[:, None] * 3 + np.arange(4)],
+        _borders(parts, 3),
         _rows(backward),
-        _firsts(backward),
+        _borders(backward, 1),
         _rows(ends),
-        np.array(pairs, np.int64).reshape(-1, 2),
-        _firsts(ends),
+        np.array(pairs, np.uint64).reshape(-1, 2),
+        _borders(ends, 1),
         np.array([any(target >= 0 for _, _, target in some) for some in starts], np.bool_),
-        np.array(ones, np.int64),
-        np.array(later_ones, np.int64),
-        np.array([first_of_product, len(places), len(later)], np.int64),
+        np.array(ones, np.uint64),
+        np.array(later_ones, np.uint64),
+        np.array([first_of_product, len(places), len(later)], np.uint64),
     )
 
 
@@ -227,12 +227,14 @@ def _in_lane(
 
 def _rows(programs: Iterable[Iterable[Step]]) -> np.ndarray:
     steps = [step for program in programs for step in program]
-    return np.array(steps, np.int64).reshape(-1, 4)
+    return np.array(steps, np.uint64).reshape(-1, 4)
 
 
-def _firsts(programs: Sequence[Sequence[Step]]) -> np.ndarray:
-    lengths = [len(program) for program in programs]
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+def _borders(programs: Sequence[Sequence[Step]], parts: int) -> np.ndarray:
+    """uint64[symbols, parts + 1]: where the parts of each symbol's program begin and end."""
+    firsts = np.concatenate([[0], np.cumsum([len(program) for program in programs])])
+    symbols = len(programs) // parts
+    return firsts[parts * np.arange(symbols)[:, None] + np.arange(parts + 1)].astype(np.uint64)
 
 
 # --- steps over states ----------------------------------------------------------------------------

@@ -213,7 +213,9 @@ def _cutting(whole: int, real: int, ordered: int) -> Callable[..., None]:
         while event >= numbers[FIRST] and stacks.keys[event & mask] >= floor_value:
             at = event & mask
             symbol = stacks.symbols[at]
-            for index in range(changes.backward_first[symbol], changes.backward_first[symbol + 1]):
+            for index in range(
+                changes.backward_first[symbol, 0], changes.backward_first[symbol, 1]
+            ):
                 source, target = changes.backward[index, SOURCE], changes.backward[index, TARGET]
                 keep, kind = changes.backward[index, KEEP], changes.backward[index, KIND]
                 move(later, target, later, source, keep, kind, at, logged)
@@ -254,9 +256,10 @@ def totals_update(whole: int, real: int, ordered: int) -> Callable[..., int]:
     def update(batch, tables, changes, measures, stacks, found):  # type: ignore[no-untyped-def]
         symbols, numbers, scales = batch.symbols, stacks.numbers, stacks.scales
         window, size, consumes = tables.settings[0], tables.settings[1], tables.settings[2]
-        states, rows, mask = tables.skip.shape[0], symbols.shape[0], stacks.keys.shape[0] - 1
+        states, rows, mask = changes.ones.shape[0], symbols.shape[0], stacks.keys.shape[0] - 1
         back, total = stacks.back, stacks.total
         product, places = changes.sizes[FIRST_OF_PRODUCT], changes.sizes[PLACES]
+        start = np.uint64(states)
         has_contexts = tables.following.shape[0] > 0
         # The measures of past events, as those of the batch.
         logged = Measures(
@@ -317,22 +320,23 @@ def totals_update(whole: int, real: int, ordered: int) -> Callable[..., int]:
                 cut(changes, stacks, logged, floor_value)
                 top = numbers[TOP]
             can_begin = key >= floor_value  # not in a window of less than nothing
-            if changes.ends_first[symbol] < changes.ends_first[symbol + 1]:
+            first_end, end_of_ends = changes.ends_first[symbol, 0], changes.ends_first[symbol, 1]
+            if first_end < end_of_ends:
                 # The matches that end here: those that begin behind the cut, and those of the front.
                 clear(total, 0)
                 clear(total, 1)
-                for end in range(changes.ends_first[symbol], changes.ends_first[symbol + 1]):
+                for end in range(first_end, end_of_ends):
                     source, kind = changes.ends[end, 0], changes.ends[end, 1]
-                    if source != states or can_begin:
-                        move(total, 0, back, source, 1, kind, row, measures)
-                    if top > 0 and source != states:
+                    if source != start or can_begin:
+                        move(total, 0, back, source, np.uint64(1), kind, row, measures)
+                    if top > 0 and source != start:
                         clear(total, 2)
                         for pair in range(changes.ends[end, 2], changes.ends[end, 3]):
-                            of_front = (top - 1) * states + changes.pairs[pair, 0]
+                            of_front = np.uint64((top - 1) * states) + changes.pairs[pair, 0]
                             add_product(
                                 total, 2, stacks.front, of_front, back, changes.pairs[pair, 1]
                             )
-                        move(total, 1, total, 2, 1, kind, row, measures)
+                        move(total, 1, total, 2, np.uint64(1), kind, row, measures)
                 of_front = total.words[1, 0] | total.words[1, 1]
                 if of_front | total.words[0, 0] | total.words[0, 1]:
                     scale = scales[0]
