@@ -11,9 +11,9 @@ import pyarrow as pa
 from celc_runtime.plan.parameters import Parameters, Pattern
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
-from celc_runtime.rules.index import Found, RowIndex, index_of
+from celc_runtime.rules.index import RowIndex, index_of
 from celc_runtime.rules.inner import over_events, parameters_of
-from celc_runtime.rules.pairs import AllPairs, Pairs
+from celc_runtime.rules.pairs import AllPairs, Pairs, united
 from celc_runtime.rules.patterns import answers
 from celc_runtime.rules.rows import Rows
 from celc_runtime.rules.texts import with_one_dictionary
@@ -43,12 +43,12 @@ def pairs_of(plan: Plan, index: RowIndex | None, rows: int, events: Events) -> P
     """The events that concern each row; without an index all do."""
     if index is None:
         return AllPairs(len(events.columns), rows)
-    found: list[Found] = []
+    found: list[Pairs] = []
     for number, type in enumerate(plan.declared_types):
         of_type = np.flatnonzero(events.types == number)
         if len(of_type):
             found += index.find(type, of_type, events.columns)
-    return Pairs(found, rows)
+    return united(found, rows)
 
 
 def pair_batch(
