@@ -234,7 +234,9 @@ def _borders(programs: Sequence[Sequence[Step]], parts: int) -> np.ndarray:
     """uint64[symbols, parts + 1]: where the parts of each symbol's program begin and end."""
     firsts = np.concatenate([[0], np.cumsum([len(program) for program in programs])])
     symbols = len(programs) // parts
-    return firsts[parts * np.arange(symbols)[:, None] + np.arange(parts + 1)].astype(np.uint64)
+    places = parts * np.arange(symbols)[:, None] + np.arange(parts + 1)
+    found: np.ndarray = firsts[places].astype(np.uint64)
+    return found
 
 
 # --- steps over states ----------------------------------------------------------------------------

@@ -223,7 +223,8 @@ def _cutting(whole: int, real: int, ordered: int) -> Callable[..., None]:
             stacks.front_keys[top], stacks.front_scales[top] = stacks.keys[at], scales[2]
             for state in range(states):
                 copy(front, top * states + state, later, state)
-            top += np.int64(changes.begins[symbol])
+            if changes.begins[symbol]:
+                top += 1
             if reals > 0:
                 count -= 1
                 if count == 0:
@@ -322,7 +323,7 @@ def totals_update(whole: int, real: int, ordered: int) -> Callable[..., int]:
             can_begin = key >= floor_value  # not in a window of less than nothing
             first_end, end_of_ends = changes.ends_first[symbol, 0], changes.ends_first[symbol, 1]
             if first_end < end_of_ends:
-                # The matches that end here: those that begin behind the cut, and those of the front.
+                # The matches that end here: those that begin behind the cut, and of the front.
                 clear(total, 0)
                 clear(total, 1)
                 for end in range(first_end, end_of_ends):

@@ -9,6 +9,8 @@ A signed sum wraps around at 2¹²⁸, and is right where the sum of the absolut
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -39,7 +41,7 @@ def add_wrapping(high, low, other_high, other_low):  # type: ignore[no-untyped-d
     return high + other_high + np.uint64(total < low), total
 
 
-def product_of_words(first, second):  # type: ignore[no-untyped-def]
+def product_of_words(first: Any, second: Any) -> Any:
     """(high, low) of the product of two words."""
     product = int(first) * int(second)
     return np.uint64(product >> 64), np.uint64(product & (2**64 - 1))

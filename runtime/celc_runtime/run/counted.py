@@ -129,8 +129,8 @@ def _values(events: pa.RecordBatch, measure: Measure) -> tuple[np.ndarray, np.nd
 
 
 def _belongs(plan: Plan, measures: tuple[Measure, ...]) -> np.ndarray:
-    """bool[measures, kinds + 1]: whether an event of a kind has the label of a measure; the last kind
-    is that of no event."""
+    """bool[measures, kinds + 1]: whether an event of a kind has the label of a measure; the last
+    kind is that of no event."""
     names = plan.label_names
     found = np.zeros((len(measures), len(plan.kinds) + 1), np.bool_)
     for number, measure in enumerate(measures):
