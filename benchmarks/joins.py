@@ -1,36 +1,67 @@
 """`match(df, plan="joins")` beside the kernel: twelve shapes of query, and twelve others.
 
-    python benchmarks/joins.py [--events N] [--record]
+    python benchmarks/joins.py [--events N] [--limit SECONDS] [--only WORDS] [--choices] [--record]
 
-The rule of `plan="auto"` is made from the first twelve, and tried on the others. Events of three
-types come one at a time. Windows are in events' time: wide ones have a tenth of all events, narrow
-ones fifty events. Both ways must find the same matches.
-Times are CPU time of all processes in the second run, with the structs of labels built and
-without positions.
+The rule of `plan="auto"` is made from the first twelve and from one band over windows of several
+lengths, and tried on the other twelve. The last shape is the band over 400,000 events of two types.
+Events come one at a time, of three types. Windows are in events' time: wide ones have a tenth of
+all events, narrow ones fifty events. Both ways must find the same matches.
+
+Times are CPU time of all processes, with the structs of labels built and without positions: the
+least of some runs, after a first one. Ways that are close are repeated. Jobs run in a process of
+their own, which is ended where one takes more CPU time than the limit: that way is then recorded as
+null, and the other one has won. A run that is broken off is recorded up to there.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import math
+import multiprocessing
+import signal
+import sys
 import tempfile
-from functools import partial
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from common import calibrate
-from processes import tree_seconds
-from rates import run_alone
-from spark_jobs import answer, run, session, write
+from common import Calibration, environment
+from processes import end_tree, seconds_of, tree_seconds
+from spark_jobs import answer, run_made, session, write
 
 import celc
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-_RUNS = 1
+_RUNS = 2
+_MORE_RUNS = 3
+"""Of two ways whose times differ by less than `_CLOSE`."""
+_CLOSE = 1.6
+_LONG = 20.0
+"""Seconds after which a run is not repeated."""
+_WAYS = ("kernel", "joins")
+_TYPES = "ABC"
 _ATTRIBUTES = "id: INT, few: INT, v: DOUBLE, u: DOUBLE, ts: LONG"
-_HEAD = f"CREATE STREAM S {{ {', '.join(f'EVENT {t} {{ {_ATTRIBUTES} }}' for t in 'ABC')} }}\n"
+_HEAD = f"CREATE STREAM S {{ {', '.join(f'EVENT {t} {{ {_ATTRIBUTES} }}' for t in _TYPES)} }}\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A query, and its events: a multiple of those of the run, of some types."""
+
+    formula: str
+    times: float = 1
+    types: str = _TYPES
+
+    def text(self, events: int) -> str:
+        """The query, where a wide window has a tenth of all events."""
+        return f"{_HEAD}SELECT * FROM S WHERE {self.formula.replace('wide', str(events // 10))}"
+
 
 _BAND = "ABS(x.v - y.v) < 1e-4"
 MADE_FROM = {
@@ -50,6 +81,7 @@ MADE_FROM = {
     "absence with keys, wide": "(A AS x ; !(C AS z FILTER z.id = x.id) ; B AS y) "
     "FILTER x.id = y.id WITHIN wide [ts]",
 }
+WINDOWS = (200, 1_000, 2_000, 5_000)
 TRIED_ON = {
     "wider band, wide": "(A AS x ; B AS y) FILTER ABS(x.v - y.v) < 1e-3 WITHIN wide [ts]",
     "band of sums, wide": "(A AS x ; B AS y) FILTER ABS(x.v + x.u - y.v) < 1e-4 WITHIN wide [ts]",
@@ -67,14 +99,28 @@ TRIED_ON = {
     "a chain of four with keys, wide": "(A AS x ; B AS y ; C AS z ; A AS w) FILTER x.id = y.id "
     "AND y.id = z.id AND z.id = w.id WITHIN wide [ts]",
 }
+SHAPES = {
+    **{name: Shape(formula) for name, formula in MADE_FROM.items()},
+    **{
+        f"band, window of {length:,}{name}": Shape(
+            f"(A AS x ; B AS y) FILTER {_BAND} WITHIN {length} [ts]", times
+        )
+        for times, name in ((1, ""), (4, ", four times the events"))
+        for length in WINDOWS
+    },
+    **{name: Shape(formula) for name, formula in TRIED_ON.items()},
+    "band over 400,000 events of two types": Shape(
+        f"(A AS x ; B AS y) FILTER {_BAND} WITHIN 20000 [ts]", 2, "AB"
+    ),
+}
 
 
-def events(rows: int) -> pa.Table:
+def events(rows: int, types: str) -> pa.Table:
     """The events, in the order of time."""
     rng = np.random.default_rng(27)
     return pa.table(
         {
-            "type": pa.array(np.array([*"ABC"])[rng.integers(0, 3, rows)]),
+            "type": pa.array(np.array([*types])[rng.integers(0, len(types), rows)]),
             "id": pa.array(rng.integers(0, max(1, rows // 200), rows), pa.int32()),
             "few": pa.array(rng.integers(0, 20, rows), pa.int32()),
             "v": pa.array(rng.random(rows)),
@@ -84,46 +130,209 @@ def events(rows: int) -> pa.Table:
     )
 
 
-def seconds(frame: DataFrame) -> float:
-    """CPU seconds of a job, the least of some runs."""
-    found = []
-    for _ in range(_RUNS):
-        before = tree_seconds()
-        run(frame)
-        found.append(tree_seconds() - before)
-    return min(found)
+# --- the process of the jobs ----------------------------------------------------------------------
 
 
-def measure(rows: int) -> dict[str, Any]:
-    """All figures of a run."""
-    calibrated = calibrate(1_000_000)
-    figures: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory(prefix="celc-bench-") as folder, session() as spark:
-        frame = spark.read.parquet(str(write(Path(folder) / "events", events(rows))))
-        # The first jobs of a session cost more than later ones.
-        _figures_of("warm-up", f"{_HEAD}SELECT * FROM S WHERE {MADE_FROM['band, narrow']}", frame)
-        for shapes in (MADE_FROM, TRIED_ON):
-            for name, body in shapes.items():
-                text = f"{_HEAD}SELECT * FROM S WHERE {body.replace('wide', str(rows // 10))}"
-                figures |= _figures_of(name, text, frame)
-    return {"calibration": calibrated(), "figures": figures}
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A query over the events of a folder, by one way. `runs`: how many are timed after the first
+    one, which is checked; 0: the plan is explained."""
+
+    folder: str
+    text: str
+    way: str = "auto"
+    runs: int = 0
 
 
-def _figures_of(name: str, text: str, frame: DataFrame) -> dict[str, Any]:
-    query = celc.compile(text, order_by="ts").with_options(positions=False)
-    ways = {how: partial(query.match, frame, plan=how) for how in ("kernel", "joins")}
-    answers = {how: answer(make()) for how, make in ways.items()}
-    if len({*answers.values()}) > 1:
-        raise RuntimeError(f"{name}: joins find other matches (rows, checksum): {answers}")
-    found = {f"{name}, {how}": round(seconds(make()), 2) for how, make in ways.items()}
-    kernel, joins = found.values()
-    found[f"{name}, joins to kernel"] = round(joins / kernel, 2)
-    found[f"{name}, matches"] = answers["joins"][0]
-    plan = query.explain_plan(frame)
-    found[f"{name}, auto"] = "joins" if "plan: joins of Spark" in plan else "kernel"
-    print(name, *found.values(), flush=True)
-    return found
+def serve(jobs: Connection) -> None:
+    """Answer jobs, one after the other: the matches and the times, or what `auto` says."""
+    with session() as spark:
+
+        @cache
+        def query(text: str) -> Any:
+            return celc.compile(text, order_by="ts").with_options(positions=False)
+
+        while True:
+            try:
+                job = jobs.recv()
+            except EOFError:
+                return
+            asked, frame = query(job.text), spark.read.parquet(job.folder)
+            if not job.runs:
+                jobs.send(asked.explain_plan(frame))
+                continue
+            jobs.send(answer(asked.match(frame, plan=job.way)))
+            for _ in range(job.runs):
+                jobs.send(seconds_of(partial(run_made, partial(asked.match, frame, plan=job.way))))
+
+
+class Jobs:
+    """Runs jobs in a process, which is started again after one that was ended at the limit.
+
+    `warm`: a job that each new process runs first, because the first jobs of a session cost more.
+    """
+
+    def __init__(self, warm: Job, limit: float) -> None:
+        self._warm = warm
+        self._limit = limit
+        self._process: Any = None
+        self._ours: Any = None
+
+    def explained(self, job: Job) -> str:
+        """What `auto` says of a query."""
+        return str(next(self._answers(job, 1)))
+
+    def timed(self, job: Job) -> tuple[tuple[Any, ...] | None, float | None]:
+        """The number of matches and their checksum, and the least of the times; None: a first run
+        took more CPU time than the limit."""
+        found: tuple[Any, ...] | None = None
+        seconds: float | None = None
+        answers = self._answers(job, 1 + job.runs)
+        try:
+            found = next(answers)
+            for one in answers:
+                seconds = min(one, seconds or math.inf)
+        except TimeoutError:
+            self.end()
+        return found, seconds
+
+    def _answers(self, job: Job, number: int) -> Iterator[Any]:
+        if self._process is None:
+            self._start()
+        self._ours.send(job)
+        for _ in range(number):
+            yield self._received()
+
+    def _received(self) -> Any:
+        start = tree_seconds(self._process.pid)
+        while not self._ours.poll(0.5):
+            if not self._process.is_alive():
+                raise RuntimeError("the process of the jobs has ended; its output says why")
+            if tree_seconds(self._process.pid) - start > self._limit:
+                raise TimeoutError
+        return self._ours.recv()
+
+    def _start(self) -> None:
+        started = multiprocessing.get_context("spawn")
+        self._ours, theirs = started.Pipe()
+        self._process = started.Process(target=serve, args=(theirs,))
+        self._process.start()
+        theirs.close()
+        for way in _WAYS:
+            self.timed(Job(self._warm.folder, self._warm.text, way, 1))
+
+    def end(self) -> None:
+        """End the process and all that it has started."""
+        if self._process is not None:
+            end_tree(self._process.pid)
+            self._process.join()
+            self._ours.close()
+        self._process = None
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+def choice(jobs: Jobs, job: Job) -> dict[str, str]:
+    """The way that `auto` takes, and why."""
+    plan = jobs.explained(job).splitlines()
+    joins = next((line for line in plan if line.startswith("plan: joins of Spark")), None)
+    if joins is not None:
+        return {"auto": "joins", "why": joins}
+    return {"auto": "kernel", "why": next(line for line in plan if line.startswith("joins:"))}
+
+
+def measure(jobs: Jobs, job: Job, name: str) -> dict[str, Any]:
+    """The figures of a shape."""
+    chosen = choice(jobs, job)
+    answers, seconds = {}, {}
+    runs = _RUNS
+    while runs:
+        for way in _WAYS:
+            if seconds.get(way, 0) is None:
+                continue
+            found, least = jobs.timed(Job(job.folder, job.text, way, runs))
+            if found is not None:
+                answers[way] = found
+            known = seconds.get(way)
+            seconds[way] = least if known is None or least is None else min(known, least)
+        if len({*answers.values()}) > 1:
+            raise RuntimeError(f"{name}: joins find other matches (rows, checksum): {answers}")
+        ended = [one for one in seconds.values() if one is not None]
+        is_close = len(ended) == len(_WAYS) and max(ended) < _CLOSE * min(ended)
+        runs = _MORE_RUNS if runs == _RUNS and is_close else 0
+    return {
+        **seconds,
+        "matches": next(iter(answers.values()), (None,))[0],
+        **chosen,
+    }
+
+
+def line(name: str, figures: Mapping[str, Any], limit: float) -> str:
+    """A shape for people."""
+    shown = [f"> {limit:,.0f}" if figures[way] is None else f"{figures[way]:.2f}" for way in _WAYS]
+    return (
+        f"{name:44} kernel {shown[0]:>7} s, joins {shown[1]:>7} s, auto {figures['auto']:6} "
+        f"{figures['matches'] or 0:>9,} matches"
+    )
+
+
+@contextmanager
+def _folders() -> Iterator[Any]:
+    """A function that writes the events of a shape and tells their folder."""
+    with tempfile.TemporaryDirectory(prefix="celc-bench-") as root:
+
+        @cache
+        def folder(rows: int, types: str) -> str:
+            return str(write(Path(root) / f"{types}-{rows}", events(rows, types)))
+
+        yield folder
+
+
+def _measured(asked: argparse.Namespace, figures: dict[str, Any]) -> None:
+    """Fill in the figures, shape by shape."""
+    with _folders() as folder:
+
+        def job(shape: Shape) -> Job:
+            rows = int(asked.events * shape.times)
+            return Job(folder(rows, shape.types), shape.text(rows))
+
+        jobs = Jobs(job(SHAPES["band, narrow"]), asked.limit)
+        try:
+            for name, shape in SHAPES.items():
+                if not all(word in name for word in asked.only):
+                    continue
+                if asked.choices:
+                    figures[name] = choice(jobs, job(shape))
+                    print(f"{name:44} {figures[name]['why']}", flush=True)
+                    continue
+                figures[name] = measure(jobs, job(shape), name)
+                print(line(name, figures[name], asked.limit), flush=True)
+        finally:
+            jobs.end()
+
+
+def main() -> None:
+    """Measure, show, and record if asked to, up to where the run is broken off."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--limit", type=float, default=120, help="CPU seconds of one run")
+    parser.add_argument("--only", nargs="*", default=[], help="shapes with these words")
+    parser.add_argument("--choices", action="store_true", help="what auto takes; no times")
+    parser.add_argument("--record", action="store_true")
+    asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    record = environment("benchmarks/joins.py", asked.events) | {"limit": asked.limit}
+    calibrated, figures = Calibration(), {}
+    record |= {"calibration": calibrated(), "figures": figures}
+    try:
+        _measured(asked, figures)
+    finally:
+        if asked.record:
+            path = Path(__file__).parent / "records" / f"joins-{record['date']}.jsonl"
+            with path.open("a") as out:
+                out.write(json.dumps(record) + "\n")
 
 
 if __name__ == "__main__":
-    run_alone("joins", __doc__, 200_000, measure)
+    main()

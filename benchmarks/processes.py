@@ -8,7 +8,8 @@ that of its waited-for children loses nothing, whenever it is read.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+import signal
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 _PROCESSES = Path("/proc")
@@ -17,7 +18,29 @@ _PROCESSES = Path("/proc")
 def tree_seconds(root: int | None = None) -> float:
     """CPU seconds of a process (this one) and its descendants, in steps of a clock tick."""
     stats = dict(_stats())
-    ticks = sum(stats[pid][1] for pid in _tree(root or os.getpid(), stats))
+    ticks = sum(sum(stats[pid][1:]) for pid in _tree(root or os.getpid(), stats))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def seconds_of(job: Callable[[], object]) -> float:
+    """CPU seconds that this process and its descendants use while a job runs.
+
+    Processes that end meanwhile count as well; what they used before does not, whether their
+    parent has waited for them or not.
+    """
+    before = _tree_stats()
+    job()
+    after = _tree_stats()
+    ended: dict[int, int] = {}
+    for pid, (parent, own, waited) in before.items():
+        if pid not in after:
+            while parent not in after:
+                parent = before[parent][0]
+            ended[parent] = ended.get(parent, 0) + own + waited
+    ticks = 0
+    for pid, (_, own, waited) in after.items():
+        _, own_before, waited_before = before.get(pid, (0, 0, 0))
+        ticks += own - own_before + max(0, waited - waited_before - ended.get(pid, 0))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
@@ -26,7 +49,7 @@ def worker_seconds(root: int | None = None) -> float:
     stats = dict(_stats())
     jvms = [pid for pid in _tree(root or os.getpid(), stats) if _is_jvm(pid)]
     pids = {pid for jvm in jvms for pid in _tree(jvm, stats)} - set(jvms)
-    return sum(stats[pid][1] for pid in pids) / os.sysconf("SC_CLK_TCK")
+    return sum(sum(stats[pid][1:]) for pid in pids) / os.sysconf("SC_CLK_TCK")
 
 
 def _is_jvm(pid: int) -> bool:
@@ -51,7 +74,21 @@ def pin_tree(cores: Iterable[int], root: int | None = None) -> None:
                 continue  # it has just ended
 
 
-def _stats() -> Iterator[tuple[int, tuple[int, int]]]:
+def end_tree(root: int) -> None:
+    """End a process and its descendants at once."""
+    for pid in [*_tree(root, dict(_stats()))]:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue  # it has just ended
+
+
+def _tree_stats() -> dict[int, tuple[int, int, int]]:
+    stats = dict(_stats())
+    return {pid: stats[pid] for pid in _tree(os.getpid(), stats)}
+
+
+def _stats() -> Iterator[tuple[int, tuple[int, int, int]]]:
     """Each process's parent, and the ticks of its own and of its waited-for children."""
     if not (_PROCESSES / "self" / "stat").exists():
         raise RuntimeError("the Spark benchmarks read /proc, which only Linux has")
@@ -64,12 +101,13 @@ def _stats() -> Iterator[tuple[int, tuple[int, int]]]:
             continue  # it has just ended
         # The name stands in parentheses and may hold spaces and parentheses itself.
         fields = text[text.rindex(")") + 2 :].split()
-        yield int(folder.name), (int(fields[1]), sum(map(int, fields[11:15])))
+        user, system, of_users, of_systems = map(int, fields[11:15])
+        yield int(folder.name), (int(fields[1]), user + system, of_users + of_systems)
 
 
-def _tree(root: int, stats: dict[int, tuple[int, int]]) -> Iterator[int]:
+def _tree(root: int, stats: dict[int, tuple[int, int, int]]) -> Iterator[int]:
     children: dict[int, list[int]] = {}
-    for pid, (parent, _) in stats.items():
+    for pid, (parent, _, _) in stats.items():
         children.setdefault(parent, []).append(pid)
     waiting = [root]
     while waiting:

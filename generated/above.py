@@ -193,13 +193,14 @@ JOINS_1 = Joins(
     numbered="\n".join(
         [
             "-- x: the first event of a match",
+            "-- bucket: parts as long as the window; a match lies in one, or in two neighbours",
             "x AS (",
             "  SELECT *, pos DIV 100 AS bucket",
             "  FROM events",
             "  WHERE type = 'A'",
             "),",
             "-- y: the last event of a match",
-            "-- once for each bucket in which it is joined",
+            "-- once for each bucket in which the x of its match can be",
             "y AS (",
             "  SELECT *",
             "  FROM events",
@@ -226,13 +227,14 @@ JOINS_1 = Joins(
     plain="\n".join(
         [
             "-- x: the first event of a match",
+            "-- bucket: parts as long as the window; a match lies in one, or in two neighbours",
             "x AS (",
             "  SELECT *, pos DIV 100 AS bucket",
             "  FROM events",
             "  WHERE type = 'A'",
             "),",
             "-- y: the last event of a match",
-            "-- once for each bucket in which it is joined",
+            "-- once for each bucket in which the x of its match can be",
             "y AS (",
             "  SELECT *",
             "  FROM events",
@@ -261,7 +263,8 @@ JOINS_1 = Joins(
     unit="",
     attributes=(),
     counts=True,
-    bands=0,
+    bands=(),
+    untied=(),
     reads=(("value", "DOUBLE"),),
 )
 

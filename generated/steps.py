@@ -240,7 +240,8 @@ JOINS_1 = Joins(
     unit="",
     attributes=(),
     counts=True,
-    bands=0,
+    bands=(),
+    untied=(),
     reads=(("price", "DOUBLE"),),
 )
 
@@ -482,7 +483,8 @@ JOINS_2 = Joins(
     unit="",
     attributes=(),
     counts=True,
-    bands=0,
+    bands=(),
+    untied=(),
     reads=(("price", "DOUBLE"),),
 )
 

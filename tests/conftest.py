@@ -67,6 +67,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     those of files with many tests, which are short. (xdist's own order, by the size of groups, is
     switched off in the Makefile.)
     """
+    if ON_SPARK == "connect":
+        for item in items:
+            if item.path.parent.name == "on_spark" and item.path.stem not in _OVER_CONNECT:
+                item.add_marker(pytest.mark.long)
     if not config.pluginmanager.hasplugin("xdist"):
         return
     for item in items:
@@ -97,8 +101,21 @@ ON_SPARK = os.environ.get("CELC_TEST_SPARK", "")
 """`classic` or `connect`: the session that the tests in on_spark run with; see test_on_spark."""
 
 
+_OVER_CONNECT = (
+    "test_conformance_on_spark",
+    "test_spark_sql",
+    "test_streams",
+    "test_parameters_on_spark",
+    "test_many_on_spark",
+    "test_spark_progress",
+)
+"""The files of on_spark that the suite runs over Connect as well: each way to run a query. Whatever
+has an API of its own there is among them; the others send plans of the same kind, and are left to
+the long run."""
+
+
 def long_over_connect(test: _Test) -> _Test:
-    """Leave a test of on_spark to the suite's classic session.
+    """Leave a test of the files in `_OVER_CONNECT` to the suite's classic session.
 
     Its plan is the same over both kinds, and other tests send such a plan over Connect.
     """

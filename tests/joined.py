@@ -62,8 +62,7 @@ def rows_of(query: CompiledQuery, joined: Joined, events: Sequence[Event]) -> li
 
     The statement without positions is run as well: it has to find the same rows, as many times.
     """
-    numbered = [{**event, "row": number} for number, event in enumerate(events)]
-    table = _with_all_columns(table_of(query.plan, numbered), joined)
+    table = events_table(query, joined, events)
     rows = _found(query, joined, table)
     plain = query.with_options(positions=False) if _has_columns(query) else None
     if plain is not None:
@@ -71,6 +70,12 @@ def rows_of(query: CompiledQuery, joined: Joined, events: Sequence[Event]) -> li
         names = plain.output_schema.names
         assert without == Counter(repr(_without_positions(row, names)) for row in rows)
     return sorted(rows, key=lambda row: row["end_pos"])
+
+
+def events_table(query: CompiledQuery, joined: Joined, events: Sequence[Event]) -> pa.Table:
+    """Events as the table that a statement reads."""
+    numbered = [{**event, "row": number} for number, event in enumerate(events)]
+    return _with_all_columns(table_of(query.plan, numbered), joined)
 
 
 def _with_all_columns(table: pa.Table, joined: Joined) -> pa.Table:

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery
+from celc_runtime.rules.rows import Rows
 from celc_runtime.stream import sections
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.known_starts import END_OF_TIME
@@ -57,9 +58,11 @@ class Operator:
         options: StreamOptions | None = None,
         *,
         rng: random.Random | None = None,
+        rules: Rows | None = None,
     ) -> None:
         self.query = query
         self.options = options or StreamOptions({})
+        self.rules = rules
         self.task = BucketTask(query.program, self.options)
         self.headers: dict[int, bytes] = {}
         self.segments: dict[int, dict[int, bytes]] = {}
@@ -78,7 +81,9 @@ class Operator:
         self.watermark = max(self.watermark, watermark)
         blocks: dict[int, list[bytes]] = {}
         if events is not None:
-            for batch in packed(self.query.program, self.options, self._batches(events)):
+            for batch in packed(
+                self.query.program, self.options, self._batches(events), self.rules
+            ):
                 for row in batch.to_pylist():
                     blocks.setdefault(row["bucket"], []).append(row["events"])
         told = [row for label, of_label in blocks.items() for row in self._step(label, of_label)]
@@ -111,7 +116,7 @@ class Operator:
             batch = pa.RecordBatch.from_pylist(states, schema=_STATES)
             return [
                 row
-                for found in finished(self.query.program, self.options, [batch])
+                for found in finished(self.query.program, self.options, [batch], self.rules)
                 for row in found.to_pylist()
             ]
         self.watermark = AFTER_ALL
@@ -170,7 +175,7 @@ class Operator:
         )
         return [
             row
-            for found in unpacked(self.query.program, self.options, [batch])
+            for found in unpacked(self.query.program, self.options, [batch], self.rules)
             for row in found.to_pylist()
         ]
 
@@ -189,15 +194,18 @@ def streamed(
     *,
     options: StreamOptions | None = None,
     largest: int = 3,
+    time: str = EVENT_TIME,
+    rules: Rows | None = None,
 ) -> list[dict[str, Any]]:
-    """The rows that come out of events, which are in their order, in micro-batches of up to
+    """The rows that come out of events, which are in the order of `time`, in micro-batches of up to
     `largest`, in an order that the watermark's delay allows, which is drawn too. Half of the
-    streams have segments of few rows with sections, where few partitions are busy."""
+    streams have segments of few rows with sections, where few partitions are busy. `rules`: the
+    rows of a query FOR EACH."""
     with pytest.MonkeyPatch.context() as patch:
         if rng.random() < 0.5:
             patch.setattr(sections, "WHOLE", 2)
             patch.setattr(sections, "_ROWS", 1)
-        return _streamed(query, events, rng, options, largest)
+        return _streamed(query, events, rng, options, largest, time, rules)
 
 
 def _streamed(
@@ -206,9 +214,11 @@ def _streamed(
     rng: random.Random,
     options: StreamOptions | None,
     largest: int,
+    time: str,
+    rules: Rows | None,
 ) -> list[dict[str, Any]]:
-    operator = Operator(query, options, rng=rng)
-    times = [microseconds(event[EVENT_TIME]) for event in events]
+    operator = Operator(query, options, rng=rng, rules=rules)
+    times = [microseconds(event[time]) for event in events]
     # An event of the very time of the watermark would be late.
     delays = (0, 1, 2, 5, 1000) if len(set(times)) == len(times) else (1, 2, 5, 1000)
     delay = rng.choice(delays)

@@ -229,10 +229,11 @@ def test_ways_by_hand_find_the_same(query: Any, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.long
 def test_the_self_join_finds_the_same(spark: Any, query: Any) -> None:
-    by_join = importlib.import_module("self_joins").by_join
+    self_joins = importlib.import_module("self_joins")
     table = baselines.stream(2_000)
     numbered = table.append_column("row", pa.array(range(len(table))))
-    rows = by_join(spark.createDataFrame(numbered), 6).collect()
+    join = self_joins.Join(6, keyed=False, rows=len(table), goal=1.0)
+    rows = self_joins.by_join(spark.createDataFrame(numbered), join).collect()
     found = np.array([tuple(row) for row in rows])
     baselines.check("self-join", baselines.positions_of(query.match_table(table)), found)
 
@@ -255,6 +256,23 @@ def test_cpu_time_counts_children_that_have_ended() -> None:
     busy = "import time\nwhile time.process_time() < 0.3: pass"
     subprocess.run([sys.executable, "-c", busy], check=True)
     assert processes.tree_seconds() - before >= 0.25
+
+
+def test_cpu_time_of_a_job_leaves_out_what_was_used_before() -> None:
+    """A worker that its parent has not waited for takes none of its earlier time with it."""
+    busy = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ninput()"
+    parent = (
+        "import subprocess, sys\n"
+        f"subprocess.Popen([sys.executable, '-c', {busy!r}])\n"
+        "import time\ntime.sleep(60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as started:
+        assert started.stdout is not None
+        started.stdout.readline()
+        assert processes.seconds_of(lambda: processes.end_tree(started.pid)) >= 0
+        assert processes.seconds_of(lambda: None) >= 0
 
 
 # --- cells of the streaming part ------------------------------------------------------------------

@@ -6,11 +6,13 @@ python tests/test_joins.py 0 500     # seeds 0 to 499, and the counts
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
 from cases_io import Case, load_cases
-from engines import answer_of
+from celc_runtime.query import CompiledQuery
+from engines import Event, answer_of
 from joined import compiled, is_joined, rows_of
 from reference import WorkLimitError, check_answer, difference, evaluate
 from seeds import compare_seeds
@@ -19,6 +21,7 @@ from strategies_across import TYPES, wide_stream
 from test_random import TOO_LARGE, Tally
 
 from celc import CelError
+from celc.relational.joins import Joined
 
 _QUERIES_OF_THE_CLASS = 131
 """How many queries of all files of cases are joins."""
@@ -77,8 +80,11 @@ def test_the_cases_of_the_class(part: slice, cases: dict[str, list[Case]]) -> No
     assert not problems, "\n".join(problems)
 
 
-def check(seed: int, tally: Tally) -> None:
-    """Compare a random query on some streams, if it is one of joins."""
+def trials(
+    seed: int, tally: Tally
+) -> Iterator[tuple[str, tuple[CompiledQuery, Joined], list[Event], list[dict[str, Any]]]]:
+    """A random query with its joins, some streams and the answers of the reference, if it is one
+    of joins; what is drawn is counted."""
     rng = random.Random(seed)
     features = JOINED if rng.random() < 0.7 else JOINED - {Feature.ALL, Feature.LOOK_BACK}
     text = random_query(rng, features, 2 + seed % 2)
@@ -95,7 +101,6 @@ def check(seed: int, tally: Tally) -> None:
         return
     if made is None:
         return
-    query = made[0]
     for _ in range(3):
         types = [name for name in TYPES if f" {name}" in text.removeprefix(plain)] or TYPES
         longest = 14 if "\nWITHIN" in text else 10
@@ -110,17 +115,19 @@ def check(seed: int, tally: Tally) -> None:
             wanted = evaluate(text, events, order_by="ts", work_limit=100_000)
         except WorkLimitError:
             continue
-        try:
-            answer = answer_of(query, rows_of(*made, events), events)
-        except AssertionError as problem:
-            raise AssertionError(f"seed {seed}: {problem}\n{text}\n{events}") from None
         tally.pairs += 1
         tally.pairs_with_matches += bool(wanted)
         tally.matches += len(wanted)
         tally.texts.add(text)
         tally.with_features |= {word for word in _WORDS if word in text}
+        yield text, made, events, wanted
+
+
+def check(seed: int, tally: Tally) -> None:
+    """Compare a random query on some streams, if it is one of joins."""
+    for text, made, events, wanted in trials(seed, tally):
         try:
-            check_answer(text, wanted, answer)
+            check_answer(text, wanted, answer_of(made[0], rows_of(*made, events), events))
         except AssertionError as problem:
             raise AssertionError(f"seed {seed}: {problem}\n{text}\n{events}") from None
 

@@ -237,12 +237,12 @@ def test_cases(stem: str, every: int) -> None:
 def test_random_compact_answers() -> None:
     """Dozens of queries on some streams, by every engine."""
     tally = Counts()
-    for seed in range(90):
+    for seed in range(40):
         check(seed, tally, streams=2)
-    assert len(tally.texts) >= 40, tally
-    assert tally.pairs_with_matches >= 100, tally
-    assert tally.chosen >= 30, tally
-    assert tally.keyed >= 15, tally
+    assert len(tally.texts) >= 16, tally
+    assert tally.pairs_with_matches >= 40, tally
+    assert tally.chosen >= 10, tally
+    assert tally.keyed >= 5, tally
 
 
 @pytest.mark.long

@@ -120,8 +120,8 @@ def check_as_stream(seed: int, tally: Counts, kind: str) -> None:
         tally.texts.add(text)
 
 
-_SLICES = {"and": range(60), "nested": range(60), "absent": range(60)}
-_BY_NUMBA = {"and": range(900, 903), "nested": range(900, 903), "absent": range(900, 903)}
+_SLICES = {"and": range(24), "nested": range(24), "absent": range(24)}
+_BY_NUMBA = {"and": range(900, 902), "nested": range(900, 902), "absent": range(900, 902)}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -136,9 +136,9 @@ def test_random_queries(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_queries_as_streams(kind: str) -> None:
     tally = Counts()
-    for seed in range(40):
+    for seed in range(20):
         check_as_stream(seed, tally, kind)
-    assert tally.pairs_with_matches >= 20, tally
+    assert tally.pairs_with_matches >= 10, tally
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -359,11 +359,11 @@ def check(seed: int, tally: Counts, *, streams: int = 4, by_numba: bool = False)
 def test_random_parameters() -> None:
     """Dozens of queries on some streams and tables, by every engine."""
     tally = Counts()
-    for seed in range(20):
+    for seed in range(8):
         check(seed, tally)
-    assert len(tally.texts) >= 15, tally
-    assert tally.pairs_with_matches >= 10, tally
-    assert tally.indexed >= 4, tally
+    assert len(tally.texts) >= 5, tally
+    assert tally.pairs_with_matches >= 3, tally
+    assert tally.indexed >= 1, tally
 
 
 @pytest.mark.long

@@ -124,18 +124,18 @@ def _check_order(rows: list[dict[str, object]]) -> None:
 
 def test_one_match_for_each_start() -> None:
     tally = Tally()
-    for seed in range(120):
+    for seed in range(50):
         check(seed, tally)
-    assert tally.pairs_with_matches >= 150, tally
+    assert tally.pairs_with_matches >= 60, tally
     assert tally.too_large <= 3, tally
 
 
 def test_longest_runs_of_events() -> None:
     tally = Tally()
-    for seed in range(50):
+    for seed in range(24):
         check_runs(seed, tally)
-    assert len(tally.with_features) >= 25, tally
-    assert tally.pairs_with_matches >= 100, tally
+    assert len(tally.with_features) >= 12, tally
+    assert tally.pairs_with_matches >= 45, tally
 
 
 @pytest.mark.long

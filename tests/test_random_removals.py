@@ -20,10 +20,10 @@ check = partial(check_drawn, draw=removal_query, types="".join(TYPES), length=20
 def test_states_that_empty() -> None:
     """Seeds 7, 36 and 232 are among those that piles of several clocks get wrong."""
     tally = Tally()
-    for seed in (*range(60), 232):
+    for seed in (*range(24), 232):
         check(seed, tally)
-    assert tally.pairs >= 360, tally
-    assert tally.pairs_with_matches >= 150, tally
+    assert tally.pairs >= 140, tally
+    assert tally.pairs_with_matches >= 60, tally
 
 
 def test_states_that_empty_by_machine_code() -> None:

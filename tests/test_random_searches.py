@@ -69,17 +69,17 @@ def check(seed: int, tally: Tally, *, compiled: bool = False) -> None:
 
 def test_searches() -> None:
     tally = Tally()
-    for seed in range(60):
+    for seed in range(24):
         check(seed, tally)
-    assert tally.pairs >= 600, tally
-    assert tally.pairs_with_matches >= 200, tally
+    assert tally.pairs >= 240, tally
+    assert tally.pairs_with_matches >= 80, tally
 
 
 def test_searches_by_machine_code() -> None:
     tally = Tally()
-    for seed in range(900, 903):
+    for seed in range(900, 902):
         check(seed, tally, compiled=True)
-    assert tally.pairs_with_matches >= 3, tally
+    assert tally.pairs_with_matches >= 2, tally
 
 
 @pytest.mark.long

@@ -356,19 +356,19 @@ def test_random_totals() -> None:
     """Dozens of queries on some streams, by every engine."""
     tally = Counts()
     with plain_totals():
-        for seed in range(70):
+        for seed in range(30):
             check(seed, tally)
-    assert len(tally.texts) >= 45, tally
-    assert tally.pairs_with_matches >= 60, tally
-    assert tally.counted >= 12, tally
+    assert len(tally.texts) >= 18, tally
+    assert tally.pairs_with_matches >= 24, tally
+    assert tally.counted >= 4, tally
 
 
 def test_random_totals_on_streams() -> None:
     tally = Counts()
     with plain_totals():
-        for seed in range(16):
+        for seed in range(8):
             check_as_stream(seed, tally)
-    assert tally.pairs_with_matches >= 10, tally
+    assert tally.pairs_with_matches >= 4, tally
 
 
 @pytest.mark.long

@@ -21,7 +21,7 @@ from reference import WorkLimitError, difference, evaluate
 from seeds import compare_seeds
 from strategies import Feature, random_query
 from test_random import TOO_LARGE, Tally
-from uncertain import possible_answers
+from uncertain import on_a_clock, possible_answers, streamed_answer
 
 import celc
 
@@ -69,6 +69,7 @@ def check(seed: int, tally: Tally) -> None:
     try:
         with interpreted():
             query = only_query(celc.compile(text))
+        of_stream = on_a_clock(text)
     except celc.CelError as problem:
         codes = {d.code for d in problem.diagnostics if d.severity == "error"}
         if codes <= {"uncertain-label", "uncertain-part"}:  # `?` beside `:`
@@ -94,6 +95,7 @@ def check(seed: int, tally: Tally) -> None:
             patch.setattr(uncertain_run, "_MATCHES", rng.choice((1, 3, 1 << 14)))
             patch.setattr(uncertain_run, "_EVENTS_OF_MATCHES", rng.choice((1, 8, 1 << 17)))
             found = possible_answers(query, events, rng)
+            found["stream"] = streamed_answer(of_stream, events, ("ts", "high"), rng)
             for route, answer in found.items():
                 told = difference(answer, wanted)
                 assert not told, f"seed {seed}: {route}: {told}\n{text}\n{events}"

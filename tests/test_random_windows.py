@@ -46,9 +46,9 @@ def check(seed: int, tally: Tally) -> None:
 
 def test_parts_in_windows_that_must_be_absent() -> None:
     tally = Tally()
-    for seed in range(40):
+    for seed in range(18):
         check(seed, tally)
-    assert tally.pairs_with_matches >= 50, tally
+    assert tally.pairs_with_matches >= 20, tally
 
 
 @pytest.mark.long

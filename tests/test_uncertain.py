@@ -8,14 +8,16 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from cases_io import load_cases, load_refused
+from cases_io import Case, load_cases, load_refused
 from celc_runtime import EventError
 from celc_runtime.plan.errors import WorkLimitError
 from celc_runtime.plan.strategy import InWorlds
+from celc_runtime.stream.formats import StreamOptions
 from engines import interpreted, only_query
 from places import TESTS
 from reference import difference
-from uncertain import possible_answers
+from streams_by_hand import Operator, instant
+from uncertain import on_a_clock, possible_answers, streamed_answer
 
 import celc
 from celc.cli import main
@@ -58,6 +60,29 @@ def test_cases() -> None:
             problems += [f"{case.name}: {route}: {told}"] if told else []
     assert not problems
     assert len(ways) >= 5, ways
+
+
+def _as_streams(cases: list[Case]) -> None:
+    problems, compared = [], 0
+    for number, case in enumerate(cases):
+        if ": TIMESTAMP" in case.query:
+            continue  # all the others get instants besides
+        compared += 1
+        rng = random.Random(number)
+        answer = streamed_answer(on_a_clock(case.query), case.events, ("low", "high"), rng)
+        told = difference(answer, case.expected)
+        problems += [f"{case.name}: {told}"] if told else []
+    assert not problems
+    assert compared >= len(cases) - 3
+
+
+def test_some_cases_as_streams() -> None:
+    _as_streams(load_cases(folder=FOLDER)[::5])
+
+
+@pytest.mark.long
+def test_all_cases_as_streams() -> None:
+    _as_streams(load_cases(folder=FOLDER))
 
 
 @pytest.mark.parametrize("case", load_refused(FOLDER), ids=lambda case: case.name)
@@ -153,3 +178,85 @@ def test_all_queries_of_a_module_at_once() -> None:
 def test_no_compact_answer() -> None:
     with pytest.raises(EventError, match="no confidences"):
         compiled("SELECT * WHERE A ; B").match_compact(events(("A", 0, 1)))
+
+
+_CLOCK = """CREATE STREAM S UNCERTAIN [low, high] BY 1 MILLISECOND {
+  EVENT A { id: INT, low: TIMESTAMP, high: TIMESTAMP },
+  EVENT B { id: INT, low: TIMESTAMP, high: TIMESTAMP }
+}
+"""
+
+
+def _on_clock(*rows: tuple[str, int, int]) -> pa.Table:
+    return pa.table(
+        {
+            "type": [name for name, _, _ in rows],
+            "id": pa.array([1] * len(rows), pa.int32()),
+            "low": pa.array([instant(low) for _, low, _ in rows], pa.timestamp("us", "UTC")),
+            "high": pa.array([instant(high) for _, _, high in rows], pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+def _stream_of(text: str, **options: Any) -> Operator:
+    with interpreted():
+        return Operator(only_query(celc.compile(_CLOCK + text)), StreamOptions({}, **options))
+
+
+def test_a_stream_keeps_an_event_as_long_as_it_can_be_the_first_of_a_match() -> None:
+    stream = _stream_of("SELECT * WHERE A ; B WITHIN 10 MILLISECONDS")
+    # The window of the first event is long over by its least time, and not by its greatest one.
+    assert not stream.advance(_on_clock(("A", 0, 100), ("A", 1, 2)), 0)
+    assert not stream.advance(None, 60)
+    (row,) = stream.advance(_on_clock(("B", 90, 90)), 95)
+    assert (row["start_time"], row["end_time"]) == (instant(0), instant(100))
+    assert row["confidence"] == round(10 / 101, 13)
+    stream.advance(None, 109)
+    assert stream.sum("kept")
+    stream.advance(None, 111)
+    assert not stream.sum("kept")
+
+
+def test_a_match_of_a_stream_comes_once_and_as_soon_as_its_events_are_read() -> None:
+    stream = _stream_of("SELECT * WHERE (A ; B) OR (B ; A) WITHIN 50 MILLISECONDS")
+    assert not stream.advance(_on_clock(("A", 1, 30), ("B", 5, 20)), 4)
+    # The watermark passes the least time of B; nothing that comes later changes the row.
+    (row,) = stream.advance(None, 5)
+    assert row["confidence"] > 0.9
+    (other,) = stream.advance(_on_clock(("B", 10, 12)), 40)
+    assert (other["start_pos"], other["end_pos"]) == (0, 2)
+    assert not stream.finish()
+
+
+def test_a_stream_forgets_a_partition_by_its_least_times() -> None:
+    text = "SELECT * WHERE A ; B PARTITION BY id WITHIN 20 MILLISECONDS"
+    for ttl, wanted in ((10, 0), (60, 1)):
+        stream = _stream_of(text, key_ttl=1000 * ttl)
+        rows = stream.advance(_on_clock(("A", 1, 50)), 0)
+        rows += stream.advance(_on_clock(("B", 40, 60)), 5)
+        assert len(rows + stream.finish()) == wanted
+
+
+def test_a_late_event_of_a_stream_is_told_by_its_least_time() -> None:
+    stream = _stream_of("SELECT * WHERE A ; B WITHIN 20 MILLISECONDS", late="error")
+    stream.advance(_on_clock(("A", 1, 50)), 0)
+    stream.advance(_on_clock(("B", 9, 9)), 8)  # the watermark has not passed it
+    stream.advance(None, 10)
+    with pytest.raises(EventError, match="late"):
+        stream.advance(_on_clock(("B", 10, 60)), 10)
+
+
+@pytest.mark.parametrize(
+    ("row", "told"), [(("A", 3, 2), "is after high"), (("B", 3, None), "'high' is NULL")]
+)
+def test_a_wrong_time_ends_a_stream(row: Any, told: str) -> None:
+    stream = _stream_of("SELECT * WHERE A WITHIN 20 MILLISECONDS")
+    table = _on_clock(*[("A", 1, 2)])
+    name, low, high = row
+    times = [[instant(low)], [None if high is None else instant(high)]]
+    wrong = pa.table(
+        [[name], table["id"], *(pa.array(t, pa.timestamp("us", "UTC")) for t in times)],
+        names=table.schema.names,
+    )
+    with pytest.raises(EventError, match=f"{told}.*in an event of the stream"):
+        stream.advance(wrong, 0)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
+import re
 from collections.abc import Iterable, Sequence
 
 from celc_runtime import CompiledQuery
-from engines import Event, Row, batches_of, in_parts, parts_of, table_of
+from celc_runtime.stream.formats import StreamOptions
+from engines import Event, Row, batches_of, in_parts, interpreted, only_query, parts_of, table_of
+from streams_by_hand import instant, microseconds, streamed
+
+import celc
 
 
 def possible_answer(
@@ -57,3 +63,60 @@ def possible_answers(
             query, (row for batch in batches for row in batch.to_pylist()), events
         ),
     }
+
+
+# --- streams --------------------------------------------------------------------------------------
+
+FIRST, UNTIL = "first_time", "last_time"
+"""The columns of times."""
+
+
+def on_a_clock(text: str, name: str = "query") -> CompiledQuery:
+    """A query over whole numbers as one over instants, so many milliseconds after 1970. The numbers
+    stay, for conditions that read them."""
+    text = text.replace("SELECT", f"QUERY {name}: SELECT", 1)
+    clause = re.compile(r"UNCERTAIN \[\w+, \w+\] BY (\d+)(?= *{)")
+    assert clause.search(text)
+    text = clause.sub(rf"UNCERTAIN [{FIRST}, {UNTIL}] BY \1 MILLISECONDS", text)
+    text = re.sub(
+        r"(EVENT\s+\w+\s*{[^}]*?)\s*}", rf"\1, {FIRST}: TIMESTAMP, {UNTIL}: TIMESTAMP }}", text
+    )
+    text = re.sub(r"WITHIN (\d+) \[\w+\]", rf"WITHIN \1 MILLISECONDS [{FIRST}]", text)
+    with interpreted():
+        return only_query(celc.compile(text, tiebreak="row"))
+
+
+def rows_on_a_clock(events: Sequence[Event], times: tuple[str, str]) -> list[Event]:
+    """Events for `on_a_clock`, by their least times; `times`: the names of the numbers."""
+    low, high = times
+    return [
+        {**event, FIRST: instant(event[low]), UNTIL: instant(event[high]), "row": row}
+        for row, event in enumerate(sorted(events, key=lambda event: event[low]))
+    ]
+
+
+def streamed_answer(
+    query: CompiledQuery,
+    events: Sequence[Event],
+    times: tuple[str, str],
+    rng: random.Random,
+    *,
+    key_ttl: int | None = None,
+) -> list[Row]:
+    """The answer of a query `on_a_clock` to events whose least and greatest times are whole
+    numbers, as a stream in micro-batches; in the form of the cases."""
+    given = rows_on_a_clock(events, times)
+    buckets = rng.choice((1, 3)) if query.plan.key_columns else 1
+    options = StreamOptions({"row": "LONG"}, buckets=buckets, key_ttl=key_ttl)
+    rows = streamed(query, given, rng, options=options, time=FIRST)
+    answer = possible_answer(query, rows, given)
+    return [in_numbers(row) for row in answer]
+
+
+def in_numbers(row: Row) -> Row:
+    """A row of an answer with instants as whole numbers."""
+    return {name: _number(value) for name, value in row.items()}
+
+
+def _number(value: object) -> object:
+    return microseconds(value) // 1000 if isinstance(value, dt.datetime) else value

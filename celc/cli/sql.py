@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -13,7 +14,7 @@ from celc.cli.problems import CommandProblem
 from celc.cli.queries import compiled
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.messages.joins import not_joins
-from celc.diagnostics.source import visible
+from celc.diagnostics.source import Source, visible
 from celc.version import VERSION
 
 if TYPE_CHECKING:
@@ -49,14 +50,14 @@ def _statements(compilation: CompiledFiles, dialect: Dialect, arguments: argpars
     from celc.loader import Matcher
     from celc.relational.joins import Joined, joins_of
 
-    found: list[tuple[Query, Joined]] = []
+    found: list[tuple[Query, Joined, str]] = []
     problems: list[CelError] = []
     for file in compilation.files:
         wrong = []
         for stages in file.queries:
             joined = joins_of(stages.query, dialect)
             if isinstance(joined, Joined):
-                found.append((stages.query, joined))
+                found.append((stages.query, joined, _as_comment(stages.query, file.source)))
             else:
                 wrong.append(not_joins(joined.what, joined.span))
         if wrong:
@@ -66,8 +67,8 @@ def _statements(compilation: CompiledFiles, dialect: Dialect, arguments: argpars
     # The plan, which says what the events are read from, is that of the module.
     queries = Matcher(compilation.module_text("celc compile")).queries
     return "\n".join(
-        _statement(queries[query.name], query, joined, dialect, arguments)
-        for query, joined in found
+        comment + _statement(queries[query.name], query, joined, dialect, arguments)
+        for query, joined, comment in found
     )
 
 
@@ -78,7 +79,7 @@ def _statement(
     dialect: Dialect,
     arguments: argparse.Namespace,
 ) -> str:
-    """The statement of one query."""
+    """The statement of one query, without its comment."""
     from celc_runtime.plan.joins import Joins, NotJoined, joins_text, table_name
 
     joins = Joins(**{field.name: getattr(joined, field.name) for field in fields(joined)})
@@ -93,5 +94,13 @@ def _statement(
         )
     except NotJoined as problem:
         raise CommandProblem(str(problem)) from None
-    name = visible(query.name)
-    return f"-- {name}: the matches of a CEL query, by celc {VERSION}\n{text.rstrip()};\n"
+    return f"{text.rstrip()};\n"
+
+
+def _as_comment(query: Query, source: Source) -> str:
+    """The head of a statement: the query as it is written."""
+    head = f"{visible(query.name)}: the matches of this query in CEL, by celc {VERSION}"
+    _, column = source.line_and_column(query.span.start)
+    lines = textwrap.dedent(" " * (column - 1) + source.slice(query.span)).split("\n")
+    shown = [head, *(f"  {visible(one.rstrip())}" for one in lines if one.strip())]
+    return "".join(f"-- {one}\n" for one in shown)

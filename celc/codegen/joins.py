@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -46,8 +47,13 @@ def joins_literal(
         PlanArgument("unit", string_literal(joined.unit)),
         PlanArgument("attributes", string_tuple(joined.attributes)),
         PlanArgument("counts", str(joined.counts)),
-        PlanArgument("bands", str(joined.bands)),
+        PlanArgument("bands", _bands_text(joined.bands)),
+        PlanArgument("untied", _bands_text(joined.untied)),
         PlanArgument("reads", tuple_text(map(string_tuple, joined.reads))),
     )
     numbered, plain = tuple(literal_lines(joined.numbered)), tuple(literal_lines(joined.plain))
     return f"JOINS_{number}", (JoinsView(number, numbered, plain, arguments),)
+
+
+def _bands_text(bands: Iterable[Iterable[tuple[str, ...]]]) -> str:
+    return tuple_text(tuple_text(map(string_tuple, types)) for types in bands)

@@ -38,11 +38,48 @@ def bands_of(relations: Relations) -> tuple[Band, ...]:
         if band is None:
             continue
         if places[band.first] > places[band.second]:
-            band = Band(band.second, band.first, band.right, band.left, band.width)
+            band = _turned(band)
         known = found.get(band.second)
         if known is None or band.width < known.width:
             found[band.second] = band
     return tuple(found.values())
+
+
+def absent_bands_of(relations: Relations) -> tuple[Band, ...]:
+    """The bands of events that must not be there: the absent event is `second`."""
+    found = []
+    for missing in relations.missing:
+        name = missing.scan.name
+        bands = [band for band in map(_band, missing.conditions) if band is not None]
+        turned = [_turned(band) if band.first == name else band for band in bands]
+        own = [band for band in turned if band.second == name]
+        if own:
+            found.append(min(own, key=lambda band: band.width))
+    return tuple(found)
+
+
+def is_tied(relations: Relations, band: Band) -> bool:
+    """Whether equalities tie both events of a band, by way of others or not."""
+    tied = {band.first}
+    links = [pair for pair in map(_equal, relations.conditions) if pair is not None]
+    while more := {scan for pair in links if pair & tied for scan in pair} - tied:
+        tied |= more
+    return band.second in tied
+
+
+def _equal(condition: Condition) -> frozenset[str] | None:
+    """The two events that an equality ties."""
+    if len(condition) != 1 or not isinstance(condition[0], core.Comparison):
+        return None
+    comparison = condition[0]
+    names = {_scan_of(comparison.left), _scan_of(comparison.right)} - {None}
+    if comparison.operator != "=" or len(names) != 2:
+        return None
+    return frozenset(name for name in names if name is not None)
+
+
+def _turned(band: Band) -> Band:
+    return Band(band.second, band.first, band.right, band.left, band.width)
 
 
 def _band(condition: Condition) -> Band | None:

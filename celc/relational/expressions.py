@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from celc.core import formula as core
 from celc.core.formula import DataType, Expression, Predicate
+from celc.normal.show import show_interval
 from celc.relational.relations import Condition, NotRelational
 
 Dialect: TypeAlias = Literal["spark", "duckdb"]
@@ -65,6 +66,13 @@ def _is_plain(name: str) -> bool:
 def number(value: int) -> exp.Expr:
     """A whole number."""
     return exp.Neg(this=exp.Literal.number(-value)) if value < 0 else exp.Literal.number(value)
+
+
+def duration(microseconds: int) -> exp.Expr:
+    """A length of time in microseconds, with a comment that says it in words."""
+    found = number(microseconds)
+    found.add_comments([show_interval(microseconds)])
+    return found
 
 
 def cast(value: exp.Expr, type: str, dialect: Dialect) -> exp.Expr:
@@ -304,8 +312,11 @@ class Writer:
     def micros(self, node: Expression) -> exp.Expr:
         """A time in microseconds since 1970, or a length of time in microseconds."""
         match node:
-            case core.Constant(value=value):
-                return exp.null() if value is None else number(int(value))
+            case core.Constant(value=None):
+                return exp.null()
+            case core.Constant(value=value, type=type):
+                assert isinstance(value, int)
+                return duration(value) if type is DataType.INTERVAL else number(value)
             case core.AttributeValue(type=DataType.TIMESTAMP):
                 name = "UNIX_MICROS" if self._dialect == "spark" else "EPOCH_US"
                 return exp.Anonymous(this=name, expressions=[self._attribute(node)])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from celc.core.formula import AttributeValue, Collection, OutputLabel, Query, WindowUnit
 from celc.core.terms import nodes_named_in
 from celc.core.traversal import nodes_of, windows_in
 from celc.diagnostics.source import Span
-from celc.relational.bands import bands_of
+from celc.relational.bands import Band, bands_of, is_tied
 from celc.relational.expressions import Dialect
 from celc.relational.relate import output_value, relate
 from celc.relational.relations import NotRelational, Relations
@@ -29,7 +30,8 @@ class Joined:
     attributes: tuple[str, ...]
     counts: bool
     reads: tuple[tuple[str, str], ...]
-    bands: int
+    bands: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+    untied: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def joins_of(query: Query, dialect: Dialect = "spark") -> Joined | NotJoined:
 
 def _joined(relations: Relations, dialect: Dialect) -> Joined:
     query = relations.query
-    columns = columns_of(relations, numbered=False)
+    columns, bands = columns_of(relations, numbered=False), bands_of(relations)
     windows = [*windows_in(query.formula), *([] if query.window is None else [query.window])]
     timed = [window for window in windows if window.unit is not WindowUnit.EVENTS]
     named = (window.attribute.name for window in timed if window.attribute is not None)
@@ -62,12 +64,29 @@ def _joined(relations: Relations, dialect: Dialect) -> Joined:
         columns.time,
         columns.measure,
         columns.keys,
-        timed[0].unit.name if timed else "",
+        "" if relations.unit is None else relations.unit.name,
         tuple(dict.fromkeys(named)),
         relations.numbered,
         _reads(relations),
-        len(bands_of(relations)),
+        _types_of(relations, bands),
+        _types_of(relations, [band for band in bands if not is_tied(relations, band)]),
     )
+
+
+def _types_of(
+    relations: Relations, bands: Sequence[Band]
+) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    """For each band the event types of its two events, the earlier one first; where either can be
+    the earlier one, both ways."""
+    types = {
+        scan.name: tuple(dict.fromkeys(one.name for one in scan.types)) for scan in relations.scans
+    }
+    found = []
+    for band in bands:
+        for first, second in ((band.first, band.second), (band.second, band.first)):
+            if not relations.follows(first, second):
+                found.append((types[first], types[second]))
+    return tuple(found)
 
 
 def _reads(relations: Relations) -> tuple[tuple[str, str], ...]:

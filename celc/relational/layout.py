@@ -51,7 +51,7 @@ def laid_out(select: Select, dialect: Dialect) -> str:
 
 def sql(expression: exp.Expr, dialect: Dialect) -> str:
     """The text of an expression, in one line."""
-    return expression.sql(dialect=dialect, comments=False)
+    return expression.sql(dialect=dialect)
 
 
 def _lines(select: Select, dialect: Dialect) -> list[str]:

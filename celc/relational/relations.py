@@ -9,7 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from celc.core.formula import EventType, OutputExpression, OutputLabel, Predicate, Query
+from celc.core.formula import (
+    EventType,
+    OutputExpression,
+    OutputLabel,
+    Predicate,
+    Query,
+    WindowUnit,
+)
+from celc.core.traversal import windows_in
 from celc.diagnostics.source import Span
 
 Condition: TypeAlias = tuple[Predicate, ...]
@@ -88,6 +96,11 @@ class Relations:
     labels: dict[str, tuple[str, ...]]
     in_order: bool
 
+    def follows(self, one: str, other: str) -> bool:
+        """Whether the event of a scan always comes after that of another."""
+        earlier = {before.first for before in self.before if before.second == one}
+        return other in earlier or any(self.follows(scan, other) for scan in earlier)
+
     @property
     def numbered(self) -> bool:
         """Whether some condition asks for positions."""
@@ -99,6 +112,13 @@ class Relations:
     def is_timed(self) -> bool:
         """Whether some condition asks for the measure of a window."""
         return any(not one.of_positions for one in self.within)
+
+    @property
+    def unit(self) -> WindowUnit | None:
+        """The unit of the windows that are measured on the first order column; they have one."""
+        windows = [*windows_in(self.query.formula), *filter(None, [self.query.window])]
+        units = (window.unit for window in windows if window.unit is not WindowUnit.EVENTS)
+        return next(units, None)
 
     @property
     def kept(self) -> tuple[str, ...]:

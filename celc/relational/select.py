@@ -21,12 +21,13 @@ from sqlglot import exp
 from celc.core import formula as core
 from celc.core.formula import OutputExpression, OutputLabel
 from celc.diagnostics.source import visible
-from celc.relational.bands import Band, bands_of
+from celc.relational.bands import Band, absent_bands_of, bands_of
 from celc.relational.expressions import (
     Dialect,
     Writer,
     cast,
     column,
+    duration,
     enclosed,
     identifier,
     is_of_types,
@@ -34,7 +35,7 @@ from celc.relational.expressions import (
 )
 from celc.relational.layout import Joining, Select, Without, laid_out, sql
 from celc.relational.relate import output_value, scans_of
-from celc.relational.relations import Missing, NotRelational, Relations, Scan
+from celc.relational.relations import Missing, NotRelational, Relations, Scan, Within
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,8 @@ def columns_of(relations: Relations, *, numbered: bool) -> Columns:
         for place, key in enumerate(query.partition_by, start=1)
     )
     place = "pos" if numbered else _unused("place", taken)
-    return Columns(place, _unused("event_time", taken), _unused("measure", taken), keys)
+    measure = "micros" if relations.unit is core.WindowUnit.MICROSECONDS else "measure"
+    return Columns(place, _unused("event_time", taken), _unused(measure, taken), keys)
 
 
 def select_text(relations: Relations, dialect: Dialect, *, positions: bool) -> str:
@@ -95,8 +97,10 @@ class _Select:
         taken = _attribute_names(relations) | {self._columns.measure, self._columns.time}
         self._bucket = _unused("bucket", taken)
         on_spark = dialect == "spark"
-        bands = bands_of(relations) if on_spark else ()
-        self._bands = tuple((band, _unused(f"band_of_{band.second}", taken)) for band in bands)
+        kept = bands_of(relations) if on_spark else ()
+        absent = absent_bands_of(relations) if on_spark else ()
+        self._bands = [(one, _unused(f"band_of_{one.second}", taken)) for one in kept]
+        self._absent_bands = [(one, _unused(f"band_of_{one.second}", taken)) for one in absent]
         window = self._query.window
         self._size = max(1, int(window.size)) if window is not None and on_spark else None
 
@@ -118,15 +122,27 @@ class _Select:
         select = Select(
             (exp.Star(), *self._own_columns(scan, writer)),
             identifier("events"),
-            tuple(self._laterals(scan, writer, absent=absent)),
+            tuple(self._laterals(scan, writer)),
             where=(*self._of_types(scan), *map(writer.condition, scan.conditions)),
         )
         role = "events that a match must not have" if absent else self._role(scan.name)
-        lines = [f"-- {comment(scan.name)}: {role}"]
-        if select.laterals:
-            lines.append("-- once for each bucket in which it is joined")
+        lines = [f"-- {comment(scan.name)}: {role}", *self._explained(scan)]
         body = textwrap.indent(laid_out(select, self._dialect), "  ")
         return "\n".join([*lines, f"{sql(identifier(scan.name), self._dialect)} AS (", body, ")"])
+
+    def _explained(self, scan: Scan) -> Iterable[str]:
+        """Comments that say what buckets are, and why a row is there several times."""
+        root = comment(self._root)
+        if self._size is not None and scan.name == self._root:
+            lies = "a match lies in one, or in two neighbours"
+            yield f"-- {self._bucket}: parts as long as the window; {lies}"
+        elif self._size is not None:
+            yield f"-- once for each {self._bucket} in which the {root} of its match can be"
+        for band, name in (*self._bands, *self._absent_bands):
+            if band.first == scan.name:
+                yield f"-- {comment(name)}: parts twice as wide as the greatest difference"
+            elif band.second == scan.name:
+                yield f"-- once for each {comment(name)} of the {comment(band.first)} near it"
 
     def _role(self, scan: str) -> str:
         relations = self._relations
@@ -149,12 +165,12 @@ class _Select:
         found: list[exp.Expr] = []
         if self._size is not None and scan.name == self._root:
             found.append(exp.alias_(self._bucket_of(), self._bucket))
-        for band, name in self._bands:
+        for band, name in (*self._bands, *self._absent_bands):
             if band.first == scan.name:
                 found.append(exp.alias_(_band_of(band.left, band, writer), identifier(name)))
         return found
 
-    def _laterals(self, scan: Scan, writer: Writer, *, absent: bool) -> Iterable[exp.Lateral]:
+    def _laterals(self, scan: Scan, writer: Writer) -> Iterable[exp.Lateral]:
         """The buckets of an event that is joined as in several."""
         if self._size is not None and scan.name != self._root:
             # Before the root event no event lies where it is the first of the match.
@@ -162,8 +178,8 @@ class _Select:
             most = 0 if self._relations.firsts == (self._root,) else 1
             own = self._bucket_of()
             yield _exploded([_plus(own, step) for step in range(least, most + 1)], self._bucket)
-        for band, name in self._bands:
-            if band.second == scan.name and not absent:
+        for band, name in (*self._bands, *self._absent_bands):
+            if band.second == scan.name:
                 own = _band_of(band.right, band, writer)
                 steps = [_plus(own, step) for step in (-1, 0, 1)]
                 yield _exploded(steps, name, distinct=True)
@@ -216,15 +232,14 @@ class _Select:
         """All that is asked of several events, each with the scans that it names."""
         relations = self._relations
         for band, name in self._bands:
-            same = exp.EQ(this=column(band.second, name), expression=column(band.first, name))
-            yield frozenset({band.first, band.second}), same
+            yield frozenset({band.first, band.second}), _same_part(band, name)
         for order in relations.before:
             follows = self._follows(order.first, order.second, adjacent=order.adjacent)
             yield frozenset({order.first, order.second}), follows
         for window in relations.within:
             name = self._columns.place if window.of_positions else self._columns.measure
             first, last = column(window.first, name), column(window.last, name)
-            size = number(window.size)
+            size = self._length(window)
             if self._size is not None:
                 # In neighbouring buckets no difference overflows.
                 fits = exp.LTE(this=exp.Sub(this=last, expression=first), expression=size)
@@ -234,6 +249,11 @@ class _Select:
             yield frozenset({window.first, window.last}), fits
         for condition in relations.conditions:
             yield scans_of(condition), self._writer.condition(condition)
+
+    def _length(self, window: Within) -> exp.Expr:
+        """The size of a window; a length of time in words as well."""
+        is_time = self._relations.unit is core.WindowUnit.MICROSECONDS and not window.of_positions
+        return duration(window.size) if is_time else number(window.size)
 
     def _follows(self, first: str, second: str, *, adjacent: bool = False) -> exp.Expr:
         place = self._columns.place
@@ -253,11 +273,12 @@ class _Select:
         else:
             between = [self._follows(one, name) for one in missing.after]
             between += [self._follows(name, one) for one in missing.before]
+        near = [_same_part(one, of) for one, of in self._absent_bands if one.second == name]
         conditions = map(self._writer.condition, missing.conditions)
         return Select(
             (exp.Literal.number(1),),
             identifier(name),
-            where=(*self._together(name), *between, *conditions),
+            where=(*self._together(name), *near, *between, *conditions),
         )
 
     def _compared(self, operator: type[exp.Binary], scan: str, others: Sequence[str]) -> exp.Expr:
@@ -422,6 +443,11 @@ def _exploded(values: list[exp.Expr], name: str, *, distinct: bool = False) -> e
         array = exp.Anonymous(this="ARRAY_DISTINCT", expressions=[array])
     alias = exp.TableAlias(this=identifier(f"of_{name}"), columns=[identifier(name)])
     return exp.Lateral(this=exp.Explode(this=array), view=True, alias=alias)
+
+
+def _same_part(band: Band, name: str) -> exp.Expr:
+    """The equality that ties both events of a band."""
+    return exp.EQ(this=column(band.second, name), expression=column(band.first, name))
 
 
 def _band_of(value: core.Expression, band: Band, writer: Writer) -> exp.Expr:

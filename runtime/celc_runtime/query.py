@@ -309,7 +309,7 @@ class CompiledQuery:
         if events.isStreaming:
             if ranges is not None or presorted:
                 raise ValueError("a stream has no ranges and no order: leave out ranges, presorted")
-            return explain_stream(self.program, events)
+            return explain_stream(self.program, events, given_rules(self.program, parameters))
         rules = given_rules(self.program, parameters)
         return spark_plan(
             self.program, events, ranges, presorted=presorted, rules=rules, how=plan
@@ -329,6 +329,7 @@ class CompiledQuery:
         key_ttl: str | None = None,
         buckets: int | None = None,
         checkpoint: str | None = None,
+        **parameters: Any,
     ) -> DataFrame:
         """All matches of a streaming DataFrame: the rows that `match` gives on the same events, in
         append mode, each as soon as the watermark has passed its last event.
@@ -347,7 +348,8 @@ class CompiledQuery:
         in `checkpoint`, or four for each task that keeps states; without PARTITION BY there is one.
         checkpoint: the stream's checkpoint; it is refused here if `celc_runtime.finish` has ended
         it or another query has written it (without this option the first micro-batch refuses
-        another query's).
+        another query's). parameters: the table of a query FOR EACH, as `match` takes it; its rows
+        are fixed for a checkpoint.
 
         Needs PySpark 4.0 and, in the session, Spark's RocksDB state store. Raises EventError where
         the query or the DataFrame does not fit a stream, ValueError for options that cannot be,
@@ -376,6 +378,7 @@ class CompiledQuery:
             key_ttl=key_ttl,
             buckets=buckets,
             checkpoint=checkpoint,
+            rules=given_rules(query.program, parameters),
         )
 
     @property

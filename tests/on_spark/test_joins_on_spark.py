@@ -5,24 +5,34 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from cases_io import Case, load_cases
 from cases_on_spark import matcher, problems_of
-from celc_runtime.plan.joins import NotJoined, joins_text
+from celc_runtime.plan.joins import NotJoined
 from celc_runtime.spark import joins
 from conftest import long_over_connect
 from engines import interpreted, only_query
+from joined import events_table
+from reference import check_answer
+from spark_routes import answers
+from test_joins import trials
+from test_random import Tally
 
 import celc
+from celc.cli import main
 
 _CHOSEN = (
     # ALL; an absence that is compared; equalities in a chain; UNLESS; rounds; windows; times.
     *("12-all/009", "14-not-between/009", "15-correlation/005", "19-correlated-negation/001"),
     *("22-quantifiers/008", "08-within/001", "24-local-windows/001", "23-time-conditions/028"),
 )
+
+_JOB = 40
+"""Streams in one Spark job."""
 
 _PAIR = (
     "CREATE STREAM S { EVENT A { v: DOUBLE, ts: TIMESTAMP }, EVENT B { v: DOUBLE, ts: TIMESTAMP } }"
@@ -45,12 +55,16 @@ def _by_joins(query: Any, frame: Any) -> Any:
 
 
 def _by_statement(query: Any, frame: Any) -> Any:
-    """The text alone, over a view of its own: over Connect the text is read later."""
+    """What the command line prints, over a view of its own: over Connect the text is read later."""
     view = f"events_{uuid.uuid4().hex}"
     frame.createOrReplaceTempView(view)
-    typed = query.plan.type_name in frame.columns
-    text = joins_text(query.plan, query.program.joins, view, typed=typed)
-    return frame.sparkSession.sql(text)
+    options = ["--order-by", *query.plan.order_by, "--tiebreak", *query.plan.tiebreak]
+    with TemporaryDirectory() as folder:
+        source, statement = Path(folder, "q.cel"), Path(folder, "q.sql")
+        source.write_text(query.text)
+        arguments = ["--to", "spark-sql", "--table", view, *options, "-o", str(statement)]
+        assert main(["compile", str(source), *arguments]) == 0
+        return frame.sparkSession.sql(statement.read_text().rstrip().removesuffix(";"))
 
 
 @pytest.mark.parametrize("way", [_by_joins, _by_statement])
@@ -69,6 +83,35 @@ def test_all_cases_of_the_class(way: Any, spark: Any) -> None:
     assert len(cases) > 300
     problems = problems_of(cases, way, spark.createDataFrame)
     assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(range(20_000, 20_010), id="some"),
+        pytest.param(range(21_000, 21_100), id="more", marks=pytest.mark.long),
+    ],
+)
+@long_over_connect
+def test_random_queries(seeds: range, spark: Any) -> None:
+    """Against the reference: one stream by `plan="joins"`, the next by the printed statement."""
+    tally = Tally()
+    drawn = [trial for seed in seeds for trial in trials(seed, tally)]
+    assert len(tally.texts) >= len(seeds) // 5, tally
+    for at in range(0, len(drawn), _JOB):
+        items = [
+            (query, spark.createDataFrame(events_table(query, joined, events)))
+            for _, (query, joined), events, _ in drawn[at : at + _JOB]
+        ]
+        for way, place in ((_by_joins, 0), (_by_statement, 1)):
+            part = drawn[at + place : at + _JOB : 2]
+            for (text, _, events, wanted), found in zip(
+                part, answers(way, items[place::2]), strict=True
+            ):
+                try:
+                    check_answer(text, wanted, found)
+                except AssertionError as problem:
+                    raise AssertionError(f"{way.__name__}: {problem}\n{text}\n{events}") from None
 
 
 def _events(spark: Any) -> Any:
@@ -97,6 +140,18 @@ def test_a_band_over_the_borders_of_buckets(positions: bool, spark: Any) -> None
     rows = sorted(map(repr, joined.collect()))
     assert rows == sorted(map(repr, kernel.collect()))
     assert len(rows) >= 6
+
+
+@long_over_connect
+def test_a_band_of_an_absent_event(spark: Any) -> None:
+    absent = "; !(A AS z FILTER ABS(z.v - x.v) <= 0.3 AND z.v >= x.v) ;"
+    with interpreted():
+        query, all_pairs = celc.compile(_PAIR.replace(";", absent)), celc.compile(_PAIR)
+    events = _events(spark)
+    rows = sorted(map(repr, query.match(events, plan="joins").collect()))
+    assert rows == sorted(map(repr, query.match(events, plan="kernel").collect()))
+    assert 0 < len(rows) < all_pairs.match(events, plan="joins").count()
+    assert "z.band_of_z = x.band_of_z" in only_query(query).program.joins.plain
 
 
 @long_over_connect
@@ -136,15 +191,24 @@ def test_the_choice_between_both_ways(
     files = spark.read.parquet(str(tmp_path / "events"))
     with interpreted():
         query = celc.compile(_PAIR)
+        either = celc.compile(_PAIR.replace(";", "ALL"))
         no_band = celc.compile(_PAIR.replace("ABS(x.v - y.v) < 0.5", "x.v < y.v"))
         keyed = celc.compile(_PAIR.replace("FILTER", "FILTER x.v = y.v AND"))
+        # The key ties x and w, and the band x and y.
+        apart = celc.compile(
+            _PAIR.replace("; B", "; B AS w ; B").replace(" WITHIN", " AND x.v = w.v WITHIN")
+        )
     few = query.explain_plan(files)
-    assert "joins: none, because its own code compares about" in few
+    # 33 events of either type in 325 seconds; with ALL, each with those of the minute after it too.
+    assert "its own code compares about 201 pairs of 66 events, which are few" in few
+    assert "about 402 pairs of 66 events" in either.explain_plan(files)
     assert "keeps two events in a narrow band" in no_band.explain_plan(files)
     monkeypatch.setattr(joins, "_FEW_COMPARED", 100)
+    monkeypatch.setattr(joins, "_FEW_FOR_EACH", 1)
     assert "plan: joins of Spark, without Python, because a condition" in query.explain_plan(files)
     assert "plan='kernel' was asked for" in query.explain_plan(files, plan="kernel")
-    assert "equal keys tie its events" in keyed.explain_plan(files)
+    assert "equal keys tie the events in a narrow band" in keyed.explain_plan(files)
+    assert "plan: joins of Spark" in apart.explain_plan(files)
     assert "ranges and presorted say how" in query.explain_plan(files, ranges=1)
     shuffled = query.explain_plan(files.repartition(2))
     assert "(to see how many events a window has)" in shuffled

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from cases_io import Case, load_cases
 from cases_on_spark import matcher
-from celc_runtime import CompiledQuery, EventError
+from celc_runtime import CompiledQuery, EventError, finish
+from celc_runtime.plan.errors import StateError
 from conftest import ON_SPARK
 from engines import only_query
 from parameters import answer_for_each, rows_table
 from places import TESTS
 from reference import difference
 from spark_routes import table
+from stream_routes import SETTINGS, START, files, run, settings, write_files
 
 import celc
 
@@ -128,6 +132,47 @@ def test_large_tables_are_sent(spark: Any) -> None:
     assert _rows(query.match(spark.createDataFrame(_quotes()), rule=rules)) == wanted
 
 
+def test_a_stream_gives_the_rows_of_a_table(spark: Any, tmp_path: Path) -> None:
+    stream = _STREAM.replace("ts: LONG", "ts: TIMESTAMP")
+    text = f"{_RISES} PARTITION BY venue WITHIN 30 SECONDS"
+    query = only_query(celc.compile(stream + text, order_by="ts")).with_options(positions=False)
+    seconds = [START + dt.timedelta(seconds=number) for number in range(240)]
+    quotes = _quotes().set_column(0, "ts", pa.array(seconds, pa.timestamp("us", "UTC")))
+    # Larger than what Spark sends with a function: it becomes a broadcast.
+    count = 40_000
+    others = pa.table(
+        {
+            "id": pa.array(range(count), pa.int64()),
+            "symbol": [f"other symbol {number}" for number in range(count)],
+            "low": [0.0] * count,
+            "factor": [1.0] * count,
+        }
+    )
+    rules = pa.concat_tables([others, _rules()])
+    assert rules.nbytes > 1 << 20
+    wanted = query.match_table(quotes, rule=_rules())
+    assert len(wanted) > 20
+    write_files(tmp_path / "in", [quotes.slice(at, 80) for at in range(0, 240, 80)])
+    with settings(spark, SETTINGS):
+        frame = files(spark, tmp_path / "in")
+        assert "buckets: 4 of rows of 'rule' and the keys of venue" in query.explain_plan(
+            frame, rule=rules
+        )
+        with pytest.raises(EventError, match=r"positions=False"):
+            query.with_options(positions=True).match_stream(frame, rule=rules)
+        found = query.match_stream(frame, watermark="1 second", rule=rules)
+        run(found, tmp_path)
+        rest: list[Any] = []
+        finish(
+            spark, str(tmp_path / "checkpoint"), found, lambda rows, _: rest.append(rows.toArrow())
+        )
+        there = spark.read.parquet(str(tmp_path / "out")).toArrow()
+        both = spark.createDataFrame(pa.concat_tables([there, *rest]))
+        assert _rows(both) == _rows(spark.createDataFrame(wanted))
+        with pytest.raises(StateError, match=r"ended by finish|another table"):
+            query.match_stream(frame, checkpoint=str(tmp_path / "checkpoint"), rule=rules.slice(1))
+
+
 def test_what_does_not_fit_is_an_error(spark: Any) -> None:
     query = _query(f"{_RISES} WITHIN 20 [ts]")
     frame, rules = spark.createDataFrame(_quotes(5)), spark.createDataFrame(_rules())
@@ -145,7 +190,7 @@ def test_what_does_not_fit_is_an_error(spark: Any) -> None:
     with pytest.raises(TypeError, match="takes no argument 'rule': it has no parameter set"):
         plain.match(frame, rule=rules)
     stream = spark.readStream.format("rate").load()
-    with pytest.raises(EventError, match="a stream takes no table of parameters yet"):
+    with pytest.raises(TypeError, match=r"is FOR EACH rule: give a table of its rows"):
         query.match_stream(stream)
     with pytest.raises((TypeError, RuntimeError), match=r"FOR EACH rule|PySpark 4\.1"):
         query.register(spark)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +15,10 @@ from conftest import long_over_connect
 from engines import interpreted, only_query, table_of
 from places import TESTS
 from reference import difference
-from spark_routes import Way, answers
+from spark_routes import Way, answers, expected_form
+from stream_routes import SETTINGS, files, run, settings, together, write_files
+from streams_by_hand import instant
+from uncertain import FIRST, UNTIL, in_numbers, on_a_clock, rows_on_a_clock
 
 import celc
 
@@ -93,11 +98,91 @@ def test_many_keys_give_the_rows_of_a_table(text: str, spark: Any) -> None:
     assert whole or query.plan.partition_by
 
 
-def test_a_stream_is_refused(spark: Any) -> None:
+# --- streams --------------------------------------------------------------------------------------
+
+_SCHEMA = pa.schema(
+    {
+        "type": pa.string(),
+        "id": pa.int32(),
+        "value": pa.float64(),
+        "low": pa.int64(),
+        "high": pa.int64(),
+        FIRST: pa.timestamp("us", "UTC"),
+        UNTIL: pa.timestamp("us", "UTC"),
+        "row": pa.int64(),
+        "asked": pa.int32(),
+    }
+)
+_FILES = 4
+_DELAY = 1000
+"""Milliseconds: all least times of the cases are nearer to one another."""
+
+
+def _file(rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.table({f.name: pa.array([row.get(f.name) for row in rows], f.type) for f in _SCHEMA})
+
+
+def _problems_of_streams(cases: list[Case], spark: Any, folder: Path) -> list[str]:
+    """What is wrong with the answers of cases as streams, which are one of Spark's."""
+    queries = [on_a_clock(case.query, f"q{number}") for number, case in enumerate(cases)]
+    rng = random.Random(len(cases))
+    dealt: list[list[dict[str, Any]]] = [[] for _ in range(_FILES)]
+    for number, case in enumerate(cases):
+        for row in rows_on_a_clock(case.events, ("low", "high")):
+            rng.choice(dealt).append({**row, "asked": number})
+    # The watermark follows the last event, and passes all others.
+    end = {"type": "A", FIRST: instant(10**9), UNTIL: instant(10**9), "row": -1}
+    write_files(folder / "in", [_file(rows) for rows in [*dealt, [end]] if rows])
+    with settings(spark, SETTINGS):
+        frame = files(spark, folder / "in")
+        streams = {
+            str(number): query.match_stream(
+                frame.where(f"asked = {number} OR asked IS NULL"),
+                watermark=f"{_DELAY} milliseconds",
+                allow_unbounded_state=True,
+            )
+            for number, query in enumerate(queries)
+        }
+        run(together(streams), folder)
+    answers: dict[int, list[dict[str, Any]]] = {}
+    for row in spark.read.parquet(str(folder / "out")).collect():
+        number = int(row.stream)
+        found = expected_form(queries[number], json.loads(row.json))
+        answers.setdefault(number, []).append(in_numbers(found))
+    told = [
+        (case.name, difference(answers.get(number, []), case.expected))
+        for number, case in enumerate(cases)
+    ]
+    return [f"{name}: {wrong}" for name, wrong in told if wrong]
+
+
+def _cases_of_streams() -> list[Case]:
+    return [case for case in _CASES if ": TIMESTAMP" not in case.query]
+
+
+@long_over_connect
+def test_some_cases_as_streams(spark: Any, tmp_path: Path) -> None:
+    chosen = [case for case in _cases_of_streams() if case.expected][::14]
+    assert len(chosen) >= 4
+    assert not _problems_of_streams(chosen, spark, tmp_path)
+
+
+@pytest.mark.long
+def test_all_cases_as_streams(spark: Any, tmp_path: Path) -> None:
+    cases = _cases_of_streams()
+    for at in range(0, len(cases), 10):
+        assert not _problems_of_streams(cases[at : at + 10], spark, tmp_path / str(at))
+
+
+def test_whole_numbers_are_no_time_of_a_stream(spark: Any) -> None:
     query = only_query(celc.compile(_STREAM + "SELECT * WHERE A ; B WITHIN 8 [low]"))
-    stream = spark.readStream.format("rate").load()
-    with pytest.raises(EventError, match="uncertain"):
-        query.match_stream(stream)
+    stream = (
+        spark.readStream.format("rate")
+        .load()
+        .selectExpr("'A' AS type", "1 AS id", "1.0D AS value", "value AS low", "value AS high")
+    )
+    with pytest.raises(EventError, match=r"'low'.* LONG: a watermark needs a TIMESTAMP"):
+        query.match_stream(stream, watermark="1 second")
 
 
 def test_a_wrong_row_is_named(spark: Any) -> None:

@@ -1,6 +1,10 @@
--- again: the matches of a CEL query, by celc 0.1.0
+-- again: the matches of this query in CEL, by celc 0.1.0
+--   SELECT NONE
+--   FROM Site
+--   WHERE (Login AS before ; !Login ; Login AS back) FILTER back.ts - before.ts > 30 DAYS
+--   PARTITION BY account
 WITH
--- the events, and their places in the order
+-- the events; place: what puts them in order
 events AS (
   SELECT
     `type`,
@@ -15,12 +19,12 @@ events AS (
 order_check AS (
   SELECT CASE
     WHEN MAX(untyped) > 0 THEN RAISE_ERROR('the column type of event types is NULL; every event needs a type')
-    WHEN COUNT(part_2) < COUNT(*) THEN RAISE_ERROR('the order column ts is NULL; every event needs a place in the order')
+    WHEN MAX(unplaced) > 0 THEN RAISE_ERROR('the order column ts is NULL; every event needs a place in the order')
     WHEN MAX(copies) > 1 THEN RAISE_ERROR('two events of a partition are equal in the order, so none comes before the other: ts')
     ELSE TRUE
   END AS passed
   FROM (
-    SELECT `account` AS part_1, `ts` AS part_2, COUNT(*) - COUNT(`type`) AS untyped, COUNT(*) AS copies
+    SELECT COUNT(*) - COUNT(`type`) AS untyped, COUNT(*) - COUNT(`ts`) AS unplaced, COUNT(*) AS copies
     FROM `Site`
     WHERE `type` IN ('Login', 'Mailed') OR `type` IS NULL
     GROUP BY `account`, `ts`
@@ -52,7 +56,7 @@ FROM before
 JOIN back
   ON back.account IS NOT DISTINCT FROM before.account
   AND before.place < back.place
-  AND TRY_SUBTRACT(UNIX_MICROS(back.ts), UNIX_MICROS(before.ts)) > 2592000000000
+  AND TRY_SUBTRACT(UNIX_MICROS(back.ts), UNIX_MICROS(before.ts)) > 2592000000000 /* 30 DAYS */
 WHERE NOT EXISTS (
     SELECT 1
     FROM Login

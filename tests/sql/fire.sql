@@ -1,6 +1,9 @@
--- fire: the matches of a CEL query, by celc 0.1.0
+-- fire: the matches of this query in CEL, by celc 0.1.0
+--   SELECT *
+--   WHERE (T AS hot ; H AS dry) FILTER hot.value > 40 AND dry.value <= 25 AND dry.id = hot.id
+--   WITHIN 10 MINUTES [ts]
 WITH
--- the events, and their places in the order
+-- the events; pos: their numbers in the order, from 0; micros: event_time in microseconds
 events AS (
   SELECT
     "type",
@@ -8,11 +11,8 @@ events AS (
     "value",
     "ts",
     "ts" AS event_time,
-    EPOCH_US("ts") AS measure,
-    COUNT(*) OVER (
-      ORDER BY "ts" NULLS FIRST, "row" NULLS FIRST
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) - 1 AS pos
+    EPOCH_US("ts") AS micros,
+    COUNT(*) OVER (ORDER BY "ts" NULLS FIRST, "row" NULLS FIRST ROWS UNBOUNDED PRECEDING) - 1 AS pos
   FROM "Farm"
   WHERE "type" IN ('T', 'H')
 ),
@@ -20,12 +20,12 @@ events AS (
 order_check AS (
   SELECT CASE
     WHEN MAX(untyped) > 0 THEN ERROR('the column type of event types is NULL; every event needs a type')
-    WHEN COUNT(part_1) < COUNT(*) THEN ERROR('the order column ts is NULL; every event needs a place in the order')
+    WHEN MAX(unplaced) > 0 THEN ERROR('the order column ts is NULL; every event needs a place in the order')
     WHEN MAX(copies) > 1 THEN ERROR('two events of a partition are equal in the order, so none comes before the other: ts, row')
     ELSE TRUE
   END AS passed
   FROM (
-    SELECT "ts" AS part_1, "row" AS part_2, COUNT(*) - COUNT("type") AS untyped, COUNT(*) AS copies
+    SELECT COUNT(*) - COUNT("type") AS untyped, COUNT(*) - COUNT("ts") AS unplaced, COUNT(*) AS copies
     FROM "Farm"
     WHERE "type" IN ('T', 'H') OR "type" IS NULL
     GROUP BY "ts", "row"
@@ -55,6 +55,6 @@ SELECT
 FROM hot
 JOIN dry
   ON hot.pos < dry.pos
-  AND dry.measure <= hot.measure + 600000000
+  AND dry.micros <= hot.micros + 600000000 /* 10 MINUTES */
   AND dry.id = hot.id
 WHERE (SELECT passed FROM order_check);

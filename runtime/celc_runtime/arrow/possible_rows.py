@@ -8,12 +8,19 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from celc_runtime.arrow.arrays import plain, whole_numbers
-from celc_runtime.arrow.event_store import POSITION
+from celc_runtime.arrow.arrays import whole_numbers
+from celc_runtime.arrow.event_store import POSITION, gathered
 from celc_runtime.arrow.output import label_column
 from celc_runtime.arrow.values import LabelValues, computed_column
-from celc_runtime.engine.possible_rows import greatest_of, put_in_order, under_label
+from celc_runtime.engine.possible_matches import (
+    greatest_of,
+    last_and_order,
+    put_in_order,
+    taken_matches,
+    under_label,
+)
 from celc_runtime.plan.expressions import Computed
 from celc_runtime.plan.plan import Plan
 
@@ -28,12 +35,16 @@ class Rows(NamedTuple):
 
     def taken(self, matches: np.ndarray) -> Rows:
         """Some of the rows, in the order of their numbers (int64)."""
-        counts = np.diff(self.ends, prepend=0)
-        taken = counts[matches]
-        ends = np.cumsum(taken)
-        shift = np.repeat((self.ends - counts)[matches] - (ends - taken), taken)
-        tags = self.tags[np.arange(len(shift)) + shift]
-        return Rows(ends, tags, self.confidences[matches])
+        return Rows(*taken_matches(*self, matches))
+
+    def cut(self, matches: int) -> tuple[Rows, Rows]:
+        """The first rows, so many, and the others."""
+        used = int(self.ends[matches - 1]) if matches else 0
+        ends, tags, confidences = self
+        return (
+            Rows(ends[:matches], tags[:used], confidences[:matches]),
+            Rows(ends[matches:] - used, tags[used:], confidences[matches:]),
+        )
 
 
 _NO_ROWS = Rows(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
@@ -53,19 +64,17 @@ def in_order(found: Iterable[tuple[int, Rows]], kind_bits: int, stop: int) -> It
             waiting = rows if not len(waiting.ends) else _joined(waiting, rows)
         if not len(waiting.ends):
             continue
-        first = waiting.tags[np.append(0, waiting.ends[:-1])] >> kind_bits
-        last = waiting.tags[waiting.ends - 1] >> kind_bits
-        falls = (last[1:] < last[:-1]) | ((last[1:] == last[:-1]) & (first[1:] > first[:-1]))
-        if falls.any():
+        last, order, by_last = last_and_order(waiting.ends, waiting.tags, kind_bits)
+        if not by_last:
+            last = waiting.tags[waiting.ends - 1] >> kind_bits
+            first = waiting.tags[np.append(0, waiting.ends[:-1])] >> kind_bits
             order = np.lexsort((-first, last))
-            waiting, last = waiting.taken(order), last[order]
-        known = int(np.searchsorted(last, limit))
-        if known == len(last):
-            yield waiting
-            waiting = _NO_ROWS
-        elif known:
-            yield waiting.taken(np.arange(known))
-            waiting = waiting.taken(np.arange(known, len(last)))
+            last = last[order]
+        if len(order):
+            waiting = waiting.taken(order)
+        known, waiting = waiting.cut(int(np.searchsorted(last, limit)))
+        if len(known.ends):
+            yield known
 
 
 def _joined(one: Rows, other: Rows) -> Rows:
@@ -89,11 +98,11 @@ def possible_batch(
 
     def look_up(name: str, entries: np.ndarray) -> pa.Array:
         if name == POSITION:
-            return pa.array(positions[entries])
-        return plain(table.column(name).take(pa.array(entries)))
+            return pa.array(gathered(positions, entries, 0))
+        return pc.take(table.column(name), pa.array(entries), boundscheck=False)
 
     def at_end(name: str) -> pa.Array:
-        return plain(table.column(name).take(pa.array(last)))
+        return look_up(name, last)
 
     offsets, entries = [], []
     for column in range(len(plan.label_names)):
@@ -104,10 +113,11 @@ def possible_batch(
     values = LabelValues(plan.label_names, matches, offsets, entries, look_up, at_end)
     columns = [at_end(name) for name in plan.key_columns]
     if plan.positions:
-        columns += [pa.array(positions[first]), pa.array(positions[last])]
-    columns.append(plain(table.column(plan.uncertain.low).take(pa.array(first))))
-    high = table.column(plan.uncertain.high)
-    columns.append(plain(high.take(pa.array(greatest_of(ends, rows, whole_numbers(high))))))
+        columns += [look_up(POSITION, first), look_up(POSITION, last)]
+    columns.append(look_up(plan.uncertain.low, first))
+    high = plan.uncertain.high
+    latest = greatest_of(ends, rows, whole_numbers(table.column(high)))
+    columns.append(look_up(high, latest))
     columns.append(pa.array(_rounded(confidences)))
     for item in plan.items:
         if isinstance(item, Computed):
@@ -119,6 +129,8 @@ def possible_batch(
 
 def _rounded(confidences: np.ndarray) -> np.ndarray:
     """Confidences to 13 digits: sums of shares end in noise, as 0.7499999999999999 for 0.75."""
+    if (confidences == 1.0).all():
+        return confidences
     scales = 10.0 ** (12 - np.floor(np.log10(np.maximum(confidences, 1e-280))))
     rounded: np.ndarray = np.minimum(np.round(confidences * scales) / scales, 1.0)
     return rounded

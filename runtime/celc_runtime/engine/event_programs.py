@@ -1,16 +1,23 @@
-"""Events as short programs over states: what each symbol does to what the states hold.
+"""Events as short programs over places: what each symbol does to what the states hold.
 
 An event is a matrix over the states, with few entries that are not 0. A program says the same in
 steps from place to place, in an order in which nothing is overwritten before it was read. So an
 event copies only what two steps need. `engine/totals.py` runs these programs over totals of partial
-matches.
+matches: over the vector of those in each state, and over products of the matrices of many events.
+An entry of a product has a place only where some events lead from the one state to the other, and a
+program has no steps for the others, which are 0.
 
-Rejected: the matrices themselves, which cost (states)² an event; and a list of moves that reads one
-vector and writes another, which copies all states for each event.
+All steps over places are of one kind, because events come in an order that no processor foresees:
+to choose between kinds of steps costs more than the steps.
+
+Rejected: the matrices themselves, which cost (states)² an event; a list of moves that reads one
+vector and writes another, which copies all states for each event; and one program for the vector
+and for each row of a product, which also runs over entries that are 0.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,90 +25,221 @@ import numpy as np
 from celc_runtime.plan.transitions import TransitionArrays
 
 MOVE, ADD, COPY, CLEAR = 0, 1, 2, 3
-"""The steps of a program over places, which hold elements: (step, source, target, kind). MOVE adds
-the matches of the source, each with one event more, ADD as they are; COPY and CLEAR leave nothing
-of what was in the target."""
+"""The steps over states: (step, source, target, kind). MOVE adds the matches of the source, each
+with one event more, ADD as they are; COPY and CLEAR leave nothing of what was in the target."""
+
+SOURCE, TARGET, KEEP, KIND = 0, 1, 2, 3
+"""The columns of a step over places. It adds to the target the matches of the source, each with one
+event of the kind more; one kind is that of no event. KEEP is 0 where nothing stays of what was in
+the target, else 1."""
+
+PRODUCT, VECTOR, STARTS, BEHIND = 0, 1, 2, 3
+"""The program of a symbol has steps over the product, then those over the vector, then those that
+begin matches."""
+
+FIRST_OF_PRODUCT, PLACES, LATER_PLACES = 0, 1, 2
+"""What `Changes.sizes` has: where the product begins, and how many places there are."""
 
 
 class Changes(NamedTuple):
     """What an event changes, as programs by symbol.
 
-    Places are the states, then the *end*, for matches that end here or, from the end of the window
-    back, for those that begin here, then some for what is needed twice, and last the *start*, which
-    holds one match without events.
+    The places of `forward` are those of the vector: its states, the *start*, which holds one match
+    without events, the *zero*, which holds none, and copies of states; and from
+    `sizes[FIRST_OF_PRODUCT]` on the entries of the product, and copies of these. The places of
+    `backward` are the states of a vector of the matches that begin, the zero, the entries of the
+    product of all that follows, and copies of these.
 
-    forward: int64[…, 4], the steps of the programs that an event is for a vector of partial
-    matches; backward: the same for the rows of the matrix of all that follows; starts: the steps
-    that begin matches. forward_first, backward_first, starts_first: int64[symbols + 1] into these.
-    begins, ends: bool[symbols], whether a match can begin that does not end at once, and whether
-    one can end. places: int64[1], how many there are.
+    All numbers are uint64, which machine code reads without asking whether they are negative.
+    forward, backward: […, 4], steps over places. forward_first: [symbols, 4], where the parts of a
+    symbol's program begin. backward_first: [symbols, 2], where it begins and ends. ends: […, 4],
+    how a symbol ends matches: from a place of the vector, with an event of a kind; and the ways
+    there from the states of the front, between two numbers into `pairs`: […, 2], a state and the
+    place of an entry. ends_first: [symbols, 2]. begins: bool[symbols], whether a match can begin
+    that does not end at once. ones, later_ones: [states], the entries from a state to itself.
+    sizes: [3].
     """
 
     forward: np.ndarray
     forward_first: np.ndarray
     backward: np.ndarray
     backward_first: np.ndarray
-    starts: np.ndarray
-    starts_first: np.ndarray
-    begins: np.ndarray
     ends: np.ndarray
-    places: np.ndarray
+    pairs: np.ndarray
+    ends_first: np.ndarray
+    begins: np.ndarray
+    ones: np.ndarray
+    later_ones: np.ndarray
+    sizes: np.ndarray
 
 
 Step = tuple[int, int, int, int]
 Ways = dict[int, tuple[int, list[tuple[int, int]]]]
 """For each state that a symbol changes where its matches go unmarked (−1: nowhere), and the ways of
-marked ones: a kind and the next place."""
+marked ones: a kind and the next state."""
 
 
-def changes_of(tables: TransitionArrays) -> Changes:
-    """The programs of an automaton."""
+# --- programs over places -------------------------------------------------------------------------
+
+
+def changes_of(tables: TransitionArrays, unmarked: int) -> Changes:
+    """The programs of an automaton; `unmarked`: the kind that stands for no event."""
     symbols, states = len(tables.idle), len(tables.skip)
-    start = 2 * states + 1
-    forward: list[list[Step]] = []
+    ways = [_ways_of(tables, symbol) for symbol in range(symbols)]
+    starts = [
+        _moves_in(tables.start_moves, tables.start_first, symbol) for symbol in range(symbols)
+    ]
+    reached = _reached(ways, states)
+    reaching = [[state for state in range(states) if to in reached[state]] for to in range(states)]
+    start, zero = states, states + 1
+
+    places = _Places([*((_VECTOR, state) for state in range(states)), _START, _ZERO])
+    of_vector = [
+        [*_in_lane(forward_steps(one, states), range(states), _VECTOR, places, zero, unmarked)]
+        for one in ways
+    ]
+    first_of_product = len(places)
+    ones = [places.of(state, state) for state in range(states)]
+    parts: list[list[Step]] = []
+    for one, vector, some in zip(ways, of_vector, starts, strict=True):
+        steps = forward_steps(one, states)
+        rows = [_in_lane(steps, reached[row], row, places, zero, unmarked) for row in range(states)]
+        begun = [(start, target, 1, kind) for kind, _, target in some if target >= 0]
+        parts += [[step for row in rows for step in row], vector, begun]
+
+    later = _Places([*((_VECTOR, state) for state in range(states)), _ZERO])
+    later_ones = [later.of(state, state) for state in range(states)]
     backward: list[list[Step]] = []
-    starts: list[list[Step]] = []
-    begins, ends = np.zeros(symbols, np.bool_), np.zeros(symbols, np.bool_)
-    for symbol in range(symbols):
-        ways: Ways = {}
-        for state, row in enumerate(tables.skip):
-            place = state * symbols + symbol
-            moves = tables.moves[tables.move_first[place] : tables.move_first[place + 1]]
-            if len(moves) or row[symbol] != state:
-                ways[state] = int(row[symbol]), _places_of(moves, states)
-        first, last = tables.start_first[symbol : symbol + 2]
-        of_start = _places_of(tables.start_moves[first:last], states)
-        begins[symbol] = any(target < states for _, target in of_start)
-        all_ways = [*of_start, *(way for _, some in ways.values() for way in some)]
-        ends[symbol] = any(target == states for _, target in all_ways)
-        forward.append(forward_steps(ways, states))
+    for one, some in zip(ways, starts, strict=True):
         # What follows from a match that begins here is what follows behind the event.
-        going_on = [(MOVE, target, states, kind) for kind, target in of_start if target < states]
-        begun = [(CLEAR, 0, states, 0), *going_on] if going_on else []
-        backward.append([*begun, *backward_steps(ways, states)])
-        starts.append([(MOVE, start, target, kind) for kind, target in of_start])
+        program = [
+            (later.of(column, target), column, 1, kind)
+            for kind, _, target in some
+            if target >= 0
+            for column in reached[target]
+        ]
+        steps = backward_steps(one, states)
+        for column in range(states):
+            program += _in_lane(steps, reaching[column], column, later, states, unmarked)
+        backward.append(program)
+
+    ends: list[list[Step]] = []
+    pairs: list[tuple[int, int]] = []
+    for symbol, some in enumerate(starts):
+        found = [(start, kind, 0, 0) for kind, accepts, _ in some if accepts]
+        for state in range(states):
+            moves = _moves_in(tables.moves, tables.move_first, state * symbols + symbol)
+            for kind in (kind for kind, accepts, _ in moves if accepts):
+                first = len(pairs)
+                pairs += [(row, places.of(row, state)) for row in reaching[state]]
+                found.append((state, kind, first, len(pairs)))
+        ends.append(found)
     return Changes(
-        *_laid_out(forward),
-        *_laid_out(backward),
-        *_laid_out(starts),
-        begins,
-        ends,
-        np.array([start + 1], np.int64),
+        _rows(parts),
+        _borders(parts, 3),
+        _rows(backward),
+        _borders(backward, 1),
+        _rows(ends),
+        np.array(pairs, np.uint64).reshape(-1, 2),
+        _borders(ends, 1),
+        np.array([any(target >= 0 for _, _, target in some) for some in starts], np.bool_),
+        np.array(ones, np.uint64),
+        np.array(later_ones, np.uint64),
+        np.array([first_of_product, len(places), len(later)], np.uint64),
     )
 
 
-def _places_of(moves: np.ndarray, end: int) -> list[tuple[int, int]]:
-    found = []
-    for kind, accepts, target in moves.tolist():
-        found += [(kind, end)] if accepts else []
-        found += [(kind, target)] if target >= 0 else []
+def _moves_in(moves: np.ndarray, first: np.ndarray, place: int) -> list[list[int]]:
+    found: list[list[int]] = moves[first[place] : first[place + 1]].tolist()
     return found
 
 
-def _laid_out(programs: list[list[Step]]) -> tuple[np.ndarray, np.ndarray]:
-    first = np.concatenate([[0], np.cumsum([len(program) for program in programs])])
+def _ways_of(tables: TransitionArrays, symbol: int) -> Ways:
+    found: Ways = {}
+    for state, row in enumerate(tables.skip):
+        moves = _moves_in(tables.moves, tables.move_first, state * len(tables.idle) + symbol)
+        some = [(kind, target) for kind, _, target in moves if target >= 0]
+        if some or row[symbol] != state:
+            found[state] = int(row[symbol]), some
+    return found
+
+
+def _reached(all_ways: Sequence[Ways], states: int) -> list[list[int]]:
+    """For each state the states that some events lead to from there; its own is one of them."""
+    found = []
+    for state in range(states):
+        reached, new = {state}, [state]
+        while new:
+            ways = [one[new[-1]] for one in all_ways if new[-1] in one]
+            new.pop()
+            for skip, some in ways:
+                more = {skip, *(target for _, target in some)} - reached - {-1}
+                reached |= more
+                new += sorted(more)
+        found.append(sorted(reached))
+    return found
+
+
+_VECTOR, _START, _ZERO = -1, (-2, 0), (-2, 1)
+"""The lane of the vector, and places in none."""
+
+
+class _Places:
+    """Numbers of places, from 0 on as they are asked for: by lane, which is the vector, or a row or
+    column of a product, and by state or copy of a state."""
+
+    def __init__(self, first: Iterable[tuple[int, int]]) -> None:
+        self._numbers = {place: number for number, place in enumerate(first)}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def of(self, lane: int, state: int) -> int:
+        """The number of a place."""
+        return self._numbers.setdefault((lane, state), len(self._numbers))
+
+
+def _in_lane(
+    steps: Iterable[Step],
+    used: Collection[int],
+    lane: int,
+    places: _Places,
+    zero: int,
+    unmarked: int,
+) -> Iterator[Step]:
+    """Steps over states as steps over the places of a lane, of which only the states in `used` can
+    hold matches."""
+    holding, cleared = set(used), set[int]()
+    for step, source, target, kind in steps:
+        if step in (COPY, CLEAR) and target in holding:
+            holding.remove(target)
+            cleared.add(target)
+        if step == CLEAR or source not in holding:
+            continue
+        keep = int(target in holding)
+        kind = kind if step == MOVE else unmarked
+        yield places.of(lane, source), places.of(lane, target), keep, kind
+        holding.add(target)
+        cleared.discard(target)
+    for state in sorted(cleared.intersection(used)):
+        yield zero, places.of(lane, state), 0, unmarked
+
+
+def _rows(programs: Iterable[Iterable[Step]]) -> np.ndarray:
     steps = [step for program in programs for step in program]
-    return np.array(steps, np.int64).reshape(-1, 4), first.astype(np.int64)
+    return np.array(steps, np.uint64).reshape(-1, 4)
+
+
+def _borders(programs: Sequence[Sequence[Step]], parts: int) -> np.ndarray:
+    """uint64[symbols, parts + 1]: where the parts of each symbol's program begin and end."""
+    firsts = np.concatenate([[0], np.cumsum([len(program) for program in programs])])
+    symbols = len(programs) // parts
+    places = parts * np.arange(symbols)[:, None] + np.arange(parts + 1)
+    found: np.ndarray = firsts[places].astype(np.uint64)
+    return found
+
+
+# --- steps over states ----------------------------------------------------------------------------
 
 
 def _read_after(ways: Ways) -> tuple[list[int], bool]:
@@ -141,19 +279,19 @@ def _kept_apart(ways: Ways, *, is_circle: bool) -> set[int]:
     return found
 
 
-def forward_steps(ways: Ways, end: int) -> list[Step]:
+def forward_steps(ways: Ways, states: int) -> list[Step]:
     """The steps that make of each state what it is behind the event. A state's matches are handed
-    on before others are added to it, so that nothing is copied, except where they go in a
-    circle."""
+    on before others are added to it, so that nothing is copied, except where they go in a circle:
+    then a state's copy is at its number + `states`."""
     order, is_circle = _read_after(ways)
     apart = _kept_apart(ways, is_circle=is_circle)
     steps: list[Step] = []
     if is_circle:
-        steps += [(COPY, state, end + 1 + state, 0) for state in order]
+        steps += [(COPY, state, states + state, 0) for state in order]
         steps += [(CLEAR, 0, state, 0) for state in order if ways[state][0] != state]
     for state in order:
         skip, some = ways[state]
-        source = end + 1 + state if state in apart else state
+        source = states + state if state in apart else state
         if not is_circle and state in apart:
             steps.append((COPY, state, source, 0))
             steps += [(CLEAR, 0, state, 0)] if skip != state else []
@@ -165,21 +303,21 @@ def forward_steps(ways: Ways, end: int) -> list[Step]:
     return steps
 
 
-def backward_steps(ways: Ways, end: int) -> list[Step]:
+def backward_steps(ways: Ways, states: int) -> list[Step]:
     """The steps that make of what follows from each state behind the event what follows before it.
     A state is changed before those that it leads to."""
     order, is_circle = _read_after(ways)
     apart = _kept_apart(ways, is_circle=is_circle)
     steps: list[Step] = []
     if is_circle:
-        steps += [(COPY, state, end + 1 + state, 0) for state in order]
+        steps += [(COPY, state, states + state, 0) for state in order]
     for state in reversed(order):
         skip, some = ways[state]
         if not is_circle and state in apart:
-            steps.append((COPY, state, end + 1 + state, 0))
+            steps.append((COPY, state, states + state, 0))
         places = {
             target: (
-                end + 1 + target if target in apart and (is_circle or target == state) else target
+                states + target if target in apart and (is_circle or target == state) else target
             )
             for target in (state, skip, *(target for _, target in some))
         }
@@ -189,6 +327,6 @@ def backward_steps(ways: Ways, end: int) -> list[Step]:
             steps.append((COPY, places[skip], state, 0))
         own = [kind for kind, target in some if target == state]
         steps += [(MOVE, places[state], state, kind) for kind in own]
-        others = [way for way in some if way[1] not in (state, end)]
+        others = [way for way in some if way[1] != state]
         steps += [(MOVE, places[target], state, kind) for kind, target in others]
     return steps

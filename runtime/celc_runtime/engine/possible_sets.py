@@ -19,16 +19,9 @@ import numpy as np
 
 from celc_runtime.engine.key_tables import hash_of, hash_of_three
 from celc_runtime.engine.possible_moves import START
-from celc_runtime.engine.possible_orders import (
-    DONE,
-    FAR,
-    NEVER,
-    OUT_OF_WORK,
-    behind_of_state,
-    extended,
-    of_all_orders,
-    with_twice_the_rows,
-)
+from celc_runtime.engine.possible_orders import extended, of_all_orders, with_twice_the_rows
+from celc_runtime.engine.possible_reach import FAR, NEVER, behind_of_state
+from celc_runtime.engine.possible_walk import DONE, OUT_OF_WORK
 from celc_runtime.jit.kernels import njit
 
 _EVENT, _STATE, _END, _PARENT, _KIND, _AT, _LATEST, _FIRST_HASH, _SECOND_HASH = range(9)
@@ -164,7 +157,17 @@ def sets_of_ends(first, stop, events, moves, reached, asked, whole):  # type: ig
             )
             latest_behind = chains[number, _LATEST]
             floor = end - window if window >= 0 else NEVER
-            place = behind_of_state(events, reached, state, behind, latest_behind)
+            place = behind_of_state(
+                reached.of_state,
+                reached.events,
+                reached.behind,
+                events.low,
+                events.part[behind],
+                events.part_end[behind],
+                state,
+                behind,
+                latest_behind,
+            )
             while place > reached.of_state[state] and reached.before[place - 1] >= floor:
                 place -= 1
                 if reached.events[place] < events.part[behind]:

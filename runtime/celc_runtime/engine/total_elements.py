@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from celc_runtime.engine.wide_numbers import (
+    FULL,
     add_wide,
     add_wrapping,
+    multiply_by_word,
     multiply_wide,
     multiply_wrapping,
-    product_of_words,
 )
 from celc_runtime.jit.kernels import njit
 
@@ -141,41 +142,51 @@ def parts_of_totals(whole: int, real: int, ordered: int) -> tuple[Callable[..., 
             to.least[row, number] = min(to.least[row, number], source.least[place, number])
 
     @njit(**_PART)
-    def add_times(to, row, high, low, times, at, kind, measures):  # type: ignore[no-untyped-def]
-        """Add what an event adds to so many matches: (high, low), and `times`."""
-        sums = to.words
+    def move(to, target, source, place, keep, kind, at, measures):  # type: ignore[no-untyped-def]
+        """Add the matches of an element, each with one event more, to those of the target, of which
+        nothing stays where `keep` is 0. Both can be one element."""
+        sums, mask = to.words, np.uint64(0) - np.uint64(keep)
+        high, low = source.words[place, 0], source.words[place, 1]
         for number in range(whole):
+            word = 2 + 4 * number
+            top, rest = source.words[place, word], source.words[place, word + 1]
+            over, under = source.words[place, word + 2], source.words[place, word + 3]
             value = measures.whole[number, at]
             if value != 0 and measures.whole_belongs[number, kind]:
-                word = 2 + 4 * number
                 size = np.uint64(-value) if value < 0 else np.uint64(value)
-                top, rest = multiply_wide(high, low, np.uint64(0), size)
-                sums[row, word + 2], sums[row, word + 3] = add_wide(
-                    sums[row, word + 2], sums[row, word + 3], top, rest
-                )
-                top, rest = product_of_words(low, size)
-                top += high * size
+                more_top, more, is_full = multiply_by_word(high, low, size)
+                if is_full:
+                    over, under = FULL, np.uint64(0)
+                else:
+                    over, under = add_wide(over, under, more_top, more)
                 if value < 0:
-                    top, rest = ~top + np.uint64(rest == 0), ~rest + np.uint64(1)
-                sums[row, word], sums[row, word + 1] = add_wrapping(
-                    sums[row, word], sums[row, word + 1], top, rest
-                )
-        for number in range(real):
-            if measures.real_belongs[number, kind] and times != 0.0:
-                to.reals[row, 1 + number] += times * measures.real[number, at]
+                    more_top, more = ~more_top + np.uint64(more == 0), ~more + np.uint64(1)
+                top, rest = add_wrapping(top, rest, more_top, more)
+            sums[target, word], sums[target, word + 1] = add_wrapping(
+                sums[target, word] & mask, sums[target, word + 1] & mask, top, rest
+            )
+            sums[target, word + 2], sums[target, word + 3] = add_wide(
+                sums[target, word + 2] & mask, sums[target, word + 3] & mask, over, under
+            )
         for number in range(ordered):
-            if measures.ordered_belongs[number, kind]:
-                to.least[row, number] = min(to.least[row, number], measures.ordered[number, at])
-
-    @njit(**_PART)
-    def move(to, row, source, place, at, kind, measures):  # type: ignore[no-untyped-def]
-        """Add the matches of an element, each with one event more."""
-        high, low = source.words[place, 0], source.words[place, 1]
-        if high | low:
-            # Both can be one element.
-            times = source.reals[place, 0] if reals > 0 else 0.0
-            add(to, row, source, place)
-            add_times(to, row, high, low, times, at, kind, measures)
+            least = source.least[place, number]
+            if (high | low) and measures.ordered_belongs[number, kind]:
+                least = min(least, measures.ordered[number, at])
+            kept = to.least[target, number] if keep else NOTHING
+            to.least[target, number] = min(kept, least)
+        if reals > 0:
+            times = source.reals[place, 0]
+            for number in range(real):
+                value = source.reals[place, 1 + number]
+                # An infinite value times a count that is below the scale would be no number.
+                if times != 0.0 and measures.real_belongs[number, kind]:
+                    value += times * measures.real[number, at]
+                kept = to.reals[target, 1 + number] if keep else 0.0
+                to.reals[target, 1 + number] = kept + value
+            to.reals[target, 0] = (to.reals[target, 0] if keep else 0.0) + times
+        sums[target, 0], sums[target, 1] = add_wide(
+            sums[target, 0] & mask, sums[target, 1] & mask, high, low
+        )
 
     @njit(**_PART)
     def add_product(to, row, first, place, second, other):  # type: ignore[no-untyped-def]

@@ -33,7 +33,20 @@ from typing import NamedTuple
 import numpy as np
 
 from celc_runtime.engine.batch import window_floor
-from celc_runtime.engine.event_programs import ADD, COPY, MOVE, Changes
+from celc_runtime.engine.event_programs import (
+    BEHIND,
+    FIRST_OF_PRODUCT,
+    KEEP,
+    KIND,
+    LATER_PLACES,
+    PLACES,
+    PRODUCT,
+    SOURCE,
+    STARTS,
+    TARGET,
+    VECTOR,
+    Changes,
+)
 from celc_runtime.engine.total_elements import (
     KERNEL,
     Elements,
@@ -69,7 +82,7 @@ class Stacks(NamedTuple):
     front_keys: np.ndarray
     front_scales: np.ndarray
     back: Elements
-    suffix: Elements
+    later: Elements
     scales: np.ndarray
     total: Elements
 
@@ -91,10 +104,12 @@ _STEPS = 64
 
 def new_stacks(changes: Changes, shape: Shape, *, room: int = 64) -> Stacks:
     """Empty stacks; room: a power of two, of events since the cut."""
-    places = int(changes.places[0])
-    states = (places - 2) // 2
+    states = len(changes.ones)
     numbers = np.zeros(NUMBERS, np.int64)
     numbers[OLDEST] = _NEVER
+    back = new_elements(int(changes.sizes[PLACES]), shape)
+    back.words[states, 1] = 1
+    back.reals[states, :1] = 1.0
     return Stacks(
         numbers,
         np.zeros(room, np.int64),
@@ -105,10 +120,10 @@ def new_stacks(changes: Changes, shape: Shape, *, room: int = 64) -> Stacks:
         new_elements(room * states, shape),
         np.zeros(room, np.int64),
         np.zeros(room, np.int64),
-        new_elements((1 + states) * places, shape),
-        new_elements(places * states, shape),
+        back,
+        new_elements(int(changes.sizes[LATER_PLACES]), shape),
         np.zeros(3, np.int64),
-        new_elements(2, shape),
+        new_elements(3, shape),
     )
 
 
@@ -174,58 +189,47 @@ def _power(scale):  # type: ignore[no-untyped-def]
 def _cutting(whole: int, real: int, ordered: int) -> Callable[..., None]:
     """The kernel that moves the cut to the event at hand."""
     parts = parts_of_totals(whole, real, ordered)
-    clear, set_one, copy, add, move, _, scale_down = parts
+    clear, set_one, copy, _, move, _, scale_down = parts
     reals = 1 + real
 
     def cut(changes, stacks, logged, floor_value):  # type: ignore[no-untyped-def]
         """The front is made of the events since the last cut, from the newest one back."""
-        numbers, places, back = stacks.numbers, changes.places[0], stacks.back
-        states = (places - 2) // 2
-        suffix, front, scales = stacks.suffix, stacks.front, stacks.scales
+        numbers, back, later = stacks.numbers, stacks.back, stacks.later
+        states, places = changes.ones.shape[0], changes.sizes[PLACES]
+        later_places = changes.sizes[LATER_PLACES]
+        front, scales = stacks.front, stacks.scales
         mask = stacks.keys.shape[0] - 1
-        for row in range((1 + states) * places):
-            clear(back, row)
-        for row in range(places * states):
-            clear(suffix, row)
+        for place in range(places):
+            clear(back, place)
+        for place in range(later_places):
+            clear(later, place)
         for state in range(states):
-            set_one(suffix, state * states + state)
-            set_one(back, (1 + state) * places + state)
+            set_one(back, changes.ones[state])
+            set_one(later, changes.later_ones[state])
+        set_one(back, states)
         scales[0] = scales[1] = scales[2] = 0
         top, count = 0, _STEPS
         event = numbers[END] - 1
         while event >= numbers[FIRST] and stacks.keys[event & mask] >= floor_value:
             at = event & mask
             symbol = stacks.symbols[at]
-            for index in range(changes.backward_first[symbol], changes.backward_first[symbol + 1]):
-                step, kind = changes.backward[index, 0], changes.backward[index, 3]
-                source = changes.backward[index, 1] * states
-                target = changes.backward[index, 2] * states
-                for other in range(states):
-                    if step == MOVE:
-                        move(suffix, target + other, suffix, source + other, at, kind, logged)
-                    elif step == COPY:
-                        copy(suffix, target + other, suffix, source + other)
-                    else:
-                        clear(suffix, target + other)
+            for index in range(
+                changes.backward_first[symbol, 0], changes.backward_first[symbol, 1]
+            ):
+                source, target = changes.backward[index, SOURCE], changes.backward[index, TARGET]
+                keep, kind = changes.backward[index, KEEP], changes.backward[index, KIND]
+                move(later, target, later, source, keep, kind, at, logged)
+            # All matches that begin with this event or a later one, if this one begins any.
+            stacks.front_keys[top], stacks.front_scales[top] = stacks.keys[at], scales[2]
+            for state in range(states):
+                copy(front, top * states + state, later, state)
             if changes.begins[symbol]:
-                # All matches that begin with this event or a later one.
-                first, scale = top * states, scales[2]
-                stacks.front_keys[top], stacks.front_scales[top] = stacks.keys[at], scale
-                for state in range(states):
-                    if top == 0:
-                        clear(front, state)
-                    else:
-                        copy(front, first + state, front, first + state - states)
-                        if reals > 0:
-                            lower = _power(scale - stacks.front_scales[top - 1])
-                            for number in range(reals):
-                                front.reals[first + state, number] *= lower
-                    add(front, first + state, suffix, states * states + state)
                 top += 1
-            count -= 1
-            if count == 0 and reals > 0:
-                count = _STEPS
-                scale_down(suffix, 0, states * states, scales, 2)
+            if reals > 0:
+                count -= 1
+                if count == 0:
+                    count = _STEPS
+                    scale_down(later, 0, later_places, scales, 2)
             event -= 1
         numbers[TOP], numbers[FIRST], numbers[OLDEST] = top, numbers[END], _NEVER
 
@@ -253,9 +257,10 @@ def totals_update(whole: int, real: int, ordered: int) -> Callable[..., int]:
     def update(batch, tables, changes, measures, stacks, found):  # type: ignore[no-untyped-def]
         symbols, numbers, scales = batch.symbols, stacks.numbers, stacks.scales
         window, size, consumes = tables.settings[0], tables.settings[1], tables.settings[2]
-        states, rows, mask = tables.skip.shape[0], symbols.shape[0], stacks.keys.shape[0] - 1
+        states, rows, mask = changes.ones.shape[0], symbols.shape[0], stacks.keys.shape[0] - 1
         back, total = stacks.back, stacks.total
-        places = changes.places[0]
+        product, places = changes.sizes[FIRST_OF_PRODUCT], changes.sizes[PLACES]
+        start = np.uint64(states)
         has_contexts = tables.following.shape[0] > 0
         # The measures of past events, as those of the batch.
         logged = Measures(
@@ -276,6 +281,7 @@ def totals_update(whole: int, real: int, ordered: int) -> Callable[..., int]:
                 for state in range(states):
                     clear(back, state)
                 _forget(numbers, scales)
+                set_one(back, states)
                 if batch.contexts.shape[0] > 0:
                     numbers[CONTEXT] = batch.contexts[numbers[PART] - 1]
             symbol = np.int64(symbols[row])
@@ -314,43 +320,24 @@ def totals_update(whole: int, real: int, ordered: int) -> Callable[..., int]:
             if top == 0 and numbers[OLDEST] < floor_value:
                 cut(changes, stacks, logged, floor_value)
                 top = numbers[TOP]
-            # The vector, and each row of the product, times the matrix of the event.
-            vectors = 1 + states if top > 0 else 1
-            for vector in range(vectors):
-                first = vector * places
-                for index in range(
-                    changes.forward_first[symbol], changes.forward_first[symbol + 1]
-                ):
-                    step, kind = changes.forward[index, 0], changes.forward[index, 3]
-                    source = first + changes.forward[index, 1]
-                    target = first + changes.forward[index, 2]
-                    if step == MOVE:
-                        move(back, target, back, source, row, kind, measures)
-                    elif step == ADD:
-                        add(back, target, back, source)
-                    elif step == COPY:
-                        copy(back, target, back, source)
-                    else:
-                        clear(back, target)
-            if key >= floor_value:  # not in a window of less than nothing
-                set_one(back, places - 1)
-                if reals > 0:
-                    back.reals[places - 1, 0] = _power(scales[0])
-                for index in range(changes.starts_first[symbol], changes.starts_first[symbol + 1]):
-                    source, target = changes.starts[index, 1], changes.starts[index, 2]
-                    move(back, target, back, source, row, changes.starts[index, 3], measures)
-                if changes.begins[symbol]:
-                    numbers[OLDEST] = min(numbers[OLDEST], key)
-
-            if changes.ends[symbol]:
-                # The matches that end here: those since the cut, and those of the front.
-                copy(total, 0, back, states)
+            can_begin = key >= floor_value  # not in a window of less than nothing
+            first_end, end_of_ends = changes.ends_first[symbol, 0], changes.ends_first[symbol, 1]
+            if first_end < end_of_ends:
+                # The matches that end here: those that begin behind the cut, and of the front.
+                clear(total, 0)
                 clear(total, 1)
-                for vector in range(1, vectors):
-                    of_front = (top - 1) * states + vector - 1
-                    add_product(total, 1, stacks.front, of_front, back, vector * places + states)
-                for vector in range(vectors):
-                    clear(back, vector * places + states)
+                for end in range(first_end, end_of_ends):
+                    source, kind = changes.ends[end, 0], changes.ends[end, 1]
+                    if source != start or can_begin:
+                        move(total, 0, back, source, np.uint64(1), kind, row, measures)
+                    if top > 0 and source != start:
+                        clear(total, 2)
+                        for pair in range(changes.ends[end, 2], changes.ends[end, 3]):
+                            of_front = np.uint64((top - 1) * states) + changes.pairs[pair, 0]
+                            add_product(
+                                total, 2, stacks.front, of_front, back, changes.pairs[pair, 1]
+                            )
+                        move(total, 1, total, 2, np.uint64(1), kind, row, measures)
                 of_front = total.words[1, 0] | total.words[1, 1]
                 if of_front | total.words[0, 0] | total.words[0, 1]:
                     scale = scales[0]
@@ -369,14 +356,25 @@ def totals_update(whole: int, real: int, ordered: int) -> Callable[..., int]:
                         for state in range(states):
                             clear(back, state)
                         _forget(numbers, scales)
+                        set_one(back, states)
                         row += 1
                         continue
+            # The product and the vector times the matrix of the event, and the matches that begin.
+            first = changes.forward_first[symbol, PRODUCT if top > 0 else VECTOR]
+            for index in range(
+                first, changes.forward_first[symbol, BEHIND if can_begin else STARTS]
+            ):
+                source, target = changes.forward[index, SOURCE], changes.forward[index, TARGET]
+                keep, kind = changes.forward[index, KEEP], changes.forward[index, KIND]
+                move(back, target, back, source, keep, kind, row, measures)
+            if can_begin and changes.begins[symbol]:
+                numbers[OLDEST] = min(numbers[OLDEST], key)
             if reals > 0:
                 numbers[STEPS] -= 1
                 if numbers[STEPS] <= 0:
                     numbers[STEPS] = _STEPS
-                    scale_down(back, 0, states, scales, 0)
-                    scale_down(back, places, vectors * places, scales, 1)
+                    scale_down(back, 0, states + 1, scales, 0)
+                    scale_down(back, product, places, scales, 1)
             if window != NO_WINDOW:
                 at = numbers[END] & mask
                 stacks.keys[at], stacks.symbols[at] = key, symbol

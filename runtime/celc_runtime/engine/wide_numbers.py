@@ -9,7 +9,12 @@ A signed sum wraps around at 2¹²⁸, and is right where the sum of the absolut
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
 
 from celc_runtime.jit.kernels import njit
 
@@ -17,8 +22,6 @@ FULL = np.uint64(1 << 63)
 """The high word of every number from 2¹²⁷ on."""
 
 _ZERO = np.uint64(0)
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
 
 
 @njit(nogil=True, error_model="numpy", _nrt=False)
@@ -38,36 +41,57 @@ def add_wrapping(high, low, other_high, other_low):  # type: ignore[no-untyped-d
     return high + other_high + np.uint64(total < low), total
 
 
-@njit(nogil=True, error_model="numpy", _nrt=False)
-def product_of_words(first, second):  # type: ignore[no-untyped-def]
+def product_of_words(first: Any, second: Any) -> Any:
     """(high, low) of the product of two words."""
-    low_first, high_first = first & _LOW, first >> _HALF
-    low_second, high_second = second & _LOW, second >> _HALF
-    lows = low_first * low_second
-    cross, other_cross = low_first * high_second, high_first * low_second
-    middle = (lows >> _HALF) + (cross & _LOW) + (other_cross & _LOW)
-    high = high_first * high_second + (cross >> _HALF) + (other_cross >> _HALF)
-    return high + (middle >> _HALF), (middle << _HALF) | (lows & _LOW)
+    product = int(first) * int(second)
+    return np.uint64(product >> 64), np.uint64(product & (2**64 - 1))
+
+
+@intrinsic
+def _multiply(typing_context, first, second):  # type: ignore[no-untyped-def]
+    """The same as one instruction."""
+
+    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        word, both = ir.IntType(64), ir.IntType(128)
+        product = builder.mul(*(builder.zext(argument, both) for argument in arguments))
+        high = builder.trunc(builder.lshr(product, both(64)), word)
+        words = [high, builder.trunc(product, word)]
+        return context.make_tuple(builder, signature.return_type, words)
+
+    return types.UniTuple(types.uint64, 2)(types.uint64, types.uint64), code
+
+
+@overload(product_of_words, jit_options={"nogil": True, "_nrt": False}, inline="always")
+def _product_of_words(first, second):  # type: ignore[no-untyped-def]
+    return lambda first, second: _multiply(first, second)
 
 
 @njit(nogil=True, error_model="numpy", _nrt=False)
 def multiply_wide(high, low, other_high, other_low):  # type: ignore[no-untyped-def]
     """(high, low) of the product of two counts."""
-    if (high | low) == 0 or (other_high | other_low) == 0:
-        return _ZERO, _ZERO
-    if high == 0 and other_high == 0:
-        top, rest = product_of_words(low, other_low)
-        return (FULL, _ZERO) if top >= FULL else (top, rest)
-    if high != 0 and other_high != 0:
-        return FULL, _ZERO
-    if high == 0:
-        high, low, other_low = other_high, other_low, low
-    carried, rest = product_of_words(low, other_low)
-    over, top = product_of_words(high, other_low)
-    if over != 0 or top >= FULL:
-        return FULL, _ZERO
-    top += carried
+    top, rest = product_of_words(low, other_low)
+    if (high | other_high) != 0:
+        if high != 0 and other_high != 0:
+            return FULL, _ZERO
+        # One of these is 0.
+        over, more = product_of_words(high | other_high, other_low if high != 0 else low)
+        total = top + more
+        if over != 0 or total < top:
+            return FULL, _ZERO
+        top = total
     return (FULL, _ZERO) if top >= FULL else (top, rest)
+
+
+@njit(nogil=True, error_model="numpy", _nrt=False)
+def multiply_by_word(high, low, word):  # type: ignore[no-untyped-def]
+    """(high, low) of the product of a number and a word, modulo 2¹²⁸, and whether the product of
+    the count is 2¹²⁷ or more."""
+    top, rest = product_of_words(low, word)
+    if high == 0:
+        return top, rest, top >= FULL
+    over, more = product_of_words(high, word)
+    total = top + more
+    return total, rest, over != 0 or total < top or total >= FULL
 
 
 @njit(nogil=True, error_model="numpy", _nrt=False)

@@ -32,9 +32,10 @@ class Joins:
     other text has `pos`. `unit`: that of the windows on the first order column, as in
     `celc_runtime.plan.plan.Window`, empty: there is none; `attributes`: those that these windows
     name. `counts`: positions are asked for although the output has none. `reads`: the attributes in
-    the texts, with their types. `bands`: how many events are joined by a condition of the form
-    `ABS(x.a - y.b) < c` on floating numbers. `why_not`: why the query
-    cannot be run as joins; all else is then empty.
+    the texts, with their types. `bands`: for each condition `ABS(x.a - y.b) < c` of floating
+    numbers by which events are joined, the types of both, the earlier event first; where either can
+    be the earlier one, both ways. `untied`: the same without bands whose two events are tied by
+    equalities. `why_not`: why the query cannot be run as joins; all else is then empty.
     """
 
     numbered: str = ""
@@ -47,7 +48,8 @@ class Joins:
     attributes: tuple[str, ...] = ()
     counts: bool = False
     reads: tuple[tuple[str, str], ...] = ()
-    bands: int = 0
+    bands: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
+    untied: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
     why_not: str = ""
 
 
@@ -89,7 +91,6 @@ def joins_text(
     numbered = plan.positions or joins.counts
     end = joins.numbered if plan.positions else joins.plain
     head = [
-        "-- the events, and their places in the order",
         *_events(plan, joins, table, dialect, numbered=numbered, typed=typed),
         "-- fails where the order of events is not certain",
         *_order_check(plan, table, dialect, typed=typed),
@@ -119,19 +120,23 @@ def _events(
     columns.append(f"{_column(first, dialect)} AS {joins.time}")
     if joins.unit:
         columns.append(f"{_measure(plan, first, dialect)} AS {joins.measure}")
-    if numbered or (dialect == DUCKDB and len(_order(plan, dialect)) > 1):
+    order = _order(plan, dialect)
+    if numbered or (dialect == DUCKDB and len(order) > 1):
+        place = "pos" if numbered else joins.place
         window = f"{_partition(plan, dialect)}ORDER BY {', '.join(_sorted(plan, dialect))}"
-        name = "pos" if numbered else joins.place
-        columns.append(
-            f"COUNT(*) OVER (\n      {window}\n"
-            "      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW\n"
-            f"    ) - 1 AS {name}"
-        )
+        # ROW_NUMBER of Spark ends with 32 bits.
+        columns.append(f"COUNT(*) OVER ({window} ROWS UNBOUNDED PRECEDING) - 1 AS {place}")
+        said = f"{place}: their numbers in the order, from 0"
     else:
-        order = _order(plan, dialect)
-        place = order[0] if len(order) == 1 else f"STRUCT({', '.join(order)})"
-        columns.append(f"{place} AS {joins.place}")
+        place = joins.place
+        value = order[0] if len(order) == 1 else f"STRUCT({', '.join(order)})"
+        columns.append(f"{value} AS {place}")
+        said = f"{place}: what puts them in order"
+    if joins.unit:
+        meant = "in microseconds" if joins.unit == "MICROSECONDS" else "as a whole number"
+        said += f"; {joins.measure}: {joins.time} {meant}"
     return [
+        f"-- the events; {said}",
         "events AS (",
         "  SELECT",
         *(
@@ -145,32 +150,31 @@ def _events(
 
 
 def _order_check(plan: Plan, table: str, dialect: str, *, typed: bool) -> list[str]:
-    order, types = _order(plan, dialect), _column(plan.type_name, dialect)
-    groups = [*_key_values(plan, dialect), *order]
-    named = [f"{one} AS part_{number}" for number, one in enumerate(groups, 1)]
-    first = len(groups) - len(order) + 1
-    tests = [
-        (f"COUNT(part_{first + place}) < COUNT(*)", _NULL.format(name))
-        for place, name in enumerate(plan.order_by)
-    ]
-    names = ", ".join(dict.fromkeys([*plan.order_by, *plan.tiebreak]))
-    tests.append(("MAX(copies) > 1", _TIED.format(names)))
+    counts = ["COUNT(*) AS copies"]
+    tests = [("copies", 1, _TIED.format(", ".join(_order_names(plan))))]
+    for place, name in reversed([*enumerate(plan.order_by, start=1)]):
+        count = "unplaced" if len(plan.order_by) == 1 else f"unplaced_{place}"
+        counts.insert(0, f"COUNT(*) - COUNT({_column(name, dialect)}) AS {count}")
+        tests.insert(0, (count, 0, _NULL.format(name)))
     if plan.type_column or typed:
-        tests.insert(0, ("MAX(untyped) > 0", _UNTYPED.format(plan.type_name)))
-        named.append(f"COUNT(*) - COUNT({types}) AS untyped")
+        counts.insert(0, f"COUNT(*) - COUNT({_column(plan.type_name, dialect)}) AS untyped")
+        tests.insert(0, ("untyped", 0, _UNTYPED.format(plan.type_name)))
     fails = "RAISE_ERROR" if dialect == SPARK else "ERROR"
     where = _where(plan, dialect, typed=typed, with_null=True)
     return [
         "order_check AS (",
         "  SELECT CASE",
-        *(f"    WHEN {test} THEN {fails}({_text(why, dialect)})" for test, why in tests),
+        *(
+            f"    WHEN MAX({count}) > {most} THEN {fails}({_text(why, dialect)})"
+            for count, most, why in tests
+        ),
         "    ELSE TRUE",
         "  END AS passed",
         "  FROM (",
-        f"    SELECT {', '.join([*named, 'COUNT(*) AS copies'])}",
+        f"    SELECT {', '.join(counts)}",
         f"    FROM {table}",
         *(f"  {line}" for line in where),
-        f"    GROUP BY {', '.join(groups)}",
+        f"    GROUP BY {', '.join([*_key_values(plan, dialect), *_order(plan, dialect)])}",
         "  ) AS places",
         "),",
     ]
@@ -205,9 +209,13 @@ def _measure(plan: Plan, first: str, dialect: str) -> str:
             return f"CAST({column} AS BIGINT)"
 
 
-def _order(plan: Plan, dialect: str) -> list[str]:
+def _order_names(plan: Plan) -> list[str]:
     """The columns that order the events of a partition."""
-    return [_column(name, dialect) for name in dict.fromkeys([*plan.order_by, *plan.tiebreak])]
+    return [*dict.fromkeys([*plan.order_by, *plan.tiebreak])]
+
+
+def _order(plan: Plan, dialect: str) -> list[str]:
+    return [_column(name, dialect) for name in _order_names(plan)]
 
 
 def _sorted(plan: Plan, dialect: str) -> list[str]:

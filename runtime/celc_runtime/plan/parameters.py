@@ -115,6 +115,6 @@ def no_table(query: str, parameters: Parameters) -> TypeError:
     name = parameters.name
     return TypeError(
         f"query {query!r} is FOR EACH {name}, and needs a table of its rows: use "
-        f"match_table(events, {name}=rows), or match(df, {name}=rows) on Spark; other routes take "
-        "no parameters yet"
+        f"match_table(events, {name}=rows), or on Spark match(df, {name}=rows) or "
+        f"match_stream(df, {name}=rows); other routes take no parameters yet"
     )

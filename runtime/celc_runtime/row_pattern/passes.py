@@ -43,6 +43,10 @@ NEVER = np.int32(2**31 - 1)
 MOST_SETS = 4096
 MOST_CHOICES = 1 << 22
 
+KERNEL: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+"""Options of kernels that make no arrays: to count references to the arrays that a walk reads took
+longer than its rows."""
+
 
 class Moves(NamedTuple):
     """The automaton as arrays: the moves of a state are those from `begin[state]` up to
@@ -82,7 +86,7 @@ def moves_of(plan: RowPlan) -> tuple[Moves, np.ndarray]:
 # --- backwards ------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True)
+@njit(**KERNEL)
 def number_backwards(symbols, offsets, following, cursor, edges):  # type: ignore[no-untyped-def]
     """Write for each row the set behind it and the row's symbol, as set × symbols + symbol.
 
@@ -170,7 +174,7 @@ def backwards(
     return edges, sets
 
 
-@njit(nogil=True, cache=True)
+@njit(**KERNEL)
 def earliest_ends(found, begin, end, moves, earliest):  # type: ignore[no-untyped-def]
     """Write for each row and state of a partition the earliest end that can be reached, as the
     number of rows before it; NEVER for none."""
@@ -207,7 +211,7 @@ class Numbered(NamedTuple):
     moves: Moves
 
 
-@njit(nogil=True, cache=True)
+@njit(**KERNEL)
 def _choice(bits, viable, moves, state):  # type: ignore[no-untyped-def]
     """The first move of a state into one that can reach an end; ACCEPT: none, so it ends here."""
     for move in range(moves.begin[state], moves.begin[state + 1]):
@@ -217,11 +221,11 @@ def _choice(bits, viable, moves, state):  # type: ignore[no-untyped-def]
     return ACCEPT
 
 
-@njit(nogil=True, cache=True, inline="always")
-def walk_numbered(data, begin, end, start, number, labels, at, place):  # type: ignore[no-untyped-def]
+@njit(**KERNEL, inline="always")
+def walk_numbered(data, begin, end, start, number, labels, at):  # type: ignore[no-untyped-def]
     """The match of the first start that has one, from `start` on, by numbered sets.
 
-    Writes its moves and, into `place`, the start; returns its rows, or NO_MATCH and the end.
+    Writes its moves; returns the start and its rows, or the end and NO_MATCH.
     """
     edges, following, viable, bits = data.edges, data.following, data.viable, data.bits
     choices, moves = data.choices, data.moves
@@ -231,10 +235,9 @@ def walk_numbered(data, begin, end, start, number, labels, at, place):  # type: 
     while row < end and not viable[following[edges[row]], state]:
         row += 1
         state = moves.start
-    place[0] = row
-    length = NO_MATCH
+    first, length = row, NO_MATCH
     if row < end:
-        first, ended = row, False
+        ended = False
         while row < end and not ended:
             edge = np.int64(edges[row])
             choice = choices[edge * states + state] if known else UNKNOWN
@@ -247,14 +250,15 @@ def walk_numbered(data, begin, end, start, number, labels, at, place):  # type: 
             if choice == ACCEPT:
                 ended = True
             elif at >= labels.shape[0]:
-                first, ended = row - NO_ROOM, True
+                length, ended = NO_ROOM, True
             else:
                 labels[at] = choice & 0xFFFFFFFF
                 at += 1
                 state = choice >> 32
                 row += 1
-        length = row - first
-    return length
+        if length != NO_ROOM:
+            length = row - first
+    return first, length
 
 
 class Earliest(NamedTuple):
@@ -269,7 +273,7 @@ class Earliest(NamedTuple):
     moves: Moves
 
 
-@njit(nogil=True, cache=True)
+@njit(**KERNEL)
 def last_row_within(times, within, start, end):  # type: ignore[no-untyped-def]
     """The row behind the last one that a match of a start can take."""
     if times.shape[0] == 0:
@@ -284,8 +288,8 @@ def last_row_within(times, within, start, end):  # type: ignore[no-untyped-def]
     return low
 
 
-@njit(nogil=True, cache=True)
-def walk_earliest(data, begin, end, start, number, labels, at, place):  # type: ignore[no-untyped-def]
+@njit(**KERNEL)
+def walk_earliest(data, begin, end, start, number, labels, at):  # type: ignore[no-untyped-def]
     """The match of the first start that has one, by earliest ends; see `walk_numbered`."""
     moves = data.moves
     if data.known[0] != begin:
@@ -299,9 +303,8 @@ def walk_earliest(data, begin, end, start, number, labels, at, place):  # type: 
             break
         start += 1
         state = moves.start
-    place[0] = start
     if start == end:
-        return NO_MATCH
+        return start, NO_MATCH
     row = start
     while row < end:
         bits = np.int64(data.found[row])
@@ -314,17 +317,17 @@ def walk_earliest(data, begin, end, start, number, labels, at, place):  # type: 
                 taken = move
                 break
         if taken == ACCEPT:
-            return row - start
+            return start, row - start
         if at >= labels.shape[0]:
-            return NO_ROOM
+            return start, NO_ROOM
         labels[at] = taken
         at += 1
         state = moves.target[taken]
         row += 1
-    return row - start
+    return start, row - start
 
 
-@njit(nogil=True, cache=True)
+@njit(**KERNEL)
 def _after(skip, targets, labels, at, row, length):  # type: ignore[no-untyped-def]
     """The next start after a match that has rows; −1: it has no row to go to."""
     if skip == PAST_LAST_ROW:
@@ -340,7 +343,7 @@ def _after(skip, targets, labels, at, row, length):  # type: ignore[no-untyped-d
     return following
 
 
-def loop_of(step: Callable[..., int]) -> Callable[..., int]:
+def loop_of(step: Callable[..., tuple[int, int]]) -> Callable[..., int]:
     """The loop over partitions around a step, which finds the first match from a start on."""
 
     def find(data, offsets, skip, targets, unmatched, cursor, matches, labels):  # type: ignore[no-untyped-def]
@@ -349,25 +352,24 @@ def loop_of(step: Callable[..., int]) -> Callable[..., int]:
         part, row, number = cursor[PART], cursor[ROW], cursor[NUMBER]
         covered, count, at = cursor[COVERED], cursor[MATCHES], cursor[LABELS]
         status = DONE
-        place = np.zeros(1, np.int64)
         while part < offsets.shape[0] - 1 and status == DONE:
             begin, end = offsets[part], offsets[part + 1]
             if row < 0:
                 row, number, covered = begin, 0, begin
             while row < end:
-                length = step(data, begin, end, row, number + 1, labels, at, place)
+                start, length = step(data, begin, end, row, number + 1, labels, at)
                 if unmatched:
-                    row = max(row, min(covered, place[0]))
-                    while row < place[0] and count < matches.shape[0]:
+                    row = max(row, min(covered, start))
+                    while row < start and count < matches.shape[0]:
                         matches[count, START], matches[count, LENGTH] = row, -1
                         matches[count, MATCH_NUMBER], matches[count, FIRST_LABEL] = 0, at
                         matches[count, PARTITION] = part
                         count += 1
                         row += 1
-                    if row < place[0]:
+                    if row < start:
                         status = FULL
                         break
-                row = place[0]
+                row = start
                 if length == NO_MATCH:
                     break
                 if length < NO_MATCH:
@@ -403,9 +405,9 @@ def loop_of(step: Callable[..., int]) -> Callable[..., int]:
     return find
 
 
-def finder(step: Callable[..., int]) -> Callable[..., int]:
+def finder(step: Callable[..., tuple[int, int]]) -> Callable[..., int]:
     """The same as machine code."""
-    found: Callable[..., int] = njit(nogil=True)(loop_of(step))
+    found: Callable[..., int] = njit(**KERNEL)(loop_of(step))
     return found
 
 

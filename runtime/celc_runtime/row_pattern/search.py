@@ -16,6 +16,7 @@ import numpy as np
 
 from celc_runtime.jit.kernels import njit
 from celc_runtime.row_pattern.passes import (
+    KERNEL,
     NO_MATCH,
     NO_MEMORY,
     NO_ROOM,
@@ -64,7 +65,7 @@ STAMP, FAILED = 0, 1
 """Places of `counters`: the stamp of the start, and its failures."""
 
 
-@njit(nogil=True, cache=True)
+@njit(**KERNEL)
 def _slot(data, row, state, depth):  # type: ignore[no-untyped-def]
     """The place of a row, state and memory among the failures, or that where it would be."""
     mask = data.stamps.shape[0] - 1
@@ -194,16 +195,15 @@ def find_by_search(advance: Callable[..., None], holds: Callable[..., bool]) -> 
                         ]
             depth -= 1
 
-    search = njit(nogil=True)(search_from) if compiled else search_from
+    search = njit(**KERNEL)(search_from) if compiled else search_from
 
-    def step(data, begin, end, start, number, labels, at, place):  # type: ignore[no-untyped-def]
+    def step(data, begin, end, start, number, labels, at):  # type: ignore[no-untyped-def]
         """The match of the first start that has one; see `passes.walk_numbered`."""
         length = NO_MATCH
         while start < end and length == NO_MATCH:
             length = search(data, begin, end, start, number, labels, at)
             if length == NO_MATCH:
                 start += 1
-        place[0] = start
-        return length
+        return start, length
 
-    return finder(njit(nogil=True)(step)) if compiled else loop_of(step)
+    return finder(njit(**KERNEL)(step)) if compiled else loop_of(step)

@@ -1,49 +1,38 @@
 """The rows that an event can concern: an index instead of a look at each row.
 
 The conditions on one event with attributes of the set are known (`plan/parameters`). Rows are
-sorted by the attributes that must equal one of the event's, then by one that it is compared with in
-another way: then the rows of an event are an interval, found by binary search. A second comparison,
-as in `rule.low <= x.a AND x.a <= rule.high`, is answered inside the interval by a tree of largest
-values (a priority search tree laid out as an array: McCreight, Priority Search Trees, 1985), in a
-time that grows with the rows found. What else is asked is left to the query itself.
+grouped by the attributes that must equal one of the event's, and each group is ordered by one that
+it is compared with in another way: then the rows of an event are the first ones of a group
+(`ordered_keys`). A second comparison, as in `rule.low <= x.a AND x.a <= rule.high`, is answered by
+smallest values: of all rows before one, which tells at once that there is no row, and of parts of
+the rows, which lead from the last row back to the others (a priority search tree laid out as an
+array: McCreight, Priority Search Trees, 1985). From the last row back, since the rows of an event
+are mostly near to it. So the time of an event grows with the rows found. Keys are compared inside
+a group, whose rows are neighbours in memory. What else is asked is left to the query itself.
 
 Rejected: one bitmap of rows for each condition and their intersection, which looks at every row for
-every event; an interval tree, which answers ranges alone.
+every event; an interval tree, which answers ranges alone; the ranks of values among those of all
+rows, which an event must look up in a long array for each comparison.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import pyarrow as pa
 
+from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.parameters import Concern, OfBoth, OfEvent, OfRow, Test
 from celc_runtime.rules.constants import truth_of
-from celc_runtime.rules.keys import Ranks, ranks_of
+from celc_runtime.rules.keys import Keys, keys_of
+from celc_runtime.rules.ordered_keys import OrderedKeys, ordered_keys, place_in_group
+from celc_runtime.rules.pairs import Pairs, pairs_of_intervals, pairs_of_places
 from celc_runtime.rules.rows import Rows
 
 _MOST_CHOICES = 64
 """So many ways to choose a test from each OR are looked up; beyond them an OR is left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """For some events the rows that they can concern, by one way.
-
-    events: int64, ascending. low, high: int64[events], the interval of `order` (int32) with their
-    rows. tree: int64, largest keys of parts of `order` (`tree_of`), empty where the whole interval
-    is meant; else at_least: int64[events], the key that a row must reach.
-    """
-
-    events: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    order: np.ndarray
-    tree: np.ndarray
-    at_least: np.ndarray
 
 
 def index_of(rows: Rows, concerns: Sequence[Concern] | None) -> RowIndex | None:
@@ -61,7 +50,7 @@ class RowIndex:
 
     def __init__(self, rows: Rows, concerns: Sequence[Concern]) -> None:
         self._rows = rows
-        self._ranks: dict[tuple[str, str], Ranks] = {}
+        self._keys: dict[tuple[str, str, bool], Keys] = {}
         self._ways = {
             (one.stream, one.type): [
                 self._way(tests) for way in _ways(one) for tests in _choices(way)
@@ -71,13 +60,18 @@ class RowIndex:
 
     def find(
         self, type: tuple[str, str], events: np.ndarray, columns: pa.RecordBatch
-    ) -> Iterator[Found]:
-        """The rows that events of one type concern, by each way; a row may come by several.
+    ) -> Iterator[Pairs]:
+        """The pairs of events of one type with the rows that they concern, by each way; a pair may
+        come by several.
 
         events: int64, the places of these events in `columns`.
         """
-        for way in self._ways.get(type, ()):
-            yield way.find(events, columns)
+        ways = self._ways.get(type, ())
+        if not ways:
+            return
+        values = _Values(columns, events)
+        for way in ways:
+            yield way.find(values)
 
     def _way(self, tests: tuple[Test, ...]) -> _Way:
         of_rows = np.ones(self._rows.count, np.bool_)
@@ -89,16 +83,18 @@ class RowIndex:
                 case OfRow():
                     of_rows &= truth_of(test, self._rows.columns[test.parameter])
                 case OfBoth(operator="="):
-                    equal.append((test, self._ranks_of(test)))
+                    equal.append(_Tested(test, self._keys_of(test)))
                 case OfBoth():
-                    compared.append((test, self._ranks_of(test)))
-        return _Way(np.flatnonzero(of_rows), tuple(of_events), tuple(equal), tuple(compared))
+                    compared.append(_Tested(test, self._keys_of(test)))
+        rows = np.flatnonzero(of_rows)
+        return _Way(rows, self._rows.count, tuple(of_events), tuple(equal), tuple(compared))
 
-    def _ranks_of(self, test: OfBoth) -> Ranks:
-        key = (test.parameter, test.type)
-        if key not in self._ranks:
-            self._ranks[key] = ranks_of(self._rows.columns[test.parameter], test.type)
-        return self._ranks[key]
+    def _keys_of(self, test: OfBoth) -> Keys:
+        name = (test.parameter, test.type, test.operator != "=")
+        if name not in self._keys:
+            column = self._rows.columns[test.parameter]
+            self._keys[name] = keys_of(column, test.type, ordered=name[2])
+        return self._keys[name]
 
 
 def _ways(concern: Concern) -> tuple[tuple[tuple[Test, ...], ...], ...]:
@@ -116,158 +112,240 @@ def _choices(way: tuple[tuple[Test, ...], ...]) -> Iterator[tuple[Test, ...]]:
     yield from product(*taken)
 
 
-_Tested = tuple[OfBoth, Ranks]
+class _Tested:
+    """A comparison of events with rows, `key of row <= key of event` or `<` (not `counts_equal`).
+
+    What is asked for large values of rows has its keys in the other direction.
+    """
+
+    def __init__(self, test: OfBoth, keys: Keys) -> None:
+        self.test = test
+        self.counts_equal = test.operator in ("<=", ">=", "=")
+        self.is_lower = test.operator in ("<", "<=")
+        self.known = keys.known
+        self.of_rows = self._turned(keys.of_rows)
+        self._find = keys.find
+
+    def of_events(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+        """int64, the keys of events, and bool, where they are not NULL."""
+        keys, known = self._find(column)
+        return self._turned(keys), known
+
+    def _turned(self, keys: np.ndarray) -> np.ndarray:
+        # Not −keys, which the least number of 64 bits does not have.
+        return ~keys if self.is_lower else keys
+
+
+class _Values:
+    """Events of a type, and what several ways ask of them: each is computed once."""
+
+    def __init__(self, columns: pa.RecordBatch, events: np.ndarray) -> None:
+        self.events = events
+        self._columns = columns
+        self._taken: dict[str, pa.Array] = {}
+        self._keys: dict[OfBoth, tuple[np.ndarray, np.ndarray]] = {}
+
+    def column(self, attribute: str) -> pa.Array:
+        """An attribute of the events."""
+        if attribute not in self._taken:
+            column = self._columns.column(attribute)
+            if len(self.events) != len(column):
+                column = column.take(pa.array(self.events))
+            self._taken[attribute] = column
+        return self._taken[attribute]
+
+    def keys(self, tested: _Tested) -> tuple[np.ndarray, np.ndarray]:
+        """The keys of the events for a comparison."""
+        test = tested.test
+        if test not in self._keys:
+            self._keys[test] = tested.of_events(self.column(test.attribute))
+        return self._keys[test]
 
 
 class _Way:
-    """The rows of one AND, in an order in which those of an event are an interval."""
+    """The rows of one AND, in an order in which those of an event are an interval or part of it."""
 
     def __init__(
         self,
         rows: np.ndarray,
+        count: int,
         of_events: tuple[OfEvent, ...],
         equal: tuple[_Tested, ...],
         compared: tuple[_Tested, ...],
     ) -> None:
+        self._count = count
         self._of_events = of_events
         self._equal = equal
-        # A lower bound first, and then an upper one: two bounds of one kind exclude less.
-        ordered = sorted(compared, key=lambda one: _is_upper(one[0]))
+        # A bound from below, and then one from above: two bounds of one kind exclude less.
+        ordered = sorted(compared, key=lambda one: not one.is_lower)
         self._first = ordered[:1]
-        second = [one for one in ordered[1:] if not self._first or _differ(one, self._first[0])]
-        self._second = (second or ordered[1:])[:1]
-        for _, ranks in (*equal, *self._first, *self._second):
-            rows = rows[ranks.of_rows[rows] >= 0]  # NULL satisfies no comparison
-        keys, self._combinations = self._keys_of(rows)
-        places = np.argsort(keys, kind="stable")
-        self._places = Places(keys[places])
+        other = [one for one in ordered[1:] if one.is_lower != ordered[0].is_lower]
+        self._second = (other or ordered[1:])[:1]
+        for tested in (*equal, *self._first, *self._second):
+            rows = rows[tested.known[rows]]  # NULL satisfies no comparison
+        groups, self._distinct = _grouped(rows, equal)
+        first = [one.of_rows[rows] for one in self._first]
+        places = np.lexsort((*first, groups))
         self._order = rows[places].astype(np.int32)
-        self._tree = np.zeros(0, np.int64)
+        keys = self._first[0].of_rows[self._order] if self._first else np.zeros(len(rows), np.int64)
+        starts = np.searchsorted(groups[places], np.arange(_groups_of(self._distinct) + 1))
+        self._keys = ordered_keys(keys, starts.astype(np.int64))
+        self._least, self._tree = np.zeros(0, np.int64), np.zeros(0, np.int64)
         if self._second:
-            test, ranks = self._second[0]
-            of_rows = ranks.of_rows[self._order]
-            self._tree = tree_of(-of_rows if _is_upper(test) else of_rows)
+            bounds = self._second[0].of_rows[self._order]
+            self._least = _least_before(bounds, self._keys.starts)
+            self._tree = tree_of(bounds)
 
-    def _keys_of(self, rows: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-        """int64: the keys of rows, and for each equality but the first the numbers of the
-        combinations that there are, so that many attributes cannot overflow."""
-        keys = np.zeros(len(rows), np.int64)
-        combinations: list[np.ndarray] = []
-        for number, (_, ranks) in enumerate(self._equal):
-            keys = keys * (ranks.size + 1) + ranks.of_rows[rows]
-            if number:
-                distinct, inverse = np.unique(keys, return_inverse=True)
-                combinations.append(distinct)
-                keys = inverse.astype(np.int64)
-        for _, ranks in self._first:
-            keys = keys * (ranks.size + 1) + ranks.of_rows[rows]
-        return keys, combinations
-
-    def find(self, events: np.ndarray, columns: pa.RecordBatch) -> Found:
-        """The rows that events concern by this way."""
+    def find(self, values: _Values) -> Pairs:
+        """The pairs of events with the rows that they concern by this way."""
+        groups = np.zeros(len(values.events), np.int64)
         for of_event in self._of_events:
-            column = columns.column(of_event.attribute)
-            events = events[truth_of(of_event, _taken(column, events))]
-        keys = np.zeros(len(events), np.int64)
-        for number, (test, ranks) in enumerate(self._equal):
-            below, upto, known = ranks.find(_taken(columns.column(test.attribute), events))
-            there = known & (upto > below)
-            if not there.all():
-                events, keys, below = events[there], keys[there], below[there]
-            keys = keys * (ranks.size + 1) + below
-            if number:
-                distinct = self._combinations[number - 1]
-                places = np.searchsorted(distinct, keys)
-                there = places < len(distinct)
-                there[there] = distinct[places[there]] == keys[there]
-                events, keys = events[there], places[there]
-        low_keys, high_keys = keys, keys + 1
-        for test, ranks in self._first:
-            least, most, known = _bounds(
-                test, ranks, _taken(columns.column(test.attribute), events)
-            )
-            base = keys * (ranks.size + 1)
-            events, base = events[known], base[known]
-            low_keys, high_keys = base + least[known], base + most[known]
-        low, high = self._places.of(low_keys), self._places.of(high_keys)
-        at_least = np.zeros(0, np.int64)
-        if self._second:
-            test, ranks = self._second[0]
-            least, most, known = _bounds(
-                test, ranks, _taken(columns.column(test.attribute), events)
-            )
-            at_least = 1 - most if _is_upper(test) else least
-            high = np.where(known, high, low)
-        return Found(events, low, high, self._order, self._tree, at_least)
+            groups[~truth_of(of_event, values.column(of_event.attribute))] = -1
+        for tested, distinct in zip(self._equal, self._distinct, strict=True):
+            _find_groups(distinct, *values.keys(tested), groups)
+        none = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+        one = self._first[0] if self._first else None
+        keys, known = none if one is None else values.keys(one)
+        low, high = _intervals(self._keys, groups, keys, known, one is None or one.counts_equal)
+        if not self._second:
+            return pairs_of_intervals(values.events, low, high, self._order, self._count)
+        other = self._second[0]
+        keys, known = values.keys(other)
+        events, places = _places(
+            values.events, low, high, keys, known, other.counts_equal, self._least, self._tree
+        )
+        return pairs_of_places(events, places, self._order, self._count)
 
 
-_MOST_TABLE = 1 << 22
+def _grouped(
+    rows: np.ndarray, equal: Sequence[_Tested]
+) -> tuple[np.ndarray, list[tuple[OrderedKeys, OrderedKeys]]]:
+    """int64: the groups of rows with equal keys; and for each equality the keys that there are, and
+    the combinations of a group so far with one of them, so that many attributes cannot overflow."""
+    groups, found = np.zeros(len(rows), np.int64), []
+    for tested in equal:
+        distinct, places = np.unique(tested.of_rows[rows], return_inverse=True)
+        combined, groups = np.unique(groups * len(distinct) + places, return_inverse=True)
+        found.append((_one_group(distinct), _one_group(combined)))
+    return groups.astype(np.int64), found
 
 
-class Places:
-    """How many of the keys, int64 and ascending, are less than others: from a table where the keys
-    are small numbers, else by binary search."""
-
-    def __init__(self, keys: np.ndarray) -> None:
-        self._keys = keys
-        self._table = np.zeros(0, np.int64)
-        if not len(keys) or keys[-1] < _MOST_TABLE:
-            self._table = np.zeros(int(keys[-1]) + 2 if len(keys) else 1, np.int64)
-            if len(keys):
-                np.cumsum(np.bincount(keys), out=self._table[1:])
-
-    def of(self, keys: np.ndarray) -> np.ndarray:
-        """int64, for keys that are not negative."""
-        found: np.ndarray
-        if len(self._table):
-            found = self._table[np.minimum(keys, len(self._table) - 1)]
-        else:
-            found = np.searchsorted(self._keys, keys)
-        return found
+def _one_group(keys: np.ndarray) -> OrderedKeys:
+    return ordered_keys(keys, np.array([0, len(keys)]))
 
 
-def _taken(column: pa.Array, events: np.ndarray) -> pa.Array:
-    return column if len(events) == len(column) else column.take(pa.array(events))
+def _groups_of(distinct: Sequence[tuple[OrderedKeys, OrderedKeys]]) -> int:
+    return len(distinct[-1][1].keys) if distinct else 1
 
 
-def _is_upper(test: OfBoth) -> bool:
-    """Whether the rows of an event are those with small values, up to one of the event's."""
-    return test.operator in (">", ">=")
+@njit(nogil=True, cache=True)
+def _find_groups(distinct, keys, known, groups):  # type: ignore[no-untyped-def]
+    """Go on from the group (int64[events], −1: none) of each event to that with its key as well."""
+    values, combined = distinct
+    count = len(values.keys)
+    # All combinations are with group 0, of which the places of values are the groups.
+    is_first = count > 0 and len(combined.keys) == count and combined.keys[-1] == count - 1
+    for event in range(len(groups)):
+        group = groups[event]
+        if group < 0:
+            continue
+        groups[event] = -1
+        if not known[event]:
+            continue
+        place = place_in_group(values, 0, keys[event], False)
+        if place == count or values.keys[place] != keys[event]:
+            continue
+        if is_first:
+            groups[event] = place
+            continue
+        wanted = group * count + place
+        found = place_in_group(combined, 0, wanted, False)
+        if found < len(combined.keys) and combined.keys[found] == wanted:
+            groups[event] = found
 
 
-def _differ(one: _Tested, other: _Tested) -> bool:
-    return _is_upper(one[0]) != _is_upper(other[0])
+@njit(nogil=True, cache=True)
+def _intervals(ordered, groups, keys, known, counts_equal):  # type: ignore[no-untyped-def]
+    """int32[events]: the places between which an event's rows are. Without keys: whole groups."""
+    low, high = np.zeros(len(groups), np.int32), np.zeros(len(groups), np.int32)
+    for event in range(len(groups)):
+        group = groups[event]
+        if group >= 0 and (len(keys) == 0 or known[event]):
+            low[event] = ordered.starts[group]
+            if len(keys) == 0:
+                high[event] = ordered.starts[group + 1]
+            else:
+                high[event] = place_in_group(ordered, group, keys[event], counts_equal)
+    return low, high
 
 
-def _bounds(
-    test: OfBoth, ranks: Ranks, events: pa.Array
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """int64[events]: the first rank of the rows that satisfy a comparison, and the one behind their
-    last; and bool[events] where the event's value is not NULL."""
-    below, upto, known = ranks.find(events)
-    zeros, all_ranks = np.zeros(len(below), np.int64), np.full(len(below), ranks.size, np.int64)
-    match test.operator:
-        case ">":
-            return zeros, below, known
-        case ">=":
-            return zeros, upto, known
-        case "<":
-            return upto, all_ranks, known
-        case _:
-            assert test.operator == "<="
-            return below, all_ranks, known
+@njit(nogil=True, cache=True)
+def _least_before(bounds, starts):  # type: ignore[no-untyped-def]
+    """int64: the least of the bounds of each group up to each place."""
+    least = bounds.copy()
+    for group in range(len(starts) - 1):
+        for place in range(starts[group] + 1, starts[group + 1]):
+            least[place] = min(least[place], least[place - 1])
+    return least
 
 
 def tree_of(keys: np.ndarray) -> np.ndarray:
-    """int64[2 · 2^k]: node n has the larger of nodes 2n and 2n + 1; the keys are the last 2^k
-    nodes, with smallest numbers behind them."""
+    """int64[2 · 2^k]: node n has the smaller of nodes 2n and 2n + 1; the keys are the last 2^k
+    nodes, with largest numbers behind them."""
     size = 1
     while size < len(keys):
         size *= 2
-    tree = np.full(2 * size, -(2**62), np.int64)
+    tree = np.full(2 * size, 2**63 - 1, np.int64)
     tree[size : size + len(keys)] = keys
     while size > 1:
         level = tree[size : 2 * size]
         size //= 2
-        tree[size : 2 * size] = np.maximum(level[::2], level[1::2])
+        tree[size : 2 * size] = np.minimum(level[::2], level[1::2])
     return tree
+
+
+@njit(nogil=True, cache=True)
+def _is_below(bound, key, counts_equal):  # type: ignore[no-untyped-def]
+    return bound < key or (counts_equal and bound == key)
+
+
+@njit(nogil=True, cache=True)
+def _last_below(tree, place, key, counts_equal):  # type: ignore[no-untyped-def]
+    """The last place up to `place` whose bound is below the key; there is one."""
+    size = len(tree) >> 1
+    node = size + place
+    while not _is_below(tree[node], key, counts_equal):
+        while node & 1 == 0:
+            node >>= 1
+        node -= 1
+    while node < size:
+        node = 2 * node + 1
+        if not _is_below(tree[node], key, counts_equal):
+            node -= 1
+    return node - size
+
+
+@njit(nogil=True, cache=True)
+def _places(  # type: ignore[no-untyped-def]
+    events, low, high, keys, known, counts_equal, least, tree
+):
+    """The pairs of an event (int32) and a place (int32) of its interval whose bound is below the
+    event's key."""
+    room, count = max(1024, len(events)), 0
+    of_events, places = np.empty(room, np.int32), np.empty(room, np.int32)
+    for number in range(len(events)):
+        place = np.int64(high[number]) - 1
+        if not known[number]:
+            continue
+        while place >= low[number] and _is_below(least[place], keys[number], counts_equal):
+            place = _last_below(tree, place, keys[number], counts_equal)
+            if count == room:
+                room *= 2
+                grown_events, grown_places = np.empty(room, np.int32), np.empty(room, np.int32)
+                grown_events[:count] = of_events
+                grown_places[:count] = places
+                of_events, places = grown_events, grown_places
+            of_events[count], places[count] = events[number], place
+            count += 1
+            place -= 1
+    return of_events[:count], places[:count]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import coded, numbers, plain
 from celc_runtime.engine.batch import order_preserving
@@ -20,19 +21,21 @@ _NUMPY_TYPES: dict[str, type[np.generic]] = {
 }
 
 
-class Ranks(NamedTuple):
-    """The place of each row's value among the distinct ones, int64[rows], −1 for NULL; how many
-    distinct values there are; and the places that are less than a value of an event, and those that
-    are not greater: `find` gives both (int64[events]) and bool[events] where it is not NULL."""
+class Keys(NamedTuple):
+    """The keys of an attribute of the set, int64[rows], and bool[rows] where it is not NULL; and
+    how to find those of an attribute of events (int64[events], bool[events])."""
 
     of_rows: np.ndarray
-    size: int
-    find: Callable[[pa.Array], tuple[np.ndarray, np.ndarray, np.ndarray]]
+    known: np.ndarray
+    find: Callable[[pa.Array], tuple[np.ndarray, np.ndarray]]
 
 
-def ranks_of(column: pa.Array, type: str) -> Ranks:
-    """The ranks of an attribute of the set, compared in `type`."""
-    return _ranks_of_texts(column) if type == "STRING" else _ranks_of_numbers(column, type)
+def keys_of(column: pa.Array, type: str, *, ordered: bool) -> Keys:
+    """The keys of an attribute of the set, compared in `type`. Not `ordered`: only equal values
+    have equal keys, which is cheaper for texts."""
+    if type != "STRING":
+        return Keys(*number_keys(column, type), lambda events: number_keys(events, type))
+    return _keys_of_ordered_texts(column) if ordered else _keys_of_texts(column)
 
 
 def number_keys(column: pa.Array, type: str) -> tuple[np.ndarray, np.ndarray]:
@@ -40,50 +43,47 @@ def number_keys(column: pa.Array, type: str) -> tuple[np.ndarray, np.ndarray]:
     largest, −0.0 is 0.0."""
     values, valid = numbers(plain(column))
     if type in _NUMPY_TYPES:
-        values = values.astype(_NUMPY_TYPES[type])
+        values = values.astype(_NUMPY_TYPES[type], copy=False)
+    known: np.ndarray = np.broadcast_to(valid, values.shape)
     if values.dtype.kind == "f":
-        values = values.astype(np.float64)
-        return order_preserving(np.where(np.isnan(values), np.nan, values)), valid
-    return values.astype(np.int64), valid
+        values = values.astype(np.float64, copy=False)
+        unordered = np.isnan(values)
+        if unordered.any():
+            values = np.where(unordered, np.nan, values)
+        return order_preserving(values), known
+    return values.astype(np.int64, copy=False), known
 
 
-def _ranks_of_numbers(column: pa.Array, type: str) -> Ranks:
-    keys, valid = number_keys(column, type)
-    distinct = np.unique(keys[valid])
-    of_rows = np.where(valid, np.searchsorted(distinct, keys), -1)
-
-    def find(events: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        wanted, known = number_keys(events, type)
-        below = np.searchsorted(distinct, wanted, side="left")
-        upto = below.copy()
-        inside = below < len(distinct)
-        upto[inside] += distinct[below[inside]] == wanted[inside]
-        return below, upto, known
-
-    return Ranks(of_rows, len(distinct), find)
-
-
-def _ranks_of_texts(column: pa.Array) -> Ranks:
+def _keys_of_texts(column: pa.Array) -> Keys:
+    """Places among the distinct texts; −1 for a text that no row has."""
     dictionary = coded(column)
-    # By bytes, as Spark compares texts.
-    spelled = [text.encode() for text in dictionary.dictionary.to_pylist()]
-    distinct = sorted(set(spelled))
-    places = {text: place for place, text in enumerate(distinct)}
-    of_codes = np.array([*(places[text] for text in spelled), -1], np.int64)
-    of_rows = of_codes[_codes(dictionary)]
+    distinct = pc.unique(dictionary.dictionary)
 
-    def find(events: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def find(events: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+        of_events = coded(events)
+        places = pc.index_in(of_events.dictionary, distinct).fill_null(-1)
+        of_codes = np.append(np.asarray(places).astype(np.int64), -1)
+        codes = _codes(of_events)
+        return of_codes[codes], codes >= 0
+
+    return Keys(*find(dictionary), find)
+
+
+def _keys_of_ordered_texts(column: pa.Array) -> Keys:
+    """Twice the place among the distinct texts and one more; even for the texts between them."""
+    # By bytes, as Spark compares texts.
+    distinct = sorted({text.encode() for text in coded(column).dictionary.to_pylist()})
+
+    def find(events: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         of_events = coded(events)
         texts = [text.encode() for text in of_events.dictionary.to_pylist()]
-        below = np.array([*(bisect_left(distinct, text) for text in texts), 0], np.int64)
-        upto = np.array([*(bisect_right(distinct, text) for text in texts), 0], np.int64)
+        keys = [bisect_left(distinct, text) + bisect_right(distinct, text) for text in texts]
         codes = _codes(of_events)
-        return below[codes], upto[codes], codes >= 0
+        return np.array([*keys, 0], np.int64)[codes], codes >= 0
 
-    return Ranks(of_rows, len(distinct), find)
+    return Keys(*find(column), find)
 
 
 def _codes(column: pa.DictionaryArray) -> np.ndarray:
-    """int64[rows]: the places of values in the dictionary, −1 for NULL."""
-    indices = column.indices.cast(pa.int64())
-    return np.asarray(indices.fill_null(-1).to_numpy(zero_copy_only=False))
+    """int[rows]: the places of values in the dictionary, −1 for NULL."""
+    return np.asarray(column.indices.fill_null(-1).to_numpy(zero_copy_only=False))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,11 +11,12 @@ import pyarrow as pa
 from celc_runtime.plan.parameters import Parameters, Pattern
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
-from celc_runtime.rules.index import Found, RowIndex
-from celc_runtime.rules.inner import parameters_of
-from celc_runtime.rules.pairs import AllPairs, Pairs
+from celc_runtime.rules.index import RowIndex, index_of
+from celc_runtime.rules.inner import over_events, parameters_of
+from celc_runtime.rules.pairs import AllPairs, Pairs, united
 from celc_runtime.rules.patterns import answers
 from celc_runtime.rules.rows import Rows
+from celc_runtime.rules.texts import with_one_dictionary
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,12 @@ def pairs_of(plan: Plan, index: RowIndex | None, rows: int, events: Events) -> P
     """The events that concern each row; without an index all do."""
     if index is None:
         return AllPairs(len(events.columns), rows)
-    found: list[Found] = []
+    found: list[Pairs] = []
     for number, type in enumerate(plan.declared_types):
         of_type = np.flatnonzero(events.types == number)
         if len(of_type):
             found += index.find(type, of_type, events.columns)
-    return Pairs(found, rows)
+    return united(found, rows)
 
 
 def pair_batch(
@@ -70,6 +72,21 @@ def pair_batch(
     if not parameters.row_by_row:
         columns[parameters.number] = numbers
     return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+
+
+def pair_batches(
+    plan: Plan, rows: Rows, events: Events, most: int
+) -> Iterator[tuple[np.ndarray, np.ndarray, pa.RecordBatch]]:
+    """The pairs of rows and events that can concern them, about `most` at a time and row by row:
+    int64, the rows; int32, the events; and the pairs as events of `over_pairs`. There is at least
+    one batch, perhaps without pairs."""
+    parameters = parameters_of(plan)
+    columns, of_rows = with_one_dictionary(over_events(plan), events.columns, rows.columns)
+    events, coded = replace(events, columns=columns), replace(rows, columns=of_rows)
+    pairs = pairs_of(plan, index_of(rows, parameters.concerns), rows.count, events)
+    for first, behind in [*pairs.chunks(most)] or [(0, 0)]:
+        numbers, chosen = pairs.of(first, behind)
+        yield numbers, chosen, pair_batch(parameters, coded, events, numbers, chosen)
 
 
 def _answers(

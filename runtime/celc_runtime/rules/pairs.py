@@ -1,35 +1,30 @@
 """Events and the rows that they concern, as pairs in the order of rows.
 
-Two passes over what the index has found: the first counts the pairs of each row, the second writes
-them where they belong, so that nothing is sorted (a counting sort). Events come in their order, and
-so they do within each row. A row that an event concerns by several ways comes once: a pass
-remembers the last event of each row.
+A way of the index has its rows in an order of its own, in which the rows of an event are close
+together. Pairs are counted and written by the places of that order (a counting sort, so that
+nothing is compared), and whole rows are then moved to where they belong. Events come in their
+order, and so they do within each row. Where an event can concern a row by several ways, the events
+of each row are merged.
+
+Rejected: pairs written by the numbers of rows at once, which misses the cache at each pair.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from celc_runtime.jit.kernels import njit
-from celc_runtime.rules.index import Found
 
 
 class Pairs:
-    """The events that concern each row: of row r so many as `offsets[r + 1] − offsets[r]`
-    (int64[rows + 1])."""
+    """The events that concern each row: of row r those of `events` (int32, ascending) from
+    `offsets[r]` to before `offsets[r + 1]` (int64[rows + 1])."""
 
-    def __init__(self, found: Iterable[Found], rows: int) -> None:
-        entries = _in_order(list(found))
-        last = np.full(rows, -1, np.int64)
-        self.offsets = np.zeros(rows + 1, np.int64)
-        _count(*entries, last, self.offsets[1:])
-        np.cumsum(self.offsets, out=self.offsets)
-        self._events = np.empty(self.offsets[-1], np.int32)
-        last[:] = -1
-        _write(*entries, last, self.offsets[:-1].copy(), self._events)
+    def __init__(self, offsets: np.ndarray, events: np.ndarray) -> None:
+        self.offsets = offsets
+        self._events = events
 
     def of(self, first: int, behind: int) -> tuple[np.ndarray, np.ndarray]:
         """The pairs of rows from `first` to before `behind`: int64 the rows, ascending, and for
@@ -49,6 +44,13 @@ class Pairs:
             yield first, behind
             first = behind
 
+    def united(self, other: Pairs) -> Pairs:
+        """The pairs of both, each once."""
+        room = len(self._events) + len(other._events)
+        offsets, events = np.zeros(len(self.offsets), np.int64), np.empty(room, np.int32)
+        _merge(self.offsets, self._events, other.offsets, other._events, offsets, events)
+        return Pairs(offsets, events[: offsets[-1]])
+
 
 class AllPairs(Pairs):
     """The same where every event concerns every row."""
@@ -63,115 +65,115 @@ class AllPairs(Pairs):
         return rows, np.tile(np.arange(self._count, dtype=np.int32), behind - first)
 
 
-class _Entries(NamedTuple):
-    """What the index has found, event by event.
+def united(found: Sequence[Pairs], rows: int) -> Pairs:
+    """The pairs of several ways; of none where there is no way."""
+    if not found:
+        return Pairs(np.zeros(rows + 1, np.int64), np.zeros(0, np.int32))
+    while len(found) > 1:
+        # By twos, so that each pair is moved as often as the number of ways can be halved.
+        found = [
+            found[n].united(found[n + 1]) if n + 1 < len(found) else found[n]
+            for n in range(0, len(found), 2)
+        ]
+    return found[0]
 
-    events: int64, ascending; low, high: int64, an interval of `order` (int32) with rows. Where
-    sizes is not 0, the tree of the interval has so many leaves, its root is number 1 behind
-    `trees[roots]`, its first leaf belongs to `order[starts]`, and rows must reach at_least.
+
+def pairs_of_intervals(
+    events: np.ndarray, low: np.ndarray, high: np.ndarray, order: np.ndarray, rows: int
+) -> Pairs:
+    """The pairs of events with the rows `order[low:high]` of each.
+
+    events: int64, ascending; low, high: int32[events]; order: int32, numbers of rows, each once.
     """
-
-    events: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    order: np.ndarray
-    trees: np.ndarray
-    roots: np.ndarray
-    sizes: np.ndarray
-    starts: np.ndarray
-    at_least: np.ndarray
+    offsets = np.zeros(len(order) + 1, np.int64)
+    _count_intervals(low, high, offsets)
+    written = np.empty(offsets[-1], np.int32)
+    _write_intervals(events, low, high, offsets[:-1].copy(), written)
+    return _by_rows(offsets, written, order, rows)
 
 
-def _in_order(found: list[Found]) -> _Entries:
-    orders = np.cumsum([0, *(len(one.order) for one in found)])
-    trees = np.cumsum([0, *(len(one.tree) for one in found)])
-    lengths = [len(one.events) for one in found]
-    none = np.zeros(0, np.int64)
-    events = np.concatenate([none, *(one.events for one in found)])
-    # Of runs that ascend, which is what these are, a merge sort takes linear time.
-    sorting = np.argsort(events, kind="stable") if len(found) > 1 else None
+def pairs_of_places(events: np.ndarray, places: np.ndarray, order: np.ndarray, rows: int) -> Pairs:
+    """The pairs of events with rows `order[places]`; events: int32, ascending; places: int32."""
+    offsets = np.zeros(len(order) + 1, np.int64)
+    np.cumsum(np.bincount(places, minlength=len(order)), out=offsets[1:])
+    written = np.empty(len(events), np.int32)
+    _write_places(events, places, offsets[:-1].copy(), written)
+    return _by_rows(offsets, written, order, rows)
 
-    def joined(parts: list[np.ndarray]) -> np.ndarray:
-        values: np.ndarray = np.concatenate([none, *parts])
-        return values if sorting is None else values[sorting]
 
-    def repeated(values: Iterable[int]) -> np.ndarray:
-        parts = [np.full(length, value) for length, value in zip(lengths, values, strict=True)]
-        return joined(parts)
-
-    return _Entries(
-        joined([one.events for one in found]),
-        joined([one.low + start for one, start in zip(found, orders[:-1], strict=True)]),
-        joined([one.high + start for one, start in zip(found, orders[:-1], strict=True)]),
-        np.concatenate([np.zeros(0, np.int32), *(one.order for one in found)]),
-        np.concatenate([none, *(one.tree for one in found)]),
-        repeated(trees[:-1]),
-        repeated(len(one.tree) // 2 for one in found),
-        repeated(orders[:-1]),
-        joined(
-            [
-                one.at_least if len(one.tree) else np.zeros(len(one.events), np.int64)
-                for one in found
-            ]
-        ),
-    )
+def _by_rows(offsets: np.ndarray, events: np.ndarray, order: np.ndarray, rows: int) -> Pairs:
+    """Pairs by the places of an order as pairs by rows."""
+    of_rows = np.zeros(rows + 1, np.int64)
+    of_rows[order + 1] = np.diff(offsets)
+    np.cumsum(of_rows, out=of_rows)
+    moved = np.empty(len(events), np.int32)
+    _move(offsets, events, order, of_rows, moved)
+    return Pairs(of_rows, moved)
 
 
 @njit(nogil=True, cache=True)
-def _next(order, trees, root, size, start, place, least):  # type: ignore[no-untyped-def]
-    """The first place of `order` from `place` on whose key reaches `least`; a large number where
-    there is none."""
-    node = size + place - start
-    while True:
-        if trees[root + node] >= least:
-            while node < size:
-                node *= 2
-                if trees[root + node] < least:
-                    node += 1
-            return start + node - size
-        while node & 1:
-            node >>= 1
-        if node == 0:
-            return len(order) + 1
-        node += 1
+def _count_intervals(low, high, offsets):  # type: ignore[no-untyped-def]
+    """How many intervals contain each place, as offsets (int64[places + 1], zeros)."""
+    places = len(offsets) - 1
+    changes = np.zeros(places + 1, np.int64)
+    for event in range(len(low)):
+        changes[low[event]] += 1
+        changes[high[event]] -= 1
+    depth = 0
+    for place in range(places):
+        depth += changes[place]
+        offsets[place + 1] = offsets[place] + depth
 
 
 @njit(nogil=True, cache=True)
-def _count(  # type: ignore[no-untyped-def]
-    events, low, high, order, trees, roots, sizes, starts, at_least, last, counts
+def _write_intervals(events, low, high, ends, written):  # type: ignore[no-untyped-def]
+    """Write the events of each place, from `ends` (int64[places]) on, into written."""
+    for number in range(len(low)):
+        for place in range(low[number], high[number]):
+            written[ends[place]] = events[number]
+            ends[place] += 1
+
+
+@njit(nogil=True, cache=True)
+def _write_places(events, places, ends, written):  # type: ignore[no-untyped-def]
+    """The same of single places."""
+    for number in range(len(places)):
+        place = places[number]
+        written[ends[place]] = events[number]
+        ends[place] += 1
+
+
+@njit(nogil=True, cache=True)
+def _move(offsets, events, order, of_rows, moved):  # type: ignore[no-untyped-def]
+    """Move the events of each place to those of its row."""
+    for place in range(len(order)):
+        to = of_rows[order[place]]
+        for number in range(offsets[place], offsets[place + 1]):
+            moved[to] = events[number]
+            to += 1
+
+
+@njit(nogil=True, cache=True)
+def _merge(  # type: ignore[no-untyped-def]
+    offsets, events, other_offsets, other_events, united_offsets, united_events
 ):
-    """Add to counts (int64[rows]) the events that concern each row."""
-    for entry in range(len(events)):
-        place, behind, event = low[entry], high[entry], events[entry]
-        size, least = sizes[entry], at_least[entry]
-        while place < behind:
-            if size:
-                place = _next(order, trees, roots[entry], size, starts[entry], place, least)
-                if place >= behind:
-                    break
-            row = order[place]
-            if last[row] != event:
-                last[row] = event
-                counts[row] += 1
-            place += 1
-
-
-@njit(nogil=True, cache=True)
-def _write(  # type: ignore[no-untyped-def]
-    events, low, high, order, trees, roots, sizes, starts, at_least, last, ends, written
-):
-    """Write the events of each row, from `ends` (int64[rows]) on, into written (int32[pairs])."""
-    for entry in range(len(events)):
-        place, behind, event = low[entry], high[entry], events[entry]
-        size, least = sizes[entry], at_least[entry]
-        while place < behind:
-            if size:
-                place = _next(order, trees, roots[entry], size, starts[entry], place, least)
-                if place >= behind:
-                    break
-            row = order[place]
-            if last[row] != event:
-                last[row] = event
-                written[ends[row]] = event
-                ends[row] += 1
-            place += 1
+    """Merge the events of each row of two sets of pairs, each once."""
+    written = 0
+    for row in range(len(offsets) - 1):
+        one, behind = offsets[row], offsets[row + 1]
+        other, other_behind = other_offsets[row], other_offsets[row + 1]
+        while one < behind or other < other_behind:
+            if other == other_behind:
+                event = events[one]
+                one += 1
+            elif one == behind or other_events[other] < events[one]:
+                event = other_events[other]
+                other += 1
+            else:
+                event = events[one]
+                one += 1
+                if other_events[other] == event:
+                    other += 1
+            united_events[written] = event
+            written += 1
+        united_offsets[row + 1] = written

@@ -47,7 +47,7 @@ class CountedTotals:
         self._plan = plan
         self._measures = measures
         shape = measures.shape
-        self._changes = changes_of(tables)
+        self._changes = changes_of(tables, len(plan.kinds))
         self._stacks = new_stacks(self._changes, shape)
         self._found = new_found(_ROOM, shape)
         self._belongs = [
@@ -59,7 +59,7 @@ class CountedTotals:
         """The size of the window and of the buffers."""
         stacks = self._stacks
         kept = (stacks.keys, stacks.symbols, stacks.whole, stacks.real, stacks.ordered)
-        elements = (stacks.front, stacks.back, stacks.suffix, self._found.totals)
+        elements = (stacks.front, stacks.back, stacks.later, self._found.totals)
         return int(
             sum(array.nbytes for array in kept)
             + sum(array.nbytes for one in elements for array in one)
@@ -129,9 +129,11 @@ def _values(events: pa.RecordBatch, measure: Measure) -> tuple[np.ndarray, np.nd
 
 
 def _belongs(plan: Plan, measures: tuple[Measure, ...]) -> np.ndarray:
-    """bool[measures, kinds]: whether an event of a kind has the label of a measure."""
+    """bool[measures, kinds + 1]: whether an event of a kind has the label of a measure; the last
+    kind is that of no event."""
     names = plan.label_names
-    found = [
-        [names.index(measure.label) in kind.columns for kind in plan.kinds] for measure in measures
-    ]
-    return np.array(found, np.bool_).reshape(len(measures), len(plan.kinds))
+    found = np.zeros((len(measures), len(plan.kinds) + 1), np.bool_)
+    for number, measure in enumerate(measures):
+        label = names.index(measure.label)
+        found[number, :-1] = [label in kind.columns for kind in plan.kinds]
+    return found

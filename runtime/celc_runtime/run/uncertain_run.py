@@ -8,64 +8,71 @@ each of which overlaps another one of them.
 
 Three ways, by the query and the events:
 
-- `possible_orders` lists matches one by one, and gives up a chain that is not likely enough.
+- `possible_walk` lists matches one by one, and gives up a chain that is not likely enough.
   Where events of a match could change places, it adds up their orders for this match.
 - Where many events overlap, `possible_sets` adds up the orders of all matches of a cluster at once.
 - Conditions on pairs of events are asked while chains are listed.
 - Other conditions compare events: chains that the relaxed formula admits are listed, and the
   definition of the formula is asked about the events of each, in that order (`definition`).
 
-What waits is bounded by the window and by the longest time between low and high; where conditions
-compare events that can come in several orders, by the longest cluster. Without a window events wait
-until their partition is over.
+On a stream events are read in the order of their least times as well, once the watermark has passed
+these. A match is then found when the last of its events by that order is read (`push_stretches`):
+nothing that comes later changes its confidence, which depends on the times of its own events alone.
+So nothing waits for the watermark to pass the greatest times. What is kept is bounded by these: an
+event can be the first of a match until the window from its last point is over.
+
+Of a table, what waits is bounded by the window and by the longest time between low and high; where
+conditions compare events that can come in several orders, by the longest cluster. Without a window
+events wait until their partition is over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import shown, whole_numbers
 from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.possible_rows import Rows, in_order, joined, possible_batch
+from celc_runtime.arrow.possible_times import WrongTime, possible_times, step_of
 from celc_runtime.engine.batch import relevant_rows
 from celc_runtime.engine.possible_moves import possible_moves
-from celc_runtime.engine.possible_orders import (
+from celc_runtime.engine.possible_orders import Question, clusters_of
+from celc_runtime.engine.possible_reach import (
+    FAR,
+    NO_WINDOW,
+    PossibleEvents,
+    Reached,
+    reach,
+)
+from celc_runtime.engine.possible_sets import sets_of_ends
+from celc_runtime.engine.possible_walk import (
     DONE,
     END,
-    NO_WINDOW,
     OUT_OF_WORK,
     ROWS_FULL,
     Past,
-    PossibleEvents,
-    Question,
-    Reached,
-    clusters_of,
     new_rows,
     new_walk,
-    reach,
     walker,
     with_room,
 )
-from celc_runtime.engine.possible_sets import sets_of_ends
-from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.errors import EventError, WorkLimitError
 from celc_runtime.plan.strategy import InWorlds, UnionLists
 from celc_runtime.program import Program
 from celc_runtime.run.history import History
 from celc_runtime.run.judged_chains import JudgedChains
-from celc_runtime.run.positions import Positions
+from celc_runtime.run.positions import GivenPositions, Positions
 from celc_runtime.run.run import Run
+from celc_runtime.run.stretches import Behind, Stretches
 from celc_runtime.run.waiting_events import WaitingEvents
 
 _MATCHES = 1 << 14
 _EVENTS_OF_MATCHES = 1 << 17
-_MOST_POINTS = 1_000_000
-_LEAST_TIME = -(1 << 62)
 _CROWDED = 5
 """Where so many events overlap, their orders are many: they are added up set by set, and not order
 by order."""
@@ -87,7 +94,6 @@ class UncertainRun(Run):
         assert isinstance(listing, InWorlds)
         assert isinstance(update, UnionLists)
         self._times = plan.uncertain
-        scale = MICROSECONDS_PER_DAY if plan.type_of(self._times.low) == "DATE" else 1
         self._window = int(NO_WINDOW if plan.window is None else plan.window.size)
         self._several_orders = not listing.one_order
         self._states = len(update.tables.skip)
@@ -95,7 +101,7 @@ class UncertainRun(Run):
         columns = [kind.columns for kind in plan.kinds]
         looks = {look: number for number, look in enumerate(dict.fromkeys(columns))}
         self._asked = Question(
-            self._times.step * scale,
+            step_of(plan),
             self._window,
             plan.kind_bits,
             self._times.bound,
@@ -130,6 +136,54 @@ class UncertainRun(Run):
         return len(self._waiting)
 
     def _looked_at(self, prepared: Prepared, of_rows: Positions) -> Iterator[pa.RecordBatch]:
+        low = self._take_in(prepared, of_rows)[0]
+        yield from self._known(int(low[-1]))
+        if self._history is not None:
+            left = self._waiting.entries
+            self._history.drop(int(left[0]) if len(left) else self._history.next)
+        self._leave_batch(prepared, len(prepared.events))
+
+    def push_stretches(self, stretches: Stretches) -> Iterator[pa.RecordBatch]:
+        """Read stretches of partitions, and find the matches that have an event which is not
+        silent. All that could be one with it have been read, so no later event changes its row."""
+        prepared = self._columns.prepare_stretches(
+            stretches.events, stretches.codes, stretches.starts.tolist(), stretches.absent
+        )
+        self._classify(prepared)
+        self._stretches = prepared
+        _, rows = self._take_in(prepared, GivenPositions(prepared, stretches.positions))
+        waiting, is_new = self._waiting, ~stretches.silent[rows]
+        if not is_new.any():
+            return
+        events = waiting.events
+        parts = np.flatnonzero(np.diff(waiting.parts, prepend=-1))
+        first_new = np.minimum.reduceat(np.where(is_new, waiting.low, FAR), parts)
+        sizes = np.diff(parts, append=len(waiting))
+        reached = reach(events, self._moves, self._states, self._asked.step, self._window)
+        # A match with a new event ends with one, or with an event that can be later than one.
+        can_end = reached.can_end & (is_new | (waiting.last > np.repeat(first_new, sizes)))
+        reached = reached._replace(can_end=can_end)
+        bits, count = self._plan.kind_bits, len(waiting)
+        for found in in_order(self._found(events, reached, 0, count), bits, count):
+            # The last event by position is a new one, unless all have been read before.
+            chosen = np.flatnonzero(is_new[found.tags[found.ends - 1] >> bits])
+            if len(chosen):
+                found = found.taken(chosen)
+                yield possible_batch(
+                    self._plan, self._schema, waiting.table, waiting.positions, found
+                )
+
+    def behind(self, stretches: Stretches) -> Behind:
+        """What later events need to know of the stretches that have been pushed."""
+        assert self._stretches is not None
+        batch, count = self._stretches.batch, len(stretches.starts)
+        matters = (batch.symbols != 0) & (not self._plan.one_event)
+        nothing = np.zeros(0, np.int64)
+        return Behind(matters, np.zeros(count, np.int64), nothing, nothing, batch.keys)
+
+    def _take_in(self, prepared: Prepared, of_rows: Positions) -> tuple[np.ndarray, np.ndarray]:
+        """Let the relevant events of a classified batch wait. Returns int64[rows], the first times
+        of all its events, and int64, the rows of the relevant ones."""
         batch = prepared.batch
         low, last, points = self._measured(prepared)
         count = int(np.count_nonzero(batch.symbols))
@@ -151,11 +205,7 @@ class UncertainRun(Run):
                 entries=entries,
             )
         self._part += len(prepared.parts)
-        yield from self._known(int(low[-1]))
-        if self._history is not None:
-            left = self._waiting.entries
-            self._history.drop(int(left[0]) if len(left) else self._history.next)
-        self._leave_batch(prepared, len(prepared.events))
+        return low, rows
 
     def _rest(self) -> Iterator[pa.RecordBatch]:
         waiting = self._waiting
@@ -195,39 +245,17 @@ class UncertainRun(Run):
     def _measured(self, prepared: Prepared) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """int64[rows]: the times of the first and the last point of each event, and how many points
         it has. Raises EventError where it has none."""
-        events, names = prepared.events, (self._times.low, self._times.high)
-        for name in names:
-            column = events.column(name)
-            if column.null_count:
-                row = int(np.argmax(np.asarray(column.is_null())))
-                raise self._wrong(events, row, f"{name!r} is NULL")
-        low, high = (whole_numbers(events.column(name)) for name in names)
-        wrong = low > high
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            ends = [shown(events.column(name)[row]) for name in names]
-            raise self._wrong(events, row, f"{names[0]} {ends[0]} is after {names[1]} {ends[1]}")
-        wrong = low < _LEAST_TIME  # a window could not be measured from there
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise self._wrong(events, row, f"{names[0]} {int(low[row]):,} is too far from 0")
-        # The difference of two numbers of 64 bits fits 64 bits without a sign.
-        between = (high.view(np.uint64) - low.view(np.uint64)) // np.uint64(self._asked.step)
-        wrong = between >= _MOST_POINTS
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            found = (
-                f"there are {int(between[row]) + 1:,} possible times, more than {_MOST_POINTS:,}"
-            )
-            raise self._wrong(events, row, found, ": declare a longer step with BY")
-        points = between.astype(np.int64)
-        return low.astype(np.int64), low + points * self._asked.step, points + 1
-
-    def _wrong(self, events: pa.RecordBatch, row: int, what: str, mend: str = "") -> EventError:
-        mend = mend or ": mend the row, or filter it out"
-        return EventError(
-            f"query {self._plan.name!r}: {what} in {self._columns.row_name(events, row)}{mend}"
+        events = prepared.events
+        return possible_times(
+            events,
+            (self._times.low, self._times.high),
+            self._asked.step,
+            partial(self._wrong, events),
         )
+
+    def _wrong(self, events: pa.RecordBatch, row: int, told: WrongTime) -> EventError:
+        place = self._columns.row_name(events, row)
+        return EventError(f"query {self._plan.name!r}: {told.what} in {place}: {told.mend}")
 
     # --- matches ----------------------------------------------------------------------------------
 
@@ -274,7 +302,8 @@ class UncertainRun(Run):
     ) -> Iterator[tuple[int, Rows]]:
         """Rows, each time with the event up to which all matches that end before it have come."""
         asked = self._asked
-        if self._judged is None and not (self._several_orders and self._checks is None):
+        overlap = self._several_orders and int(events.points.max()) > 1
+        if self._judged is None and not (overlap and self._checks is None):
             yield from self._walked(events, reached, first, stop, asked)
             return
         begins, crowded = clusters_of(events, first, stop, self._window, _CROWDED)

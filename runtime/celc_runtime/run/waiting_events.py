@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import plain
-from celc_runtime.engine.possible_orders import PossibleEvents
+from celc_runtime.engine.possible_reach import PossibleEvents
 
 _NO_EVENTS = np.zeros(0, np.int64)
 _COLUMNS = ("symbols", "low", "last", "points", "parts", "positions", "entries")
@@ -54,7 +54,8 @@ class WaitingEvents:
         """Take in events behind those that are there: the columns that the output shows, and an
         array (int64) for each attribute of this class that has one element for each event."""
         for name in _COLUMNS:
-            setattr(self, name, np.concatenate([getattr(self, name), columns[name]]))
+            before, new = getattr(self, name), columns[name]
+            setattr(self, name, np.concatenate([before, new]) if len(before) else new)
         # Texts of different batches can be coded in different ways.
         found = [plain(column) for column in table.columns]
         self._tables.append(pa.RecordBatch.from_arrays(found, table.schema.names))

@@ -6,6 +6,7 @@ Columns get the types that the query declares, because the statement relies on t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY
@@ -18,17 +19,19 @@ from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.key_columns import with_key_columns
 from celc_runtime.spark.order_column import OrderColumn
 from celc_runtime.spark.probe import why_not_read_twice
-from celc_runtime.spark.pushdown import can_matter, why_not_filtered
+from celc_runtime.spark.pushdown import can_matter, why_all_matter, why_not_filtered
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _TABLE = "celc_events"
 
-_FEW_COMPARED = 2_000_000_000
-"""About so many pairs of events are compared before joins are finished with fewer of them. An
-estimate: 8,000,000,000 (400,000 events, a twentieth of them in a window) were slower to compare
-than to join, 55,000,000 faster."""
+_FEW_COMPARED = 50_000_000
+_FEW_FOR_EACH = 500
+"""Joins are faster where the query's own code compares more pairs of events than the first number
+and this multiple of its events. Measured by `benchmarks/joins.py`, over windows of several lengths:
+both ways were equal at 110,000,000 pairs of 130,000 events, and between 180,000,000 and 440,000,000
+of 530,000."""
 
 
 def why_kernel(program: Program, events: DataFrame, ranges: int | None, *, presorted: bool) -> str:
@@ -45,8 +48,9 @@ def why_kernel(program: Program, events: DataFrame, ranges: int | None, *, preso
         return "ranges and presorted say how its own code reads the events"
     if not joins.bands:
         return "no condition ABS(x.a - y.b) < c keeps two events in a narrow band"
-    if isinstance(program.update, Keyed):
-        return "equal keys tie its events, and its own code finds these at once"
+    bands = joins.untied if isinstance(program.update, Keyed) else joins.bands
+    if not bands:
+        return "equal keys tie the events in a narrow band, and its own code finds these at once"
     if plan.window is None or plan.window.unit == "EVENTS":
         return "it has no window of time"
     try:
@@ -56,35 +60,53 @@ def why_kernel(program: Program, events: DataFrame, ranges: int | None, *, preso
     rows = needed_columns(plan, events)
     if why := why_not_read_twice(rows):
         return f"{why} (to see how many events a window has)"
-    compared = _compared(plan, rows)
-    if compared < _FEW_COMPARED:
-        return f"its own code compares about {compared:,.0f} pairs of events, which are few"
+    compared, count = _compared(plan, bands, rows)
+    if compared < _FEW_COMPARED + _FEW_FOR_EACH * count:
+        return (
+            f"its own code compares about {compared:,.0f} pairs of {count:,} events, which are few"
+        )
     return ""
 
 
-def _compared(plan: Plan, rows: DataFrame) -> float:
-    """About how many pairs of events lie in one window of one partition."""
+def _compared(
+    plan: Plan, bands: Sequence[Sequence[tuple[str, ...]]], rows: DataFrame
+) -> tuple[float, int]:
+    """About how many pairs of events lie in one window of one partition and are compared by a
+    condition of a band, and the number of events."""
     from pyspark.sql import functions
 
     assert plan.window is not None
-    if plan.type_name in rows.columns:
+    typed = plan.type_name in rows.columns
+    if typed:
         rows = rows.where(is_of_types(plan, plan.types))
+    if not why_all_matter(plan):
+        rows = rows.where(can_matter(plan, rows.schema))
     rows = with_key_columns(plan, rows)
     name = plan.order_by[0]
     order = OrderColumn(name, plan.type_of(name), rows.schema[name].dataType.simpleString())
     keys = [column_named(key) for key in plan.key_columns]
     parts = functions.approx_count_distinct(functions.struct(*keys)) if keys else functions.lit(1)
     first, last = functions.min(order.column), functions.max(order.column)
+    of_bands = {types for band in bands for types in band} if typed else set()
+    counted = {
+        types: functions.count(functions.when(column_named(plan.type_name).isin(*types), 1))
+        for types in sorted(of_bands)
+    }
+    everything = functions.count(functions.lit(1))
     found = rows.agg(
-        functions.count(functions.lit(1)), order.portable(first), order.portable(last), parts
+        everything, order.portable(first), order.portable(last), parts, *counted.values()
     ).collect()[0]
-    count, partitions = int(found[0]), int(found[3])
+    count, partitions = int(found[0]), max(1, int(found[3]))
     numbers = order.numbers([found[1], found[2]])
     span = max(numbers, default=0) - min(numbers, default=0)
     if plan.type_of(name) == "DATE":
         span *= MICROSECONDS_PER_DAY
     share = min(1.0, plan.window.size / span) if span > 0 else 1.0
-    return count * count * share / max(1, partitions)
+    numbers_of = dict(zip(counted, found[4:], strict=True))
+    pairs = sum(
+        int(numbers_of.get(one, count)) * int(numbers_of.get(other, count)) for one, other in bands
+    )
+    return pairs * share / partitions, count
 
 
 def joined(

@@ -74,12 +74,14 @@ class BucketReader:
         self._window_length = window_length(program)
         self._deadlines = sorted({deadline_length(plan, one) for one in plan.deadlines})
         self._waits = waits(plan)
+        self._may_be_later = plan.uncertain is not None
         self._span = None
         if plan.totals is not None and isinstance(plan.totals.per, int):
             self._span = plan.totals.per
         self._forgets = key_ttl is not None or not plan.positions
-        # What nested selectors know of the past has no end, and positions have none.
-        stays = plan.positions or len(program.contexts) > 0
+        # What nested selectors know of the past has no end, and positions have none. Events of
+        # uncertain time are kept longer than the time up to which they have been run tells.
+        stays = plan.positions or len(program.contexts) > 0 or self._may_be_later
         lifetimes = [key_ttl, None if stays else self._window_length]
         self._key_lifetime = min((t for t in lifetimes if t is not None), default=None)
         self._drops_kept = bool({"first", "since"} & set(states.values)) or key_ttl is not None
@@ -291,7 +293,11 @@ class BucketReader:
         late = times <= run_to
         if self._window_length is not None:
             floors = less(times, self._window_length)
-            late |= (floors < state.evicted) & (floors <= run_to)
+            # An event of uncertain time can be later than the time up to which it has been run.
+            last_kept = (
+                np.where(run_to > NEVER, END_OF_TIME, NEVER) if self._may_be_later else run_to
+            )
+            late |= (floors < state.evicted) & (floors <= last_kept)
         found: np.ndarray = late
         return found
 
@@ -363,7 +369,7 @@ class BucketReader:
 
     def _merge_kept(self, state: BucketState, segments: Segments, due: list[Segment]) -> None:
         kept = joined_events(self._layout, [segments.kept(s) for s in due])
-        alive = self._times(kept.rows) >= state.evicted
+        alive = self._states.latest_times(kept.rows) >= state.evicted
         if self._drops_kept:
             known = KnownKeys(self._layout, state, segments, kept.rows)
             alive &= self._run.is_alive(known, kept, known.codes, self._times(kept.rows))

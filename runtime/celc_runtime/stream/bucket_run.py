@@ -349,7 +349,8 @@ class BucketRun:
                 if self._plan.deadlines and state.frontier is not None:
                     # Since then matches may have been waiting.
                     begins = np.minimum(begins, state.frontier)
-                alive &= times >= less(begins, self._window_length)[of_rows]
+                latest = self._states.latest_times(kept.rows)
+                alive &= latest >= less(begins, self._window_length)[of_rows]
             if not alive.all():
                 index = np.flatnonzero(alive)
                 kept, of_rows = taken_events(self._layout, kept, index), of_rows[index]

@@ -27,7 +27,7 @@ class EventSort:
         self._places = _places(names, ordered, plan.key_columns)
         self._types: np.ndarray | None = None
         self._others: list[int] = []
-        if plan.ties is not None:
+        if plan.takes_ties:
             # The order of all columns that are read, as on Spark: types first.
             types = [(name.encode(), stream.encode()) for stream, name in plan.declared_types]
             self._types = np.array([sorted(types).index(pair) for pair in types])

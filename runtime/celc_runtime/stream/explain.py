@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from celc_runtime.program import Program
+from celc_runtime.rules.rows import Rows
 from celc_runtime.spark.columns import needed_columns
+from celc_runtime.spark.parameters import rules_line
 from celc_runtime.spark.pushdown import why_not_filtered
 from celc_runtime.stream.buckets import FOR_EACH_TASK
 from celc_runtime.stream.known_keys import key_values, window_length
 from celc_runtime.stream.match import check_stream, default_buckets
+from celc_runtime.stream.rules import check_rules, stream_program
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,13 +26,16 @@ _VALUES = {
 }
 
 
-def explain_stream(program: Program, events: DataFrame) -> str:
-    """The plan of `match_stream` for a DataFrame, with its default options, and its reasons.
+def explain_stream(program: Program, events: DataFrame, rules: Rows | None) -> str:
+    """The plan of `match_stream` for a DataFrame, with its default options, and its reasons;
+    `rules`: the rows of a query FOR EACH.
 
     Raises EventError where the query cannot run on it, whether its state is bounded or not.
     """
     check_stream(program, events, allow_unbounded_state=True)
     plan = program.plan
+    if plan.parameters is not None:
+        check_rules(plan, plan.parameters, "drop")
     columns = needed_columns(plan, events).columns
     unfiltered = why_not_filtered(plan)
     lines = [
@@ -41,11 +47,16 @@ def explain_stream(program: Program, events: DataFrame) -> str:
             else "rows: those that can change nothing are filtered before they are packed"
         ),
     ]
-    if plan.key_columns:
+    if rules is not None:
+        lines.append(rules_line(plan, rules.count))
+    program = stream_program(program)
+    keys = [] if plan.parameters is None else [f"rows of {plan.parameters.name!r}"]
+    if program.plan.key_columns:
+        keys += [f"the keys of {', '.join(plan.partition_by)}"] if plan.partition_by else []
         buckets = default_buckets(events.sparkSession)
         lines.append(
-            f"buckets: {buckets} of the keys of {', '.join(plan.partition_by)} (at most "
-            f"{FOR_EACH_TASK} for each task that keeps states)"
+            f"buckets: {buckets} of {' and '.join(keys)} (at most {FOR_EACH_TASK} for each task "
+            "that keeps states)"
         )
     else:
         lines.append("buckets: 1, because without PARTITION BY there is one partition")

@@ -19,6 +19,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from celc_runtime.plan.errors import StateError
 from celc_runtime.program import Program
 from celc_runtime.stream.processor import HEADER, STATE
@@ -34,9 +36,15 @@ _MARK = "celc_finished"
 _PLAN = "_celc_stream"
 
 
-def remember_plan(matches: DataFrame, program: Program, options: dict[str, Any]) -> DataFrame:
-    """Attach to a DataFrame the program and options that `finish` needs."""
-    setattr(matches, _PLAN, (program, options))
+def remember_plan(
+    matches: DataFrame,
+    program: Program,
+    options: dict[str, Any],
+    table: pa.RecordBatch | None,
+) -> DataFrame:
+    """Attach to a DataFrame what `finish` needs: the program, the options, and the rows of a query
+    FOR EACH."""
+    setattr(matches, _PLAN, (program, options, table))
     return matches
 
 
@@ -65,12 +73,12 @@ def finish(
             "finish takes the DataFrame that match_stream returned; what is made of it further "
             "belongs into write"
         )
-    program, options = made
+    program, options, table = made
     if is_finished(spark, checkpoint):
         return False
     number = _last_batch(spark, checkpoint)
     rest = _states(spark, checkpoint).mapInArrow(
-        partial(finishing_route(program), options), matches.schema
+        partial(finishing_route(program), options, table), matches.schema
     )
     write(rest, number + 1)
     note = json.dumps({"query": program.name, "after_batch": number})

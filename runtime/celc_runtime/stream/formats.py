@@ -17,7 +17,8 @@ class StreamOptions(NamedTuple):
     tiebreak_types: the types of the tiebreak columns that are not attributes. key_ttl: in
     microseconds. has_types: whether rows have a column of event types. ahead: the column that says
     whether an event's time is too far ahead of the clock; empty: there is no such limit. buckets:
-    how many there are.
+    how many there are. rules: a hash of the table of a query FOR EACH (`rules_of_stream`); 0: it is
+    none.
     """
 
     tiebreak_types: dict[str, str]
@@ -26,6 +27,7 @@ class StreamOptions(NamedTuple):
     has_types: bool = True
     ahead: str = ""
     buckets: int = 1
+    rules: int = 0
 
 
 class StreamFormats:
@@ -40,6 +42,7 @@ class StreamFormats:
             program.contexts,
             key_values(program, options.key_ttl),
             buckets=options.buckets,
+            rules=options.rules,
         )
 
 

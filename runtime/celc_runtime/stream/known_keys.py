@@ -58,8 +58,11 @@ def key_values(program: Program, key_ttl: int | None) -> tuple[str, ...]:
     in_hops = bool(plan.reaches) and plan.whole_window is None
     counts = in_events or in_hops or has_own_clock(plan)
     has_first = plan.consume_by != "NONE" or counts or waits(plan)
-    # A window that is shorter than key_ttl has forgotten all events by then.
-    forgets_events = key_ttl is not None and (length is None or length >= key_ttl)
+    # A window that is shorter than key_ttl has forgotten all events by then, unless they can be
+    # later than their place in the order says.
+    forgets_events = key_ttl is not None and (
+        length is None or length >= key_ttl or plan.uncertain is not None
+    )
     needed = {
         "first": has_first,
         "context": len(program.contexts) > 0,

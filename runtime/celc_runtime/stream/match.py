@@ -20,6 +20,8 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import ARROW_TYPES, DDL_TYPES, Plan, quoted
 from celc_runtime.program import Program
+from celc_runtime.rules.rows import Rows as Rules
+from celc_runtime.rules.rows import batch_of_rows
 from celc_runtime.run.deadlines import decides_ends_at_once
 from celc_runtime.spark.columns import (
     INTERVALS,
@@ -39,6 +41,7 @@ from celc_runtime.stream.known_starts import waits
 from celc_runtime.stream.monitor import METRICS
 from celc_runtime.stream.packing import PACKED_DDL
 from celc_runtime.stream.processor import bucket_processor
+from celc_runtime.stream.rules import check_rules, hash_of_rows, in_one_order, stream_program
 from celc_runtime.stream.tasks import (
     STEP_DDL,
     packing_route,
@@ -100,10 +103,15 @@ def stream_matches(
     key_ttl: str | None,
     buckets: int | None,
     checkpoint: str | None,
+    rules: Rules | None = None,
 ) -> DataFrame:
-    """All matches of a streaming DataFrame; see `CompiledQuery.match_stream`."""
+    """All matches of a streaming DataFrame; see `CompiledQuery.match_stream`. `rules`: the rows of
+    the parameter table."""
     plan = program.plan
     check_stream(program, events, allow_unbounded_state=allow_unbounded_state)
+    if plan.parameters is not None and rules is not None:
+        check_rules(plan, plan.parameters, late)
+        rules = in_one_order(rules)
     if key_ttl is not None and plan.deadlines:
         raise EventError(
             f"query {plan.name!r}: key_ttl forgets partitions with all their events, also while "
@@ -133,7 +141,8 @@ def stream_matches(
         key_ttl=None if key_ttl is None else duration(key_ttl, "key_ttl"),
         has_types=plan.type_name in types,
         ahead=moment,
-        buckets=_buckets(program, events.sparkSession, buckets, checkpoint),
+        buckets=_buckets(stream_program(program), events.sparkSession, buckets, checkpoint),
+        rules=0 if rules is None else hash_of_rows(rules),
     )
     if late == "side" and (taken := {"kind", "event"} & set(plan.output_schema().names)):
         raise EventError(
@@ -144,7 +153,7 @@ def stream_matches(
     _check_store(events.sparkSession)
     if checkpoint is not None:
         check_checkpoint(events.sparkSession, checkpoint, program, options._asdict())
-    return _steps(program, rows, options, chosen_api)
+    return _steps(program, rows, options, chosen_api, rules)
 
 
 def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: bool) -> None:
@@ -155,21 +164,8 @@ def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: 
             f"query {plan.name!r}: match_stream reads a stream (spark.readStream), and this "
             "DataFrame is there as a whole: use match"
         )
-    if plan.parameters is not None:
-        name = plan.parameters.name
-        raise EventError(
-            f"query {plan.name!r} is FOR EACH {name}, and a stream takes no table of parameters "
-            f"yet: write the values of a row in place of {name}.…, one query for each row, or read "
-            f"the events with spark.read and use match(df, {name}=rows)"
-        )
     if not plan.order_by:
         raise unordered_error(plan)
-    if plan.uncertain is not None:
-        raise EventError(
-            f"query {plan.name!r}: the time of its events is uncertain, and a stream keeps no "
-            f"events until its watermark has passed {plan.uncertain.high!r} yet: write the events "
-            "to a table, and use match on it"
-        )
     if plan.order_by[0] in plan.key_columns:
         raise EventError(
             f"query {plan.name!r}: {plan.order_by[0]!r} is in PARTITION BY, so that each moment is "
@@ -412,12 +408,15 @@ def _filtered(plan: Plan, marked: DataFrame, time: str) -> DataFrame:
     return marked.where(can_matter(plan, marked.schema) | column_named(time).isNull())
 
 
-def _steps(program: Program, rows: DataFrame, options: StreamOptions, api: str) -> DataFrame:
+def _steps(
+    program: Program, rows: DataFrame, options: StreamOptions, api: str, rules: Rules | None
+) -> DataFrame:
     from pyspark.sql import functions
 
     plan = program.plan
     sent = options._asdict()
-    blocks = mapped(rows, partial(packing_route(program), sent), PACKED_DDL)
+    table = None if rules is None else batch_of_rows(rules)
+    blocks = mapped(rows, partial(packing_route(program), sent, table), PACKED_DDL)
     grouped = blocks.groupBy("bucket")
     run = grouped.transformWithState if api == "row" else grouped.transformWithStateInPandas
     processor = bucket_processor(partial(task_route(program), sent), api)
@@ -427,8 +426,8 @@ def _steps(program: Program, rows: DataFrame, options: StreamOptions, api: str) 
         METRICS + program.name,
         *(functions.coalesce(functions.sum(n), functions.lit(0)).alias(n) for n in counts),
     )
-    matches = steps.mapInArrow(partial(unpacking_route(program), sent), _ddl(plan, options))
-    return remember_plan(matches, program, sent)
+    matches = steps.mapInArrow(partial(unpacking_route(program), sent, table), _ddl(plan, options))
+    return remember_plan(matches, program, sent, table)
 
 
 def _ddl(plan: Plan, options: StreamOptions) -> str:

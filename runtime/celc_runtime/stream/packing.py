@@ -7,6 +7,7 @@ pandas has no NULL in a column of whole numbers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,15 +19,21 @@ from celc_runtime.arrow.conforming import conforming
 from celc_runtime.arrow.event_types import type_numbers
 from celc_runtime.arrow.partition_keys import with_keys
 from celc_runtime.arrow.paths import received
+from celc_runtime.arrow.possible_times import WrongTime, possible_times, step_of
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
+from celc_runtime.rules.inner import over_events
+from celc_runtime.rules.matching import Events, pair_batches
+from celc_runtime.rules.rows import Rows
 from celc_runtime.stream.blocks import IN_TIME, TOO_FAR, block_of
 from celc_runtime.stream.buckets import labels_of
 from celc_runtime.stream.formats import StreamOptions, row_layout
 from celc_runtime.stream.key_table import grouped, hashes_of
 from celc_runtime.stream.known_keys import relevant_types
-from celc_runtime.stream.rows import RowLayout, Rows, key_columns
+from celc_runtime.stream.rows import RowLayout, key_columns
+from celc_runtime.stream.rows import Rows as PackedRows
+from celc_runtime.stream.rules import stream_program
 
 PACKED_DDL = "bucket INT, events BINARY"
 
@@ -37,16 +44,24 @@ _PACKED_SCHEMA = pa.schema([("bucket", pa.int32()), ("events", pa.binary())])
 
 
 def packed(
-    program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
+    program: Program,
+    options: StreamOptions,
+    batches: Iterable[pa.RecordBatch],
+    rules: Rows | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a task, as values of bytes for buckets."""
-    packer = _Packer(program.plan, options)
+    """The rows of a task, as values of bytes for buckets; `rules`: the rows of a query FOR EACH,
+    each of which gets the events that can concern it."""
+    plan = stream_program(program).plan
+    packer = _Packer(plan, options)
     parts: list[_Part] = []
     count = 0
     for batch in map(received, batches):
-        if len(batch):
-            parts.append(_encoded(program.plan, packer.layout, options, batch))
-            count += len(batch)
+        if not len(batch):
+            continue
+        read = _read(program.plan if rules is None else over_events(program.plan), options, batch)
+        for one in [read] if rules is None else _for_each(program.plan, rules, read):
+            parts.append(_encoded(plan, packer.layout, options, one))
+            count += len(one.codes)
             if count >= _ROWS_AT_ONCE:
                 yield packer.packed(parts)
                 parts, count = [], 0
@@ -58,13 +73,23 @@ class _Part(NamedTuple):
     """The events of a batch, which of them are too far ahead of the clock (bool), and how many more
     rows the batch has, of types that are not declared."""
 
-    rows: Rows
+    rows: PackedRows
     ahead: np.ndarray
     undeclared: int
 
 
-def _encoded(plan: Plan, layout: RowLayout, options: StreamOptions, batch: pa.RecordBatch) -> _Part:
-    """A batch as rows of the layout, without the rows of undeclared types."""
+class _Read(NamedTuple):
+    """Events that conform: their columns, the numbers of their types (int64), which of them are too
+    far ahead of the clock (bool), and how many more rows there are, of types not declared."""
+
+    events: pa.RecordBatch
+    codes: np.ndarray
+    ahead: np.ndarray
+    undeclared: int
+
+
+def _read(plan: Plan, options: StreamOptions, batch: pa.RecordBatch) -> _Read:
+    """A batch without the rows of undeclared types."""
     ahead = np.zeros(len(batch), np.bool_)
     if options.ahead:
         place = batch.schema.get_field_index(options.ahead)
@@ -73,11 +98,32 @@ def _encoded(plan: Plan, layout: RowLayout, options: StreamOptions, batch: pa.Re
     events = with_keys(plan, conforming(plan, batch))
     for name in plan.order_by:
         _check_order(plan, name, events.column(name))
+    if plan.uncertain is not None:
+        times = plan.uncertain.low, plan.uncertain.high
+        possible_times(events, times, step_of(plan), partial(_wrong_time, plan))
     codes = type_numbers(plan, events, "an event of the stream")
     known = codes >= 0
     undeclared = int(np.count_nonzero(~known))
     if undeclared:
         events, codes, ahead = events.filter(pa.array(known)), codes[known], ahead[known]
+    return _Read(events, codes, ahead, undeclared)
+
+
+def _for_each(plan: Plan, rules: Rows, read: _Read) -> Iterator[_Read]:
+    """Pairs of a row and an event that can concern it, as events of `over_pairs`."""
+    count = len(read.codes)
+    nowhere = np.zeros(count, np.int64)
+    events = Events(read.events, read.codes.astype(np.int64), nowhere, nowhere)
+    undeclared = read.undeclared
+    # Perhaps none: a micro-batch in which no event concerns a row checks the checkpoint, too.
+    for _, chosen, batch in pair_batches(plan, rules, events, _ROWS_AT_ONCE):
+        yield _Read(batch, read.codes[chosen], read.ahead[chosen], undeclared)
+        undeclared = 0
+
+
+def _encoded(plan: Plan, layout: RowLayout, options: StreamOptions, read: _Read) -> _Part:
+    """Events as rows of the layout."""
+    events, codes, ahead, undeclared = read
     columns = {f.name: plain(events.column(f.name)) for f in layout.fields}
     keys = [f.name for f in layout.keys]
     columns |= dict(zip(keys, key_columns([columns[name] for name in keys]), strict=True))
@@ -145,3 +191,7 @@ def _check_order(plan: Plan, name: str, column: pa.Array) -> None:
                 f"query {plan.name!r}: the order column {name!r} is {what} in an event of the "
                 "stream: filter such rows out before match_stream, or order by another column"
             )
+
+
+def _wrong_time(plan: Plan, row: int, told: WrongTime) -> EventError:
+    return EventError(f"query {plan.name!r}: {told.what} in an event of the stream: {told.mend}")

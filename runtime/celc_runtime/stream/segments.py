@@ -220,7 +220,7 @@ class Segments:
 
     def add_kept(self, kept: KeptEvents, place: int | None = None) -> None:
         """Add a segment of kept events, unless there are none; `place`: as in `add`."""
-        times = self._format.times_of_rows(kept.rows)
+        times = self._format.latest_times(kept.rows)
         if not len(times):
             return
         format, layout, count = self._format, self._format.layout, len(times)

@@ -22,7 +22,7 @@ offset type
 8      u4    CRC-32 of all other bytes, before it and behind it
 12     18s   the query that wrote the state: a hash of each part of it
         (`identity`)
-30     u2    0
+30     u2    a hash of the table of parameters of a query FOR EACH; 0: it has none
 32     u4    how many buckets the checkpoint has
 36     u4    the number of this one
 40     i8    frontier: up to this time (microseconds since 1970) the bucket has been run
@@ -147,7 +147,8 @@ class StateFormat:
     """Reads and writes the states of one query.
 
     values: the names of the `KEY_VALUES` that partitions have; empty where nothing is known of
-    them. buckets: the number of buckets that the stream asks for. layout: of events.
+    them. buckets: the number of buckets that the stream asks for. layout: of events. rules: a hash
+    of the rows of a query FOR EACH, 0: it is none.
     """
 
     def __init__(
@@ -159,14 +160,17 @@ class StateFormat:
         values: tuple[str, ...],
         *,
         buckets: int,
+        rules: int = 0,
     ) -> None:
         self._plan = plan
+        self._rules = rules
         self.layout = layout
         self._contexts = max(1, len(contexts))
         self._has_contexts = len(contexts) > 0
         self._identity = identity(plan, layout, text, contexts.tobytes())
         self._buckets = buckets
-        self._time = [f.name for f in layout.fields].index(plan.order_by[0])
+        time = plan.order_by[0] if plan.uncertain is None else plan.uncertain.high
+        self._latest = [f.name for f in layout.fields].index(time)
         self.values = values
 
     # --- headers ----------------------------------------------------------------------------------
@@ -187,7 +191,7 @@ class StateFormat:
                 flags,
                 0,
                 self._identity,
-                0,
+                self._rules,
                 state.buckets,
                 state.number,
                 state.frontier or 0,
@@ -221,7 +225,7 @@ class StateFormat:
         name = self._plan.name
         if len(data) < _HEADER.size or data[:4] != _MAGIC:
             raise StateError(f"query {name!r}: the state is not one of celc, or has been cut off")
-        _, version, flags, checksum, found, spare, buckets, bucket, *times, segments = (
+        _, version, flags, checksum, found, rules, buckets, bucket, *times, segments = (
             _HEADER.unpack_from(data)
         )
         if version != _VERSION:
@@ -234,6 +238,14 @@ class StateFormat:
             raise self.damaged("its checksum does not fit")
         if found != self._identity:
             raise self._other_query(found)
+        if bool(rules) != bool(self._rules):
+            raise self.damaged("its header says what no header does")
+        if rules != self._rules:
+            raise StateError(
+                f"query {name!r}: the checkpoint was begun with another table of parameters: its "
+                "rows are fixed for a checkpoint, since the state is kept for each row; give the "
+                "table that it was begun with, or begin a new checkpoint"
+            )
         if buckets != self._buckets:
             raise StateError(
                 f"query {name!r}: the checkpoint was begun with {buckets:,} buckets, and this "
@@ -242,7 +254,6 @@ class StateFormat:
         frontier, evicted, timer, next_event, next_segment, next_deadline, pending, busy = times
         if (
             flags > 3
-            or spare
             or bucket != number
             or not (0 <= next_event < _MOST_POSITIONS and 0 <= next_segment < _MOST_SEGMENTS)
             or min(pending, busy) < 0
@@ -305,9 +316,9 @@ class StateFormat:
         names = KEY_VALUES.names or ()
         return sum(1 << names.index(name) for name in self.values)
 
-    def times_of_rows(self, rows: Rows) -> np.ndarray:
-        """int64[rows]: the times of events."""
-        return self.layout.values(rows, self._time)
+    def latest_times(self, rows: Rows) -> np.ndarray:
+        """int64[rows]: the latest time that each event can have."""
+        return self.layout.values(rows, self._latest)
 
     def times_of(self, records: KeyRecords) -> np.ndarray:
         """int64[rows]: the times of the last events of partitions, or, where these are not noted,

@@ -18,6 +18,8 @@ import pyarrow as pa
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import ARROW_TYPES, Plan
 from celc_runtime.program import Program, Route
+from celc_runtime.rules.rows import Rows as Rules
+from celc_runtime.rules.rows import rows_of_batch
 from celc_runtime.spark.workers import settle, settled_after
 from celc_runtime.stream.blocks import IN_TIME, TOO_FAR, Block
 from celc_runtime.stream.bucket import BucketReader
@@ -27,6 +29,7 @@ from celc_runtime.stream.known_starts import END_OF_TIME
 from celc_runtime.stream.packing import packed
 from celc_runtime.stream.processor import HEADER
 from celc_runtime.stream.rows import Rows
+from celc_runtime.stream.rules import stream_program, with_rows_again
 from celc_runtime.stream.step import Step
 from celc_runtime.stream.texts import bytes_of, text_of
 
@@ -53,6 +56,7 @@ class BucketTask:
     bytes_of = staticmethod(bytes_of)
 
     def __init__(self, program: Program, options: StreamOptions) -> None:
+        program = stream_program(program)
         self._program = program
         self._options = options
         self._formats = formats = StreamFormats(program, options)
@@ -206,9 +210,19 @@ def _with_matches(row: dict[str, Any], batches: Sequence[pa.RecordBatch]) -> lis
 
 
 def unpacked(
+    program: Program,
+    options: StreamOptions,
+    batches: Iterable[pa.RecordBatch],
+    rules: Rules | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The matches as rows, and with late='side' also the events that were not run; `rules`: the
+    rows of a query FOR EACH."""
+    return with_rows_again(program, rules, _unpacked(stream_program(program), options, batches))
+
+
+def _unpacked(
     program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The matches as rows, and with late='side' also the events that were not run."""
     schema = side_schema(program.plan, options) if options.late == "side" else program.output_schema
     of_refused = refused_schema(program.plan, options)
     for batch in batches:
@@ -233,13 +247,22 @@ def unpacked(
 
 
 def finished(
-    program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
+    program: Program,
+    options: StreamOptions,
+    batches: Iterable[pa.RecordBatch],
+    rules: Rules | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The matches that end in waiting events.
+    """The matches that end in waiting events; `rules`: the rows of a query FOR EACH.
 
     The batches have a row for each bucket: `bucket`, its label; and `state`, a list of structs of
     `place` and `data`, the pieces of its state as Spark's store has them.
     """
+    return with_rows_again(program, rules, _finished(program, options, batches))
+
+
+def _finished(
+    program: Program, options: StreamOptions, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     task = BucketTask(program, options)
     for batch in batches:
         for row in batch.to_pylist():
@@ -279,29 +302,41 @@ def _filled(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def packing_route(program: Program) -> Route:
-    """The function before the shuffle: from options and batches of rows to packed batches."""
+    """The function before the shuffle: from options, the rows of a query FOR EACH as a batch, if it
+    is one, and batches of events to packed batches."""
     return _route(program, "stream_packing_route", packed)
 
 
 def task_route(program: Program) -> Route:
     """The function that makes the `BucketTask` of a worker, from options."""
-    return _route(program, "stream_task_route", BucketTask)
+
+    def made(program: Program, options: Mapping[str, Any]) -> BucketTask:
+        return BucketTask(program, options_of(options))
+
+    return Route(program, "stream_task_route", made)
 
 
 def unpacking_route(program: Program) -> Route:
-    """The function behind the operator: from options and its batches to batches of matches."""
+    """The function behind the operator: from options, rows as above, and its batches to batches of
+    matches."""
     return _route(program, "stream_unpacking_route", unpacked)
 
 
 def finishing_route(program: Program) -> Route:
-    """The function of `finish`: from options and batches of states to batches of matches."""
+    """The function of `finish`: from options, rows as above, and batches of states to batches of
+    matches."""
     return _route(program, "stream_finishing_route", finished)
 
 
 def _route(program: Program, name: str, function: Callable[..., Any]) -> Route:
-    def run(program: Program, options: Mapping[str, Any], *batches: Any) -> Any:
-        found = function(program, options_of(options), *batches)
-        return settled_after(found) if batches else found
+    def run(
+        program: Program,
+        options: Mapping[str, Any],
+        table: pa.RecordBatch | None,
+        batches: Iterable[pa.RecordBatch],
+    ) -> Any:
+        rules = None if table is None else rows_of_batch(table)
+        return settled_after(function(program, options_of(options), batches, rules))
 
     return Route(program, name, run)
 
@@ -312,7 +347,7 @@ def check_header(program: Program, options: Mapping[str, Any], label: int, heade
     found = options_of(options)
     labels = labels_of(found.buckets).tolist()
     number = labels.index(label) if label in labels else -1
-    StreamFormats(program, found).states.read(header, number)
+    StreamFormats(stream_program(program), found).states.read(header, number)
 
 
 def options_of(values: Mapping[str, Any]) -> StreamOptions:

@@ -17,8 +17,7 @@ from celc_runtime.engine.event_programs import (
 )
 
 STATES = 4
-END = STATES
-PLACES = 2 * STATES + 1
+PLACES = 2 * STATES
 
 
 def _random_ways(random_of: random.Random) -> Ways:
@@ -26,14 +25,14 @@ def _random_ways(random_of: random.Random) -> Ways:
     ways: Ways = {}
     for state in random_of.sample(range(STATES), random_of.randint(0, STATES)):
         skip = random_of.choice([-1, state, random_of.randrange(STATES)])
-        targets = random_of.sample(range(STATES + 1), random_of.randint(0, 3))
+        targets = random_of.sample(range(STATES), random_of.randint(0, 3))
         ways[state] = skip, [(0, target) for target in targets]
     return ways
 
 
 def _matrix(ways: Ways) -> np.ndarray:
-    """The number of ways from each state to each state, and to the end."""
-    found = np.eye(STATES, STATES + 1, dtype=object)
+    """The number of ways from each state to each state."""
+    found = np.eye(STATES, dtype=object)
     for state, (skip, some) in ways.items():
         found[state] = 0
         for target in [*([skip] if skip >= 0 else []), *(target for _, target in some)]:
@@ -61,21 +60,20 @@ def test_programs_are_matrices(seed: int) -> None:
     vector = np.array([random_of.randrange(1, 1000) for _ in range(STATES)], object)
     places = np.zeros(PLACES, object)
     places[:STATES] = vector
-    _run(forward_steps(ways, END), places)
-    assert places[:STATES].tolist() == (vector @ matrix)[:STATES].tolist(), ways
-    assert places[END] == (vector @ matrix)[END], ways
+    _run(forward_steps(ways, STATES), places)
+    assert places[:STATES].tolist() == (vector @ matrix).tolist(), ways
 
     after = np.array(
         [[random_of.randrange(1, 1000) for _ in range(STATES)] for _ in range(STATES)], object
     )
     rows = np.zeros((PLACES, STATES), object)
     rows[:STATES] = after
-    _run(backward_steps(ways, END), rows)
-    assert rows[:STATES].tolist() == (matrix[:, :STATES] @ after).tolist(), ways
+    _run(backward_steps(ways, STATES), rows)
+    assert rows[:STATES].tolist() == (matrix @ after).tolist(), ways
 
 
 def test_a_chain_copies_nothing() -> None:
     """`A ; B ; C` and `A+ ; B`: each event only adds."""
-    for ways in ({0: (0, [(0, 1)]), 1: (1, [(0, END)])}, {0: (0, [(0, 0)])}):
-        assert {step for step, *_ in forward_steps(ways, END)} == {MOVE}
-        assert {step for step, *_ in backward_steps(ways, END)} <= {MOVE}
+    for ways in ({0: (0, [(0, 1)]), 1: (1, [(0, STATES)])}, {0: (0, [(0, 0)])}):
+        assert {step for step, *_ in forward_steps(ways, STATES)} == {MOVE}
+        assert {step for step, *_ in backward_steps(ways, STATES)} <= {MOVE}

@@ -1,0 +1,85 @@
+"""A query FOR EACH on a stream: pairs of a row and an event are the events of an ordinary stream.
+
+Before the shuffle, each event is paired with the rows that it can concern (`packing`). The number
+of the row is a key of the partition, so the state and the operator know nothing of rows, and
+partial matches of different rows never meet. Behind the operator, matches get the row's columns
+again. The rows are fixed: their numbers are in the state. So they are put in one order first,
+whatever the order in which a call gives them, and a header of the state has a hash of them.
+
+Rejected: to shuffle events and pair them behind the shuffle. It would send an event once for all of
+its rows, but each bucket would keep all rows and their index, and a query without PARTITION BY
+would have one bucket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from celc_runtime.arrow.arrays import sortable
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.parameters import Parameters
+from celc_runtime.plan.plan import Plan
+from celc_runtime.program import Program
+from celc_runtime.rules.inner import over_pairs
+from celc_runtime.rules.matching import with_rows
+from celc_runtime.rules.rows import Rows
+
+
+def stream_program(program: Program) -> Program:
+    """The program that the operator runs: of a query FOR EACH that over pairs."""
+    return program if program.plan.parameters is None else over_pairs(program)
+
+
+def in_one_order(rows: Rows) -> Rows:
+    """The rows in an order that depends on their values alone."""
+    keys = []
+    for column in rows.columns.values():
+        if pa.types.is_boolean(column.type):
+            column = column.cast(pa.int8())
+        coded = sortable(column).dictionary_encode(null_encoding="encode")
+        places = pc.rank(coded.dictionary, tiebreaker="dense")
+        keys.append(np.asarray(places, np.int64)[np.asarray(coded.indices)])
+    if not keys:
+        return rows
+    return rows.take(np.lexsort(keys[::-1]).astype(np.int64))
+
+
+def hash_of_rows(rows: Rows) -> int:
+    """A number from 1 to 65,535 that tells tables apart, whose rows are `in_one_order`."""
+    found = blake2b(digest_size=8)
+    for name, column in rows.columns.items():
+        found.update(repr((name, str(column.type), column.to_pylist())).encode())
+    return int.from_bytes(found.digest(), "little") % 65_535 + 1
+
+
+def check_rules(plan: Plan, parameters: Parameters, late: str) -> None:
+    """Raises EventError where a query FOR EACH cannot run on a stream."""
+    if plan.positions:
+        raise EventError(
+            f"query {plan.name!r} is FOR EACH {parameters.name}: on a stream a row gets the events "
+            "that concern it, so their positions among all events are not known: use "
+            f"with_options(positions=False).match_stream(df, {parameters.name}=rows)"
+        )
+    if parameters.position is not None:
+        raise EventError(
+            f"query {plan.name!r} is FOR EACH {parameters.name} with a window of EVENTS, and on a "
+            "stream a row gets the events that concern it alone: use a window of time"
+        )
+    if late == "side":
+        raise EventError(
+            f"query {plan.name!r} is FOR EACH {parameters.name}, and an event that is late is late "
+            "for each of its rows: use late='drop' or late='error'"
+        )
+
+
+def with_rows_again(
+    program: Program, rules: Rows | None, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Matches of the operator as those of the query."""
+    for batch in batches:
+        yield batch if rules is None else with_rows(program, rules, batch)

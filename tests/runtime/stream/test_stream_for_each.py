@@ -1,0 +1,160 @@
+"""FOR EACH on streams, by hand: the cases, tables that change, and what is refused."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from cases_io import load_cases
+from celc_runtime import CompiledQuery, EventError
+from celc_runtime.plan.errors import StateError
+from celc_runtime.rules.rows import Rows, rows_of
+from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.rules import check_rules, hash_of_rows, in_one_order
+from engines import Event, engines, interpreted, only_query, table_of
+from parameters import rows_table
+from places import TESTS
+from streams_by_hand import EVENT_TIME, Operator, instant, same_rows, streamed, timed
+
+import celc
+from celc.options import Options
+
+_STREAM = f"""CREATE STREAM S {{
+  EVENT A {{ id: INT, v: DOUBLE, {EVENT_TIME}: TIMESTAMP }},
+  EVENT B {{ id: INT, v: DOUBLE, {EVENT_TIME}: TIMESTAMP }}
+}}
+PARAMETERS rule {{ id: INT, least: DOUBLE, name: STRING }}
+"""
+_PAIR = "WHERE (A AS a ; B AS b) FILTER a.id = rule.id AND b.id = a.id AND b.v >= rule.least"
+
+
+def _query(text: str) -> CompiledQuery:
+    with interpreted():
+        compiled = only_query(celc.compile(_STREAM + text, order_by=EVENT_TIME))
+    return compiled.with_options(positions=False)
+
+
+def _rules(query: CompiledQuery, *rows: tuple[int, float, str | None]) -> Rows:
+    parameters = query.plan.parameters
+    assert parameters is not None
+    table = rows_table(
+        query, [dict(zip(("id", "least", "name"), row, strict=True)) for row in rows]
+    )
+    return in_one_order(rows_of(query.name, parameters, table))
+
+
+def _difference(
+    query: CompiledQuery, events: list[Event], rules: pa.Table, rng: random.Random
+) -> tuple[str, int]:
+    """What differs between the answers of a stream and of a table; and how many rows there are."""
+    parameters = query.plan.parameters
+    assert parameters is not None
+    wanted = query.match_table(table_of(query.plan, events), rule=rules).to_pylist()
+    rows = in_one_order(rows_of(query.name, parameters, rules))
+    options = StreamOptions({}, buckets=rng.choice((1, 3)), rules=hash_of_rows(rows))
+    found = streamed(query, events, rng, options=options, rules=rows)
+    return same_rows(found, wanted), len(wanted)
+
+
+def test_cases() -> None:
+    """Those of 30-parameters that a stream can run: not windows of EVENTS, nor CONSUME BY ANY of
+    partitions."""
+    problems, matches, compared = [], 0, 0
+    for number, case in enumerate(load_cases(folder=TESTS / "cases_parameters")):
+        text = case.query
+        if "EVENTS" in text or case.ties or case.ends_late or number % 2:
+            continue
+        if "CONSUME BY ANY" in text and "PARTITION BY" in text:
+            continue
+        with interpreted():
+            compiled = engines(timed(text), Options((EVENT_TIME,)))
+        events = [{**e, EVENT_TIME: instant(1 + at)} for at, e in enumerate(case.events)]
+        for name, matcher in compiled.items():
+            query = only_query(matcher).with_options(positions=False)
+            rules = rows_table(query, case.parameters["rule"])
+            told, count = _difference(query, events, rules, random.Random(case.name))
+            problems += [f"{case.name} ({name}): {told}"] if told else []
+            matches += count
+        compared += 1
+    assert not problems, "\n".join(problems)
+    assert compared >= 15
+    assert matches >= 40
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT a, b FROM S FOR EACH rule {_PAIR} WITHIN 20 MILLISECONDS",
+        f"SELECT a, b FROM S FOR EACH rule {_PAIR} PARTITION BY id WITHIN 9 MILLISECONDS",
+        f"SELECT LAST b FROM S FOR EACH rule {_PAIR} WITHIN 30 MILLISECONDS",
+        f"SELECT a FROM S FOR EACH rule {_PAIR} WITHIN 20 MILLISECONDS CONSUME BY PARTITION",
+        f"SELECT COLLAPSED * FROM S FOR EACH rule {_PAIR} WITHIN 20 MILLISECONDS",
+        f"SELECT TOTAL COUNT(*) AS n FROM S FOR EACH rule {_PAIR} WITHIN 20 MILLISECONDS "
+        "HAVING n > rule.least",
+        "SELECT a FROM S FOR EACH rule WHERE (A AS a ; !B FOR 5 MILLISECONDS) "
+        "FILTER a.id = rule.id AND a.v > rule.least",
+        "SELECT a FROM S FOR EACH rule WHERE (A AS a : B) FILTER a.v > rule.least "
+        "WITHIN 20 MILLISECONDS",
+    ],
+)
+def test_a_stream_gives_the_rows_of_a_table(text: str) -> None:
+    query, matches = _query(text), 0
+    for seed in range(6):
+        rng = random.Random(seed)
+        times = sorted(rng.sample(range(1, 120), 40))
+        events = [
+            {
+                "type": rng.choice("AB"),
+                "id": rng.choice((1, 2, 3, None)),
+                "v": rng.choice((0.5, 2.0, None)),
+                EVENT_TIME: instant(time),
+            }
+            for time in times
+        ]
+        rows = [(rng.choice((1, 2, 3)), rng.choice((0.0, 1.0)), "n") for _ in range(4)]
+        rules = rows_table(
+            query, [dict(zip(("id", "least", "name"), row, strict=True)) for row in rows]
+        )
+        told, count = _difference(query, events, rules, rng)
+        assert not told, f"seed {seed}: {told}"
+        matches += count
+    assert matches
+
+
+def test_the_order_of_a_table_does_not_matter() -> None:
+    query = _query(f"SELECT a FROM S FOR EACH rule {_PAIR} WITHIN 20 MILLISECONDS")
+    one = _rules(query, (1, 0.0, "p"), (2, 1.0, None), (1, float("nan"), "q"))
+    other = _rules(query, (1, float("nan"), "q"), (1, 0.0, "p"), (2, 1.0, None))
+    assert hash_of_rows(one) == hash_of_rows(other)
+    changed = _rules(query, (1, 0.0, "p"), (2, 1.0, "p"), (1, float("nan"), "q"))
+    assert hash_of_rows(one) != hash_of_rows(changed)
+
+
+def test_another_table_does_not_fit_a_checkpoint() -> None:
+    query = _query(f"SELECT a FROM S FOR EACH rule {_PAIR} WITHIN 20 MILLISECONDS")
+    one, other = _rules(query, (1, 0.0, "p")), _rules(query, (2, 0.0, "p"))
+    event = {"type": "A", "id": 1, "v": 1.0, EVENT_TIME: instant(5)}
+    begun = Operator(query, StreamOptions({}, rules=hash_of_rows(one)), rules=one)
+    begun.advance(table_of(query.plan, [event]), 0)
+    goes_on = Operator(query, StreamOptions({}, rules=hash_of_rows(other)), rules=other)
+    goes_on.headers, goes_on.segments = begun.headers, begun.segments
+    with pytest.raises(StateError, match="another table of parameters"):
+        goes_on.advance(table_of(query.plan, [event]), 0)
+
+
+@pytest.mark.parametrize(
+    ("window", "positions", "late", "told"),
+    [
+        ("20 MILLISECONDS", True, "drop", r"with_options\(positions=False\)"),
+        ("20 EVENTS", False, "drop", "use a window of time"),
+        ("20 MILLISECONDS", False, "side", "late='drop' or late='error'"),
+    ],
+)
+def test_what_a_stream_refuses(window: str, positions: Any, late: str, told: str) -> None:
+    query = _query(f"SELECT a FROM S FOR EACH rule {_PAIR} WITHIN {window}")
+    plan = query.with_options(positions=positions).plan
+    assert plan.parameters is not None
+    with pytest.raises(EventError, match=told):
+        check_rules(plan, plan.parameters, late)
