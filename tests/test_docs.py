@@ -16,7 +16,8 @@ An HTML comment on the line before a fenced block says what the block is:
 
 Blocks of one document share a folder and run in the order of the page; sessions with `>>>` share
 their names. In a console block and in a worked answer, a line that is just `…` stands for lines
-left out. A ```cel block must compile also without a comment.
+left out. A ```cel block must compile also without a comment. A ```python block without one is
+parsed here, and on_spark/test_spark_scripts.py runs it.
 """
 
 from __future__ import annotations
