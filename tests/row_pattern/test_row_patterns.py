@@ -231,3 +231,29 @@ def test_hostile_names_stay_texts() -> None:
     )"""
     query = compiled(text)
     assert query.match_table({name: [1, 2]}).to_pylist() == [{name: 2}]
+
+
+@pytest.mark.parametrize("between", [" /* final ( */ ", "/**/", " -- final (\n", "\n--\n\t"])
+def test_comments_stand_wherever_a_space_may(between: str) -> None:
+    query = (  # a number sign is a space of a text
+        "CREATE TABLE t (ts LONG, final INT, at TIMESTAMP, d DATE);\n"
+        "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts "
+        "MEASURES FINAL SUM(B.final) AS s, RUNNING COUNT(*) AS n, A.final AS f "
+        "ALL ROWS PER MATCH PATTERN (PERMUTE (A, B)) "
+        "DEFINE A AS at > TIMESTAMP '2026-01-01#00:00:00' - INTERVAL '1' DAY, "
+        "B AS d = DATE '2026-01-01')"
+    )
+    with interpreted():
+        wanted, given = (
+            celc.compile(query.replace(" ", space).replace("#", " "), dialect="match_recognize")
+            for space in (" ", between)
+        )
+    table = _table(
+        ts=[1, 2],
+        final=pa.array([3, 4], pa.int32()),
+        at=pa.array([0, 2_000_000_000], pa.timestamp("s")),
+        d=pa.array([20454, 20454], pa.date32()),
+    )
+    found = given.match_table(table)
+    assert len(found) == 2
+    assert found.equals(wanted.match_table(table))
