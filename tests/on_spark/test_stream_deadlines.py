@@ -113,8 +113,8 @@ def _dying_task(route: Any, marker: str, options: Any) -> Any:
     return task
 
 
-def _dying_finish(route: Any, marker: str, options: Any, batches: Any) -> Any:
-    for batch in route(options, batches):
+def _dying_finish(route: Any, marker: str, options: Any, rules: Any, batches: Any) -> Any:
+    for batch in route(options, rules, batches):
         _kill_once(marker)
         yield batch
 

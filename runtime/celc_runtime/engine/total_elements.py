@@ -76,6 +76,7 @@ class Shape(NamedTuple):
 
 _LARGE = 2.0**200
 _SCALE = 200
+_ALL_BITS = np.uint64(2**64 - 1)
 
 
 def new_elements(rows: int, shape: Shape) -> Elements:
@@ -145,7 +146,7 @@ def parts_of_totals(whole: int, real: int, ordered: int) -> tuple[Callable[..., 
     def move(to, target, source, place, keep, kind, at, measures):  # type: ignore[no-untyped-def]
         """Add the matches of an element, each with one event more, to those of the target, of which
         nothing stays where `keep` is 0. Both can be one element."""
-        sums, mask = to.words, np.uint64(0) - np.uint64(keep)
+        sums, mask = to.words, _ALL_BITS * np.uint64(keep)
         high, low = source.words[place, 0], source.words[place, 1]
         for number in range(whole):
             word = 2 + 4 * number

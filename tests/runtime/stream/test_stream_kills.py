@@ -81,9 +81,9 @@ def dying_task(route, marker, options):
     return task
 
 
-def dying_after(route, marker, options, batches):
+def dying_after(route, marker, options, rules, batches):
     """Dies when the states of the task have been changed, and matches are on their way."""
-    for batch in route(options, batches):
+    for batch in route(options, rules, batches):
         once(marker)
         yield batch
 
