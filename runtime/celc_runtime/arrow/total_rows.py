@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.arrays import numbers, plain
 from celc_runtime.engine.batch import real_numbers
-from celc_runtime.engine.group_sums import GroupSums, WholeSum
+from celc_runtime.engine.group_sums import OF_NOTHING, GroupSums, WholeSum
 from celc_runtime.engine.measures import (
     GREATEST,
     KNOWN,
@@ -152,7 +152,7 @@ class _Evaluation:
         if one.label is None:
             if one.function == "COUNT":
                 return self._count(sums.counts, "the number of matches")
-            return _Value(np.ldexp(sums.reals[:, 0], _exponents(sums.scales)), self._all)
+            return _Value(np.ldexp(sums.reals[:, 0], _exponents(sums.scales[:, 0])), self._all)
         if one.attribute is None:
             found = self._whole(Measure(one.label, None, KNOWN))
             return self._count(found.size, f"COUNT({one.label})")
@@ -162,13 +162,14 @@ class _Evaluation:
             case "SUM" if value in self._measures.whole:
                 return self._whole_sum(one, self._whole(value), self._is_known(known))
             case "SUM":
-                sums_of_reals = np.ldexp(self._real(value), _exponents(sums.scales))
-                return _Value(sums_of_reals, self._is_known(known))
+                total, scales = self._real(value)
+                return _Value(np.ldexp(total, _exponents(scales)), scales > OF_NOTHING)
             case "AVG" if one.read == "INTERVAL":
                 return self._mean_of_intervals(one, self._whole(value), self._whole(known))
             case "AVG":
-                count = self._real(known)
-                return _Value(self._real(value) / count, count > 0)
+                total, scales = self._real(value)
+                count, of_count = self._real(value, after=len(self._measures.real))
+                return _Value(np.ldexp(total / count, _exponents(scales - of_count)), count > 0)
             case "MIN" | "MAX":
                 return self._extreme(one)
             case _:
@@ -177,9 +178,9 @@ class _Evaluation:
     def _whole(self, measure: Measure) -> WholeSum:
         return self._groups.sums.whole[self._measures.whole.index(measure)]
 
-    def _real(self, measure: Measure) -> np.ndarray:
-        column: np.ndarray = self._groups.sums.reals[:, 1 + self._measures.real.index(measure)]
-        return column
+    def _real(self, measure: Measure, after: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        sums, column = self._groups.sums, 1 + after + self._measures.real.index(measure)
+        return sums.reals[:, column], sums.scales[:, column]
 
     def _least(self, measure: Measure) -> np.ndarray:
         column: np.ndarray = self._groups.sums.least[:, self._measures.ordered.index(measure)]
@@ -395,8 +396,8 @@ def _any(truths: Any) -> np.ndarray:
 
 
 def _exponents(scales: np.ndarray) -> np.ndarray:
-    """int32[rows]: as `ldexp` takes them; what is larger is Infinity all the same."""
-    found: np.ndarray = np.minimum(scales, 10_000).astype(np.int32)
+    """int32[rows]: as `ldexp` takes them; beyond are only Infinity and 0."""
+    found: np.ndarray = np.clip(scales, -10_000, 10_000).astype(np.int32)
     return found
 
 

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from celc_runtime.engine.total_elements import steps_between
 from celc_runtime.plan.transitions import TransitionArrays
 
 MOVE, ADD, COPY, CLEAR = 0, 1, 2, 3
@@ -37,8 +38,9 @@ PRODUCT, VECTOR, STARTS, BEHIND = 0, 1, 2, 3
 """The program of a symbol has steps over the product, then those over the vector, then those that
 begin matches."""
 
-FIRST_OF_PRODUCT, PLACES, LATER_PLACES = 0, 1, 2
-"""What `Changes.sizes` has: where the product begins, and how many places there are."""
+PLACES, LATER_PLACES, STEPS_BETWEEN = 0, 1, 2
+"""What `Changes.sizes` has: how many places there are, and after how many events real numbers are
+to be settled (see `total_elements`)."""
 
 
 class Changes(NamedTuple):
@@ -46,7 +48,7 @@ class Changes(NamedTuple):
 
     The places of `forward` are those of the vector: its states, the *start*, which holds one match
     without events, the *zero*, which holds none, and copies of states; and from
-    `sizes[FIRST_OF_PRODUCT]` on the entries of the product, and copies of these. The places of
+    there on the entries of the product, and copies of these. The places of
     `backward` are the states of a vector of the matches that begin, the zero, the entries of the
     product of all that follows, and copies of these.
 
@@ -98,7 +100,6 @@ def changes_of(tables: TransitionArrays, unmarked: int) -> Changes:
         [*_in_lane(forward_steps(one, states), range(states), _VECTOR, places, zero, unmarked)]
         for one in ways
     ]
-    first_of_product = len(places)
     ones = [places.of(state, state) for state in range(states)]
     parts: list[list[Step]] = []
     for one, vector, some in zip(ways, of_vector, starts, strict=True):
@@ -134,6 +135,7 @@ def changes_of(tables: TransitionArrays, unmarked: int) -> Changes:
                 pairs += [(row, places.of(row, state)) for row in reaching[state]]
                 found.append((state, kind, first, len(pairs)))
         ends.append(found)
+    most = max(map(len, [*parts, *backward]), default=0)
     return Changes(
         _rows(parts),
         _borders(parts, 3),
@@ -145,7 +147,7 @@ def changes_of(tables: TransitionArrays, unmarked: int) -> Changes:
         np.array([any(target >= 0 for _, _, target in some) for some in starts], np.bool_),
         np.array(ones, np.uint64),
         np.array(later_ones, np.uint64),
-        np.array([first_of_product, len(places), len(later)], np.uint64),
+        np.array([len(places), len(later), steps_between(most)], np.uint64),
     )
 
 

@@ -9,9 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from celc_runtime.engine.total_elements import NOTHING, Shape
+from celc_runtime.engine.total_elements import BITS_OF_SCALE, NOTHING, UNKNOWN, ZERO, Shape
 from celc_runtime.engine.totals import Found
 from celc_runtime.engine.wide_columns import WideColumn, sums_of_groups, together
+
+OF_NOTHING = -(2**60)
+"""The scale of a sum of no value."""
+OF_ZERO = int(BITS_OF_SCALE * ZERO)
+"""About the scale of a sum of values that are all 0."""
 
 
 class WholeSum(NamedTuple):
@@ -26,9 +31,10 @@ class WholeSum(NamedTuple):
 class GroupSums:
     """Rows about groups of matches.
 
-    counts: the number of matches. whole: a sum for each whole measure. reals: float64[rows, 1 +
-    real measures], the number of matches and the sums, times 2 to the power of `scales`
-    (int64[rows]); of no columns where nothing asks for them. least: int64[rows, ordered measures].
+    counts: the number of matches. whole: a sum for each whole measure. reals:
+    float64[rows, numbers], those of `total_elements.Elements`, times 2 to the power of
+    `scales` (int64, of the same shape), which is `OF_NOTHING` where no value was known; both are of
+    no columns where nothing asks for them. least: int64[rows, ordered measures].
     """
 
     counts: WideColumn
@@ -58,12 +64,7 @@ class GroupSums:
         """One row for each group of rows; groups begin at the rows `starts` (int64, from 0)."""
         if len(starts) == len(self):
             return self
-        most = np.maximum.reduceat(self.scales, starts)
-        lengths = np.diff(np.append(starts, len(self)))
-        # A part that is 2⁻¹⁰⁰⁰ of another one is nothing beside it.
-        lower = np.maximum(self.scales - np.repeat(most, lengths), -1000).astype(np.int32)
-        with np.errstate(all="ignore"):
-            reals = np.add.reduceat(np.ldexp(self.reals, lower[:, None]), starts, axis=0)
+        reals, scales = sums_of_scaled(self.reals, self.scales, starts)
         return GroupSums(
             sums_of_groups(self.counts, starts, counts=True),
             tuple(
@@ -74,7 +75,7 @@ class GroupSums:
                 for one in self.whole
             ),
             reals,
-            most,
+            scales,
             np.minimum.reduceat(self.least, starts, axis=0),
         )
 
@@ -102,16 +103,19 @@ def no_sums(shape: Shape) -> GroupSums:
     return GroupSums(
         nothing,
         (WholeSum(nothing, nothing),) * shape.whole,
-        np.zeros((0, 1 + shape.real)),
-        np.zeros(0, np.int64),
+        np.zeros((0, shape.numbers)),
+        np.zeros((0, shape.numbers), np.int64),
         np.zeros((0, shape.ordered), np.int64),
     )
 
 
-def found_sums(found: Found) -> GroupSums:
+def found_sums(found: Found, shape: Shape) -> GroupSums:
     """What the update has found, in memory of its own."""
-    rows = int(found.used[0])
-    words = found.totals.words[:rows].copy()
+    rows, room = int(found.used[0]), len(found.rows)
+    words = found.totals.words.reshape(room, -1)[:rows].copy()
+    reals = found.totals.reals.reshape(room, shape.numbers, 2)[:rows]
+    is_known = reals[:, :, 1] > UNKNOWN / 2
+    scales = np.where(is_known, BITS_OF_SCALE * reals[:, :, 1], OF_NOTHING)
     whole = [
         WholeSum(
             WideColumn(words[:, place], words[:, place + 1]),
@@ -122,20 +126,52 @@ def found_sums(found: Found) -> GroupSums:
     return GroupSums(
         WideColumn(words[:, 0], words[:, 1]),
         tuple(whole),
-        found.totals.reals[:rows].copy(),
-        found.scales[:rows].copy(),
-        found.totals.least[:rows].copy(),
+        reals[:, :, 0].copy(),
+        scales.astype(np.int64),
+        found.totals.least.reshape(room, shape.ordered)[:rows].copy(),
     )
 
 
-def real_sums(values: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """float64: the sums of stretches of numbers (float64); starts, ends as in `sums_between`.
+def sums_of_scaled(
+    sizes: np.ndarray, scales: np.ndarray, starts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of groups of numbers size · 2^scale (float64 and int64, [rows, numbers]), in the same
+    form; groups begin at the rows `starts` (int64, from 0)."""
+    lengths = np.diff(np.append(starts, len(sizes)))
+    # An infinite number counts, however small its scale is.
+    scales = np.where(np.isfinite(sizes), scales, np.maximum(scales, 0))
+    most = np.maximum.reduceat(scales, starts, axis=0)
+    # A part that is 2⁻¹⁰⁰⁰ of another one is nothing beside it.
+    lower = np.maximum(scales - np.repeat(most, lengths, axis=0), -1000).astype(np.int32)
+    with np.errstate(all="ignore"):
+        found: np.ndarray = np.add.reduceat(np.ldexp(sizes, lower), starts, axis=0)
+    return found, most
+
+
+def real_sums(
+    values: np.ndarray,
+    known: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
+    weights: np.ndarray | None = None,
+    scales: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The sums of stretches of numbers (float64) that are known (bool), as sizes and scales of
+    `GroupSums`; starts, ends as in `sums_between`. Each number counts weight · 2^scale times
+    (float64 and int64), or once.
 
     Not by differences of running sums, which lose the digits of small numbers behind large ones.
     """
-    found: np.ndarray = np.add.reduceat(np.append(values, 0.0), starts)
-    found[starts == ends] = 0.0
-    return found
+    sizes, exponents = np.frexp(np.where(known, values, 0.0))
+    if weights is not None:
+        sizes = sizes * weights
+    of_all = exponents.astype(np.int64) + (0 if scales is None else scales)
+    of_all = np.where(known, np.where(sizes == 0.0, OF_ZERO, of_all), OF_NOTHING)
+    found, most = sums_of_scaled(
+        np.append(sizes, 0.0)[:, None], np.append(of_all, OF_NOTHING)[:, None], starts
+    )
+    is_empty = starts == ends
+    return np.where(is_empty, 0.0, found[:, 0]), np.where(is_empty, OF_NOTHING, most[:, 0])
 
 
 def least_keys(keys: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:

@@ -36,11 +36,13 @@ class Measure(NamedTuple):
 class MeasureSet:
     """All measures of a query: sums of whole numbers, sums of DOUBLEs, and least keys.
 
-    approximate: whether the number of matches is also wanted as a DOUBLE.
+    counted: of so many of the real sums, the first ones, it is known as well how many values they
+    have. approximate: whether the number of matches is also wanted as a DOUBLE.
     """
 
     whole: tuple[Measure, ...]
     real: tuple[Measure, ...]
+    counted: int
     ordered: tuple[Measure, ...]
     approximate: bool
 
@@ -48,13 +50,15 @@ class MeasureSet:
     def shape(self) -> Shape:
         """How many there are of each kind."""
         counts_reals = bool(self.real) or self.approximate
-        return Shape(len(self.whole), len(self.real) if counts_reals else -1, len(self.ordered))
+        real = len(self.real) if counts_reals else -1
+        return Shape(len(self.whole), real, self.counted, len(self.ordered))
 
 
 def measures_of(functions: Iterable[TotalOf]) -> MeasureSet:
     """The measures that the functions of a query follow from."""
     whole: dict[Measure, None] = {}
     real: dict[Measure, None] = {}
+    counted: dict[Measure, None] = {}
     ordered: dict[Measure, None] = {}
     approximate = False
     for one in functions:
@@ -68,14 +72,16 @@ def measures_of(functions: Iterable[TotalOf]) -> MeasureSet:
         value, known = Measure(label, attribute, VALUE), Measure(label, attribute, KNOWN)
         match one.function:
             case "SUM":
-                (whole if one.read in _WHOLE else real)[value] = None
-                ordered[known] = None
+                if one.read in _WHOLE:
+                    whole[value] = None
+                    ordered[known] = None
+                else:
+                    real[value] = None
             case "AVG" if one.read == "INTERVAL":
                 whole[value] = None
                 whole[known] = None
             case "AVG":
-                real[value] = None
-                real[known] = None
+                counted[value] = None
             case "MIN" | "MAX":
                 what = LEAST if one.function == "MIN" else GREATEST
                 ordered[Measure(label, attribute, what)] = None
@@ -83,7 +89,8 @@ def measures_of(functions: Iterable[TotalOf]) -> MeasureSet:
                     ordered[known] = None
             case _:
                 raise AssertionError(one.function)
-    return MeasureSet(tuple(whole), tuple(real), tuple(ordered), approximate)
+    reals = tuple(counted | real)
+    return MeasureSet(tuple(whole), reals, len(counted), tuple(ordered), approximate)
 
 
 def whole_values(measure: Measure, values: np.ndarray, known: np.ndarray) -> np.ndarray:
@@ -94,11 +101,9 @@ def whole_values(measure: Measure, values: np.ndarray, known: np.ndarray) -> np.
     return np.where(known, values, 0).astype(np.int64)
 
 
-def real_values(measure: Measure, values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """float64[rows]: what events add to a sum of DOUBLEs."""
-    if measure.what == KNOWN:
-        return known.astype(np.float64)
-    return np.where(known, values.astype(np.float64), 0.0)
+def real_values(values: np.ndarray) -> np.ndarray:
+    """float64[rows]: what events add to a sum of DOUBLEs, where their values are known."""
+    return values.astype(np.float64, copy=False)
 
 
 def ordered_keys(measure: Measure, keys: np.ndarray, known: np.ndarray) -> np.ndarray:

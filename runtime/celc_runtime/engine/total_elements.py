@@ -36,12 +36,16 @@ _PART: dict[str, Any] = {
 
 
 class Elements(NamedTuple):
-    """Elements of the semiring, as rows.
+    """Elements of the semiring, one after another.
 
-    words: uint64[rows, 2 + 4 · whole]: the count (high, low), then for each whole sum the signed
-    sum and the sum of absolute values. reals: float64[rows, 1 + real], or of no columns where
-    nothing asks for them: the count, and each real sum; in one scale for all rows, 2 to the power
-    of `scale`. least: int64[rows, ordered].
+    words: uint64[elements × (2 + 4 · whole)]: the count (high, low), then for each whole sum the
+    signed sum and the sum of absolute values. reals: float64[elements × 2 · numbers], or of no
+    length where nothing asks for them: the count, each real sum, and the number of values of each
+    counted one, all as a size and a scale, which are together size · 2^(256 · scale). least:
+    int64[elements × ordered].
+
+    The arrays have one axis, because machine code finds a place in them without reading their
+    shapes, which took a fifth of the time.
     """
 
     words: np.ndarray
@@ -50,11 +54,11 @@ class Elements(NamedTuple):
 
 
 class Measures(NamedTuple):
-    """What each event of a batch adds, for each function; belongs: bool[functions, kinds], whether
+    """What each event of a batch adds, for each function; belongs: bool[kinds × functions], whether
     an event of a kind counts for it.
 
-    whole: int64[whole, rows]; real: float64[real, rows]; ordered: int64[ordered, rows], NOTHING for
-    NULL. NULLs add 0.
+    whole: int64[rows × whole]; real: float64[rows × 2 · real], sizes and scales; ordered:
+    int64[rows × ordered], NOTHING for NULL. NULLs add 0 to whole sums, and `UNKNOWN` to real ones.
     """
 
     whole: np.ndarray
@@ -67,180 +71,298 @@ class Measures(NamedTuple):
 
 class Shape(NamedTuple):
     """How many functions there are: whole sums, real sums (−1: not even the count is wanted as a
-    real number) and least values."""
+    real number), those of them, the first ones, whose values are counted, and least values."""
 
     whole: int
     real: int
+    counted: int
     ordered: int
 
+    @property
+    def numbers(self) -> int:
+        """How many real numbers an element has."""
+        return 1 + self.real + self.counted
 
-_LARGE = 2.0**200
-_SCALE = 200
+
+BITS_OF_SCALE = 256
+UNKNOWN = -(2.0**40)
+"""About the scale of a sum of no value, whose size is 0."""
+ZERO = -(2.0**38)
+"""About the scale of a sum of values that are all 0. Any other number is larger than both."""
+
+_UP, _DOWN = 2.0**BITS_OF_SCALE, 2.0**-BITS_OF_SCALE
+LARGE, SMALL = 2.0 ** (BITS_OF_SCALE // 2), 2.0 ** -(BITS_OF_SCALE // 2)
+"""The largest and the least size of a settled number."""
+_GROWTH = 192
+"""Between two calls of `settle` a number grows by at most so many bits for its own sake. So it is
+below 2³²⁰ if it is a count, and below 2⁴⁵³ if it is a sum: then products of both fit a DOUBLE."""
+_APART = 3.0
+"""Of two numbers whose scales are further apart the smaller one is nothing beside the other: it is
+less than 2⁻¹⁰⁰ of it, whether or not they are settled."""
 _ALL_BITS = np.uint64(2**64 - 1)
+_1, _2, _3, _4 = (np.uint64(number) for number in (1, 2, 3, 4))
 
 
-def new_elements(rows: int, shape: Shape) -> Elements:
-    """Rows of 0: of no match."""
+def steps_between(most_added: int) -> int:
+    """After how many events numbers are to be settled, if an event adds up to so many of them in
+    one place."""
+    return max(1, _GROWTH // (most_added + 1).bit_length())
+
+
+def new_elements(count: int, shape: Shape) -> Elements:
+    """Elements of no match."""
+    reals = np.zeros((count, shape.numbers, 2))
+    reals[:, :, 1] = UNKNOWN
     return Elements(
-        np.zeros((rows, 2 + 4 * shape.whole), np.uint64),
-        np.zeros((rows, 1 + shape.real), np.float64),
-        np.full((rows, shape.ordered), NOTHING, np.int64),
+        np.zeros(count * (2 + 4 * shape.whole), np.uint64),
+        reals.reshape(-1),
+        np.full(count * shape.ordered, NOTHING, np.int64),
     )
 
 
+@njit(**KERNEL)
+def _plus_of_scales(size, scale, other, other_scale):  # type: ignore[no-untyped-def]
+    """The sum of two numbers of different scales."""
+    if scale < other_scale:
+        size, scale, other, other_scale = other, other_scale, size, scale
+    if abs(other) < np.inf:
+        if scale - other_scale > _APART:
+            return size, scale
+        while other_scale < scale:
+            other, other_scale = other * _DOWN, other_scale + 1.0
+    return size + other, scale
+
+
+@njit(**_PART)
+def _plus(size, scale, other, other_scale):  # type: ignore[no-untyped-def]
+    """The sum of two numbers, as a size and a scale."""
+    if scale == other_scale:
+        return size + other, scale
+    return _plus_of_scales(size, scale, other, other_scale)
+
+
 @cache
-def parts_of_totals(whole: int, real: int, ordered: int) -> tuple[Callable[..., Any], ...]:
+def parts_of_totals(
+    whole: int, real: int, counted: int, ordered: int
+) -> tuple[Callable[..., Any], ...]:
     """The parts of an update for elements of one shape.
 
     Machine code is made for each shape, because loops whose lengths are known vanish: with lengths
-    that were read, one measure took three times as long as none.
+    that were read, one measure took three times as long as none. Places are unsigned: Numba asks of
+    others whether they are negative.
     """
-    words, reals = 2 + 4 * whole, 1 + real
+    words, reals = 2 + 4 * whole, 1 + real + counted
+    of_words, of_reals, of_least = np.uint64(words), np.uint64(2 * reals), np.uint64(ordered)
+    of_whole, of_real = np.uint64(whole), np.uint64(2 * max(real, 0))
+    real_kinds = np.uint64(max(real, 0))
 
     @njit(**_PART)
-    def clear(to, row):  # type: ignore[no-untyped-def]
+    def clear(to, place):  # type: ignore[no-untyped-def]
+        at = np.uint64(place) * of_words
         for word in range(words):
-            to.words[row, word] = np.uint64(0)
+            to.words[at + np.uint64(word)] = np.uint64(0)
+        at = np.uint64(place) * of_reals
         for number in range(reals):
-            to.reals[row, number] = 0.0
+            size = at + _2 * np.uint64(number)
+            to.reals[size], to.reals[size + _1] = 0.0, UNKNOWN
+        at = np.uint64(place) * of_least
         for number in range(ordered):
-            to.least[row, number] = NOTHING
+            to.least[at + np.uint64(number)] = NOTHING
 
     @njit(**_PART)
-    def set_one(to, row):  # type: ignore[no-untyped-def]
-        """One match without events."""
-        to.words[row, 0], to.words[row, 1] = np.uint64(0), np.uint64(1)
+    def set_one(to, place):  # type: ignore[no-untyped-def]
+        """One match without events; the element is clear."""
+        to.words[np.uint64(place) * of_words + _1] = _1
         if reals > 0:
-            to.reals[row, 0] = 1.0
+            at = np.uint64(place) * of_reals
+            to.reals[at], to.reals[at + _1] = 1.0, 0.0
 
     @njit(**_PART)
-    def copy(to, row, source, place):  # type: ignore[no-untyped-def]
+    def copy(to, target, source, place):  # type: ignore[no-untyped-def]
+        at, of = np.uint64(target) * of_words, np.uint64(place) * of_words
         for word in range(words):
-            to.words[row, word] = source.words[place, word]
-        for number in range(reals):
-            to.reals[row, number] = source.reals[place, number]
+            to.words[at + np.uint64(word)] = source.words[of + np.uint64(word)]
+        at, of = np.uint64(target) * of_reals, np.uint64(place) * of_reals
+        for number in range(2 * reals):
+            to.reals[at + np.uint64(number)] = source.reals[of + np.uint64(number)]
+        at, of = np.uint64(target) * of_least, np.uint64(place) * of_least
         for number in range(ordered):
-            to.least[row, number] = source.least[place, number]
+            to.least[at + np.uint64(number)] = source.least[of + np.uint64(number)]
 
     @njit(**_PART)
-    def add(to, row, source, place):  # type: ignore[no-untyped-def]
-        """Add the matches of another element, in the same scale."""
+    def add(to, target, source, place):  # type: ignore[no-untyped-def]
+        """Add the matches of another element."""
         old, more = to.words, source.words
-        old[row, 0], old[row, 1] = add_wide(
-            old[row, 0], old[row, 1], more[place, 0], more[place, 1]
-        )
+        at, of = np.uint64(target) * of_words, np.uint64(place) * of_words
+        old[at], old[at + _1] = add_wide(old[at], old[at + _1], more[of], more[of + _1])
         for number in range(whole):
-            word = 2 + 4 * number
-            old[row, word], old[row, word + 1] = add_wrapping(
-                old[row, word], old[row, word + 1], more[place, word], more[place, word + 1]
+            word = _2 + _4 * np.uint64(number)
+            to_sum, from_sum = at + word, of + word
+            old[to_sum], old[to_sum + _1] = add_wrapping(
+                old[to_sum], old[to_sum + _1], more[from_sum], more[from_sum + _1]
             )
-            old[row, word + 2], old[row, word + 3] = add_wide(
-                old[row, word + 2], old[row, word + 3], more[place, word + 2], more[place, word + 3]
+            to_sum, from_sum = to_sum + _2, from_sum + _2
+            old[to_sum], old[to_sum + _1] = add_wide(
+                old[to_sum], old[to_sum + _1], more[from_sum], more[from_sum + _1]
             )
+        at, of = np.uint64(target) * of_reals, np.uint64(place) * of_reals
         for number in range(reals):
-            to.reals[row, number] += source.reals[place, number]
+            size, other = at + _2 * np.uint64(number), of + _2 * np.uint64(number)
+            to.reals[size], to.reals[size + _1] = _plus(
+                to.reals[size], to.reals[size + _1], source.reals[other], source.reals[other + _1]
+            )
+        at, of = np.uint64(target) * of_least, np.uint64(place) * of_least
         for number in range(ordered):
-            to.least[row, number] = min(to.least[row, number], source.least[place, number])
+            one, other = at + np.uint64(number), of + np.uint64(number)
+            to.least[one] = min(to.least[one], source.least[other])
 
     @njit(**_PART)
-    def move(to, target, source, place, keep, kind, at, measures):  # type: ignore[no-untyped-def]
+    def move(to, target, source, place, keep, kind, event, measures):  # type: ignore[no-untyped-def]
         """Add the matches of an element, each with one event more, to those of the target, of which
         nothing stays where `keep` is 0. Both can be one element."""
         sums, mask = to.words, _ALL_BITS * np.uint64(keep)
-        high, low = source.words[place, 0], source.words[place, 1]
+        at, of = np.uint64(target) * of_words, np.uint64(place) * of_words
+        high, low = source.words[of], source.words[of + _1]
+        added, belongs = np.uint64(event) * of_whole, np.uint64(kind) * of_whole
         for number in range(whole):
-            word = 2 + 4 * number
-            top, rest = source.words[place, word], source.words[place, word + 1]
-            over, under = source.words[place, word + 2], source.words[place, word + 3]
-            value = measures.whole[number, at]
-            if value != 0 and measures.whole_belongs[number, kind]:
-                size = np.uint64(-value) if value < 0 else np.uint64(value)
+            word = _2 + _4 * np.uint64(number)
+            from_sum, to_sum = of + word, at + word
+            top, rest = source.words[from_sum], source.words[from_sum + _1]
+            over, under = source.words[from_sum + _2], source.words[from_sum + _3]
+            value = measures.whole[added + np.uint64(number)]
+            if value != 0 and measures.whole_belongs[belongs + np.uint64(number)]:
+                # All bits for a negative value: which sign comes next no processor foresees.
+                sign = np.uint64(value >> 63)
+                size = (np.uint64(value) ^ sign) - sign
                 more_top, more, is_full = multiply_by_word(high, low, size)
                 if is_full:
                     over, under = FULL, np.uint64(0)
                 else:
                     over, under = add_wide(over, under, more_top, more)
-                if value < 0:
-                    more_top, more = ~more_top + np.uint64(more == 0), ~more + np.uint64(1)
+                more = (more ^ sign) - sign
+                more_top = (more_top ^ sign) + (sign & np.uint64(more == 0))
                 top, rest = add_wrapping(top, rest, more_top, more)
-            sums[target, word], sums[target, word + 1] = add_wrapping(
-                sums[target, word] & mask, sums[target, word + 1] & mask, top, rest
+            sums[to_sum], sums[to_sum + _1] = add_wrapping(
+                sums[to_sum] & mask, sums[to_sum + _1] & mask, top, rest
             )
-            sums[target, word + 2], sums[target, word + 3] = add_wide(
-                sums[target, word + 2] & mask, sums[target, word + 3] & mask, over, under
+            sums[to_sum + _2], sums[to_sum + _3] = add_wide(
+                sums[to_sum + _2] & mask, sums[to_sum + _3] & mask, over, under
             )
+        to_least, from_least = np.uint64(target) * of_least, np.uint64(place) * of_least
+        added = np.uint64(event) * of_least
         for number in range(ordered):
-            least = source.least[place, number]
-            if (high | low) and measures.ordered_belongs[number, kind]:
-                least = min(least, measures.ordered[number, at])
-            kept = to.least[target, number] if keep else NOTHING
-            to.least[target, number] = min(kept, least)
+            one = np.uint64(number)
+            least = source.least[from_least + one]
+            if (high | low) and measures.ordered_belongs[np.uint64(kind) * of_least + one]:
+                least = min(least, measures.ordered[added + one])
+            kept = to.least[to_least + one] if keep else NOTHING
+            to.least[to_least + one] = min(kept, least)
         if reals > 0:
-            times = source.reals[place, 0]
+            numbers = to.reals
+            to_real, from_real = np.uint64(target) * of_reals, np.uint64(place) * of_reals
+            times, scale = source.reals[from_real], source.reals[from_real + _1]
+            added, belongs = np.uint64(event) * of_real, np.uint64(kind) * real_kinds
             for number in range(real):
-                value = source.reals[place, 1 + number]
-                # An infinite value times a count that is below the scale would be no number.
-                if times != 0.0 and measures.real_belongs[number, kind]:
-                    value += times * measures.real[number, at]
-                kept = to.reals[target, 1 + number] if keep else 0.0
-                to.reals[target, 1 + number] = kept + value
-            to.reals[target, 0] = (to.reals[target, 0] if keep else 0.0) + times
-        sums[target, 0], sums[target, 1] = add_wide(
-            sums[target, 0] & mask, sums[target, 1] & mask, high, low
-        )
+                one = _2 * np.uint64(number)
+                other, to_other = from_real + _2 + one, to_real + _2 + one
+                value, value_scale = source.reals[other], source.reals[other + _1]
+                # An infinite value times no match would be no number.
+                if times != 0.0 and measures.real_belongs[belongs + np.uint64(number)]:
+                    more, more_scale = measures.real[added + one], measures.real[added + one + _1]
+                    value, value_scale = _plus(
+                        value, value_scale, times * more, scale + more_scale
+                    )
+                    if number < counted:
+                        of_count = _2 * np.uint64(real)
+                        other, to_count = other + of_count, to_other + of_count
+                        count, count_scale = source.reals[other], source.reals[other + _1]
+                        if more_scale != UNKNOWN:
+                            count, count_scale = _plus(count, count_scale, times, scale)
+                        if keep:
+                            count, count_scale = _plus(
+                                numbers[to_count], numbers[to_count + _1], count, count_scale
+                            )
+                        numbers[to_count], numbers[to_count + _1] = count, count_scale
+                elif number < counted:
+                    of_count = _2 * np.uint64(real)
+                    other, to_count = other + of_count, to_other + of_count
+                    count, count_scale = source.reals[other], source.reals[other + _1]
+                    if keep:
+                        count, count_scale = _plus(
+                            numbers[to_count], numbers[to_count + _1], count, count_scale
+                        )
+                    numbers[to_count], numbers[to_count + _1] = count, count_scale
+                if keep:
+                    value, value_scale = _plus(
+                        numbers[to_other], numbers[to_other + _1], value, value_scale
+                    )
+                numbers[to_other], numbers[to_other + _1] = value, value_scale
+            if keep:
+                times, scale = _plus(numbers[to_real], numbers[to_real + _1], times, scale)
+            numbers[to_real], numbers[to_real + _1] = times, scale
+        sums[at], sums[at + _1] = add_wide(sums[at] & mask, sums[at + _1] & mask, high, low)
 
     @njit(**_PART)
-    def add_product(to, row, first, place, second, other):  # type: ignore[no-untyped-def]
+    def add_product(to, target, first, place, second, other):  # type: ignore[no-untyped-def]
         """Add the matches that are put together of two parts."""
         sums, ones, twos = to.words, first.words, second.words
-        high, low = ones[place, 0], ones[place, 1]
-        other_high, other_low = twos[other, 0], twos[other, 1]
+        at = np.uint64(target) * of_words
+        one, two = np.uint64(place) * of_words, np.uint64(other) * of_words
+        high, low = ones[one], ones[one + _1]
+        other_high, other_low = twos[two], twos[two + _1]
         if (high | low) and (other_high | other_low):
             top, rest = multiply_wide(high, low, other_high, other_low)
-            sums[row, 0], sums[row, 1] = add_wide(sums[row, 0], sums[row, 1], top, rest)
+            sums[at], sums[at + _1] = add_wide(sums[at], sums[at + _1], top, rest)
             for number in range(whole):
-                word = 2 + 4 * number
-                top, rest = multiply_wrapping(high, low, twos[other, word], twos[other, word + 1])
-                more, most = multiply_wrapping(
-                    other_high, other_low, ones[place, word], ones[place, word + 1]
-                )
+                word = _2 + _4 * np.uint64(number)
+                here, left, right = at + word, one + word, two + word
+                top, rest = multiply_wrapping(high, low, twos[right], twos[right + _1])
+                more, most = multiply_wrapping(other_high, other_low, ones[left], ones[left + _1])
                 top, rest = add_wrapping(top, rest, more, most)
-                sums[row, word], sums[row, word + 1] = add_wrapping(
-                    sums[row, word], sums[row, word + 1], top, rest
-                )
-                top, rest = multiply_wide(high, low, twos[other, word + 2], twos[other, word + 3])
-                more, most = multiply_wide(
-                    other_high, other_low, ones[place, word + 2], ones[place, word + 3]
-                )
+                sums[here], sums[here + _1] = add_wrapping(sums[here], sums[here + _1], top, rest)
+                here, left, right = here + _2, left + _2, right + _2
+                top, rest = multiply_wide(high, low, twos[right], twos[right + _1])
+                more, most = multiply_wide(other_high, other_low, ones[left], ones[left + _1])
                 top, rest = add_wide(top, rest, more, most)
-                sums[row, word + 2], sums[row, word + 3] = add_wide(
-                    sums[row, word + 2], sums[row, word + 3], top, rest
-                )
+                sums[here], sums[here + _1] = add_wide(sums[here], sums[here + _1], top, rest)
             if reals > 0:
-                times, other_times = first.reals[place, 0], second.reals[other, 0]
-                to.reals[row, 0] += times * other_times
+                at = np.uint64(target) * of_reals
+                one, two = np.uint64(place) * of_reals, np.uint64(other) * of_reals
+                times, scale = first.reals[one], first.reals[one + _1]
+                other_times, other_scale = second.reals[two], second.reals[two + _1]
+                to.reals[at], to.reals[at + _1] = _plus(
+                    to.reals[at], to.reals[at + _1], times * other_times, scale + other_scale
+                )
                 for number in range(1, reals):
-                    value, other_value = first.reals[place, number], second.reals[other, number]
-                    # An infinite sum times a count that is below the scale would be no number.
-                    if value != 0.0 and other_times != 0.0:
-                        to.reals[row, number] += value * other_times
-                    if other_value != 0.0 and times != 0.0:
-                        to.reals[row, number] += times * other_value
+                    next_one = _2 * np.uint64(number)
+                    here, left, right = at + next_one, one + next_one, two + next_one
+                    value, value_scale = _plus(
+                        first.reals[left] * other_times,
+                        first.reals[left + _1] + other_scale,
+                        times * second.reals[right],
+                        scale + second.reals[right + _1],
+                    )
+                    to.reals[here], to.reals[here + _1] = _plus(
+                        to.reals[here], to.reals[here + _1], value, value_scale
+                    )
+            at = np.uint64(target) * of_least
+            one, two = np.uint64(place) * of_least, np.uint64(other) * of_least
             for number in range(ordered):
-                least = min(first.least[place, number], second.least[other, number])
-                to.least[row, number] = min(to.least[row, number], least)
+                next_one = np.uint64(number)
+                least = min(first.least[one + next_one], second.least[two + next_one])
+                to.least[at + next_one] = min(to.least[at + next_one], least)
 
     @njit(**_PART)
-    def scale_down(to, first, end, scales, which):  # type: ignore[no-untyped-def]
-        """Scale reals down where one is large."""
-        large = False
-        for row in range(first, end):
-            for number in range(reals):
-                large |= abs(to.reals[row, number]) > _LARGE
-        if large:
-            for row in range(first, end):
-                for number in range(reals):
-                    to.reals[row, number] *= 1.0 / _LARGE
-            scales[which] += _SCALE
+    def settle(to, first, end):  # type: ignore[no-untyped-def]
+        """Bring the sizes of real numbers near 1, as far as one change of the scale does."""
+        for number in range(np.int64(first) * reals, np.int64(end) * reals):
+            at = _2 * np.uint64(number)
+            size = abs(to.reals[at])
+            while LARGE < size < np.inf:
+                to.reals[at], to.reals[at + _1] = to.reals[at] * _DOWN, to.reals[at + _1] + 1.0
+                size *= _DOWN
+            while 0.0 < size < SMALL:
+                to.reals[at], to.reals[at + _1] = to.reals[at] * _UP, to.reals[at + _1] - 1.0
+                size *= _UP
 
-    return clear, set_one, copy, add, move, add_product, scale_down
+    return clear, set_one, copy, add, move, add_product, settle

@@ -35,7 +35,6 @@ import numpy as np
 from celc_runtime.engine.batch import window_floor
 from celc_runtime.engine.event_programs import (
     BEHIND,
-    FIRST_OF_PRODUCT,
     KEEP,
     KIND,
     LATER_PLACES,
@@ -43,6 +42,7 @@ from celc_runtime.engine.event_programs import (
     PRODUCT,
     SOURCE,
     STARTS,
+    STEPS_BETWEEN,
     TARGET,
     VECTOR,
     Changes,
@@ -63,13 +63,11 @@ class Stacks(NamedTuple):
     """The window of one partition on two stacks, and the numbers of a run.
 
     numbers: int64[NUMBERS]. keys, symbols: int64[room], a ring with the events since the cut, as
-    the window and the tables know them; whole: int64[whole, room], real: float64[real, room],
-    ordered: int64[ordered, room], what they add. front: [room × states], front_keys and
-    front_scales: int64[room], of the events before the cut that begin matches, the oldest one on
-    top. back: [(1 + states) × places], the vector of the matches that begin since the cut, and
-    behind it the rows of the product since the cut; suffix: [places × states], the product of the
-    events behind one; scales: int64[3], of the vector, the product and `suffix`. total: [2], for
-    the event at hand.
+    the window and the tables know them; whole, real, ordered: what they add, as in `Measures`.
+    front: [room × states], front_keys: int64[room], of the events before the cut that begin
+    matches, the oldest one on top. back: [places], the vector of the matches that begin since the
+    cut, and behind it the rows of the product since the cut; later: [later places], what follows
+    behind an event. total: [3], for the event at hand.
     """
 
     numbers: np.ndarray
@@ -80,10 +78,8 @@ class Stacks(NamedTuple):
     ordered: np.ndarray
     front: Elements
     front_keys: np.ndarray
-    front_scales: np.ndarray
     back: Elements
     later: Elements
-    scales: np.ndarray
     total: Elements
 
 
@@ -95,11 +91,10 @@ END = 4  # one behind the last event of the ring; both only grow
 TOP = 5  # how many vectors are in front
 OLDEST = 6  # the key of the first event since the cut that begins matches
 CONTEXT = 7  # what the past makes of the next event
-STEPS = 8  # events until reals are scaled again
+STEPS = 8  # events until real numbers are settled again
 NUMBERS = 9
 
 _NEVER = 2**62
-_STEPS = 64
 
 
 def new_stacks(changes: Changes, shape: Shape, *, room: int = 64) -> Stacks:
@@ -108,21 +103,21 @@ def new_stacks(changes: Changes, shape: Shape, *, room: int = 64) -> Stacks:
     numbers = np.zeros(NUMBERS, np.int64)
     numbers[OLDEST] = _NEVER
     back = new_elements(int(changes.sizes[PLACES]), shape)
-    back.words[states, 1] = 1
-    back.reals[states, :1] = 1.0
+    back.words[states * (2 + 4 * shape.whole) + 1] = 1
+    first = states * 2 * shape.numbers
+    back.reals[first : first + 1] = 1.0
+    back.reals[first + 1 : first + 2] = 0.0
     return Stacks(
         numbers,
         np.zeros(room, np.int64),
         np.zeros(room, np.int64),
-        np.zeros((shape.whole, room), np.int64),
-        np.zeros((max(shape.real, 0), room), np.float64),
-        np.zeros((shape.ordered, room), np.int64),
+        np.zeros(room * shape.whole, np.int64),
+        np.zeros(room * 2 * max(shape.real, 0), np.float64),
+        np.zeros(room * shape.ordered, np.int64),
         new_elements(room * states, shape),
-        np.zeros(room, np.int64),
         np.zeros(room, np.int64),
         back,
         new_elements(int(changes.sizes[LATER_PLACES]), shape),
-        np.zeros(3, np.int64),
         new_elements(3, shape),
     )
 
@@ -133,13 +128,16 @@ def with_longer_window(stacks: Stacks) -> Stacks:
     ids = np.arange(stacks.numbers[FIRST], stacks.numbers[END])
     old, new = ids & (room - 1), ids & (2 * room - 1)
 
+    # Memory that is not written to costs nothing, so nothing is.
     def ring(values: np.ndarray) -> np.ndarray:
-        wider = np.zeros((*values.shape[:-1], 2 * room), values.dtype)
-        wider[..., new] = values[..., old]
-        return wider
+        wider = np.empty((2 * room, len(values) // room), values.dtype)
+        wider[new] = values.reshape(room, -1)[old]
+        return wider.reshape(-1)
 
     def twice(values: np.ndarray) -> np.ndarray:
-        return np.concatenate([values, np.zeros_like(values)])
+        wider = np.empty(2 * len(values), values.dtype)
+        wider[: len(values)] = values
+        return wider
 
     return stacks._replace(
         keys=ring(stacks.keys),
@@ -149,20 +147,17 @@ def with_longer_window(stacks: Stacks) -> Stacks:
         ordered=ring(stacks.ordered),
         front=Elements(*map(twice, stacks.front)),
         front_keys=twice(stacks.front_keys),
-        front_scales=twice(stacks.front_scales),
     )
 
 
 class Found(NamedTuple):
     """The events at which matches end, emptied by the caller when full.
 
-    rows: int64[room], the rows of the batch; totals: [room], and scales: int64[room], those of the
-    reals. used: int64[1].
+    rows: int64[room], the rows of the batch; totals: [room]. used: int64[1].
     """
 
     rows: np.ndarray
     totals: Elements
-    scales: np.ndarray
     used: np.ndarray
 
 
@@ -171,33 +166,26 @@ def new_found(room: int, shape: Shape) -> Found:
     return Found(
         np.zeros(room, np.int64),
         new_elements(room, shape),
-        np.zeros(room, np.int64),
         np.zeros(1, np.int64),
     )
-
-
-@njit(**KERNEL)
-def _power(scale):  # type: ignore[no-untyped-def]
-    """2 to the power of −scale; 0 where that is below all numbers."""
-    return 0.0 if scale > 1000 else 2.0**-scale
 
 
 # --- the window -----------------------------------------------------------------------------------
 
 
 @cache
-def _cutting(whole: int, real: int, ordered: int) -> Callable[..., None]:
+def _cutting(whole: int, real: int, counted: int, ordered: int) -> Callable[..., None]:
     """The kernel that moves the cut to the event at hand."""
-    parts = parts_of_totals(whole, real, ordered)
-    clear, set_one, copy, _, move, _, scale_down = parts
-    reals = 1 + real
+    parts = parts_of_totals(whole, real, counted, ordered)
+    clear, set_one, copy, _, move, _, settle = parts
+    reals = 1 + real + counted
 
     def cut(changes, stacks, logged, floor_value):  # type: ignore[no-untyped-def]
         """The front is made of the events since the last cut, from the newest one back."""
         numbers, back, later = stacks.numbers, stacks.back, stacks.later
         states, places = changes.ones.shape[0], changes.sizes[PLACES]
         later_places = changes.sizes[LATER_PLACES]
-        front, scales = stacks.front, stacks.scales
+        front, steps = stacks.front, np.int64(changes.sizes[STEPS_BETWEEN])
         mask = stacks.keys.shape[0] - 1
         for place in range(places):
             clear(back, place)
@@ -207,8 +195,7 @@ def _cutting(whole: int, real: int, ordered: int) -> Callable[..., None]:
             set_one(back, changes.ones[state])
             set_one(later, changes.later_ones[state])
         set_one(back, states)
-        scales[0] = scales[1] = scales[2] = 0
-        top, count = 0, _STEPS
+        top, count = 0, steps
         event = numbers[END] - 1
         while event >= numbers[FIRST] and stacks.keys[event & mask] >= floor_value:
             at = event & mask
@@ -220,7 +207,7 @@ def _cutting(whole: int, real: int, ordered: int) -> Callable[..., None]:
                 keep, kind = changes.backward[index, KEEP], changes.backward[index, KIND]
                 move(later, target, later, source, keep, kind, at, logged)
             # All matches that begin with this event or a later one, if this one begins any.
-            stacks.front_keys[top], stacks.front_scales[top] = stacks.keys[at], scales[2]
+            stacks.front_keys[top] = stacks.keys[at]
             for state in range(states):
                 copy(front, top * states + state, later, state)
             if changes.begins[symbol]:
@@ -228,8 +215,8 @@ def _cutting(whole: int, real: int, ordered: int) -> Callable[..., None]:
             if reals > 0:
                 count -= 1
                 if count == 0:
-                    count = _STEPS
-                    scale_down(later, 0, later_places, scales, 2)
+                    count = steps
+                    settle(later, 0, later_places)
             event -= 1
         numbers[TOP], numbers[FIRST], numbers[OLDEST] = top, numbers[END], _NEVER
 
@@ -245,21 +232,21 @@ WINDOW_FULL = 2  # the window needs more room, then read on
 
 
 @cache
-def totals_update(whole: int, real: int, ordered: int) -> Callable[..., int]:
+def totals_update(whole: int, real: int, counted: int, ordered: int) -> Callable[..., int]:
     """The kernel (batch, tables, changes, measures, stacks, found) that reads the events of a batch
     from `numbers[ROW]` on, for measures of one `Shape`; it returns a status."""
     # Longer than 60 lines: calls with all these arrays took longer than an event.
-    parts = parts_of_totals(whole, real, ordered)
-    clear, set_one, copy, add, move, add_product, scale_down = parts
-    cut = _cutting(whole, real, ordered)
-    reals = 1 + real
+    parts = parts_of_totals(whole, real, counted, ordered)
+    clear, set_one, copy, add, move, add_product, settle = parts
+    cut = _cutting(whole, real, counted, ordered)
+    reals = 1 + real + counted
 
     def update(batch, tables, changes, measures, stacks, found):  # type: ignore[no-untyped-def]
-        symbols, numbers, scales = batch.symbols, stacks.numbers, stacks.scales
+        symbols, numbers = batch.symbols, stacks.numbers
         window, size, consumes = tables.settings[0], tables.settings[1], tables.settings[2]
         states, rows, mask = changes.ones.shape[0], symbols.shape[0], stacks.keys.shape[0] - 1
         back, total = stacks.back, stacks.total
-        product, places = changes.sizes[FIRST_OF_PRODUCT], changes.sizes[PLACES]
+        places, steps = changes.sizes[PLACES], np.int64(changes.sizes[STEPS_BETWEEN])
         start = np.uint64(states)
         has_contexts = tables.following.shape[0] > 0
         # The measures of past events, as those of the batch.
@@ -280,7 +267,8 @@ def totals_update(whole: int, real: int, ordered: int) -> Callable[..., int]:
                 numbers[PART] += 1
                 for state in range(states):
                     clear(back, state)
-                _forget(numbers, scales)
+                _forget(numbers)
+                clear(back, states)
                 set_one(back, states)
                 if batch.contexts.shape[0] > 0:
                     numbers[CONTEXT] = batch.contexts[numbers[PART] - 1]
@@ -338,24 +326,17 @@ def totals_update(whole: int, real: int, ordered: int) -> Callable[..., int]:
                                 total, 2, stacks.front, of_front, back, changes.pairs[pair, 1]
                             )
                         move(total, 1, total, 2, np.uint64(1), kind, row, measures)
-                of_front = total.words[1, 0] | total.words[1, 1]
-                if of_front | total.words[0, 0] | total.words[0, 1]:
-                    scale = scales[0]
-                    if reals > 0 and of_front:
-                        other = stacks.front_scales[top - 1] + scales[1]
-                        for number in range(reals):
-                            total.reals[0, number] *= _power(max(other - scale, np.int64(0)))
-                            total.reals[1, number] *= _power(max(scale - other, np.int64(0)))
-                        scale = max(scale, other)
-                    add(total, 0, total, 1)
+                add(total, 0, total, 1)
+                if total.words[0] | total.words[1]:
                     place = found.used[0]
-                    found.rows[place], found.scales[place] = row, scale
+                    found.rows[place] = row
                     copy(found.totals, place, total, 0)
                     found.used[0] = place + 1
                     if consumes:
                         for state in range(states):
                             clear(back, state)
-                        _forget(numbers, scales)
+                        _forget(numbers)
+                        clear(back, states)
                         set_one(back, states)
                         row += 1
                         continue
@@ -372,18 +353,17 @@ def totals_update(whole: int, real: int, ordered: int) -> Callable[..., int]:
             if reals > 0:
                 numbers[STEPS] -= 1
                 if numbers[STEPS] <= 0:
-                    numbers[STEPS] = _STEPS
-                    scale_down(back, 0, states + 1, scales, 0)
-                    scale_down(back, product, places, scales, 1)
+                    numbers[STEPS] = steps
+                    settle(back, np.uint64(0), places)
             if window != NO_WINDOW:
                 at = numbers[END] & mask
                 stacks.keys[at], stacks.symbols[at] = key, symbol
                 for number in range(whole):
-                    stacks.whole[number, at] = measures.whole[number, row]
-                for number in range(real):
-                    stacks.real[number, at] = measures.real[number, row]
+                    stacks.whole[at * whole + number] = measures.whole[row * whole + number]
+                for number in range(2 * real):
+                    stacks.real[2 * real * at + number] = measures.real[2 * real * row + number]
                 for number in range(ordered):
-                    stacks.ordered[number, at] = measures.ordered[number, row]
+                    stacks.ordered[at * ordered + number] = measures.ordered[row * ordered + number]
                 numbers[END] += 1
             row += 1
         numbers[ROW] = row
@@ -394,7 +374,7 @@ def totals_update(whole: int, real: int, ordered: int) -> Callable[..., int]:
 
 
 @njit(**KERNEL)
-def _forget(numbers, scales):  # type: ignore[no-untyped-def]
+def _forget(numbers):  # type: ignore[no-untyped-def]
     """Begin with no partial match."""
     numbers[FIRST], numbers[TOP], numbers[OLDEST] = numbers[END], 0, _NEVER
-    numbers[CONTEXT] = scales[0] = 0
+    numbers[CONTEXT] = 0

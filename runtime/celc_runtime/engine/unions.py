@@ -37,16 +37,17 @@ class Found(NamedTuple):
 
     counts: uint64[matches, 2], for each row of the output the number of matches (high, low).
     sizes, scales: float64[matches], int64[matches], that number as size · 2^scale. weights:
-    uint64[room, 2], for each event in the output the number of matches that it is in; shares:
-    float64[room], that number over the number of matches. The last two have no rows where nobody
-    wants them.
+    uint64[room, 2], for each event in the output the number of matches that it is in;
+    weight_sizes, weight_scales: float64[room], int64[room], the same number. The last three have no
+    rows where nobody wants them.
     """
 
     counts: np.ndarray
     sizes: np.ndarray
     scales: np.ndarray
     weights: np.ndarray
-    shares: np.ndarray
+    weight_sizes: np.ndarray
+    weight_scales: np.ndarray
 
 
 class UnionScratch(NamedTuple):
@@ -56,8 +57,8 @@ class UnionScratch(NamedTuple):
     reached: int64[nodes], the nodes below the fire at hand. below: uint64[nodes, 2], the number of
     paths from a node down (high, low); through: uint64[nodes, 2], without those that take another
     cell in its place. sizes, scales, own_sizes, own_scales: float64 and int64[nodes], the same
-    numbers as size · 2^scale. above: uint64[nodes, 2], the number of paths down to a node; shares:
-    float64[nodes], the share of the matches in which a node is.
+    numbers as size · 2^scale. above: uint64[nodes, 2], the number of paths down to a node;
+    weight_sizes, weight_scales: float64 and int64[nodes], the number of matches that a node is in.
     """
 
     seen: np.ndarray
@@ -70,7 +71,8 @@ class UnionScratch(NamedTuple):
     own_sizes: np.ndarray
     own_scales: np.ndarray
     above: np.ndarray
-    shares: np.ndarray
+    weight_sizes: np.ndarray
+    weight_scales: np.ndarray
 
 
 def union_scratch(nodes: int, *, weighs: bool) -> UnionScratch:
@@ -88,6 +90,7 @@ def union_scratch(nodes: int, *, weighs: bool) -> UnionScratch:
         np.zeros(weighed, np.int64),
         np.zeros((weighed, 2), np.uint64),
         np.zeros(weighed, np.float64),
+        np.zeros(weighed, np.int64),
     )
 
 
@@ -100,6 +103,7 @@ def new_found(rows: int, room: int, *, weighs: bool) -> Found:
         np.zeros(rows, np.int64),
         np.zeros((weighed, 2), np.uint64),
         np.zeros(weighed, np.float64),
+        np.zeros(weighed, np.int64),
     )
 
 
@@ -112,7 +116,7 @@ def unite_fired(memory, output, kinds, scratch, found):  # type: ignore[no-untyp
     """
     counters, nodes = memory.counters, memory.nodes
     mask = nodes.shape[0] - 1
-    weighs = scratch.shares.shape[0] > 0
+    weighs = scratch.weight_sizes.shape[0] > 0
     most, room = output.rows.shape[0], output.tags.shape[0] - PADDING
     while counters[LISTED] < counters[FIRED]:
         fire = memory.fires[counters[LISTED]]
@@ -139,7 +143,8 @@ def unite_fired(memory, output, kinds, scratch, found):  # type: ignore[no-untyp
                 above = scratch.above[row]
                 high, low = multiply_wide(high, low, above[0], above[1])
                 found.weights[used, 0], found.weights[used, 1] = high, low
-                found.shares[used] = scratch.shares[row]
+                found.weight_sizes[used] = scratch.weight_sizes[row]
+                found.weight_scales[used] = scratch.weight_scales[row]
             output.tags[used] = last = tag
             used += 1
         _sort(output.tags, found, first, used, weighs)
@@ -181,7 +186,7 @@ def _count(nodes, newer, lowest, floor_value, kinds, scratch):  # type: ignore[n
     """Count the paths below each node, the oldest one first."""
     mask = nodes.shape[0] - 1
     kind_mask = (np.int64(1) << kinds.bits[0]) - 1
-    weighs = scratch.shares.shape[0] > 0
+    weighs = scratch.weight_sizes.shape[0] > 0
     for node in newer:
         row = node & mask
         tag = nodes[row, TAG]
@@ -210,7 +215,7 @@ def _count(nodes, newer, lowest, floor_value, kinds, scratch):  # type: ignore[n
 
 @njit(nogil=True, cache=True)
 def _sum(size, scale, other, other_scale):  # type: ignore[no-untyped-def]
-    """The sum of two numbers, as a size from ½ to 1 (or 0) and a scale."""
+    """The sum of two numbers, as a size near 1 (or 0) and a scale."""
     if size == 0.0 or other == 0.0:
         return (other, other_scale) if size == 0.0 else (size, scale)
     most = max(scale, other_scale)
@@ -227,31 +232,38 @@ def _power(exponent):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _weigh(nodes, newer, lowest, floor_value, scratch):  # type: ignore[no-untyped-def]
-    """Count the paths down to each node, and the share of all paths through it, from the newest
+    """Count the paths down to each node, and those of all paths that go through it, from the newest
     one on."""
     mask = nodes.shape[0] - 1
+    weight_sizes, weight_scales = scratch.weight_sizes, scratch.weight_scales
     for node in newer:
         row = node & mask
         scratch.above[row, 0] = scratch.above[row, 1] = np.uint64(0)
-        scratch.shares[row] = 0.0
+        weight_sizes[row], weight_scales[row] = 0.0, np.int64(0)
     root = newer[-1] & mask
     scratch.above[root, 1] = np.uint64(1)
-    scratch.shares[root] = 1.0
+    weight_sizes[root], weight_scales[root] = scratch.sizes[root], scratch.scales[root]
     for node in newer[::-1]:
         row = node & mask
-        size, scale, share = scratch.sizes[row], scratch.scales[row], scratch.shares[row]
-        if size == 0.0:
+        if scratch.sizes[row] == 0.0:
             continue
+        # For each path from here down, so many matches go through this node.
+        each = weight_sizes[row] / scratch.sizes[row]
+        each_scale = weight_scales[row] - scratch.scales[row]
         more = scratch.above[row]
         for other in (nodes[row, CHILD], nodes[row, NEXT]):
             place = other & mask
             if other >= lowest and nodes[place, SINCE] >= floor_value:
                 above = scratch.above[place]
                 above[0], above[1] = add_wide(above[0], above[1], more[0], more[1])
-                part = scratch.sizes[place] / size * _power(scratch.scales[place] - scale)
-                scratch.shares[place] += share * part
-        own = scratch.own_sizes[row] / size * _power(scratch.own_scales[row] - scale)
-        scratch.shares[row] = share * own
+                weight_sizes[place], weight_scales[place] = _sum(
+                    weight_sizes[place],
+                    weight_scales[place],
+                    each * scratch.sizes[place],
+                    each_scale + scratch.scales[place],
+                )
+        weight_sizes[row] = each * scratch.own_sizes[row]
+        weight_scales[row] = each_scale + scratch.own_scales[row]
 
 
 @njit(nogil=True, cache=True)
@@ -264,4 +276,5 @@ def _sort(tags, found, first, end, weighs):  # type: ignore[no-untyped-def]
     order = np.argsort(stretch)
     stretch[:] = stretch[order]
     found.weights[first:end] = found.weights[first:end][order]
-    found.shares[first:end] = found.shares[first:end][order]
+    found.weight_sizes[first:end] = found.weight_sizes[first:end][order]
+    found.weight_scales[first:end] = found.weight_scales[first:end][order]

@@ -12,13 +12,14 @@ from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.total_rows import Groups
 from celc_runtime.engine.event_programs import changes_of
 from celc_runtime.engine.group_sums import found_sums
-from celc_runtime.engine.measures import (
-    Measure,
-    MeasureSet,
-    ordered_keys,
-    real_values,
-    whole_values,
+from celc_runtime.engine.measured_events import (
+    write_keys,
+    write_keys_of_reals,
+    write_known,
+    write_real,
+    write_whole,
 )
+from celc_runtime.engine.measures import GREATEST, KNOWN, Measure, MeasureSet, real_values
 from celc_runtime.engine.total_elements import Measures
 from celc_runtime.engine.totals import (
     DONE,
@@ -33,7 +34,7 @@ from celc_runtime.engine.totals import (
 )
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.transitions import TransitionArrays
-from celc_runtime.run.match_groups import keys_in_order, measured, places_of
+from celc_runtime.run.match_groups import measured, places_of
 from celc_runtime.run.positions import Positions
 
 _ROOM = 1 << 14
@@ -80,7 +81,8 @@ class CountedTotals:
             used = int(self._found.used[0])
             if not used:
                 continue
-            rows, sums = self._found.rows[:used].copy(), found_sums(self._found)
+            rows = self._found.rows[:used].copy()
+            sums = found_sums(self._found, self._measures.shape)
             self._found.used[0] = 0
             if silent is not None and silent[rows].any():
                 heard = np.flatnonzero(~silent[rows])
@@ -109,16 +111,29 @@ class CountedTotals:
     def _measured(self, events: pa.RecordBatch) -> Measures:
         """What each event adds to each measure, if it has its label."""
         rows, all_of = len(events), self._measures
-        whole = np.empty((len(all_of.whole), rows), np.int64)
+        wholes, reals, keys = len(all_of.whole), 2 * len(all_of.real), len(all_of.ordered)
+        whole = np.empty(rows * wholes, np.int64)
         for place, measure in enumerate(all_of.whole):
-            whole[place] = whole_values(measure, *_values(events, measure))
-        real = np.empty((len(all_of.real), rows), np.float64)
+            values, known = _values(events, measure)
+            if measure.what == KNOWN:
+                values = np.ones(rows, np.int64)
+            write_whole(values, known, whole, place, wholes)
+        real = np.empty(rows * reals, np.float64)
         for place, measure in enumerate(all_of.real):
-            real[place] = real_values(measure, *_values(events, measure))
-        ordered = np.empty((len(all_of.ordered), rows), np.int64)
+            values, known = _values(events, measure)
+            write_real(real_values(values), known, real, 2 * place, reals)
+        ordered = np.empty(rows * keys, np.int64)
         for place, measure in enumerate(all_of.ordered):
             values, known = _values(events, measure)
-            ordered[place] = ordered_keys(measure, keys_in_order(values), known)
+            at = ordered, place, keys
+            if measure.what == KNOWN:
+                write_known(known, *at)
+            elif values.dtype.kind == "f":
+                numbers = values.astype(np.float64, copy=False)
+                bits = (numbers + 0.0).view(np.int64)
+                write_keys_of_reals(numbers, bits, known, measure.what == GREATEST, *at)
+            else:
+                write_keys(values, known, measure.what == GREATEST, *at)
         of_whole, of_real, of_ordered = self._belongs
         return Measures(whole, of_whole, real, of_real, ordered, of_ordered)
 
@@ -129,11 +144,11 @@ def _values(events: pa.RecordBatch, measure: Measure) -> tuple[np.ndarray, np.nd
 
 
 def _belongs(plan: Plan, measures: tuple[Measure, ...]) -> np.ndarray:
-    """bool[measures, kinds + 1]: whether an event of a kind has the label of a measure; the last
+    """bool[(kinds + 1) × measures]: whether an event of a kind has the label of a measure; the last
     kind is that of no event."""
     names = plan.label_names
-    found = np.zeros((len(measures), len(plan.kinds) + 1), np.bool_)
+    found = np.zeros((len(plan.kinds) + 1, len(measures)), np.bool_)
     for number, measure in enumerate(measures):
         label = names.index(measure.label)
-        found[number, :-1] = [label in kind.columns for kind in plan.kinds]
-    return found
+        found[:-1, number] = [label in kind.columns for kind in plan.kinds]
+    return found.reshape(-1)

@@ -27,6 +27,7 @@ from celc_runtime.engine.measures import (
     real_values,
     whole_values,
 )
+from celc_runtime.engine.total_elements import Shape
 from celc_runtime.engine.unions import Found
 from celc_runtime.engine.weighted_sums import weighted_sums
 from celc_runtime.engine.wide_columns import column_of, sums_between, wide
@@ -56,11 +57,12 @@ def groups_of_matches(plan: Plan, measures: MeasureSet, matches: pa.RecordBatch)
 
 
 class Weights(NamedTuple):
-    """Of the events under a label, in how many matches each is: words (uint64[events, 2]), and its
-    share of the matches of its row (float64[events])."""
+    """Of the events under a label, in how many matches each is: words (uint64[events, 2]), and the
+    same numbers as size · 2^scale (float64 and int64[events])."""
 
     words: np.ndarray
-    shares: np.ndarray
+    sizes: np.ndarray
+    scales: np.ndarray
 
 
 def groups_of_unions(
@@ -83,18 +85,14 @@ def groups_of_unions(
         words = np.zeros((len(rows), 4), np.uint64)
         weighted_sums(values, weights[measure.label].words, *events.between(measure.label), words)
         whole.append(WholeSum(column_of(words[:, :2]), column_of(words[:, 2:])))
-    reals = np.zeros((len(rows), 1 + shape.real))
+    reals, scales = _no_reals(len(rows), shape)
     if shape.real >= 0:
-        reals[:, 0] = found.sizes
-    for place, measure in enumerate(measures.real, 1):
-        values = real_values(measure, *events.values(measure))
-        shares = weights[measure.label].shares
-        with np.errstate(all="ignore"):
-            # An infinite value is in some match, even where its share is too small for a number.
-            parts = np.where(shares > 0, values * shares, np.where(np.isfinite(values), 0, values))
-            reals[:, place] = found.sizes * real_sums(parts, *events.between(measure.label))
+        reals[:, 0], scales[:, 0] = found.sizes, found.scales
+    for place, measure in enumerate(measures.real):
+        weight = weights[measure.label]
+        _add_reals(reals, scales, measures, place, events, weight.sizes, weight.scales)
     least = _least(measures, events, len(rows))
-    sums = GroupSums(column_of(found.counts), tuple(whole), reals, found.scales, least)
+    sums = GroupSums(column_of(found.counts), tuple(whole), reals, scales, least)
     keys = tuple(unions.column(name) for name in plan.partition_by)
     return Groups(keys, places_of(plan, ends, times), ends, times, sums)
 
@@ -146,15 +144,37 @@ def _sums(
         first, last = events.between(measure.label)
         sizes = np.abs(values).view(np.uint64)  # the size of −2⁶³ is right as well
         whole.append(WholeSum(sums_between(values, first, last), sums_between(sizes, first, last)))
-    reals = np.zeros((len(counts), 1 + shape.real))
+    reals, scales = _no_reals(len(counts), shape)
     if shape.real >= 0:
         reals[:, 0] = counts
-    for place, measure in enumerate(measures.real, 1):
-        values = real_values(measure, *events.values(measure))
-        with np.errstate(all="ignore"):
-            reals[:, place] = real_sums(values, *events.between(measure.label))
+    for place in range(len(measures.real)):
+        _add_reals(reals, scales, measures, place, events)
     least = _least(measures, events, len(counts))
-    return GroupSums(wide(counts), tuple(whole), reals, np.zeros(len(counts), np.int64), least)
+    return GroupSums(wide(counts), tuple(whole), reals, scales, least)
+
+
+def _no_reals(rows: int, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
+    numbers = rows, shape.numbers
+    return np.zeros(numbers), np.zeros(numbers, np.int64)
+
+
+def _add_reals(
+    reals: np.ndarray,
+    scales: np.ndarray,
+    measures: MeasureSet,
+    place: int,
+    events: _Events,
+    *weights: np.ndarray,
+) -> None:
+    """Write the sums of a real measure, and of how many values, into their columns."""
+    measure = measures.real[place]
+    values, known = events.values(measure)
+    between = events.between(measure.label)
+    columns = [(1 + place, real_values(values))]
+    if place < measures.counted:
+        columns.append((1 + len(measures.real) + place, np.ones(len(values))))
+    for column, added in columns:
+        reals[:, column], scales[:, column] = real_sums(added, known, *between, *weights)
 
 
 def _least(measures: MeasureSet, events: _Events, rows: int) -> np.ndarray:

@@ -68,7 +68,9 @@ class TotalsRun(GroupedRun):
             weights = {}
             for name, belongs in zip(self._plan.label_names, self._kinds.belongs, strict=True):
                 under = belongs[kinds] != 0
-                weights[name] = Weights(found.weights[under], found.shares[under])
+                weights[name] = Weights(
+                    found.weights[under], found.weight_sizes[under], found.weight_scales[under]
+                )
             self._coming.append((found, weights))
         yield from super()._take(prepared)
 

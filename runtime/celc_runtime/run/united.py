@@ -47,5 +47,6 @@ class UnitedListing(ListingOfRun):
             found.sizes[:rows].copy(),
             found.scales[:rows].copy(),
             found.weights[:events].copy(),
-            found.shares[:events].copy(),
+            found.weight_sizes[:events].copy(),
+            found.weight_scales[:events].copy(),
         )
