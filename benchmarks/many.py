@@ -10,6 +10,10 @@ as many rules as there are for its symbol: 10 of 100,000, and 40 of 400,000. `se
 the time of a call with one event, which is what reading the table and its index cost;
 `events_per_second` are of a call with all events, from an Arrow table to matches.
 
+`ten of a symbol` says whether the cost grows with the rules that an event concerns, or with all:
+there are as many symbols as ten rules for each make, so that an event concerns ten rules, however
+many there are. `nanoseconds_per_event` is without setting up.
+
 Every figure is CPU time of one thread, the best of several runs; ratios to the calibration kernel
 of `common.py`, timed in the same run, are what to compare between machines.
 """
@@ -44,21 +48,28 @@ SHAPES = {
 }
 
 
-def quotes(random: np.random.Generator, count: int) -> pa.Table:
+def names_of(symbols: int) -> np.ndarray:
+    """So many names of symbols."""
+    return np.array([f"S{number:05d}" for number in range(symbols)])
+
+
+def quotes(random: np.random.Generator, count: int, symbols: int = SYMBOLS) -> pa.Table:
     """Events of random symbols, with prices around 100."""
-    names = np.array([f"S{number:05d}" for number in range(SYMBOLS)])
     return pa.table(
         {
             "ts": np.arange(count),
-            "symbol": pa.array(names[random.integers(0, SYMBOLS, count)]),
+            "symbol": pa.array(names_of(symbols)[random.integers(0, symbols, count)]),
             "price": 100 * np.exp(random.normal(0, 0.02, count)),
         }
     )
 
 
-def rules(random: np.random.Generator, shape: str, count: int) -> pa.Table:
-    """Rules of which few have matches, so that these do not count for much."""
-    names = np.array([f"S{number:05d}" for number in range(SYMBOLS)])
+def rules(
+    random: np.random.Generator, shape: str, count: int, symbols: int | None = None
+) -> pa.Table:
+    """Rules of which few have matches, so that these do not count for much; of random symbols, or
+    as many of each of some."""
+    numbers = np.arange(count) % symbols if symbols else random.integers(0, SYMBOLS, count)
     low = 96 + random.uniform(-0.1, 0.1, count)
     high = 104 + random.uniform(-0.1, 0.1, count)
     if shape == "range":
@@ -67,7 +78,7 @@ def rules(random: np.random.Generator, shape: str, count: int) -> pa.Table:
     return pa.table(
         {
             "id": np.arange(count),
-            "symbol": pa.array(names[random.integers(0, SYMBOLS, count)]),
+            "symbol": pa.array(names_of(symbols or SYMBOLS)[numbers]),
             "low": low,
             "high": high,
             "factor": random.uniform(1.05, 1.06, count),
@@ -96,7 +107,27 @@ def measure(events: int) -> dict[str, Any]:
             }
             figures[f"{shape}, {count:,} rules"] = found
             print(shape, count, {k: round(v, 3) for k, v in found.items()}, flush=True)
+        if shape != "range":
+            figures |= {
+                f"{shape}, {count:,} rules, ten of a symbol": _of_ten(query, shape, count, events)
+                for count in RULES
+            }
     return {"calibration": calibrated(), "figures": figures}
+
+
+def _of_ten(query: Any, shape: str, count: int, events: int) -> dict[str, float]:
+    """The figures where an event concerns ten rules of `count`."""
+    random, symbols = np.random.default_rng(8), count // 10
+    table, given = quotes(random, events, symbols), rules(random, shape, count, symbols)
+    set_up = best_of(partial(query.match_table, table.slice(0, 1), rule=given), 2)
+    whole = best_of(partial(query.match_table, table, rule=given), 2)
+    found = {
+        "set_up_seconds": set_up,
+        "nanoseconds_per_event": (whole - set_up) / events * 1e9,
+        "matches": query.match_table(table, rule=given).num_rows,
+    }
+    print(shape, count, "ten of a symbol", {k: round(v, 3) for k, v in found.items()}, flush=True)
+    return found
 
 
 if __name__ == "__main__":
