@@ -13,6 +13,7 @@ from cases_io import Case, load_cases
 from cases_on_spark import matcher
 from celc_runtime import CompiledQuery, EventError, finish
 from celc_runtime.plan.errors import StateError
+from celc_runtime.spark import parameters as parameters_on_spark
 from conftest import ON_SPARK
 from engines import only_query
 from parameters import answer_for_each, rows_table
@@ -104,6 +105,29 @@ def test_ranges_and_positions_are_explained(spark: Any) -> None:
     bare = query.with_options(positions=False)
     assert "told apart by positions" in bare.explain_plan(frame, rule=_rules(), ranges=3)
     assert _rows(bare.match(frame, rule=_rules())) == _wanted(bare, _rules())
+
+
+@pytest.mark.parametrize("text", _PLANS)
+def test_rows_of_no_rule_stay_in_spark(text: str, spark: Any) -> None:
+    """Without positions they are filtered before the shuffle, but for windows of EVENTS."""
+    query, rules = _query(text).with_options(positions=False), _rules()
+    frame = spark.createDataFrame(_quotes())
+    assert _rows(query.match(frame, rule=rules)) == _wanted(query, rules)
+    assert not _rows(query.match(frame, rule=rules.slice(0, 0)))
+    filtered = "rows: those that can change nothing are filtered before they are moved"
+    assert (filtered in query.explain_plan(frame, rule=rules)) == ("EVENTS" not in text)
+
+
+def test_rows_of_no_rule_are_numbered_and_stay_in_spark(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query, rules = _query(f"{_RISES} WITHIN 20 [ts]"), _rules()
+    frame = spark.createDataFrame(_quotes())
+    numbered = "hands to Python those that can matter"
+    assert numbered in query.explain_plan(frame, rule=rules)
+    monkeypatch.setattr(parameters_on_spark, "MOST_VALUES", 2)
+    assert numbered not in query.explain_plan(frame, rule=rules)
+    assert _rows(query.match(frame, rule=rules)) == _wanted(query, rules)
 
 
 def test_a_table_of_parameters_has_any_form(spark: Any) -> None:

@@ -45,7 +45,7 @@ class Elements(NamedTuple):
     int64[elements × ordered].
 
     The arrays have one axis, because machine code finds a place in them without reading their
-    shapes, which took a fifth of the time.
+    shapes, which took a tenth of the time.
     """
 
     words: np.ndarray
@@ -269,9 +269,7 @@ def parts_of_totals(
                 # An infinite value times no match would be no number.
                 if times != 0.0 and measures.real_belongs[belongs + np.uint64(number)]:
                     more, more_scale = measures.real[added + one], measures.real[added + one + _1]
-                    value, value_scale = _plus(
-                        value, value_scale, times * more, scale + more_scale
-                    )
+                    value, value_scale = _plus(value, value_scale, times * more, scale + more_scale)
                     if number < counted:
                         of_count = _2 * np.uint64(real)
                         other, to_count = other + of_count, to_other + of_count
@@ -354,7 +352,7 @@ def parts_of_totals(
 
     @njit(**_PART)
     def settle(to, first, end):  # type: ignore[no-untyped-def]
-        """Bring the sizes of real numbers near 1, as far as one change of the scale does."""
+        """Bring the sizes of real numbers near 1, between `SMALL` and `LARGE`."""
         for number in range(np.int64(first) * reals, np.int64(end) * reals):
             at = _2 * np.uint64(number)
             size = abs(to.reals[at])

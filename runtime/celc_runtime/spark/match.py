@@ -45,7 +45,7 @@ from celc_runtime.spark.joins import joined, why_kernel
 from celc_runtime.spark.key_columns import with_key_columns
 from celc_runtime.spark.numbering import RangeColumns, numbered, why_not_numbered
 from celc_runtime.spark.order_column import OrderColumn, ValueColumn
-from celc_runtime.spark.parameters import rules_line
+from celc_runtime.spark.parameters import rules_line, with_values_of
 from celc_runtime.spark.probe import is_spread_by, most_rows, parallelism, why_not_read_twice
 from celc_runtime.spark.pushdown import can_matter, why_not_filtered
 from celc_runtime.spark.single_labels import wire_ddl, with_lists
@@ -242,7 +242,9 @@ def with_clock(program: Program, rows: DataFrame) -> tuple[Program, str]:
 
 def _planned(program: Program, rules: Rows | None) -> Plan:
     """The plan of a query as it reads events."""
-    return program.plan if rules is None else with_event_windows(program.plan)
+    if rules is None:
+        return program.plan
+    return with_event_windows(with_values_of(program.plan, rules))
 
 
 class _Planner:

@@ -8,13 +8,25 @@ than a megabyte Spark broadcasts with the function by itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+import pyarrow.compute as pc
+
+from celc_runtime.arrow.arrays import plain
 from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.parameters import OfBoth, OfEvent, Test
 from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.relevance import AttributeTest, Relevant
 from celc_runtime.program import Program
 from celc_runtime.rules.rows import Rows, given_rows
 from celc_runtime.spark.columns import column_named
+
+MOST_VALUES = 2_000
+"""The values of a parameter with which Spark compares the rows of a DataFrame."""
+
+_EXACT = ("INT", "LONG", "STRING")
+"""The types that Spark compares as the runtime does, and whose values are constants of it."""
 
 
 def given_rules(program: Program, tables: Mapping[str, Any]) -> Rows | None:
@@ -43,6 +55,48 @@ def _collected(program: Program, name: str, table: Any) -> Any:
     kept = [one.name for one in declared if one.name in table.columns]
     # Without any of them the error names the columns that there are.
     return (table.select(*map(column_named, kept)) if kept else table.limit(0)).toArrow()
+
+
+def with_values_of(plan: Plan, rules: Rows) -> Plan:
+    """The plan of a query FOR EACH as Spark reads events: those that no row of the table can
+    concern can change nothing, because an attribute equals none of the values there.
+
+    A parameter with more than `MOST_VALUES` values says nothing: Spark would plan longer than it
+    saves. Windows of EVENTS count all events before they meet rows.
+    """
+    parameters = plan.parameters
+    if parameters is None or parameters.concerns is None or parameters.position is not None:
+        return plan
+    found = []
+    for concern in parameters.concerns:
+        ways = tuple(_of_events(way, rules) for way in concern.ways)
+        # A way that says nothing of events lets all of them pass.
+        found.append(Relevant(concern.stream, concern.type, ways if all(ways) else ()))
+    return replace(plan, relevant=tuple(found))
+
+
+def _of_events(
+    way: tuple[tuple[Test, ...], ...], rules: Rows
+) -> tuple[tuple[AttributeTest, ...], ...]:
+    """What a way says of the events alone, in conditions that Spark decides as the runtime does."""
+    clauses = []
+    for clause in way:
+        tests = [_of_event(test, rules) for test in clause]
+        known = tuple(test for test in tests if test is not None)
+        if len(known) == len(tests):
+            clauses.append(known)
+    return tuple(clauses)
+
+
+def _of_event(test: Test, rules: Rows) -> AttributeTest | None:
+    match test:
+        case OfEvent(operator, attribute, type, operands) if type in _EXACT:
+            return AttributeTest(operator, attribute, type, operands)
+        case OfBoth("=", attribute, parameter, type) if type in _EXACT:
+            values = pc.drop_null(plain(rules.columns[parameter]).unique())
+            if len(values) <= MOST_VALUES:
+                return AttributeTest("in", attribute, type, tuple(values.to_pylist()))
+    return None
 
 
 def rules_line(plan: Plan, count: int) -> str:
