@@ -12,7 +12,8 @@ the time of a call with one event, which is what reading the table and its index
 
 `ten of a symbol` says whether the cost grows with the rules that an event concerns, or with all:
 there are as many symbols as ten rules for each make, so that an event concerns ten rules, however
-many there are; of a hundred rules, whose symbols are ten, most of the time would go into matches. `nanoseconds_per_event` is without setting up.
+many there are; of a hundred rules, whose symbols are ten, most of the time would go into matches.
+`nanoseconds_per_event` is without setting up.
 
 Every figure is CPU time of one thread, the best of several runs; ratios to the calibration kernel
 of `common.py`, timed in the same run, are what to compare between machines.
