@@ -39,18 +39,18 @@ PRODUCT, VECTOR, STARTS, BEHIND = 0, 1, 2, 3
 begin matches."""
 
 PLACES, LATER_PLACES, STEPS_BETWEEN = 0, 1, 2
-"""What `Changes.sizes` has: how many places there are, and after how many events real numbers are
-to be settled (see `total_elements`)."""
+"""What `Changes.sizes` has: how many places there are of both kinds, and after how many events real
+numbers are to be settled (see `total_elements`)."""
 
 
 class Changes(NamedTuple):
     """What an event changes, as programs by symbol.
 
     The places of `forward` are those of the vector: its states, the *start*, which holds one match
-    without events, the *zero*, which holds none, and copies of states; and from
-    there on the entries of the product, and copies of these. The places of
-    `backward` are the states of a vector of the matches that begin, the zero, the entries of the
-    product of all that follows, and copies of these.
+    without events, the *zero*, which holds none, and copies of states; and behind
+    these the entries of the product, and copies of these. The places of `backward` are the states
+    of a vector of the matches that begin, the zero, the entries of the product of all that follows,
+    and copies of these.
 
     All numbers are uint64, which machine code reads without asking whether they are negative.
     forward, backward: […, 4], steps over places. forward_first: [symbols, 4], where the parts of a

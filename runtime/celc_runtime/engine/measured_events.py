@@ -1,7 +1,7 @@
 """What each event adds to the totals of its matches, written as kernels read it (`Measures`).
 
-One pass for each column: with the operations of NumPy, of which each is a pass, this took a third
-as long as the totals themselves.
+One pass for each column: with the operations of NumPy, of which each is a pass, this took up to
+a third as long as a count of matches.
 """
 
 from __future__ import annotations

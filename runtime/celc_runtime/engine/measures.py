@@ -12,7 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from celc_runtime.engine.total_elements import NOTHING, Shape
+from celc_runtime.engine.measured_events import (
+    write_keys,
+    write_keys_of_reals,
+    write_known,
+    write_whole,
+)
+from celc_runtime.engine.total_elements import Shape
 from celc_runtime.plan.totals import TotalOf
 
 VALUE, KNOWN, LEAST, GREATEST = "value", "known", "least", "greatest"
@@ -93,12 +99,36 @@ def measures_of(functions: Iterable[TotalOf]) -> MeasureSet:
     return MeasureSet(tuple(whole), reals, len(counted), tuple(ordered), approximate)
 
 
-def whole_values(measure: Measure, values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """int64[rows]: what events add to a sum of whole numbers; values may be of any kind of numbers,
-    known: bool[rows]."""
+def write_measured_whole(
+    measure: Measure, values: np.ndarray, known: np.ndarray, to: np.ndarray, first: int, width: int
+) -> None:
+    """Write the events' parts of a sum of whole numbers to to[first] and every `width` places; to:
+    int64, values: of any kind of numbers, known: bool[rows]."""
     if measure.what == KNOWN:
-        return known.astype(np.int64)
-    return np.where(known, values, 0).astype(np.int64)
+        values = np.ones(len(known), np.int64)
+    write_whole(values, known, to, first, width)
+
+
+def write_measured_keys(
+    measure: Measure, values: np.ndarray, known: np.ndarray, to: np.ndarray, first: int, width: int
+) -> None:
+    """Write the same way the events' keys, of which the least is kept."""
+    greatest = measure.what == GREATEST
+    if measure.what == KNOWN:
+        write_known(known, to, first, width)
+    elif values.dtype.kind == "f":
+        reals = real_values(values)
+        bits = (reals + 0.0).view(np.int64)
+        write_keys_of_reals(reals, bits, known, greatest, to, first, width)
+    else:
+        write_keys(values, known, greatest, to, first, width)
+
+
+def whole_values(measure: Measure, values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """int64[rows]: what events add to a sum of whole numbers."""
+    found = np.empty(len(known), np.int64)
+    write_measured_whole(measure, values, known, found, 0, 1)
+    return found
 
 
 def real_values(values: np.ndarray) -> np.ndarray:
@@ -106,9 +136,8 @@ def real_values(values: np.ndarray) -> np.ndarray:
     return values.astype(np.float64, copy=False)
 
 
-def ordered_keys(measure: Measure, keys: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """int64[rows]: the keys of events, of which the least is kept; keys: int64[rows], in the order
-    of the values."""
-    if measure.what == KNOWN:
-        return np.where(known, 0, NOTHING)
-    return np.where(known, keys if measure.what == LEAST else ~keys, NOTHING)
+def ordered_keys(measure: Measure, values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """int64[rows]: the keys of events, of which the least is kept."""
+    found = np.empty(len(known), np.int64)
+    write_measured_keys(measure, values, known, found, 0, 1)
+    return found

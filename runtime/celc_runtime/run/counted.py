@@ -12,14 +12,14 @@ from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.total_rows import Groups
 from celc_runtime.engine.event_programs import changes_of
 from celc_runtime.engine.group_sums import found_sums
-from celc_runtime.engine.measured_events import (
-    write_keys,
-    write_keys_of_reals,
-    write_known,
-    write_real,
-    write_whole,
+from celc_runtime.engine.measured_events import write_real
+from celc_runtime.engine.measures import (
+    Measure,
+    MeasureSet,
+    real_values,
+    write_measured_keys,
+    write_measured_whole,
 )
-from celc_runtime.engine.measures import GREATEST, KNOWN, Measure, MeasureSet, real_values
 from celc_runtime.engine.total_elements import Measures
 from celc_runtime.engine.totals import (
     DONE,
@@ -114,26 +114,14 @@ class CountedTotals:
         wholes, reals, keys = len(all_of.whole), 2 * len(all_of.real), len(all_of.ordered)
         whole = np.empty(rows * wholes, np.int64)
         for place, measure in enumerate(all_of.whole):
-            values, known = _values(events, measure)
-            if measure.what == KNOWN:
-                values = np.ones(rows, np.int64)
-            write_whole(values, known, whole, place, wholes)
+            write_measured_whole(measure, *_values(events, measure), whole, place, wholes)
         real = np.empty(rows * reals, np.float64)
         for place, measure in enumerate(all_of.real):
             values, known = _values(events, measure)
             write_real(real_values(values), known, real, 2 * place, reals)
         ordered = np.empty(rows * keys, np.int64)
         for place, measure in enumerate(all_of.ordered):
-            values, known = _values(events, measure)
-            at = ordered, place, keys
-            if measure.what == KNOWN:
-                write_known(known, *at)
-            elif values.dtype.kind == "f":
-                numbers = values.astype(np.float64, copy=False)
-                bits = (numbers + 0.0).view(np.int64)
-                write_keys_of_reals(numbers, bits, known, measure.what == GREATEST, *at)
-            else:
-                write_keys(values, known, measure.what == GREATEST, *at)
+            write_measured_keys(measure, *_values(events, measure), ordered, place, keys)
         of_whole, of_real, of_ordered = self._belongs
         return Measures(whole, of_whole, real, of_real, ordered, of_ordered)
 

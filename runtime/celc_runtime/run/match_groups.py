@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from celc_runtime.arrow.arrays import numbers, whole_numbers
 from celc_runtime.arrow.total_rows import Groups
-from celc_runtime.engine.batch import order_preserving
 from celc_runtime.engine.group_sums import (
     GroupSums,
     WholeSum,
@@ -181,17 +180,9 @@ def _least(measures: MeasureSet, events: _Events, rows: int) -> np.ndarray:
     least = np.zeros((rows, measures.shape.ordered), np.int64)
     for place, measure in enumerate(measures.ordered):
         values, known = events.values(measure)
-        keys = ordered_keys(measure, keys_in_order(values), known)
+        keys = ordered_keys(measure, values, known)
         least[:, place] = least_keys(keys, *events.between(measure.label))
     return least
-
-
-def keys_in_order(values: np.ndarray) -> np.ndarray:
-    """int64[rows] in the order of numbers or truths; NaN is the greatest."""
-    if values.dtype.kind != "f":
-        return values.astype(np.int64)
-    reals = values.astype(np.float64)
-    return order_preserving(np.where(np.isnan(reals), np.nan, reals))
 
 
 def measured(measure: Measure, column: pa.Array | None, rows: int) -> tuple[np.ndarray, np.ndarray]:
