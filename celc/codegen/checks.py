@@ -28,6 +28,7 @@ from celc.normal.flat_form import (
 )
 from celc.normal.normal_form import ROLE
 from celc.normal.show import show_predicate, show_window
+from celc.plan.pile_bounds import EVENT
 from celc.plan.tables import Kind, Tables
 
 
@@ -45,6 +46,13 @@ class EventCode(ChoiceCode):
     def of_clause(self, clause: Clause, named: Mapping[str, str] | None = None) -> str:
         self._furthest = furthest(clause)
         return ChoiceCode.of_clause(self, clause, named)
+
+    def value_at(self, expression: Expression, event: str) -> tuple[str, str]:
+        """The value of a side of a pairing at an event, and whether it is not NULL."""
+        known: dict[str, None] = {}
+        self._labels, self._named = (EVENT,), {EVENT: event}
+        self._needs(expression, known)
+        return self._value(expression), " & ".join(known) or "True"
 
     def _event(self, node: AttributeValue | Previous | Aggregate) -> str:
         if isinstance(node, Previous):

@@ -125,8 +125,9 @@ def definition_literal(
 
 def checks_literal(
     number: int, checks: Checked, program: Program, code: ConditionCode, own: OwnAggregateCode
-) -> tuple[ChecksLiteral, set[str]]:
-    """The checks of a query while matches are listed, and the attributes that they read.
+) -> tuple[ChecksLiteral, EventCode]:
+    """The checks of a query while matches are listed, and the writer of its conditions, which knows
+    the attributes that they read.
 
     Adds long IN lists to those of `code`, the query's conditions on single events.
     """
@@ -219,7 +220,7 @@ def checks_literal(
         limits_of(checks.sum_bounds),
         checks.sees_all,
     )
-    return literal, choices.attributes_read
+    return literal, choices
 
 
 def _deadline(absence: lp.AbsenceAfter | None, numbers: Mapping[Deadline, str]) -> str:

@@ -27,6 +27,7 @@ _NAMES_OF = {
     "celc_runtime.engine.arena": (
         *(
             "ARENA_FULL",
+            "ALWAYS",
             "BARRIER",
             "BLOCK",
             "DONE",
@@ -65,6 +66,7 @@ _NAMES_OF = {
     ),
     "celc_runtime.engine.listing": ("list_fired",),
     "celc_runtime.engine.open_questions": ("Condition",),
+    "celc_runtime.engine.pile_bounds": ("LEAST_KEY", "NO_BOUND", "key_of_real"),
     "celc_runtime.jit.kernels": ("njit",),
     "celc_runtime.engine.label_sets": (
         *("average", "events_of_role", "first_of", "last_of", "largest", "largest_text"),

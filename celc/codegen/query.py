@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, assert_never
 
 from celc.codegen.branch_free import branch_free_update
+from celc.codegen.checks import EventCode
 from celc.codegen.classify import classifier, symbol_legend, types_code
 from celc.codegen.conditions import ConditionCode
 from celc.codegen.correlation import checks_literal, definition_literal
@@ -16,6 +17,7 @@ from celc.codegen.imports import Imports
 from celc.codegen.joins import joins_literal
 from celc.codegen.key_lookups import KeyLookups
 from celc.codegen.own_aggregates import OwnAggregateCode
+from celc.codegen.pile_bounds import BoundCode
 from celc.codegen.plan_arguments import PlanArgument, plan_arguments
 from celc.codegen.straight_line import straight_line_update
 from celc.codegen.tables import earliest_literal, selection_literal, tables_update
@@ -70,7 +72,8 @@ class StrategyPart:
     """One part of a strategy in a module: its constructor call, and the parts of the module before
     it.
 
-    `read` are the attributes that it reads, `sees_all_events`: it also has to read the events that
+    `past` writes conditions over the columns of past events that it remembers, whose variables are
+    `columns`. `read` are the attributes that it reads, `sees_all_events`: it also has to read the events that
     the query does not ask about.
     """
 
@@ -78,6 +81,8 @@ class StrategyPart:
     before: tuple[TemplateView, ...] = ()
     read: frozenset[str] = frozenset()
     sees_all_events: bool = False
+    past: EventCode | None = None
+    columns: tuple[str, ...] = ()
 
 
 def query_parts(
@@ -105,7 +110,7 @@ def query_parts(
     symbols = symbol_legend(program)
     own = OwnAggregateCode(number, imports, code.members)
     listing = _listing(number, program, code, own)
-    update = _update(number, program, symbols, imports)
+    update = _update(number, program, symbols, listing, imports)
     joins, before_joins = joins_literal(number, query, text, imports)
     imports.use("CompiledQuery", "Program")
     title = "" if alone else f"Query {comment_text(query.name)}. "
@@ -143,9 +148,13 @@ def query_parts(
 
 
 def _update(
-    number: int, program: Program, symbols: tuple[LegendLine, ...], imports: Imports
+    number: int,
+    program: Program,
+    symbols: tuple[LegendLine, ...],
+    listing: StrategyPart,
+    imports: Imports,
 ) -> StrategyPart:
-    """The update of a query."""
+    """The update of a query, beside its listing."""
     update = program.update
     given = UpdateInput(
         number,
@@ -170,9 +179,16 @@ def _update(
             branch_free = branch_free_update(given, piles, list_matches=lister)
             call = imports.call("BranchFree", kernel, f"piles={len(piles.piles)}")
             return StrategyPart(call, (branch_free,))
-        case StraightLine(piles=piles):
+        case StraightLine(piles=piles, bounds=bounds):
+            arguments = [f"piles={len(piles.piles)}"]
+            if bounds is not None:
+                assert listing.past is not None, "bounds are of conditions that the listing checks"
+                windowed = given.window.mode != "NO_WINDOW"
+                code = BoundCode(bounds, listing.past, listing.columns, imports, windowed)
+                given = replace(given, bounds=code)
+                arguments.append(f"bounds={2 * len(bounds.kept)}")
             straight_line = straight_line_update(given, piles)
-            call = imports.call("StraightLine", kernel, f"piles={len(piles.piles)}")
+            call = imports.call("StraightLine", kernel, *arguments)
             return StrategyPart(call, (straight_line,))
         case Keyed(piles=piles, keys=keys):
             lookups = KeyLookups(keys, piles, given.kinds, imports, given.simultaneous)
@@ -205,8 +221,11 @@ def _listing(
             by_sets = earliest_literal(number, strategy, earliest, imports)
             return StrategyPart(call, (by_sets,), sees_all_events=sees_all)
         case Checked():
-            checks, read = checks_literal(number, listing, program, code, own)
-            return StrategyPart(f"CHECKS_{number}", (checks,), frozenset(read))
+            checks, choices = checks_literal(number, listing, program, code, own)
+            attributes = frozenset(choices.attributes_read)
+            return StrategyPart(
+                f"CHECKS_{number}", (checks,), attributes, past=choices, columns=checks.columns
+            )
         case United(weighs=weighs):
             return StrategyPart(imports.call("United", *(["weighs=True"] if weighs else [])))
         case Counted():
@@ -217,18 +236,18 @@ def _listing(
             arguments.append("None" if run.ordered_by is None else string_literal(run.ordered_by))
             if conditions is None:
                 return StrategyPart(imports.call("LongestRuns", *arguments))
-            between, read = checks_literal(number, conditions, program, code, own)
+            between, choices = checks_literal(number, conditions, program, code, own)
             call = imports.call("LongestRuns", *arguments, f"CHECKS_{number}")
-            return StrategyPart(call, (between,), frozenset(read))
+            return StrategyPart(call, (between,), frozenset(choices.attributes_read))
         case ByDefinition():
             definition, read = definition_literal(number, listing, program, code, own)
             return StrategyPart(f"DEFINITION_{number}", (definition,), frozenset(read))
         case InWorlds(form=form, checks=conditions, one_order=one_order):
             orders = f"one_order={one_order}"
             if conditions is not None:
-                between, read = checks_literal(number, conditions, program, code, own)
+                between, choices = checks_literal(number, conditions, program, code, own)
                 call = imports.call("InWorlds", orders, f"checks=CHECKS_{number}")
-                return StrategyPart(call, (between,), frozenset(read))
+                return StrategyPart(call, (between,), frozenset(choices.attributes_read))
             if form is None:
                 return StrategyPart(imports.call("InWorlds", orders))
             whole = ByDefinition(form, False, listing.max_work, listing.reason)

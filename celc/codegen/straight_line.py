@@ -34,6 +34,7 @@ class WriteCode:
 class SymbolBranch:
     """The steps of an event that has one symbol; `keyword` is `if` or `elif`.
 
+    `bounds` are lines that find what the bounds of piles are compared with, and their new values.
     `saved` are the piles that are written before they are read for the last time, or read as they
     were before the instant. `removals` are lines that empty piles, and move them to others.
     """
@@ -42,6 +43,7 @@ class SymbolBranch:
     symbol: int
     comment: str
     lookups: tuple[str, ...]
+    bounds: tuple[str, ...]
     saved: tuple[int, ...]
     removals: tuple[str, ...]
     writes: tuple[WriteCode, ...]
@@ -51,7 +53,10 @@ class SymbolBranch:
 class StraightLineUpdate(TemplateView):
     """The function `update`, with a branch for each symbol.
 
-    `header` says how the update runs, and why; `piles` what each pile is for. `heads` are the piles
+    `header` says how the update runs, and why; `piles` what each pile is for. `bounds` are the
+    variables with the bounds of piles by the conditions `pairings`, which read the remembered
+    `columns`; `renewed` are lines that forget what has left the window, `forget_bounds` those that
+    forget all. `heads` are the piles
     in variables, `fleeting` the piles that live for one event. `key_tables` hold the other piles,
     `filling` are the tables to which an event may add a row, and `ahead` fetches rows that later
     events need. `bound` is the most nodes of one event, `key_lines` set its key and the earliest
@@ -67,6 +72,11 @@ class StraightLineUpdate(TemplateView):
     number: int
     header: str
     piles: tuple[LegendLine, ...]
+    pairings: tuple[LegendLine, ...]
+    columns: tuple[str, ...]
+    bounds: tuple[str, ...]
+    renewed: tuple[str, ...]
+    forget_bounds: tuple[str, ...]
     heads: tuple[int, ...]
     fleeting: tuple[int, ...]
     key_tables: tuple[TableOfPiles, ...]
@@ -117,10 +127,16 @@ def straight_line_update(
         imports.use("KEYS_FULL")
     if tables:
         imports.use("AHEAD")
+    bounds = given.bounds
     return StraightLineUpdate(
         given.number,
         given.header,
         pile_legend(plan, lookups),
+        () if bounds is None else bounds.legend(),
+        () if bounds is None else bounds.columns,
+        () if bounds is None else bounds.names,
+        () if bounds is None else bounds.renewed(),
+        () if bounds is None else bounds.forgotten(),
         tuple(in_variables),
         () if given.simultaneous else fleeting,
         tables,
@@ -191,6 +207,7 @@ def _branches(
                 symbol,
                 given.symbols[symbol].comment,
                 () if of_symbol is None else of_symbol.lines(),
+                code.bounds(writes),
                 saved,
                 tuple(code.removals(plan.removals[symbol])),
                 tuple(map(code.write, writes)),
@@ -213,6 +230,18 @@ class _BranchCode:
         """One cell: its sources, its condition, and its place."""
         marks = self.given.kinds[write.step.kind].marks
         sources = [self._variables(pile, marks) for pile in write.reads]
+        admits = [self._admits(pile, marks) for pile in write.reads]
+        if len(sources) > 1 and any(admits):
+            self.given.imports.use("NEVER")
+            sources = [
+                (head, f"({latest} if {test} else NEVER)" if test else latest)
+                for (head, latest), test in zip(sources, admits, strict=True)
+            ]
+        if write.starts:  # the cell is made anyway
+            sources = [
+                (f"({head} if {test} else 0)" if test else head, latest)
+                for (head, latest), test in zip(sources, admits, strict=True)
+            ]
         child, since = ("0", "key") if not sources else sources[0]
         joined: list[str] = []
         if len(sources) > 1:
@@ -224,12 +253,21 @@ class _BranchCode:
                 joined.append(f"child, since, next_node = {call}")
         conditions = [] if write.starts else [f"{since} >= earliest"]
         guard = "" if self.lookups is None else self.lookups.guard(marks)
+        if len(sources) == 1 and not write.starts:
+            conditions += filter(None, admits)
         return WriteCode(
             step_comment(write, self.given.kinds),
             tuple(joined),
             " and ".join([*conditions, *([guard] if guard else [])]),
             self._lines(write, child, since),
         )
+
+    def bounds(self, writes: Sequence[Write]) -> tuple[str, ...]:
+        """Lines that find what the bounds of piles are compared with, and their new values."""
+        code, kinds = self.given.bounds, self.given.kinds
+        if code is None:
+            return ()
+        return code.lines(writes, [kinds[write.step.kind].marks for write in writes])
 
     def removals(self, removals: Sequence[Removal]) -> list[str]:
         """Lines that empty piles; what is moved was saved before, and goes in front of its pile."""
@@ -256,6 +294,15 @@ class _BranchCode:
         old = "old_" if pile in self.saved else ""
         return f"{old}head_{end}", f"{old}since_{end}"
 
+    def _admits(self, pile: int, marks: tuple[str, ...]) -> str:
+        """A test whether the bounds of a pile admit an event; empty: there is none."""
+        return "" if self.given.bounds is None else self.given.bounds.admits(pile, marks)
+
+    def _passes_over(self, write: Write) -> bool:
+        """Whether a cell is made of several piles, of which bounds can leave out some."""
+        marks = self.given.kinds[write.step.kind].marks
+        return len(write.reads) > 1 and any(self._admits(pile, marks) for pile in write.reads)
+
     def _lines(self, write: Write, child: str, since: str) -> tuple[str, ...]:
         """Lines that make a cell and put it on its pile; `since`: the latest of its starts."""
         marks = self.given.kinds[write.step.kind].marks
@@ -264,8 +311,11 @@ class _BranchCode:
             row = self.of_symbol.target(write.pile, marks)
         lines = [f"{row.row} = {row.find}"] if row is not None and row.find else []
         begin = "key" if write.starts else since
-        if write.pile is not None and self.lookups is not None and self.lookups.mixes(write):
-            latest = f"since_{write.pile}" if row is None else self.lookups.latest(row)
+        mixes = self.lookups is not None and self.lookups.mixes(write)
+        if write.pile is not None and not write.starts and (mixes or self._passes_over(write)):
+            latest = f"since_{write.pile}"
+            if row is not None and self.lookups is not None:
+                latest = self.lookups.latest(row)
             of_all = "# of all in the pile, not of this cell alone"
             lines.append(f"latest = max({since}, {latest})  {of_all}")
             begin = "latest"
@@ -282,7 +332,8 @@ class _BranchCode:
         put = self.given.imports.call("put", "nodes", "next_node", tag, child, head, begin)
         if not after:
             return (*lines, put, "fired, next_node = next_node, next_node + 1")
-        return (*lines, put, f"{after}, next_node = next_node, {begin}, next_node + 1")
+        bounds = () if self.given.bounds is None else self.given.bounds.kept(write, marks)
+        return (*lines, put, *bounds, f"{after}, next_node = next_node, {begin}, next_node + 1")
 
 
 def _key_lines(row: TableRow) -> list[str]:

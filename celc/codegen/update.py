@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from celc.codegen.imports import Imports
+from celc.codegen.pile_bounds import BoundCode
 from celc.codegen.templates import LegendLine
 from celc.codegen.window import WindowCode
 from celc.plan.tables import Kind
@@ -17,7 +18,8 @@ class UpdateInput:
 
     `header` is the comment above the update: its form, and why it has this form. `symbols` are the
     symbols in words. `consumes`: a match makes the update forget all partial matches.
-    `simultaneous`: events of one instant read what was there before it.
+    `simultaneous`: events of one instant read what was there before it. `bounds` are those of its
+    piles, None: there are none.
     """
 
     number: int
@@ -30,3 +32,4 @@ class UpdateInput:
     partitioned: bool
     consumes: bool
     simultaneous: bool = False
+    bounds: BoundCode | None = None

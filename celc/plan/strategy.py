@@ -34,6 +34,7 @@ from celc.normal.sum_bounds import SumBound, sum_bounds_of
 from celc.plan.earliest import EarliestTables, choose_the_same, earliest_tables, is_quiet
 from celc.plan.keys import KeyPlan, plan_keys
 from celc.plan.orders import has_one_order
+from celc.plan.pile_bounds import PileBounds, pile_bounds
 from celc.plan.piles import MAX_PILES, MAX_WRITES, PilePlan, plan_piles
 from celc.plan.shapes import Shape, fixed_shape
 from celc.plan.tables import (
@@ -58,10 +59,12 @@ class BranchFree:
 
 @dataclass(frozen=True, slots=True)
 class StraightLine:
-    """Code over piles with a branch for each symbol."""
+    """Code over piles with a branch for each symbol; `bounds` are those of its piles, None: it keeps
+    none."""
 
     piles: PilePlan
     reason: str
+    bounds: PileBounds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -603,7 +606,13 @@ def _checked(
         reason,
         in_order=roles.selector == "LAST" and _finds_latest_first(given.tables, piles),
     )
-    return _strategy(given.tables, _update(piles, updates, keys, forgets=False), listing)
+    update = _update(piles, updates, keys, forgets=False)
+    if isinstance(update, BranchFree | StraightLine) and StraightLine in updates:
+        bounds = pile_bounds(given.query, left, update.piles, given.tables.kinds)
+        if bounds is not None and not listing.in_order:
+            why = "bounds of its piles leave out what no condition admits"
+            update = StraightLine(update.piles, f"{_why_piles(update.piles)}; {why}", bounds)
+    return _strategy(given.tables, update, listing)
 
 
 def _finds_latest_first(tables: Tables, piles: PilePlan | UnionLists) -> bool:

@@ -28,10 +28,12 @@ class BranchFree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StraightLine:
-    """Code over `piles` piles with a branch for each symbol."""
+    """Code over `piles` piles with a branch for each symbol. bounds: so many numbers are those of
+    its piles (`engine.pile_bounds`); where there are any, the listing remembers past events."""
 
     kernel: Callable[..., int]
     piles: int
+    bounds: int = 0
 
 
 @dataclass(frozen=True, slots=True)

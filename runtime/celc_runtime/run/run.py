@@ -105,6 +105,7 @@ class Run:
         self._memory.counters[SHIFT] = -first_position
         self._deadlines: Deadlines | None = None
         history = self._listing.history
+        self._update.remember(history)
         if plan.deadlines and history is not None:  # a formula without matches remembers nothing
             self._deadlines = Deadlines(
                 program, history, first_position=first_position, clock=clock, since=since

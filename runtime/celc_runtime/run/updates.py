@@ -15,11 +15,13 @@ from celc_runtime.arrow.columns import Prepared
 from celc_runtime.engine.arena import (
     ALWAYS,
     ARENA_FULL,
+    DONE,
     EARLIEST,
     KEYS_FULL,
     LISTS_FULL,
     LOWEST,
     NEXT_NODE,
+    ROW,
     SHIFT,
     Memory,
     grown,
@@ -27,6 +29,7 @@ from celc_runtime.engine.arena import (
 from celc_runtime.engine.batch import NO_INTEGERS, Batch, window_floor
 from celc_runtime.engine.compaction import compacted, reachable_nodes
 from celc_runtime.engine.listing import Kinds, Output
+from celc_runtime.engine.pile_bounds import NO_BOUND
 from celc_runtime.engine.union_lists import (
     OWN_CLOCKS,
     contexts_before,
@@ -38,6 +41,7 @@ from celc_runtime.engine.union_lists import (
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
 from celc_runtime.program import Program
+from celc_runtime.run.history import History
 from celc_runtime.run.key_memory import KeyMemory
 from celc_runtime.run.positions import InterleavedPositions, Positions
 
@@ -64,6 +68,9 @@ class UpdateOfRun:
     def nbytes(self) -> int:
         """The size of the memory that the update keeps besides the arena."""
         return 0
+
+    def remember(self, history: History | None) -> None:
+        """Know the past events that the listing remembers; None: it remembers none."""
 
     def positions(self, prepared: Prepared, memory: Memory, partitions: int) -> Positions:
         """The positions of a batch's rows; `partitions`: how many have been seen so far."""
@@ -133,6 +140,39 @@ class BranchFreePiles(PileUpdate):
     """An update without branches, which first searches for the rows that matter."""
 
     writes_rows = True
+
+
+class BoundedPiles(PileUpdate):
+    """An update that passes over piles by bounds, which are of the events in a history."""
+
+    def __init__(self, update: StraightLine, plan: Plan) -> None:
+        super().__init__(update, plan)
+        # The last one is the key at which the window began anew.
+        self._bounds = np.full(update.bounds + 1, ALWAYS, np.int64)
+        self._history: History | None = None
+        self.forget_partition()
+
+    def remember(self, history: History | None) -> None:
+        self._history = history
+
+    @property
+    def nbytes(self) -> int:
+        return self._bounds.nbytes
+
+    def read(self, batch: Batch, memory: Memory, output: Output, kinds: Kinds) -> int:
+        history = self._history
+        assert history is not None, "bounds are of conditions on remembered events"
+        past = history.past
+        if not past:  # no event has mattered so far, and none of this batch does
+            memory.counters[ROW] = len(batch.symbols)
+            return DONE
+        return int(
+            self._kernel(batch, memory, output, kinds, past, history.first, self._bounds)
+        )
+
+    def forget_partition(self) -> None:
+        self._bounds[:-1] = NO_BOUND
+        self._bounds[-1] = ALWAYS
 
 
 class KeyedUpdate(PileUpdate):
@@ -277,8 +317,10 @@ def update_of(program: Program, *, first_position: int) -> UpdateOfRun:
     match update:
         case BranchFree():
             return BranchFreePiles(update, plan)
-        case StraightLine():
+        case StraightLine(bounds=0):
             return PileUpdate(update, plan)
+        case StraightLine():
+            return BoundedPiles(update, plan)
         case Keyed():
             return KeyedUpdate(update, plan)
         case UnionLists() if plan.interleaves:

@@ -1,0 +1,232 @@
+"""Conditions between events → bounds of piles, by which an update passes over a pile at one look.
+
+A condition like `x.v > PREV(x.v)` or `a.v < b.v` is checked while matches are listed, for each
+partial match that an event would extend. Most events extend none. So the update keeps a *bound* for
+a pile: the least value that a later event is compared with, among all matches of the pile. An event
+that is not beyond the bound satisfies the condition with none of them, and is not added.
+
+The value is that of the last event with the role of the earlier side. An event that has the role
+brings its own value; any other event that is put on a pile hands on the bounds of the piles that it
+was made from. Where some match of a pile has no such event, the condition asks nothing of it, and
+the pile has no bound. Values that are greater than others where the condition asks for less are
+compared in the other order, so that a bound is always a least value.
+
+A bound is a necessary condition alone: it may be that of a match that has left the window. So it is
+forgotten in two steps: the least value since the window began anew, and the one before that. What
+was put on a pile before the window last began anew twice has left it.
+
+Rejected: the exact least value inside the window (a queue of candidates for each pile), which costs
+more at each event than the few walks that it saves; a bound in each cell, which the walk would
+compare at every step, as it compares the values themselves now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from celc.core.formula import (
+    NUMBERS,
+    TIMES,
+    Absolute,
+    Arithmetic,
+    AttributeValue,
+    Cast,
+    Comparison,
+    Constant,
+    DataType,
+    Expression,
+    Negation,
+    Predicate,
+    Previous,
+    Query,
+)
+from celc.core.terms import labels_in_order
+from celc.core.traversal import Leaf, map_expression, nodes_of
+from celc.normal.flat_form import RoleClause
+from celc.plan.piles import PilePlan, Write
+from celc.plan.tables import Kind
+
+_ORDERED = (*NUMBERS, *TIMES, DataType.INTERVAL)
+
+EVENT = ""
+"""The label of the one event that a side of a pairing reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """A condition on a later event and an earlier one of the same match.
+
+    `earlier` and `later` are their roles, `of_earlier` and `of_later` the sides of the comparison,
+    each read from its own event alone (`EVENT`). The later value must be greater, or less where it
+    `falls`; it may be equal unless `strict`.
+    """
+
+    written: Predicate
+    earlier: str
+    later: str
+    of_earlier: Expression
+    of_later: Expression
+    falls: bool
+    strict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PileBounds:
+    """The bounds that an update keeps: `kept` are pairs of a pile and the number of a pairing."""
+
+    pairings: tuple[Pairing, ...]
+    kept: tuple[tuple[int, int], ...]
+
+    def asked(self, pile: int, marks: tuple[str, ...]) -> tuple[int, ...]:
+        """The pairings that an event with these marks is compared by with a pile."""
+        return tuple(
+            number
+            for number, pairing in enumerate(self.pairings)
+            if pairing.later in marks and (pile, number) in self.kept
+        )
+
+
+def pile_bounds(
+    query: Query, clauses: tuple[RoleClause, ...], piles: PilePlan, kinds: tuple[Kind, ...]
+) -> PileBounds | None:
+    """The bounds that conditions give; None where there are none.
+
+    Only where each state keeps its matches: where events take matches away, cells lie on piles of
+    their own by the piles that they were made from, and a pile that is passed over would mix them.
+    """
+    if query.simultaneous or piles.fleeting or piles.most_removals:
+        return None
+    constant = _constant_in_partition(query)
+    pairings = tuple(found for clause in clauses for found in _pairings(clause, constant))
+    writes = [
+        (write, kinds[write.step.kind].marks) for of_symbol in piles.writes for write in of_symbol
+    ]
+    known = _known(pairings, len(piles.piles), writes)
+    asked = {
+        (pile, number)
+        for write, marks in writes
+        for pile in write.reads
+        for number, pairing in enumerate(pairings)
+        if pairing.later in marks and (pile, number) in known
+    }
+    kept = _needed(asked, pairings, writes)
+    if not kept:
+        return None
+    numbers = sorted({number for _, number in kept})
+    renumbered = {number: place for place, number in enumerate(numbers)}
+    return PileBounds(
+        tuple(pairings[number] for number in numbers),
+        tuple(sorted((pile, renumbered[number]) for pile, number in kept)),
+    )
+
+
+def _constant_in_partition(query: Query) -> frozenset[str]:
+    """The attributes that all events of a partition have in common."""
+    keys = {key.name for key in query.partition_by if not key.alternatives}
+    if query.parameters is not None:
+        keys |= {column for column, _ in query.parameters.columns}
+    return frozenset(keys)
+
+
+def _pairings(condition: RoleClause, constant: frozenset[str]) -> Iterator[Pairing]:
+    """The pairings of a condition: one for each order in which its two events can come."""
+    clause = condition.clause
+    if len(clause.predicates) != 1 or condition.round_mark is not None:
+        return
+    (comparison,) = clause.predicates
+    if not isinstance(comparison, Comparison) or comparison.beside:
+        return
+    if comparison.operator in ("=", "!=") or comparison.left.type not in _ORDERED:
+        return
+    (shown,) = condition.written.predicates
+    sides = [_Side.of(side, constant) for side in (comparison.left, comparison.right)]
+    labels = labels_in_order(clause)
+    left, right = sides
+    if left is None or right is None:
+        return
+    strict, rises = comparison.operator in ("<", ">"), comparison.operator[0] == "<"
+    if condition.when == "neighbours" and len(labels) == 1:
+        (role,) = labels
+        for earlier, later, ascends in ((left, right, rises), (right, left, not rises)):
+            if earlier.reads == {(role, True)} and later.reads <= {(role, False)} and later.reads:
+                yield Pairing(
+                    shown, role, role, earlier.at_event, later.at_event, not ascends, strict
+                )
+    elif condition.when == "pairs" and len(labels) == 2:
+        for earlier, later, ascends in ((left, right, rises), (right, left, not rises)):
+            if len(earlier.reads) == len(later.reads) == 1 and earlier.reads != later.reads:
+                ((before, _),), ((after, _),) = earlier.reads, later.reads
+                yield Pairing(
+                    shown, before, after, earlier.at_event, later.at_event, not ascends, strict
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One side of a comparison: the (role, whether by PREV) that it reads besides what is constant
+    in a partition, and the side with all of it read from one event."""
+
+    reads: frozenset[tuple[str, bool]]
+    at_event: Expression
+
+    @staticmethod
+    def of(side: Expression, constant: frozenset[str]) -> _Side | None:
+        """None where more is read than the attributes of events."""
+        reads = set()
+        for node in nodes_of(side):
+            match node:
+                case AttributeValue(attribute=attribute) if attribute in constant:
+                    pass
+                case AttributeValue(label=label):
+                    reads.add((label, False))
+                case Previous(label=label, distance=1):
+                    reads.add((label, True))
+                case Constant() | Arithmetic() | Negation() | Absolute() | Cast():
+                    pass
+                case _:
+                    return None
+        return _Side(frozenset(reads), map_expression(side, _of_event))
+
+
+def _of_event(leaf: Leaf) -> Expression:
+    assert isinstance(leaf, AttributeValue | Previous)
+    return AttributeValue(EVENT, leaf.attribute, leaf.type, leaf.span)
+
+
+def _known(
+    pairings: tuple[Pairing, ...], piles: int, writes: list[tuple[Write, tuple[str, ...]]]
+) -> set[tuple[int, int]]:
+    """The pairs of a pile and a pairing where every match has an event of the earlier role."""
+    known = {(pile, number) for pile in range(piles) for number in range(len(pairings))}
+    changed = True
+    while changed:
+        changed = False
+        for write, marks in writes:
+            for number, pairing in enumerate(pairings):
+                if write.pile is None or (write.pile, number) not in known:
+                    continue
+                inherits = not write.starts and all((pile, number) in known for pile in write.reads)
+                if pairing.earlier not in marks and not inherits:
+                    known.discard((write.pile, number))
+                    changed = True
+    return known
+
+
+def _needed(
+    asked: set[tuple[int, int]],
+    pairings: tuple[Pairing, ...],
+    writes: list[tuple[Write, tuple[str, ...]]],
+) -> set[tuple[int, int]]:
+    """The bounds that are asked for, and those that they are handed on from."""
+    needed, waiting = set(asked), list(asked)
+    while waiting:
+        pile, number = waiting.pop()
+        for write, marks in writes:
+            if write.pile != pile or pairings[number].earlier in marks:
+                continue
+            for source in write.reads:
+                if (source, number) not in needed:
+                    needed.add((source, number))
+                    waiting.append((source, number))
+    return needed
