@@ -21,14 +21,14 @@ import numpy as np
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST
-from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, put_flat, reserve
-from celc_runtime.engine.arena import room_for_rows, seal, select_by_mask
-from celc_runtime.engine.batch import write_relevant_rows
+from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, put, reserve
+from celc_runtime.engine.batch import next_relevant_row
 from celc_runtime.engine.listing import list_fired
+from celc_runtime.engine.pile_bounds import LEAST_KEY, NO_BOUND, key_of_real
 from celc_runtime.engine.spark_arithmetic import less_real
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
-from celc_runtime.plan.strategy import BranchFree, Checked, Remembers
+from celc_runtime.plan.strategy import Checked, Remembers, StraightLine
 
 # Symbols: the classes of events that the query tells apart.
 #   0  any other event
@@ -57,77 +57,80 @@ def classify_1(all_codes, types, all_symbols):
             symbols[row] = ((code == type_1)) * 1 + ((code == type_2)) * 2
 
 
-# The update is code without branches, because an unmarked event leaves every match as it is, and the code uses 2 of at most 160 moves and 1 of at most 48 piles.
+# The update is straight-line code, because an unmarked event leaves every match as it is, and the code uses 2 of at most 160 moves and 1 of at most 48 piles; bounds of its piles leave out what no condition admits.
 # Piles: lists of cells, each in the order of the starts of its matches. A state is the union of its piles:
 #   0  state 1, from start or state 1
-#   1  always empty
-#   2  dead cells, never read
-# The steps of an event, by its symbol. For each cell that the event makes: the piles it is made
-# from, the pile it is put on, its kind, −1 if a match can start with it, −1 if a match ends with it.
-STEPS_1 = np.array(
-    [
-        # 0: any other event
-        (1, 2, 0, 0, 0),
-        # 1: A; start, state 1 --{x} role 0--> state 1
-        (0, 0, 0, -1, 0),
-        # 2: B; state 1 --{B}--> match
-        (0, 2, 1, 0, -1),
-    ],
-    np.int64,
-)
-
-
+# Bounds: `least_p_c` is the least value in pile p that a later event is compared with by condition c, since the window
+# began anew, `older_p_c` the least one before; an event that is not beyond the lesser of both extends no match of the pile.
+#   0  x.value > PREV(x.value)
 @njit(nogil=True, error_model="numpy")
-def update_1(batch, memory, output, kinds):
+def update_1(batch, memory, output, kinds, past, first, bounds):
     """Read a batch's events from where the last call stopped; returns a status of the arena."""
-    words, symbols, counters = batch.words, batch.symbols, memory.counters
-    nodes, heads, fires = memory.nodes.ravel(), memory.heads.ravel(), memory.fires.ravel()
+    symbols, nodes, heads, counters = batch.symbols, memory.nodes, memory.heads, memory.counters
+    head_0, since_0 = heads[0, 0], heads[1, 0]
     row, rows, entry, status = counters[ROW], symbols.shape[0], counters[ENTRY], DONE
     shift, lowest = counters[SHIFT], counters[LOWEST]
+    (
+        column_0,
+        valid_0,
+    ) = past
+    least_0_0 = bounds[0]
+    older_0_0 = bounds[1]
+    turned = bounds[2]
     next_node, usable, earliest = counters[NEXT_NODE], counters[USABLE], counters[EARLIEST]
-    fire_count = counters[FIRED]
-    while row < rows and status == DONE:
-        end = min(rows, row + BLOCK)
-        relevant = room_for_rows(memory, entry)
-        count = write_relevant_rows(words, symbols, row, end, relevant)
-        at = 0
-        while at < count:
-            stop = min(count, at + (usable - next_node) // 1)
-            if at == stop:  # list what has fired before the nodes it needs are overwritten
-                counters[NEXT_NODE], counters[FIRED] = next_node, fire_count
-                seal(memory, next_node, min(1, usable - next_node))
-                status = list_fired(memory, output, kinds)
-                fire_count = counters[FIRED]
-                if status != DONE:
-                    break
-                usable = reserve(memory, next_node, 1, lowest, earliest, earliest + 100)
-                if usable < next_node + 1:
-                    status = ARENA_FULL
-                    break
+    fires, fire_count = memory.fires, counters[FIRED]
+    while row < rows:
+        stop = min(rows, row + (usable - next_node) // 1)
+        if row == stop:  # list what has fired before the nodes it needs are overwritten
+            counters[NEXT_NODE], counters[FIRED] = next_node, fire_count
+            status = list_fired(memory, output, kinds)
+            fire_count = counters[FIRED]
+            if status != DONE:
+                break
+            usable = reserve(memory, next_node, 1, lowest, earliest, earliest + 100)
+            if usable < next_node + 1:
+                status = ARENA_FULL
+                break
+        while row < stop:
+            symbol = symbols[row]
+            if symbol == 0:
+                row = next_relevant_row(batch.words, symbols, row + 1, rows)
                 continue
-            for place in range(at, stop):
-                row = relevant[np.uint64(place)]
-                step = STEPS_1[symbols[np.uint64(row)]]
-                key = row - shift
-                earliest = key - 100
-                source = np.uint64(step[0])
-                child_0, since_0 = heads[source], heads[source + np.uint64(3)]
-                since_0 = select_by_mask(step[3], key, since_0)
-                pile, live = np.uint64(step[1]), -np.int64(since_0 >= earliest)
-                following = heads[pile]
-                put_flat(
-                    nodes, next_node, entry << 1 | step[2], child_0, following & ~step[4], since_0
+            key = row - shift
+            earliest = key - 100
+            if earliest > turned:  # what was in the piles then has left the window
+                turned, older_0_0 = key, least_0_0
+                least_0_0 = NO_BOUND
+            fired = np.int64(0)
+            if symbol == 1:  # A
+                here = entry - first
+                value_0 = key_of_real(column_0[here]) if valid_0[here] else np.int64(LEAST_KEY)
+                bound_0 = key_of_real(column_0[here]) if valid_0[here] else np.int64(NO_BOUND)
+                # start, state 1 --{x} role 0--> state 1
+                put(
+                    nodes,
+                    next_node,
+                    entry << 1 | 0,
+                    (head_0 if min(least_0_0, older_0_0) < value_0 else 0),
+                    head_0,
+                    key,
                 )
-                heads[pile] = select_by_mask(live, next_node, following)
-                heads[pile + np.uint64(3)] = since_0
-                fired = next_node & step[4] & live
-                next_node -= live
-                put_flat(fires, fire_count, fired, row, lowest, earliest)
-                fire_count += np.int64(fired != 0)
-                entry += 1
-            at = stop
-        seal(memory, next_node, min(1, usable - next_node))
-        row = relevant[at] if at < count else end
+                least_0_0 = min(least_0_0, bound_0)
+                head_0, since_0, next_node = next_node, key, next_node + 1
+            elif symbol == 2:  # B
+                # state 1 --{B}--> match
+                if since_0 >= earliest:
+                    put(nodes, next_node, entry << 1 | 1, head_0, fired, since_0)
+                    fired, next_node = next_node, next_node + 1
+            if fired != 0:
+                fire = fires[fire_count]
+                fire[0], fire[1], fire[2], fire[3] = fired, row, lowest, earliest
+                fire_count += 1
+            row, entry = row + 1, entry + 1
+    heads[0, 0], heads[1, 0] = head_0, since_0
+    bounds[0] = least_0_0
+    bounds[1] = older_0_0
+    bounds[2] = turned
     counters[ROW], counters[ENTRY], counters[EARLIEST] = row, entry, earliest
     counters[SHIFT], counters[LOWEST] = shift, lowest
     counters[NEXT_NODE], counters[USABLE], counters[FIRED] = next_node, usable, fire_count
@@ -211,7 +214,7 @@ query_1 = CompiledQuery(
             max_work=100_000_000,
         ),
         classify_1,
-        BranchFree(update_1, piles=1),
+        StraightLine(update_1, piles=1, bounds=2),
         CHECKS_1,
         globals(),
         joins=Joins(why_not="`+` and `{m,n}` have matches of any number of events (line 7)"),

@@ -39,11 +39,19 @@ class BoundCode:
             for number, pairing in enumerate(self.bounds.pairings)
         )
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All variables that one call leaves to the next, in their places."""
-        kept = [f"{name}_{p}_{c}" for p, c in self.bounds.kept for name in ("least", "older")]
-        return (*kept, "turned") if self.windowed else tuple(kept)
+    def loaded(self) -> tuple[str, ...]:
+        """Lines that load what the last call has left."""
+        return tuple(f"{name} = bounds[{place}]" for place, name in enumerate(self._variables()))
+
+    def left(self) -> tuple[str, ...]:
+        """Lines that leave all to the next call."""
+        return tuple(f"bounds[{place}] = {name}" for place, name in enumerate(self._variables()))
+
+    def _variables(self) -> list[str]:
+        return [*self._bounds(), *(["turned"] if self.windowed else [])]
+
+    def _bounds(self) -> list[str]:
+        return [f"{name}_{p}_{c}" for p, c in self.bounds.kept for name in ("least", "older")]
 
     def renewed(self) -> tuple[str, ...]:
         """Lines that forget what has left the window."""
@@ -61,9 +69,10 @@ class BoundCode:
     def forgotten(self) -> tuple[str, ...]:
         """Lines that forget all bounds."""
         self.imports.use("NO_BOUND", *(["ALWAYS"] if self.windowed else []))
-        kept = [f"{name}_{p}_{c}" for p, c in self.bounds.kept for name in ("least", "older")]
-        lines = [f"{' = '.join(kept)} = NO_BOUND"]
-        return (*lines, "turned = ALWAYS") if self.windowed else tuple(lines)
+        return (
+            f"{' = '.join(self._bounds())} = NO_BOUND",
+            *(["turned = ALWAYS"] if self.windowed else []),
+        )
 
     def lines(self, writes: Sequence[Write], marks: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
         """Lines that find the values which the writes of an event compare and keep; `marks` are

@@ -73,8 +73,8 @@ class StrategyPart:
     it.
 
     `past` writes conditions over the columns of past events that it remembers, whose variables are
-    `columns`. `read` are the attributes that it reads, `sees_all_events`: it also has to read the events that
-    the query does not ask about.
+    `columns`. `read` are the attributes that it reads, `sees_all_events`: it also has to read the
+    events that the query does not ask about.
     """
 
     call: str

@@ -53,10 +53,10 @@ class SymbolBranch:
 class StraightLineUpdate(TemplateView):
     """The function `update`, with a branch for each symbol.
 
-    `header` says how the update runs, and why; `piles` what each pile is for. `bounds` are the
-    variables with the bounds of piles by the conditions `pairings`, which read the remembered
-    `columns`; `renewed` are lines that forget what has left the window, `forget_bounds` those that
-    forget all. `heads` are the piles
+    `header` says how the update runs, and why; `piles` what each pile is for. `bounds` are
+    lines that load the bounds of piles by the conditions `pairings`, which read the remembered
+    `columns`; lines `renewed` forget what has left the window, `forget_bounds` forget all, and
+    `leave_bounds` leave them to the next call. `heads` are the piles
     in variables, `fleeting` the piles that live for one event. `key_tables` hold the other piles,
     `filling` are the tables to which an event may add a row, and `ahead` fetches rows that later
     events need. `bound` is the most nodes of one event, `key_lines` set its key and the earliest
@@ -77,6 +77,7 @@ class StraightLineUpdate(TemplateView):
     bounds: tuple[str, ...]
     renewed: tuple[str, ...]
     forget_bounds: tuple[str, ...]
+    leave_bounds: tuple[str, ...]
     heads: tuple[int, ...]
     fleeting: tuple[int, ...]
     key_tables: tuple[TableOfPiles, ...]
@@ -134,9 +135,10 @@ def straight_line_update(
         pile_legend(plan, lookups),
         () if bounds is None else bounds.legend(),
         () if bounds is None else bounds.columns,
-        () if bounds is None else bounds.names,
+        () if bounds is None else bounds.loaded(),
         () if bounds is None else bounds.renewed(),
-        () if bounds is None else bounds.forgotten(),
+        () if bounds is None or not given.partitioned else bounds.forgotten(),
+        () if bounds is None else bounds.left(),
         tuple(in_variables),
         () if given.simultaneous else fleeting,
         tables,

@@ -59,7 +59,7 @@ class BranchFree:
 
 @dataclass(frozen=True, slots=True)
 class StraightLine:
-    """Code over piles with a branch for each symbol; `bounds` are those of its piles, None: it keeps
+    """Code over piles with a branch for each symbol. `bounds`: those of its piles; None: there are
     none."""
 
     piles: PilePlan

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from celc_runtime.plan.parameters import Parameters, Pattern
 from celc_runtime.plan.plan import Plan
@@ -31,6 +33,40 @@ class Events:
     types: np.ndarray
     parts: np.ndarray
     positions: np.ndarray
+
+    @cached_property
+    def has_parts(self) -> bool:
+        """Whether the events are of more than one partition."""
+        return bool((self.parts != self.parts[0]).any())
+
+    @cached_property
+    def _one_type(self) -> int | None:
+        first = int(self.types[0])
+        return first if (self.types == first).all() else None
+
+    @cached_property
+    def _first_position(self) -> int | None:
+        first, count = int(self.positions[0]), len(self.positions)
+        return first if (self.positions == np.arange(first, first + count)).all() else None
+
+    def types_of(self, chosen: np.ndarray) -> np.ndarray:
+        """int32: the types of events by their places. They are looked up only where they differ:
+        the places of many pairs are far apart."""
+        found: np.ndarray
+        if self._one_type is None:
+            found = self.types[chosen].astype(np.int32)
+        else:
+            found = np.full(len(chosen), self._one_type, np.int32)
+        return found
+
+    def positions_of(self, chosen: np.ndarray) -> np.ndarray:
+        """int64: the same of their positions, where they have gaps."""
+        found: np.ndarray
+        if self._first_position is None:
+            found = self.positions[chosen]
+        else:
+            found = chosen.astype(np.int64) + self._first_position
+        return found
 
     def slice(self, first: int, behind: int) -> Events:
         """The events from one on and before another."""
@@ -62,9 +98,12 @@ def pair_batch(
     (int32)."""
     places, numbers = pa.array(chosen), pa.array(of_rows)
     source = events.columns
-    columns = {name: source.column(name).take(places) for name in source.schema.names}
+    columns = {
+        name: pc.take(source.column(name), places, boundscheck=False)
+        for name in source.schema.names
+    }
     for column, name in parameters.columns:
-        columns[column] = rows.columns[name].take(numbers)
+        columns[column] = pc.take(rows.columns[name], numbers, boundscheck=False)
     for pattern in parameters.patterns:
         columns[pattern.column] = _answers(pattern, rows, events, of_rows, chosen)
     if parameters.position is not None:

@@ -33,6 +33,12 @@ class Pairs:
         events = self._events[self.offsets[first] : self.offsets[behind]]
         return np.repeat(np.arange(first, behind), counts), events
 
+    def begins(self, first: int, behind: int) -> np.ndarray:
+        """int64: where the pairs of each such row begin that has some, counted from the first."""
+        offsets = self.offsets[first : behind + 1]
+        found: np.ndarray = offsets[:-1][offsets[1:] > offsets[:-1]] - offsets[0]
+        return found
+
     def chunks(self, most: int) -> Iterator[tuple[int, int]]:
         """Ranges of rows with about so many pairs at most; a row is never divided."""
         first, rows = 0, len(self.offsets) - 1
@@ -63,6 +69,16 @@ class AllPairs(Pairs):
         """As of other pairs."""
         rows = np.repeat(np.arange(first, behind), self._count)
         return rows, np.tile(np.arange(self._count, dtype=np.int32), behind - first)
+
+
+def begins_of_parts(begins: np.ndarray, parts: np.ndarray) -> np.ndarray:
+    """int64: the pairs at which a row begins (`begins`) or a partition of one; parts: int64[pairs],
+    the partitions of their events."""
+    begin = np.empty(len(parts), np.bool_)
+    begin[0] = True
+    begin[1:] = parts[1:] != parts[:-1]
+    begin[begins] = True
+    return np.flatnonzero(begin)
 
 
 def united(found: Sequence[Pairs], rows: int) -> Pairs:

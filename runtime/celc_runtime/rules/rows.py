@@ -13,7 +13,7 @@ from celc_runtime.arrow.arrays import in_one_piece, plain, sortable
 from celc_runtime.arrow.conforming import conforming
 from celc_runtime.arrow.event_tables import table_of
 from celc_runtime.plan.errors import EventError
-from celc_runtime.plan.parameters import Parameters
+from celc_runtime.plan.parameters import OfBoth, Parameters
 from celc_runtime.plan.plan import Attribute, Plan
 from celc_runtime.plan.strategy import All
 from celc_runtime.program import Program
@@ -69,7 +69,8 @@ def rows_of(query: str, parameters: Parameters, table: Any) -> Rows:
         raise type(problem)(f"parameters {parameters.name!r}: {problem}") from None
     columns = {one.name: plain(batch.column(one.name)) for one in parameters.attributes}
     rows = Rows(len(batch), columns)
-    return rows.take(_first_of_equal(rows))
+    rows = rows.take(_first_of_equal(rows))
+    return rows.take(_neighbours(rows, parameters))
 
 
 def batch_of_rows(rows: Rows) -> pa.RecordBatch:
@@ -111,6 +112,26 @@ def _reader(query: str, parameters: Parameters) -> Program:
     )
     none: Any = None
     return Program(plan, none, none, All(), {})
+
+
+def _neighbours(rows: Rows, parameters: Parameters) -> np.ndarray:
+    """int64: rows in an order in which those that concern the same events are neighbours.
+
+    The pairs of a row are read together. So the events of a row are still in the processor's cache
+    when those of the next row are read, which took half of the time otherwise.
+    """
+    tests = (
+        test
+        for concern in parameters.concerns or ()
+        for way in concern.ways
+        for either in way
+        for test in either
+    )
+    equal = next((t for t in tests if isinstance(t, OfBoth) and t.operator == "="), None)
+    if equal is None:
+        return np.arange(rows.count)
+    codes = sortable(rows.columns[equal.parameter]).dictionary_encode(null_encoding="encode")
+    return np.argsort(np.asarray(codes.indices), kind="stable")
 
 
 def _first_of_equal(rows: Rows) -> np.ndarray:

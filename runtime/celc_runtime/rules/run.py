@@ -28,6 +28,7 @@ from celc_runtime.program import Program
 from celc_runtime.rules.index import index_of
 from celc_runtime.rules.inner import over_events, over_pairs, parameters_of
 from celc_runtime.rules.matching import Events, pair_batch, pairs_of, with_rows
+from celc_runtime.rules.pairs import begins_of_parts
 from celc_runtime.rules.rows import Rows
 from celc_runtime.rules.texts import with_one_dictionary
 from celc_runtime.run.positions import InterleavedPositions, Positions
@@ -203,14 +204,11 @@ class ForEachRun:
             if not len(chosen):
                 continue
             batch = pair_batch(self._parameters, rows, events, numbers, chosen)
-            parts = events.parts[chosen]
-            begins = np.ones(len(chosen), np.bool_)
-            begins[1:] = (numbers[1:] != numbers[:-1]) | (parts[1:] != parts[:-1])
+            begins = pairs.begins(first, behind)
+            if events.has_parts:
+                begins = begins_of_parts(begins, events.parts[chosen])
             found = run.push_parts(
-                batch,
-                events.types[chosen].astype(np.int32),
-                np.flatnonzero(begins),
-                events.positions[chosen],
+                batch, events.types_of(chosen), begins, events.positions_of(chosen)
             )
             for matches in found:
                 yield from self._shown(matches)

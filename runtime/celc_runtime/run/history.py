@@ -116,7 +116,7 @@ class History:
 
         parts: the rows at which partitions begin.
         """
-        relevant = events.take(pa.array(rows))
+        relevant = events if len(rows) == len(events) else events.take(pa.array(rows))
         windows = measured(self._plan, relevant, positions.of(rows))
         new = [column for pair in windows for column in pair]
         entry, anew = self.next, self._anew(rows, parts)

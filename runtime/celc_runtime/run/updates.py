@@ -166,9 +166,7 @@ class BoundedPiles(PileUpdate):
         if not past:  # no event has mattered so far, and none of this batch does
             memory.counters[ROW] = len(batch.symbols)
             return DONE
-        return int(
-            self._kernel(batch, memory, output, kinds, past, history.first, self._bounds)
-        )
+        return int(self._kernel(batch, memory, output, kinds, past, history.first, self._bounds))
 
     def forget_partition(self) -> None:
         self._bounds[:-1] = NO_BOUND
