@@ -95,19 +95,32 @@ class EventOrder:
             changed[0] = first != key_tuples([self.last[name] for name in plan.key_columns])
         starts = np.flatnonzero(changed)
         columns = [events.column(name).take(pa.array(starts)) for name in plan.key_columns]
-        for number, key in enumerate(key_tuples(columns)):
-            if key in self._keys_seen:
-                partition = ", ".join(
-                    f"{name}={shown(column[number])}"
-                    for name, column in zip(plan.key_columns, columns, strict=True)
-                )
-                raise EventError(
-                    f"query {plan.name!r}: the partition {partition} comes back in "
-                    f"{self._rows.of(events, int(starts[number]))} after others: sort the "
-                    f"events by {', '.join(plan.key_columns)} first, or use match_table"
-                )
-            self._keys_seen.add(key)
-        return [int(start) for start in starts]
+        keys = key_tuples(columns)
+        new = set(keys)
+        # By whole sets: there can be as many partitions as rows.
+        if len(new) < len(keys) or not self._keys_seen.isdisjoint(new):
+            number = self._first_seen_before(keys)
+            partition = ", ".join(
+                f"{name}={shown(column[number])}"
+                for name, column in zip(plan.key_columns, columns, strict=True)
+            )
+            raise EventError(
+                f"query {plan.name!r}: the partition {partition} comes back in "
+                f"{self._rows.of(events, int(starts[number]))} after others: sort the "
+                f"events by {', '.join(plan.key_columns)} first, or use match_table"
+            )
+        self._keys_seen |= new
+        found: list[int] = starts.tolist()
+        return found
+
+    def _first_seen_before(self, keys: list[tuple[object, ...]]) -> int:
+        """The place of the first key that has come before."""
+        seen = set(self._keys_seen)
+        for number, key in enumerate(keys):
+            if key in seen:
+                return number
+            seen.add(key)
+        raise AssertionError("a key has come before")
 
     def slots_of(self, events: pa.RecordBatch) -> np.ndarray:
         """int64[rows]: the slot of each row's partition, the same whenever the partition comes."""

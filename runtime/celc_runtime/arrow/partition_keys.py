@@ -75,7 +75,7 @@ def codes_of_keys(columns: Sequence[pa.Array], rows: int) -> np.ndarray:
 
 def key_tuples(columns: Sequence[pa.Array]) -> list[tuple[object, ...]]:
     """Partition keys, row by row, as Python values that are equal where the keys are."""
-    return list(zip(*([_normal(v) for v in _values(column)] for column in columns), strict=True))
+    return list(zip(*map(_values, columns), strict=True))
 
 
 def _values(column: pa.Array) -> list[object]:
@@ -83,11 +83,11 @@ def _values(column: pa.Array) -> list[object]:
     if pa.types.is_temporal(column.type):
         column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
     values: list[object] = column.to_pylist()
-    return values
+    return [_normal(value) for value in values] if pa.types.is_floating(column.type) else values
 
 
 def _normal(value: object) -> object:
     # NaN must equal itself as a key, and −0.0 is 0.0.
-    if isinstance(value, float):
-        return "NaN" if value != value else value + 0.0
-    return value
+    if not isinstance(value, float):
+        return value
+    return "NaN" if value != value else value + 0.0
