@@ -192,10 +192,10 @@ def _content(function: Callable[..., Any], options: dict[str, Any]) -> str | Non
     for cell in function.__closure__ or ():
         value = cell.cell_contents
         known = getattr(getattr(value, "_cache", None), "content", None)
-        values = value if type(value) is tuple else (value,)
-        if known is None and any(type(one) not in (int, bool, float, str) for one in values):
+        content = known or _constant_content(value)
+        if content is None:
             return None
-        cells.append(known or repr(value))
+        cells.append(content)
     module = _module_content(function.__globals__)
     if module is None:
         return None
@@ -237,10 +237,16 @@ def _value_content(value: Any) -> str | None:
         return f"array {value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
     if isinstance(value, ModuleType | type):
         return f"{type(value).__name__} {value.__name__}"
+    return _constant_content(value)
+
+
+def _constant_content(value: Any) -> str | None:
+    """What a number or text, of Python or of NumPy, or a tuple of such is; None for others."""
     values = value if type(value) is tuple else (value,)
-    if all(type(one) in (int, bool, float, str) for one in values):
-        return f"constant {value!r}"
-    return None
+    if not all(type(o) in (int, bool, float, str) or isinstance(o, np.number) for o in values):
+        return None
+    # Numbers of different types can have the same text.
+    return f"{type(value).__name__} {[(type(one).__name__, repr(one)) for one in values]}"
 
 
 def _module_content(module: dict[str, Any]) -> str | None:
