@@ -102,7 +102,7 @@ def compile(
 
         name = "query.sql" if name == "query.cel" else name
         rows = compile_rows(Source(name, text), _stem(name), schema, max_work)
-        return Matcher(rows.module_text(f"celc.compile(..., name={name!r})"), rows.warnings)
+        return Matcher(rows.module_parts(f"celc.compile(..., name={name!r})"), rows.warnings)
     from celc.options import Options
     from celc.pipeline import compile_source
 
@@ -131,7 +131,7 @@ def compile(
         first_order=first_order,
         max_compile_seconds=max_compile_seconds,
     )
-    module = compilation.module_text(f"celc.compile(..., name={name!r}{flag})")
+    module = compilation.module_parts(f"celc.compile(..., name={name!r}{flag})")
     return Matcher(module, compilation.warnings, again)
 
 

@@ -22,20 +22,31 @@ from celc.diagnostics.errors import Diagnostic
 class Matcher:
     """A compiled file, with the attributes of its generated module (`match_table`, `match`, …).
 
-    `source` is the module's text, `warnings` are those of the compiler, `queries` the compiled
-    queries by name. `again` compiles the file with another value of `ties` and order columns.
+    It is made of the module's text, or of the parts of one, which are put into lines only where
+    somebody asks for `source`, the text as `celc compile` writes it: black takes most of the time
+    of a compilation. `warnings` are those of the compiler, `queries` the compiled queries by name.
+    `again` compiles the file with another value of `ties` and order columns.
     """
 
     def __init__(
         self,
-        source: str,
+        source: str | tuple[str, ...],
         warnings: tuple[Diagnostic, ...] = (),
         again: Callable[..., Matcher] | None = None,
     ) -> None:
-        self.source = source
+        self._text = source
         self.warnings = warnings
         self._again = again
-        self._module = module_of(source)
+        self._module = module_of("".join(source))
+
+    @property
+    def source(self) -> str:
+        """The module's text."""
+        if isinstance(self._text, tuple):
+            from celc.codegen.layout import formatted
+
+            self._text = formatted(self._text)
+        return self._text
 
     @property
     def queries(self) -> dict[str, Any]:

@@ -93,12 +93,21 @@ class Compilation:
 
         Raises CelError where the time for the compilation ends before the module is written.
         """
-        # Jinja and black take longer to import than most queries to compile, and `celc check` needs
-        # neither.
-        from celc.codegen.module import module_text
+        # Black takes longer to import than most queries to compile, and only readers need it.
+        from celc.codegen.layout import formatted
+
+        parts = self.module_parts(command)
+        with self.deadline.running():
+            look(doing="putting the module into lines")
+            return formatted(parts)
+
+    def module_parts(self, command: str) -> tuple[str, ...]:
+        """The same in parts, as a `Matcher` loads it."""
+        # `celc check` does not need Jinja.
+        from celc.codegen.module import module_parts
 
         with self.deadline.running():
-            return module_text(
+            return module_parts(
                 [stages.program for stages in self.queries],
                 self.source.text,
                 command,

@@ -62,7 +62,7 @@ def _taken(arguments: argparse.Namespace, compilation: CompiledFiles, stages: St
             inputs = [arguments.source, *read]
             check_output(arguments.output, force=arguments.force, inputs=inputs)
         check_form(arguments, origins)
-        queries = Matcher(compilation.module_text("celc explain")).queries
+        queries = Matcher(compilation.module_parts("celc explain")).queries
         query = typed(queries[stages.query.name], arguments.type_column)
         file = [one.query for one in compilation.queries]
         events = EventStream(origins, Wanted.of(stages.query, query, file), form)

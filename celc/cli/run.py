@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
             inputs = [*paths, *read]
             check_output(arguments.output, force=arguments.force, inputs=inputs)
         check_form(arguments, origins)
-        matcher = Matcher(compilation.module_text("celc run"))
+        matcher = Matcher(compilation.module_parts("celc run"))
         files = named_files(arguments.parameters)
         check_sets(files, [matcher.queries[stages.query.name] for stages in chosen])
         first = FirstMatches(arguments.max_matches)

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
             check_output(arguments.output, force=arguments.force, inputs=[arguments.source, *read])
         check_form(arguments, origins)
         compilation = compiled(arguments, arguments.source, _schema_of(origins))
-        matcher = Matcher(compilation.module_text("celc run"))
+        matcher = Matcher(compilation.module_parts("celc run"))
         (query,) = matcher.queries.values()
         if format == "html" and arguments.max_matches is not None:
             raise CommandProblem(

@@ -65,7 +65,7 @@ def _statements(compilation: CompiledFiles, dialect: Dialect, arguments: argpars
     if problems:
         raise problems[0] if len(problems) == 1 else FilesError(problems)
     # The plan, which says what the events are read from, is that of the module.
-    queries = Matcher(compilation.module_text("celc compile")).queries
+    queries = Matcher(compilation.module_parts("celc compile")).queries
     return "\n".join(
         comment + _statement(queries[query.name], query, joined, dialect, arguments)
         for query, joined, comment in found

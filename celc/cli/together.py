@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics, render_all
 from celc.diagnostics.messages import files as messages
 from celc.diagnostics.source import Source, Span
@@ -58,15 +59,24 @@ class CompiledFiles:
     def module_text(self, command: str) -> str:
         """The generated module; `command` is named in its header. Raises CelError where the time
         for the compilation ends before the module is written."""
+        from celc.codegen.layout import formatted
+
+        parts = self.module_parts(command)
+        with self.files[0].deadline.running():
+            look(doing="putting the module into lines")
+            return formatted(parts)
+
+    def module_parts(self, command: str) -> tuple[str, ...]:
+        """The same in parts, as a `Matcher` loads it."""
         if len(self.files) == 1:
-            return self.files[0].module_text(command)
-        from celc.codegen.module import module_text
+            return self.files[0].module_parts(command)
+        from celc.codegen.module import module_parts
 
         first = self.files[0]
         texts = [f"-- {file.source.name}\n{file.source.text.rstrip()}\n" for file in self.files]
         programs = [stages.program for stages in self.queries]
         with first.deadline.running():
-            return module_text(
+            return module_parts(
                 programs,
                 "\n".join(texts),
                 command,

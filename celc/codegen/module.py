@@ -13,7 +13,6 @@ from typing import ClassVar
 
 from celc.codegen.escape import comment_text, literal_lines, string_literal
 from celc.codegen.imports import Imports
-from celc.codegen.layout import formatted
 from celc.codegen.query import query_parts
 from celc.codegen.templates import TemplateView
 from celc.diagnostics.deadline import look
@@ -50,14 +49,17 @@ class ModuleEnd(TemplateView):
     update: str
 
 
-def module_text(
+def module_parts(
     queries: Sequence[Program],
     text: str,
     command: str,
     tiebreak: Sequence[str],
     at_end: str = "open",
-) -> str:
-    """The generated module of a file, from its queries and its text; the header names `command`."""
+) -> tuple[str, ...]:
+    """The generated module of a file, from its queries and its text; the header names `command`.
+
+    Its parts, which `layout.formatted` makes a text for people of: to load it, they are joined.
+    """
     imports = Imports()
     alone = len(queries) == 1
     numbers = {program.query.name: number for number, program in enumerate(queries, start=1)}
@@ -85,5 +87,4 @@ def module_text(
         look()
         texts.append("".join(part.text() for part in of_query) + "\n")
     texts.append(end.text())
-    look(doing="putting the module into lines")
-    return formatted(texts)
+    return tuple(texts)

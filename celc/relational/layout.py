@@ -9,8 +9,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
+import sqlglot
 from sqlglot import exp
+from sqlglot.generator import Generator
 
 from celc.relational.expressions import Dialect
 
@@ -51,7 +54,13 @@ def laid_out(select: Select, dialect: Dialect) -> str:
 
 def sql(expression: exp.Expr, dialect: Dialect) -> str:
     """The text of an expression, in one line."""
-    return expression.sql(dialect=dialect)
+    # `Expression.sql` makes a generator and copies the tree each time, which took most of the time.
+    return _generator(dialect).generate(expression, copy=False)
+
+
+@cache
+def _generator(dialect: Dialect) -> Generator:
+    return sqlglot.Dialect.get_or_raise(dialect).generator()
 
 
 def _lines(select: Select, dialect: Dialect) -> list[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from celc.codegen.layout import formatted
 from celc.core.limits import DEFAULT_MAX_WORK
 from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.source import Source
 from celc.options import is_work
 from celc.row_pattern import core
-from celc.row_pattern.module import module_text
+from celc.row_pattern.module import module_parts
 from celc.row_pattern.parser import parse
 from celc.row_pattern.program import Program, program
 from celc.row_pattern.resolver import resolve
@@ -29,7 +30,11 @@ class RowCompilation:
 
     def module_text(self, command: str) -> str:
         """The generated module; `command` is named in its header."""
-        return module_text(self.program, self.source.text, command, self.max_work)
+        return formatted(self.module_parts(command))
+
+    def module_parts(self, command: str) -> tuple[str, ...]:
+        """The same in parts, as a `Matcher` loads it."""
+        return module_parts(self.program, self.source.text, command, self.max_work)
 
 
 def compile_rows(

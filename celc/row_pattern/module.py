@@ -14,7 +14,6 @@ from celc.codegen.escape import (
     tuple_text,
 )
 from celc.codegen.imports import Imports
-from celc.codegen.layout import formatted
 from celc.codegen.module import ModuleStart
 from celc.codegen.templates import TemplateView
 from celc.core.formula import DataType
@@ -55,8 +54,8 @@ class RowPatternPart(TemplateView):
     query_name: str
 
 
-def module_text(made: Program, text: str, command: str, max_work: int) -> str:
-    """The generated module of a query; the header names `command`."""
+def module_parts(made: Program, text: str, command: str, max_work: int) -> tuple[str, ...]:
+    """The generated module of a query, in parts; the header names `command`."""
     imports = Imports()
     imports.use("RowPatternQuery", "RowPlan", "RowProgram", "row_pattern_names")
     writer = _Writer(made, imports, max_work)
@@ -71,7 +70,7 @@ def module_text(made: Program, text: str, command: str, max_work: int) -> str:
         imports.lines(),
         "MATCH_RECOGNIZE",
     )
-    return formatted([start.text(), part.text()])
+    return start.text(), part.text()
 
 
 _MOST_MOVES = 200

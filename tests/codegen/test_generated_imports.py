@@ -12,7 +12,7 @@ import pytest
 from cases_io import case_stems, load_cases
 from places import ROOT
 
-import celc.codegen.module
+import celc.codegen.layout
 from celc.codegen.imports import MODULE_OF, Imports
 from celc.codegen.layout import LINE_LENGTH
 from celc.diagnostics.source import Source
@@ -30,7 +30,7 @@ _GENERATED = ROOT / "generated"
 @pytest.fixture
 def _as_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """Modules as templates leave them: black takes its time, and imports nothing."""
-    monkeypatch.setattr(celc.codegen.module, "formatted", "".join)
+    monkeypatch.setattr(celc.codegen.layout, "formatted", "".join)
 
 
 def _module(
