@@ -37,7 +37,8 @@ from celc_runtime import CompiledQuery
 from places import ROOT
 
 import celc
-import celc.codegen.module
+import celc.codegen.layout
+import celc.loader
 from celc.cli import main
 from celc.diagnostics.source import Source
 from celc.options import Options
@@ -241,6 +242,8 @@ def interpreted() -> Iterator[None]:
     Compiling and formatting them would take a second or two for each of the many examples.
     """
 
+    load = celc.loader.module_of
+
     def plain(parts: Sequence[str]) -> str:
         text = "".join(parts)
         line = "from celc_runtime.jit.kernels import njit\n"
@@ -248,7 +251,8 @@ def interpreted() -> Iterator[None]:
         return text.replace(line, "njit = lambda **_: lambda f: f\n")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(celc.codegen.module, "formatted", plain)
+        patch.setattr(celc.codegen.layout, "formatted", plain)
+        patch.setattr(celc.loader, "module_of", lambda text: load(plain(text)))
         yield
 
 
