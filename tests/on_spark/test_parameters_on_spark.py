@@ -130,6 +130,37 @@ def test_rows_of_no_rule_are_numbered_and_stay_in_spark(
     assert _rows(query.match(frame, rule=rules)) == _wanted(query, rules)
 
 
+def test_many_values_are_asked_for_before_rows_are_moved(spark: Any) -> None:
+    """In one text of SQL, but for values that settings of a session could read differently."""
+    query = _query(f"{_RISES} WITHIN 20 [ts]").with_options(positions=False)
+    odd = ["it's", "back\\slash", "two\nlines", "ü – 株", "", "\\u0041", "r'x'"]
+    symbols = [f"symbol {number}" for number in range(3000)] + odd
+    rules = pa.table(
+        {
+            "id": pa.array(range(len(symbols)), pa.int64()),
+            "symbol": pa.array(symbols),
+            "low": pa.array([0.0] * len(symbols)),
+            "factor": pa.array([1.0] * len(symbols)),
+        }
+    )
+    rules = pa.concat_tables([rules, _rules()])
+    quotes = _quotes()
+    names = pa.array(
+        [
+            odd[row % len(odd)] if row % 3 else one
+            for row, one in enumerate(quotes["symbol"].to_pylist())
+        ]
+    )
+    quotes = quotes.set_column(quotes.schema.get_field_index("symbol"), "symbol", names)
+    wanted = sorted(map(repr, query.match_table(quotes, rule=rules).to_pylist()))
+    assert len(wanted) > 20
+    frame = spark.createDataFrame(quotes)
+    filtered = "rows: those that can change nothing are filtered before they are moved"
+    assert filtered in query.explain_plan(frame, rule=rules)
+    found = query.match(frame, rule=rules).toArrow().to_pylist()
+    assert sorted(map(repr, found)) == wanted
+
+
 def test_a_table_of_parameters_has_any_form(spark: Any) -> None:
     query = _query(f"{_RISES} PARTITION BY venue WITHIN 30 [ts]")
     wanted = _wanted(query, _rules())
