@@ -90,9 +90,6 @@ UNKNOWN = -(2.0**40)
 ZERO = -(2.0**38)
 """About the scale of a sum of values that are all 0. Any other number is larger than both."""
 
-_NO_SIZE = ZERO / 2
-"""A number of a smaller scale has the size 0."""
-
 _UP, _DOWN = 2.0**BITS_OF_SCALE, 2.0**-BITS_OF_SCALE
 LARGE, SMALL = 2.0 ** (BITS_OF_SCALE // 2), 2.0 ** -(BITS_OF_SCALE // 2)
 """The largest and the least size of a settled number."""
@@ -141,8 +138,6 @@ def _plus(size, scale, other, other_scale):  # type: ignore[no-untyped-def]
     """The sum of two numbers, as a size and a scale."""
     if scale == other_scale:
         return size + other, scale
-    if min(scale, other_scale) < _NO_SIZE:
-        return size + other, max(scale, other_scale)
     return _plus_of_scales(size, scale, other, other_scale)
 
 
