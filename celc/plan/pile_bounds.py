@@ -49,6 +49,10 @@ from celc.plan.tables import Kind
 
 _ORDERED = (*NUMBERS, *TIMES, DataType.INTERVAL)
 
+MAX_BOUNDS = 24
+"""The most bounds of one update, each of which is two variables; conditions behind are left to the
+walk."""
+
 EVENT = ""
 """The label of the one event that a side of a pairing reads."""
 
@@ -98,27 +102,17 @@ def pile_bounds(
     if query.simultaneous or piles.fleeting or piles.most_removals:
         return None
     constant = _constant_in_partition(query)
-    pairings = tuple(found for clause in clauses for found in _pairings(clause, constant))
     writes = [
         (write, kinds[write.step.kind].marks) for of_symbol in piles.writes for write in of_symbol
     ]
-    known = _known(pairings, len(piles.piles), writes)
-    asked = {
-        (pile, number)
-        for write, marks in writes
-        for pile in write.reads
-        for number, pairing in enumerate(pairings)
-        if pairing.later in marks and (pile, number) in known
-    }
-    kept = _needed(asked, pairings, writes)
-    if not kept:
-        return None
-    numbers = sorted({number for _, number in kept})
-    renumbered = {number: place for place, number in enumerate(numbers)}
-    return PileBounds(
-        tuple(pairings[number] for number in numbers),
-        tuple(sorted((pile, renumbered[number]) for pile, number in kept)),
-    )
+    pairings: list[Pairing] = []
+    kept: list[tuple[int, int]] = []
+    for pairing in (found for clause in clauses for found in _pairings(clause, constant)):
+        of_piles = _piles_with_bound(pairing, len(piles.piles), writes)
+        if of_piles and len(kept) + len(of_piles) <= MAX_BOUNDS:
+            kept += [(pile, len(pairings)) for pile in of_piles]
+            pairings.append(pairing)
+    return PileBounds(tuple(pairings), tuple(sorted(kept))) if kept else None
 
 
 def _constant_in_partition(query: Query) -> frozenset[str]:
@@ -132,14 +126,15 @@ def _constant_in_partition(query: Query) -> frozenset[str]:
 def _pairings(condition: RoleClause, constant: frozenset[str]) -> Iterator[Pairing]:
     """The pairings of a condition: one for each order in which its two events can come."""
     clause = condition.clause
-    if len(clause.predicates) != 1 or condition.round_mark is not None:
+    if not len(clause.predicates) == len(condition.written.predicates) == 1:
         return
-    (comparison,) = clause.predicates
+    (comparison,), (shown,) = clause.predicates, condition.written.predicates
+    if condition.round_mark is not None:
+        return  # the last event of the earlier role can be of another round
     if not isinstance(comparison, Comparison) or comparison.beside:
         return
     if comparison.operator in ("=", "!=") or comparison.left.type not in _ORDERED:
         return
-    (shown,) = condition.written.predicates
     sides = [_Side.of(side, constant) for side in (comparison.left, comparison.right)]
     labels = labels_in_order(clause)
     left, right = sides
@@ -194,39 +189,32 @@ def _of_event(leaf: Leaf) -> Expression:
     return AttributeValue(EVENT, leaf.attribute, leaf.type, leaf.span)
 
 
-def _known(
-    pairings: tuple[Pairing, ...], piles: int, writes: list[tuple[Write, tuple[str, ...]]]
-) -> set[tuple[int, int]]:
-    """The pairs of a pile and a pairing where every match has an event of the earlier role."""
-    known = {(pile, number) for pile in range(piles) for number in range(len(pairings))}
+def _piles_with_bound(
+    pairing: Pairing, piles: int, writes: list[tuple[Write, tuple[str, ...]]]
+) -> list[int]:
+    """The piles whose bound by one pairing some event is compared with, and those that hand their
+    bounds on to them, in order."""
+    known = set(range(piles))  # where every match has an event of the earlier role
     changed = True
     while changed:
         changed = False
         for write, marks in writes:
-            for number, pairing in enumerate(pairings):
-                if write.pile is None or (write.pile, number) not in known:
-                    continue
-                inherits = not write.starts and all((pile, number) in known for pile in write.reads)
-                if pairing.earlier not in marks and not inherits:
-                    known.discard((write.pile, number))
-                    changed = True
-    return known
-
-
-def _needed(
-    asked: set[tuple[int, int]],
-    pairings: tuple[Pairing, ...],
-    writes: list[tuple[Write, tuple[str, ...]]],
-) -> set[tuple[int, int]]:
-    """The bounds that are asked for, and those that they are handed on from."""
-    needed, waiting = set(asked), list(asked)
+            inherits = not write.starts and known.issuperset(write.reads)
+            if write.pile in known and pairing.earlier not in marks and not inherits:
+                known.discard(write.pile)
+                changed = True
+    needed = {
+        pile
+        for write, marks in writes
+        if pairing.later in marks
+        for pile in write.reads
+        if pile in known
+    }
+    waiting = list(needed)
     while waiting:
-        pile, number = waiting.pop()
+        pile = waiting.pop()
         for write, marks in writes:
-            if write.pile != pile or pairings[number].earlier in marks:
-                continue
-            for source in write.reads:
-                if (source, number) not in needed:
-                    needed.add((source, number))
-                    waiting.append((source, number))
-    return needed
+            if write.pile == pile and pairing.earlier not in marks:
+                waiting += set(write.reads) - needed
+                needed |= set(write.reads)
+    return sorted(needed)

@@ -117,8 +117,10 @@ def text_truth(condition: TextCondition, column: pa.DictionaryArray) -> np.ndarr
     indices = column.indices
     if pa.types.is_unsigned_integer(indices.type):
         indices = indices.cast(pa.int64())
-    codes = np.asarray(pc.fill_null(indices, -1).to_numpy(zero_copy_only=False))
-    truth: np.ndarray = table[codes]
+    if indices.null_count:
+        indices = pc.fill_null(indices, -1)
+    # Places are -1 or more; "wrap" takes 32-bit ones as they are, and asks of none how large it is.
+    truth: np.ndarray = np.take(table, indices.to_numpy(zero_copy_only=False), mode="wrap")
     return truth
 
 
