@@ -48,10 +48,8 @@ _OPERATORS: Mapping[str, type[exp.Binary]] = {"+": exp.Add, "-": exp.Sub, "*": e
 
 def column(table: str | None, name: str) -> exp.Column:
     """A column of a table; None: of the only table that is read."""
-    return exp.column(
-        exp.to_identifier(name, quoted=not _is_plain(name)),
-        None if table is None else identifier(table),
-    )
+    of = None if table is None else identifier(table)
+    return exp.column(identifier(name), of, copy=False)
 
 
 def identifier(name: str) -> exp.Identifier:
