@@ -26,8 +26,8 @@ _NAMES_OF = {
     ),
     "celc_runtime.engine.arena": (
         *(
-            "ARENA_FULL",
             "ALWAYS",
+            "ARENA_FULL",
             "BARRIER",
             "BLOCK",
             "DONE",
@@ -66,7 +66,7 @@ _NAMES_OF = {
     ),
     "celc_runtime.engine.listing": ("list_fired",),
     "celc_runtime.engine.open_questions": ("Condition",),
-    "celc_runtime.engine.pile_bounds": ("LEAST_KEY", "NO_BOUND", "key_of_real"),
+    "celc_runtime.engine.pile_bounds": ("LEAST_KEY", "NO_BOUND"),
     "celc_runtime.jit.kernels": ("njit",),
     "celc_runtime.engine.label_sets": (
         *("average", "events_of_role", "first_of", "last_of", "largest", "largest_text"),
@@ -77,7 +77,15 @@ _NAMES_OF = {
     "celc_runtime.engine.union_lists": ("update_by_tables",),
     "celc_runtime.engine.spark_arithmetic": (
         *("absolute_int", "absolute_long", "add_int", "add_long", "days_to_microseconds"),
-        *("divide", "equal_real", "is_member", "less_real", "multiply_int", "multiply_long"),
+        *(
+            "divide",
+            "equal_real",
+            "is_member",
+            "key_of_real",
+            "less_real",
+            "multiply_int",
+            "multiply_long",
+        ),
         *("remainder_real", "remainder_whole", "subtract_int", "subtract_long"),
         *("symbol_steps", "symbol_table", "whole_to_float"),
     ),

@@ -53,13 +53,13 @@ class SymbolBranch:
 class StraightLineUpdate(TemplateView):
     """The function `update`, with a branch for each symbol.
 
-    `header` says how the update runs, and why; `piles` what each pile is for. `bounds` are
-    lines that load the bounds of piles by the conditions `pairings`, which read the remembered
-    `columns`; lines `renewed` forget what has left the window, `forget_bounds` forget all, and
-    `leave_bounds` leave them to the next call. `heads` are the piles
-    in variables, `fleeting` the piles that live for one event. `key_tables` hold the other piles,
-    `filling` are the tables to which an event may add a row, and `ahead` fetches rows that later
-    events need. `bound` is the most nodes of one event, `key_lines` set its key and the earliest
+    `header` says how the update runs, and why; `piles` what each pile is for. `bounds` are lines
+    that load the bounds of piles by the conditions `pairings`, which read the remembered `columns`;
+    lines `renewed` forget what has left the window, `forget_bounds` forget all, and `leave_bounds`
+    leave them to the next call. `heads` are the piles in variables, `fleeting` the piles that live
+    for one event. `key_tables` hold the other piles, `filling` are the tables to which an event may
+    add a row, and `ahead` fetches rows that later events need. `bound` is the most nodes of one
+    event, `key_lines` set its key and the earliest
     key in its window, `latest` is the last key in a window that begins at `earliest`. `forget`
     empties all piles in variables; it is empty where there are none. `simultaneous` as in
     `UpdateInput`: then the fleeting piles are `of_instants`, and live for one instant;

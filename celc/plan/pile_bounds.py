@@ -15,9 +15,8 @@ A bound is a necessary condition alone: it may be that of a match that has left 
 forgotten in two steps: the least value since the window began anew, and the one before that. What
 was put on a pile before the window last began anew twice has left it.
 
-Rejected: the exact least value inside the window (a queue of candidates for each pile), which costs
-more at each event than the few walks that it saves; a bound in each cell, which the walk would
-compare at every step, as it compares the values themselves now.
+Not tried: the exact least value inside the window, by a queue of candidates for each pile; and a
+bound in each cell, by which the walk could leave a pile in the middle.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from celc.codegen.layout import formatted
 from celc.core.limits import DEFAULT_MAX_WORK
 from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.source import Source
@@ -30,6 +29,8 @@ class RowCompilation:
 
     def module_text(self, command: str) -> str:
         """The generated module; `command` is named in its header."""
+        from celc.codegen.layout import formatted  # with black, which only readers need
+
         return formatted(self.module_parts(command))
 
     def module_parts(self, command: str) -> tuple[str, ...]:

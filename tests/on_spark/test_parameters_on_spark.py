@@ -133,7 +133,7 @@ def test_rows_of_no_rule_are_numbered_and_stay_in_spark(
 def test_many_values_are_asked_for_before_rows_are_moved(spark: Any) -> None:
     """In one text of SQL, but for values that settings of a session could read differently."""
     query = _query(f"{_RISES} WITHIN 20 [ts]").with_options(positions=False)
-    odd = ["it's", "back\\slash", "two\nlines", "ü – 株", "", "\\u0041", "r'x'"]
+    odd = ["it's", "back\\slash", "two\nlines", "ü – 株", "", "\\u0041", "r'x'", "${env:HOME}", "$"]
     symbols = [f"symbol {number}" for number in range(3000)] + odd
     rules = pa.table(
         {

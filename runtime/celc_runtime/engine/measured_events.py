@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from celc_runtime.engine.spark_arithmetic import key_of_real
 from celc_runtime.engine.total_elements import BITS_OF_SCALE, LARGE, NOTHING, SMALL, UNKNOWN, ZERO
 from celc_runtime.jit.kernels import njit
 
-_NAN = np.int64(0x7FF8 << 48)
-_LOWEST = np.int64(-(2**63))
 _UP, _DOWN = 2.0**BITS_OF_SCALE, 2.0**-BITS_OF_SCALE
 
 
@@ -66,14 +65,10 @@ def write_keys(keys, known, greatest, to, first, width):  # type: ignore[no-unty
 
 
 @njit(nogil=True, cache=True)
-def write_keys_of_reals(values, bits, known, greatest, to, first, width):  # type: ignore[no-untyped-def]
-    """The same for float64 and their bits as int64, in which −0.0 is 0.0; NaN is the greatest."""
+def write_keys_of_reals(values, known, greatest, to, first, width):  # type: ignore[no-untyped-def]
+    """The same for float64."""
     place = first
-    for row in range(bits.shape[0]):
-        key = bits[row]
-        if values[row] != values[row]:
-            key = _NAN
-        elif key < 0:
-            key = _LOWEST - key
+    for row in range(values.shape[0]):
+        key = key_of_real(values[row])
         to[place] = (~key if greatest else key) if known[row] else NOTHING
         place += width

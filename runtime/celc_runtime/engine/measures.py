@@ -117,9 +117,7 @@ def write_measured_keys(
     if measure.what == KNOWN:
         write_known(known, to, first, width)
     elif values.dtype.kind == "f":
-        reals = real_values(values)
-        bits = (reals + 0.0).view(np.int64)
-        write_keys_of_reals(reals, bits, known, greatest, to, first, width)
+        write_keys_of_reals(real_values(values), known, greatest, to, first, width)
     else:
         write_keys(values, known, greatest, to, first, width)
 

@@ -15,6 +15,9 @@ import numpy as np
 
 from celc_runtime.jit.kernels import njit
 
+_NAN = np.int64(0x7FF8 << 48)
+"""The bits of NaN, which are more than those of any number."""
+
 MICROSECONDS_PER_DAY = 86_400_000_000
 LAST_DAY = (2**63 - 1) // MICROSECONDS_PER_DAY
 """The last day that begins at a TIMESTAMP; the first such day is as far before 1970."""
@@ -130,6 +133,16 @@ def equal_real(left, right):  # type: ignore[no-untyped-def]
 def less_real(left, right):  # type: ignore[no-untyped-def]
     """left < right for FLOAT or DOUBLE."""
     return (left < right) | ((left == left) & (right != right))
+
+
+@njit(nogil=True, cache=True)
+def key_of_real(value):  # type: ignore[no-untyped-def]
+    """int64 in the same order: −0.0 is 0.0, and NaN, which equals itself, is the greatest."""
+    real = np.float64(value)
+    if real != real:
+        return _NAN
+    bits = np.float64(real + 0.0).view(np.int64)
+    return bits if bits >= 0 else np.int64(-(2**63)) - bits
 
 
 @njit(nogil=True, cache=True)

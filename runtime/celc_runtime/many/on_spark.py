@@ -128,10 +128,11 @@ def _by_groups(
     waiting: list[pa.RecordBatch] = []
     place = 0
 
-    def together() -> pa.RecordBatch:
-        (rows,) = pa.Table.from_batches(waiting).combine_chunks().to_batches()
+    def together() -> Iterator[tuple[int, pa.RecordBatch]]:
+        # More than one batch where the texts of a column do not fit into one array.
+        for rows in pa.Table.from_batches(waiting).combine_chunks().to_batches():
+            yield place, rows
         waiting.clear()
-        return rows
 
     for batch in map(received, batches):
         places = np.zeros(len(batch), np.int64)
@@ -140,11 +141,11 @@ def _by_groups(
             batch = batch.drop_columns([number])
         for start, end in stretches_of(places):
             if waiting and (places[start] != place or sum(map(len, waiting)) >= _ROWS):
-                yield place, together()
+                yield from together()
             place = int(places[start])
             waiting.append(batch.slice(start, end - start))
     if waiting:
-        yield place, together()
+        yield from together()
 
 
 def all_task_route(program: Program) -> Route:

@@ -118,7 +118,7 @@ def _neighbours(rows: Rows, parameters: Parameters) -> np.ndarray:
     """int64: rows in an order in which those that concern the same events are neighbours.
 
     The pairs of a row are read together. So the events of a row are still in the processor's cache
-    when those of the next row are read, which took half of the time otherwise.
+    when those of the next row are read.
     """
     tests = (
         test
@@ -130,17 +130,20 @@ def _neighbours(rows: Rows, parameters: Parameters) -> np.ndarray:
     equal = next((t for t in tests if isinstance(t, OfBoth) and t.operator == "="), None)
     if equal is None:
         return np.arange(rows.count)
-    codes = sortable(rows.columns[equal.parameter]).dictionary_encode(null_encoding="encode")
-    return np.argsort(np.asarray(codes.indices), kind="stable")
+    return np.argsort(_coded(rows.columns[equal.parameter]).indices, kind="stable")
 
 
 def _first_of_equal(rows: Rows) -> np.ndarray:
     """int64: the first of the rows that are equal, for each of them, in order."""
     codes = np.zeros(rows.count, np.int64)
     for column in rows.columns.values():
-        # NaN equals NaN, and −0.0 is 0.0.
-        coded = sortable(column).dictionary_encode(null_encoding="encode")
+        coded = _coded(column)
         codes = codes * max(1, len(coded.dictionary)) + np.asarray(coded.indices)
         codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
     first = np.unique(codes, return_index=True)[1]
     return np.sort(first)
+
+
+def _coded(column: pa.Array) -> pa.DictionaryArray:
+    """The column as codes, the same for equal values: NaN equals NaN, and −0.0 is 0.0."""
+    return sortable(column).dictionary_encode(null_encoding="encode")

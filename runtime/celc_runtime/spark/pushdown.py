@@ -154,7 +154,7 @@ def _holds(test: AttributeTest) -> Column:
         case "not_like":
             return ~column.like(str(test.operands[0]))
     many = len(test.operands) > _FEW and not has_many_odd_values(test.type, test.operands)
-    if test.operator == "in" and many:
+    if test.operator == "in" and many and "$" not in test.attribute:
         return _is_one_of_many(test)
     literals = [_literal(operand, test.type) for operand in test.operands]
     if test.operator in ("in", "not_in"):
@@ -187,9 +187,10 @@ def has_many_odd_values(type: str, values: Sequence[int | float | str | bool]) -
 
 
 def _in_sql(value: int | float | str | bool, type: str) -> str:
-    """A constant in SQL; empty for one that settings of the session could read differently."""
+    """A constant in SQL; empty for one that settings of the session could read differently: Spark
+    puts values of its configuration in the place of `${…}`, within quotes too."""
     if isinstance(value, str):
-        is_plain = value.isprintable() and "'" not in value and "\\" not in value
+        is_plain = value.isprintable() and not set(value) & set("'\\$")
         return f"'{value}'" if is_plain else ""
     if type not in ("INT", "LONG") or abs(value) >= 2**63:
         return ""
