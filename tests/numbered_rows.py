@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 from celc_runtime.plan.plan import Plan
-from celc_runtime.spark.tasks import COUNTED, MATTERS, TaskColumns
+from celc_runtime.spark.task_columns import COUNTED, MATTERS, TaskColumns
 from celc_runtime.spark.time_ranges import TimeRange
 
 COLUMNS = TaskColumns("", "number", "mark")

@@ -25,7 +25,8 @@ from celc_runtime.program import Program, Route
 from celc_runtime.run.compact import are_graphs
 from celc_runtime.run.compact_run import CompactRun
 from celc_runtime.spark.columns import column_named, mapped
-from celc_runtime.spark.tasks import ShippedRange, TaskColumns, matches_of_task
+from celc_runtime.spark.task_columns import TaskColumns
+from celc_runtime.spark.tasks import ShippedRange, matches_of_task
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -53,12 +54,14 @@ def compact_route(program: Program) -> Route:
 
     def compact_task(
         program: Program,
-        columns: tuple[str, str, str],
+        columns: tuple[Any, ...],
         ranges: tuple[ShippedRange, ...],
         batches: Iterable[pa.RecordBatch],
     ) -> Iterator[pa.RecordBatch]:
         events = map(received, batches)
-        found = matches_of_task(program, TaskColumns(*columns), ranges, events, new_run=CompactRun)
+        found = matches_of_task(
+            program, TaskColumns.of(columns), ranges, events, new_run=CompactRun
+        )
         return map(_sent, found)
 
     return Route(program, "compact_task_route", compact_task)
@@ -66,7 +69,7 @@ def compact_route(program: Program) -> Route:
 
 def compact_reader(program: Program, columns: TaskColumns, ranges: tuple[ShippedRange, ...]) -> Any:
     """The function that `mapInArrow` gets; its batches have `compact_wire_ddl`."""
-    return partial(compact_route(program), tuple(columns), ranges)
+    return partial(compact_route(program), columns.shipped(), ranges)
 
 
 def compact_wire_ddl(plan: Plan) -> str:

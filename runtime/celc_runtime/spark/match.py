@@ -1,7 +1,8 @@
 """`match`: the plan of a query on a DataFrame, chosen and built.
 
 ========================== =========================================================================
-partition by, any window   one shuffle by the key, a sort, and one pass over each Spark partition
+partition by, any window   one shuffle by the key, a sort (by the tasks, or by Spark where a task
+                           could not hold its rows), and one pass over each Spark partition
 the same, and a hot key    the hot key's events in time ranges, which go through the same shuffle
 already spread and sorted  no shuffle and no sort; the order is checked
 no key, bounded window     time ranges, each reading its part of the files
@@ -20,7 +21,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 from celc_runtime.arrow.sorting import sort_columns, sort_columns_without_order
@@ -40,7 +41,7 @@ from celc_runtime.spark.columns import (
 )
 from celc_runtime.spark.compact import compact_reader, compact_wire_ddl, with_form
 from celc_runtime.spark.event_types import is_of_types
-from celc_runtime.spark.hot_keys import HotKey, hot_keys, range_numbers, sampled_keys
+from celc_runtime.spark.hot_keys import HotKey, KeySample, hot_keys, range_numbers, sampled_keys
 from celc_runtime.spark.joins import joined, why_kernel
 from celc_runtime.spark.key_columns import with_key_columns
 from celc_runtime.spark.numbering import RangeColumns, numbered, why_not_numbered
@@ -49,7 +50,9 @@ from celc_runtime.spark.parameters import rules_line, with_values_of
 from celc_runtime.spark.probe import is_spread_by, most_rows, parallelism, why_not_read_twice
 from celc_runtime.spark.pushdown import can_matter, why_not_filtered
 from celc_runtime.spark.single_labels import wire_ddl, with_lists
-from celc_runtime.spark.tasks import EVENTS_ALONE, TaskColumns, task_reader
+from celc_runtime.spark.task_columns import EVENTS_ALONE, TaskColumns
+from celc_runtime.spark.task_sort import MOST_ROWS, unsorted_rows, why_spark_sorts
+from celc_runtime.spark.tasks import task_reader
 from celc_runtime.spark.time_ranges import (
     TimeRange,
     counted,
@@ -82,6 +85,12 @@ _WHY_JOINS = (
 )
 
 _NUMBERS = "numbers: Spark numbers the sorted rows, and hands to Python those that can matter"
+
+_TASKS_SORT = "sort: by the tasks, which hold their rows in memory"
+_TASKS_NUMBER = (
+    "numbers: the tasks number the sorted rows, and keep those that can matter; of the others "
+    "their keys and their order are moved alone"
+)
 
 _UNDECIDED = (
     "undecided: matches whose absence at the end is not certain yet are left out; "
@@ -292,7 +301,8 @@ class _Planner:
         if leaves_undecided(plan):
             self._lines.append(_UNDECIDED)
         self._rows = with_key_columns(plan, self._rows)
-        types = {f.name: f.dataType.simpleString() for f in self._rows.schema.fields}
+        self._types = {f.name: f.dataType.simpleString() for f in self._rows.schema.fields}
+        types = self._types
         self._keys = [
             ValueColumn(name, plan.type_of(name), types[name]) for name in plan.key_columns
         ]
@@ -338,11 +348,7 @@ class _Planner:
         )
         if not hot:
             self._lines.append(f"hot keys: none is cut into time ranges, because {why}")
-            if self._is_numbered:
-                by_key = self._numbered(self._rows, [key.column for key in self._keys])
-                return self._made(self._mapped(*by_key))
-            spread = self._rows.repartition(*(key.column for key in self._keys))
-            return self._made(self._mapped(spread.sortWithinPartitions(*self._sort)))
+            return self._made(self._mapped(*self._sorted_by_key()))
         for key in hot:
             shown = ", ".join(
                 f"{name}={value!r}"
@@ -412,6 +418,20 @@ class _Planner:
             is_foreign = self._is_outside(self._start_of(part), self._later_of(part))
             of_range = RangeColumns("", functions.lit(part.rows), is_foreign)
         return self._mapped(*self._numbered(rows, [], of_range), ranges)
+
+    def _sorted_by_key(self) -> tuple[DataFrame, TaskColumns]:
+        """The rows of each key in one task, sorted there or by Spark."""
+        keys = [key.column for key in self._keys]
+        why = why_spark_sorts(self._plan, self._types) or self._why_too_large()
+        if not why:
+            self._lines.append(_TASKS_SORT)
+            if self._is_numbered:
+                self._lines.append(_TASKS_NUMBER)
+            return unsorted_rows(self._plan, self._rows, keys, numbered=self._is_numbered)
+        self._lines.append(f"sort: by Spark, because {why}")
+        if self._is_numbered:
+            return self._numbered(self._rows, keys)
+        return self._rows.repartition(*keys).sortWithinPartitions(*self._sort), EVENTS_ALONE
 
     def _numbered(
         self, rows: DataFrame, keys: Sequence[Column], ranges: RangeColumns | None = None
@@ -496,10 +516,30 @@ class _Planner:
 
     def _why_too_small(self) -> str:
         """Why the data is not looked at: even a sample of it costs as much as to read a column."""
-        most = most_rows(self._rows)
+        most = self._most_rows
         if most is None or most >= 2 * _ROWS_PER_RANGE:
             return ""
         return f"by its size it has hardly more than {most:,} events"
+
+    @cached_property
+    def _most_rows(self) -> int | None:
+        return most_rows(self._rows)
+
+    @cached_property
+    def _key_sample(self) -> KeySample:
+        return sampled_keys(self._rows, self._keys, _FRACTION_OF_KEYS)
+
+    def _why_too_large(self) -> str:
+        """Why a task may get more rows than it can hold."""
+        if self._most_rows is not None and self._most_rows <= MOST_ROWS:
+            return ""
+        why = why_not_read_twice(self._rows)
+        if why:
+            return f"{why}, and it is not known how many events a task would get"
+        tasks = int(self._rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+        sample = self._key_sample
+        expected = round(sample.estimated / tasks + sample.largest * sample.weight)
+        return "" if expected <= MOST_ROWS else f"a task would get about {expected:,} events"
 
     def _why_not_cut(self) -> str:
         """Why the query cannot be run on parts of the stream, or of a key."""
@@ -557,7 +597,7 @@ class _Planner:
             if why:
                 return [], f"{why} (ranges=… looks for them all the same)"
         rows, tasks = self._declared_rows(), ranges
-        sample = sampled_keys(self._rows, self._keys, _FRACTION_OF_KEYS)
+        sample = self._key_sample
         if tasks is None:
             if sample.estimated < 2 * _ROWS_PER_RANGE:
                 return [], f"about {sample.estimated:,} events are too few"

@@ -24,7 +24,7 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.spark.columns import column_named
 from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.pushdown import can_matter, why_all_matter
-from celc_runtime.spark.tasks import COUNTED, MATTERS, TIED, TaskColumns
+from celc_runtime.spark.task_columns import COUNTED, MATTERS, TIED, TaskColumns
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec
@@ -85,7 +85,7 @@ def numbered(
     )
     typed = rows.withColumn(undeclared, _is_undeclared(plan, rows))
     moved = _moved(plan, names, ranges) if keys else names
-    together = _light(plan, typed, [*moved, undeclared], rest)
+    together = light(plan, typed, [*moved, undeclared], rest)
     together = together.repartition(*keys) if keys else together.coalesce(1)
     # Rows of undeclared types have no positions. They are sorted apart from the others and behind
     # them, so that the numbers of these begin with 1.
@@ -133,7 +133,7 @@ def _moved(plan: Plan, names: Sequence[str], ranges: RangeColumns | None) -> lis
     return [name for name in names if name in needed]
 
 
-def _light(plan: Plan, rows: DataFrame, moved: Sequence[str], rest: str) -> DataFrame:
+def light(plan: Plan, rows: DataFrame, moved: Sequence[str], rest: str) -> DataFrame:
     """The columns that all rows keep, and `rest` with the others: NULL where a row cannot matter.
 
     Without a shuffle all columns are kept, because to make a struct costs more than to sort them.

@@ -22,34 +22,14 @@ from celc_runtime.rules.run import ForEachRun, run_for
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.spark.single_labels import with_single_fields
+from celc_runtime.spark.sorted_rows import sorted_rows
+from celc_runtime.spark.task_columns import COUNTED, TIED, TaskColumns
 from celc_runtime.spark.undecided import with_undecided
 
 ShippedRange: TypeAlias = tuple[int | float | None, int, int, int | float | None]
 """The value at which a range's own events begin (None: with its first event), the position of its
 first event, how many events it has, and the value from which on they are not its own (None: there
 is none); times as whole numbers."""
-
-MATTERS, TIED, COUNTED = range(3)
-"""The marks of rows that Spark has numbered: it can matter; the order leaves it equal to the row
-before it; it is there because of its number only."""
-
-
-class TaskColumns(NamedTuple):
-    """The names of columns that are no part of the events; empty for those that are not there.
-
-    range: the number of a row's range, counted from 1, and 0 for keys that are read as a whole; the
-    rows of a range stand one after another. number: the number of a row in its partition or range,
-    counted from 1, and 0 for rows of undeclared types. mark: MATTERS, TIED or COUNTED. A row has a
-    mark where it has a number.
-    """
-
-    range: str = ""
-    number: str = ""
-    mark: str = ""
-
-
-EVENTS_ALONE = TaskColumns()
-"""Where all columns are of the events."""
 
 
 def batch_route(program: Program) -> Route:
@@ -58,7 +38,7 @@ def batch_route(program: Program) -> Route:
 
     def match_task(
         program: Program,
-        columns: tuple[str, str, str],
+        columns: tuple[Any, ...],
         ranges: tuple[ShippedRange, ...],
         counts_undecided: bool,
         table: pa.RecordBatch | None,
@@ -69,7 +49,7 @@ def batch_route(program: Program) -> Route:
         rules = None if table is None else rows_of_batch(table)
         new_run = partial(_run_for, rules)
         found = matches_of_task(
-            program, TaskColumns(*columns), ranges, events, undecided.append, new_run
+            program, TaskColumns.of(columns), ranges, events, undecided.append, new_run
         )
         sent = (with_single_fields(program.plan, batch) for batch in found)
         if not counts_undecided:
@@ -97,7 +77,7 @@ def task_reader(
     `counts_undecided` the column of `undecided` behind it."""
     # What a worker reads before it has this runtime is of other packages.
     table = None if rules is None else batch_of_rows(rules)
-    return partial(batch_route(program), tuple(columns), ranges, counts_undecided, table)
+    return partial(batch_route(program), columns.shipped(), ranges, counts_undecided, table)
 
 
 def matches_of_task(
@@ -118,6 +98,8 @@ def matches_of_task(
     whole = _WholeReader(program, new_run)
     alone = _RangeReader(program, ranges[0], new_run) if ranges and not columns.range else None
     reader, number, undecided = alone or whole, 0, 0
+    if columns.unsorted is not None:
+        batches = sorted_rows(program.plan, columns, columns.unsorted, batches)
     for batch in batches:
         rows = _Rows.of(program.plan, columns, batch)
         for start, end in stretches_of(rows.ranges):
@@ -147,7 +129,7 @@ class _Rows(NamedTuple):
     @classmethod
     def of(cls, plan: Plan, columns: TaskColumns, batch: pa.RecordBatch) -> _Rows:
         """The rows of a batch. Raises EventError where two are equal in their order."""
-        given = {name: np.asarray(batch.column(name)) for name in columns if name}
+        given = {name: np.asarray(batch.column(name)) for name in columns[:3] if name}
         events = batch.drop_columns(list(given)) if given else batch
         marks = given.get(columns.mark)
         if marks is not None and (tied := marks == TIED).any():

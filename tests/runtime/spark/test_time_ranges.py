@@ -20,7 +20,8 @@ from celc_runtime.arrow.sorting import sorted_for
 from celc_runtime.plan.plan import Window
 from celc_runtime.spark.numbering import why_not_numbered
 from celc_runtime.spark.order_column import OrderColumn
-from celc_runtime.spark.tasks import EVENTS_ALONE, matches_of_task
+from celc_runtime.spark.task_columns import EVENTS_ALONE
+from celc_runtime.spark.tasks import matches_of_task
 from celc_runtime.spark.time_ranges import (
     Cuts,
     Sample,

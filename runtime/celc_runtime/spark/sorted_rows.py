@@ -1,0 +1,178 @@
+"""The sort of rows in the task that reads them, and their numbers; `task_sort` says when and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from celc_runtime.arrow.arrays import in_one_piece, numbers, plain
+from celc_runtime.arrow.sorting import sort_columns
+from celc_runtime.plan.plan import Plan
+from celc_runtime.spark.task_columns import MATTERS, TIED, TaskColumns, Unsorted
+
+_BITS = 63
+"""The bits of a number that is not negative."""
+
+_ROWS_AT_ONCE = 1 << 17
+
+
+def sorted_rows(
+    plan: Plan, columns: TaskColumns, unsorted: Unsorted, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a task key by key, in the order of each, with the columns that Spark adds where
+    it numbers rows (`numbering.numbered`)."""
+    table = pa.Table.from_batches(given) if (given := list(batches)) else None
+    if table is None or not len(table):
+        return
+    del given
+    table = table.combine_chunks()
+    codes = _codes([table.column(name) for name in plan.key_columns])
+    by = [name for name in sort_columns(plan) if name not in plan.key_columns]
+    order = _order(codes, [table.column(name) for name in by])
+    if not unsorted.rest:
+        yield from _taken(table, order)
+        return
+    matters = np.asarray(table.column(unsorted.rest).is_valid())
+    undeclared = _undeclared(plan, table, unsorted, matters)
+    number, tied = _numbers(codes, [table.column(name) for name in by], order, undeclared)
+    kept = np.flatnonzero(matters[order] | tied)
+    rows, number, tied = order[kept], number[kept], tied[kept]
+    marks = np.where(tied, TIED, MATTERS).astype(np.int8)
+    left = _names_in_rest(table, unsorted)
+    first = 0
+    for batch in _taken(table, rows):
+        part = slice(first, first + len(batch))
+        inside = batch.column(unsorted.rest)
+        found = [
+            pc.struct_field(inside, left.index(name)) if name in left else batch.column(name)
+            for name in unsorted.names
+        ]
+        yield pa.RecordBatch.from_arrays(
+            [*found, pa.array(number[part]), pa.array(marks[part])],
+            [*unsorted.names, columns.number, columns.mark],
+        )
+        first += len(batch)
+
+
+def _codes(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
+    """int64[rows]: a number for the key of each row, from 0 on; equal keys have equal numbers."""
+    codes: np.ndarray | None = None
+    for column in columns:
+        coded = in_one_piece(column).dictionary_encode(null_encoding="encode")
+        found = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        if codes is not None:
+            # Dense numbers again, so that the next product fits as well.
+            pairs = pa.array(codes * max(1, len(coded.dictionary)) + found)
+            found = pairs.dictionary_encode().indices.to_numpy().astype(np.int64)
+        codes = found
+    assert codes is not None
+    return codes
+
+
+def _values(columns: Sequence[pa.ChunkedArray]) -> Iterator[np.ndarray]:
+    """Arrays by which rows are sorted, the first one first; NULL comes before all values."""
+    for column in columns:
+        values, known = numbers(plain(in_one_piece(column)))
+        if known.all():
+            yield values
+        else:
+            yield known
+            yield np.where(known, values, 0)
+
+
+def _order(codes: np.ndarray, columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
+    """int64[rows]: the rows by their keys' numbers, then by the columns."""
+    if not columns:
+        return np.argsort(codes, kind="stable")
+    first = next(_values(columns[:1]))
+    low, high = int(first.min()), int(first.max())
+    bits = (high - low).bit_length()
+    if first.dtype != np.bool_ and bits + int(codes.max()).bit_length() <= _BITS:
+        # One number for both: it is sorted four times as fast as two are.
+        both = (codes << bits) + (first.astype(np.int64) - low)
+        if (both[1:] > both[:-1]).all():
+            return np.arange(len(both))
+        order = np.argsort(both)
+        ordered = both[order]
+        if len(columns) == 1 or (ordered[1:] != ordered[:-1]).all():
+            return order
+    found: np.ndarray = np.lexsort((*reversed(list(_values(columns))), codes))
+    return found
+
+
+def _names_in_rest(table: pa.Table, unsorted: Unsorted) -> list[str]:
+    """The columns that only rows which can matter have, in the order of the fields."""
+    return [name for name in unsorted.names if name not in table.column_names]
+
+
+def _undeclared(plan: Plan, table: pa.Table, unsorted: Unsorted, matters: np.ndarray) -> np.ndarray:
+    """bool[rows]: whether a row is of no declared type. Rows that cannot matter are of one."""
+    found = np.zeros(len(table), np.bool_)
+    names = [plan.type_name, *(["stream"] if plan.stream_column else [])]
+    texts = [_texts(table, name, unsorted) for name in names]
+    if any(column is None for column in texts):
+        return found
+    assert plan.relevant is not None
+    rows = np.flatnonzero(matters)
+    types, *streams = (column.take(pa.array(rows)) for column in texts if column is not None)
+    known = np.zeros(len(rows), np.bool_)
+    for stream in {relevant.stream for relevant in plan.relevant}:
+        of_stream = [one.type for one in plan.relevant if one.stream == stream]
+        is_one = pc.is_in(types, value_set=pa.array(of_stream, pa.string()))
+        if streams:
+            is_one = pc.and_(is_one, pc.equal(streams[0], stream).fill_null(True))
+        known |= np.asarray(is_one.fill_null(True))
+    # A row without a type or a stream is refused by the query.
+    for column in (types, *streams):
+        known |= np.asarray(column.is_null())
+    found[rows] = ~known
+    return found
+
+
+def _texts(table: pa.Table, name: str, unsorted: Unsorted) -> pa.Array | None:
+    """A column of texts; None: there is none."""
+    if name not in unsorted.names:
+        return None
+    left = _names_in_rest(table, unsorted)
+    if name in left:
+        column = pc.struct_field(table.column(unsorted.rest), left.index(name))
+    else:
+        column = table.column(name)
+    return in_one_piece(column).cast(pa.string())
+
+
+def _numbers(
+    codes: np.ndarray,
+    columns: Sequence[pa.ChunkedArray],
+    order: np.ndarray,
+    undeclared: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each row in the order: its number in its key, from 1 on (int64; 0: of no declared type),
+    and whether the order leaves it equal to the row before it (bool)."""
+    counted = np.flatnonzero(~undeclared[order]) if undeclared.any() else np.arange(len(order))
+    rows = order[counted]
+    keys = codes[rows]
+    begins = np.ones(len(rows), np.bool_)
+    begins[1:] = keys[1:] != keys[:-1]
+    starts = np.flatnonzero(begins)
+    places = np.arange(len(rows))
+    of_key = places - np.repeat(starts, np.diff(np.append(starts, len(rows)))) + 1
+    equal = ~begins
+    for values in _values(columns):
+        if not equal.any():
+            break
+        ordered = values[rows]
+        equal[1:] &= ordered[1:] == ordered[:-1]
+    number, tied = np.zeros(len(order), np.int64), np.zeros(len(order), np.bool_)
+    number[counted], tied[counted] = of_key, equal
+    return number, tied
+
+
+def _taken(table: pa.Table, rows: np.ndarray) -> Iterator[pa.RecordBatch]:
+    """Rows of a table, as many at once as a query reads well."""
+    for first in range(0, len(rows), _ROWS_AT_ONCE):
+        taken = table.take(pa.array(rows[first : first + _ROWS_AT_ONCE]))
+        yield from taken.combine_chunks().to_batches()

@@ -1,0 +1,51 @@
+"""The columns of a task's rows: those of the events, and those that say more of each row."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+MATTERS, TIED, COUNTED = range(3)
+"""The marks of rows that were numbered: it can matter; the order leaves it equal to the row before
+it; it is there because of its number only."""
+
+
+class Unsorted(NamedTuple):
+    """Rows that come in no order, all those of a key to one task, which sorts them.
+
+    names: the columns of the events. rest: the column with those of them that only rows which can
+    matter have, NULL for the others, which are left out when they have been numbered; empty: all
+    rows have all columns, and none is left out.
+    """
+
+    names: tuple[str, ...]
+    rest: str
+
+
+class TaskColumns(NamedTuple):
+    """The names of columns that are no part of the events; empty for those that are not there.
+
+    range: the number of a row's range, counted from 1, and 0 for keys that are read as a whole; the
+    rows of a range stand one after another. number: the number of a row in its partition or range,
+    counted from 1, and 0 for rows of undeclared types. mark: MATTERS, TIED or COUNTED. A row has a
+    mark where it has a number. unsorted: how the rows come to a task that sorts them, and numbers
+    them if there are numbers; None: Spark has done so.
+    """
+
+    range: str = ""
+    number: str = ""
+    mark: str = ""
+    unsorted: Unsorted | None = None
+
+    def shipped(self) -> tuple[Any, ...]:
+        """The same without classes of the runtime, which a worker gets later."""
+        return (*self[:3], None if self.unsorted is None else tuple(self.unsorted))
+
+    @classmethod
+    def of(cls, shipped: tuple[Any, ...]) -> TaskColumns:
+        """The columns that were shipped."""
+        in_range, number, mark, unsorted = shipped
+        return cls(in_range, number, mark, None if unsorted is None else Unsorted(*unsorted))
+
+
+EVENTS_ALONE = TaskColumns()
+"""Where all columns are of the events, and sorted."""

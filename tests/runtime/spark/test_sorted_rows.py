@@ -1,0 +1,296 @@
+"""Rows that tasks sort and number themselves: by hand, and in Spark beside Spark's own sort."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from celc_runtime import CompiledQuery, EventError, EventWarning
+from celc_runtime.arrow.sorting import sort_columns
+from celc_runtime.plan.plan import Plan
+from celc_runtime.spark import match
+from celc_runtime.spark.columns import SPARK_TYPES
+from celc_runtime.spark.numbering import why_not_numbered
+from celc_runtime.spark.sorted_rows import sorted_rows
+from celc_runtime.spark.task_columns import TaskColumns, Unsorted
+from celc_runtime.spark.task_sort import why_spark_sorts
+from celc_runtime.spark.tasks import matches_of_task
+from engines import interpreted, only_query, table_of
+from strategies import compiled_queries, random_stream
+
+import celc
+
+_DECLARATION = (
+    "CREATE STREAM S { EVENT A { id: LONG, place: STRING, value: DOUBLE, ts: LONG }, "
+    "EVENT B { id: LONG, place: STRING, value: DOUBLE, ts: LONG }, "
+    "EVENT X { id: LONG, place: STRING, value: DOUBLE, ts: LONG } } "
+)
+_QUERY = "SELECT a[value], b[value] FROM S WHERE (A AS a ; B AS b) FILTER a.value > 1"
+
+
+def _compiled(clauses: str, **options: Any) -> CompiledQuery:
+    with interpreted():
+        return only_query(celc.compile(f"{_DECLARATION}{_QUERY} {clauses}", **options))
+
+
+# --- by hand --------------------------------------------------------------------------------------
+
+
+def _types(plan: Plan, table: pa.Table) -> dict[str, str]:
+    declared = {name: SPARK_TYPES[plan.input_type(name)][0] for name in plan.input_schema().names}
+    return {name: declared.get(name, "bigint") for name in table.column_names}
+
+
+def _unsorted(plan: Plan, table: pa.Table, rest: str) -> pa.Table:
+    """The rows as Spark would hand them over, of which types alone decide what can matter."""
+    if not rest:
+        return table
+    moved = [name for name in table.column_names if name in sort_columns(plan)]
+    left = [name for name in table.column_names if name not in moved]
+    declared, relevant = set(plan.declared_types), {(r.stream, r.type) for r in plan.relevant or ()}
+    values: list[Any] = []
+    for row in table.to_pylist():
+        given = row.get("stream"), row.get("type")
+        pairs = {
+            (stream, name)
+            for stream, name in declared
+            if given[1] in (None, name) and given[0] in (None, stream)
+        }
+        values.append({name: row[name] for name in left} if not pairs or pairs & relevant else None)
+    inner = pa.struct([table.schema.field(name) for name in left])
+    found = table.select(moved)
+    if not left:
+        kept = pa.array([None if value is None else True for value in values], pa.bool_())
+        return found.append_column(rest, kept)
+    return found.append_column(rest, pa.array(values, inner))
+
+
+def _cut(table: pa.Table, rng: random.Random) -> list[pa.RecordBatch]:
+    batches, start = [], 0
+    while start < len(table):
+        length = rng.randint(1, 9)
+        batches += table.slice(start, length).combine_chunks().to_batches()
+        start += length
+    return batches
+
+
+def _rows(batches: Any) -> list[str]:
+    return sorted(repr(row) for batch in batches for row in batch.to_pylist())
+
+
+def _keyed_queries(rng: random.Random) -> Iterator[CompiledQuery]:
+    for query in compiled_queries(rng):
+        if query.plan.key_columns and not query.plan.interleaves:
+            yield query
+
+
+def _random_queries(seed: int, count: int) -> tuple[int, int]:
+    """How many queries had their rows numbered, and how many matches there were."""
+    rng = random.Random(seed)
+    numbered = matches = 0
+    queries = _keyed_queries(rng)
+    while count:
+        query = next(queries)
+        plan = query.plan
+        events = [
+            {**event, "row": row}
+            for row, event in enumerate(random_stream(rng, 24, nulls=0.2, strangers=0.1))
+        ]
+        table = table_of(plan, events)
+        if why_spark_sorts(plan, _types(plan, table)):
+            continue
+        count -= 1
+        rest = "" if why_not_numbered(plan) else "rest"
+        numbered += bool(rest)
+        columns = TaskColumns(
+            *("", "number", "mark") if rest else (),
+            unsorted=Unsorted(tuple(table.schema.names), rest),
+        )
+        handed = _unsorted(plan, table, rest)
+        handed = handed.take(pa.array(np.random.default_rng(seed).permutation(len(handed))))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EventWarning)
+            found = _rows(matches_of_task(query.program, columns, (), _cut(handed, rng)))
+            assert found == _rows(query.match_table(table).to_batches()), query.text
+        matches += len(found)
+    return numbered, matches
+
+
+def test_random_queries() -> None:
+    numbered, matches = _random_queries(5, 40)
+    assert 5 < numbered < 35
+    assert matches > 100
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(800, 810))
+def test_many_random_queries(seed: int) -> None:
+    numbered, matches = _random_queries(seed, 300)
+    assert numbered > 50
+    assert matches > 1_000
+
+
+def _sorted(plan: Plan, table: pa.Table) -> list[dict[str, Any]]:
+    unsorted = Unsorted(tuple(table.schema.names), "")
+    found = sorted_rows(plan, TaskColumns(unsorted=unsorted), unsorted, table.to_batches())
+    return [row for batch in found for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize("times", [1, 2**40, 2**62])
+@pytest.mark.parametrize("keys", [["id"], ["id", "place"], ["place"]])
+def test_rows_are_sorted_whatever_their_values_are(keys: list[str], times: int) -> None:
+    query = _compiled(f"PARTITION BY {', '.join(keys)}", order_by="ts", tiebreak="row")
+    rng = np.random.default_rng(7)
+    rows = 500
+    moments = rng.integers(-2, 2, rows) * times
+    table = pa.table(
+        {
+            "type": ["A"] * rows,
+            "id": pa.array(rng.integers(0, 5, rows) * times, mask=rng.random(rows) < 0.1),
+            "place": pa.array(rng.choice(["", "a", "é"], rows), mask=rng.random(rows) < 0.1),
+            "value": rng.random(rows),
+            "ts": pa.array(moments, mask=rng.random(rows) < 0.1),
+            "row": pa.array(rng.permutation(rows), mask=rng.random(rows) < 0.001),
+        }
+    )
+    found = _sorted(query.plan, table)
+    by_key: dict[Any, list[Any]] = {}
+    for row in found:
+        by_key.setdefault(tuple(row[name] for name in keys), []).append(row)
+    # One key after another.
+    assert found == [row for of_key in by_key.values() for row in of_key]
+
+    def place(row: dict[str, Any]) -> Any:
+        return tuple((row[name] is not None, row[name] or 0) for name in ("ts", "row"))
+
+    for of_key in by_key.values():
+        assert of_key == sorted(of_key, key=place)
+    assert sorted(map(repr, found)) == sorted(map(repr, table.to_pylist()))
+
+
+def test_no_rows_and_one_row() -> None:
+    query = _compiled("PARTITION BY id", order_by="ts")
+    schema = {"type": "A", "id": 1, "place": "p", "value": 2.0, "ts": 3}
+    one = pa.Table.from_pylist([schema])
+    assert _sorted(query.plan, one) == [schema]
+    assert _sorted(query.plan, one.slice(1)) == []
+
+
+@pytest.mark.parametrize(
+    ("clauses", "options", "types", "why"),
+    [
+        ("PARTITION BY id", {"order_by": "ts"}, {}, ""),
+        ("PARTITION BY id", {"order_by": "ts", "tiebreak": "row"}, {"row": "string"}, "'row' is"),
+        ("PARTITION BY value", {"order_by": "ts"}, {}, "the key 'value' is of type double"),
+        ("PARTITION BY place", {"order_by": "ts"}, {"place": "string collate UTF8_LCASE"}, "key"),
+        ("PARTITION BY id", {"order_by": "value"}, {}, "order column 'value'"),
+        ("PARTITION BY id", {"order_by": "ts", "ties": "simultaneous"}, {}, "by all columns"),
+    ],
+)
+def test_which_rows_tasks_sort(
+    clauses: str, options: dict[str, str], types: dict[str, str], why: str
+) -> None:
+    plan = _compiled(clauses, **options).plan
+    known = {"type": "string", "id": "bigint", "place": "string", "value": "double", "ts": "bigint"}
+    found = why_spark_sorts(plan, known | types)
+    assert why in found
+    assert bool(why) == bool(found)
+
+
+# --- in Spark -------------------------------------------------------------------------------------
+
+
+def _events(rows: int) -> pa.Table:
+    rng = np.random.default_rng(3)
+    return pa.table(
+        {
+            "type": rng.choice(["A", "B", "X", "Stranger"], rows, p=[0.1, 0.1, 0.7, 0.1]),
+            "id": pa.array(rng.integers(0, 9, rows), mask=rng.random(rows) < 0.05),
+            "place": rng.choice(["here", "there"], rows),
+            "value": rng.choice([0.5, 1.5, 2.5], rows),
+            "ts": np.sort(rng.integers(0, rows // 3, rows)),
+            "row": np.arange(rows),
+        }
+    )
+
+
+def _frame(spark: Any, events: pa.Table, folder: Path, files: int = 3) -> Any:
+    """The rows in no order, in several files."""
+    folder.mkdir(exist_ok=True)
+    shuffled = events.take(pa.array(np.random.default_rng(4).permutation(len(events))))
+    for number in range(files):
+        part = shuffled.take(pa.array(np.arange(number, len(events), files)))
+        pq.write_table(part, folder / f"{number}.parquet")
+    return spark.read.parquet(str(folder))
+
+
+@pytest.mark.parametrize("most", [match.MOST_ROWS, 0])
+@pytest.mark.parametrize(
+    ("clauses", "positions"),
+    [
+        ("PARTITION BY id WITHIN 60 [ts]", True),
+        ("PARTITION BY id, place WITHIN 60 [ts]", False),
+        ("PARTITION BY id WITHIN 9 EVENTS", True),
+    ],
+)
+def test_matches_are_the_same_whoever_sorts(
+    clauses: str,
+    positions: bool,
+    most: int,
+    spark: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(match, "MOST_ROWS", most)
+    query = _compiled(clauses, order_by="ts", tiebreak="row").with_options(positions=positions)
+    events = _events(900)
+    frame = _frame(spark, events, tmp_path)
+    text = query.explain_plan(frame)
+    assert ("sort: by the tasks" in text) == bool(most)
+    assert ("sort: by Spark, because" in text) == (not most)
+    found = query.match(frame).toArrow().cast(query.output_schema)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EventWarning)
+        wanted = query.match_table(events)
+    assert len(wanted) > 50
+    assert _rows(found.to_batches()) == _rows(wanted.to_batches())
+    assert query.match(frame.limit(0)).toArrow().num_rows == 0
+    assert query.match(frame.limit(1)).toArrow().num_rows == 0
+
+
+def test_equal_rows_are_an_error_whether_they_matter_or_not(spark: Any, tmp_path: Path) -> None:
+    query = _compiled("PARTITION BY id", order_by="ts")
+    names = "type", "id", "place", "value", "ts"
+
+    def frame(name: str, *rows: tuple[Any, ...]) -> Any:
+        columns = zip(names, zip(*rows, strict=True), strict=True)
+        table = pa.table({key: pa.array(values) for key, values in columns})
+        return _frame(spark, table, tmp_path / name, files=1)
+
+    whole = ("A", 1, "p", 2.0, 1), ("X", 1, "p", 2.0, 2), ("B", 1, "p", 2.0, 3)
+    ties = ("X", 1, "", 0.0, 1), ("X", 1, "", 0.0, 2), ("A", 1, "", 9.0, 3)
+    for number, tie in enumerate(ties):
+        rows = frame(f"tie-{number}", *whole, tie)
+        assert "sort: by the tasks" in query.explain_plan(rows)
+        with pytest.raises(Exception, match="two events are equal in ts"):
+            query.match(rows).toArrow()
+    # Neither rows of undeclared types nor those of other partitions are at any place of the order.
+    fine = ("Stranger", 1, "", 0.0, 1), ("Stranger", 1, "", 0.0, 1), ("X", 2, "", 0.0, 1)
+    found = query.match(frame("fine", *whole, *fine)).toArrow()
+    assert [(row["start_pos"], row["end_pos"]) for row in found.to_pylist()] == [(0, 2)]
+
+
+def test_a_mark_of_equal_rows_names_them() -> None:
+    query = _compiled("PARTITION BY id", order_by="ts")
+    table = pa.table({"id": [1, 1], "ts": [5, 5], "rest": [None, None]})
+    table = table.set_column(2, "rest", pa.nulls(2, pa.struct([("type", pa.string())])))
+    columns = TaskColumns("", "number", "mark", Unsorted(("type", "id", "ts"), "rest"))
+    with pytest.raises(EventError, match=r"equal in ts \(ts=5\), and a distributed"):
+        list(matches_of_task(query.program, columns, (), table.to_batches()))
