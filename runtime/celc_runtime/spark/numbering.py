@@ -2,8 +2,9 @@
 
 A position is the number of a row among its partition's rows in their order, so all rows have to be
 sorted; but only those that can matter have to reach Python. Spark numbers the sorted rows itself,
-in a window over each partition, and they are filtered behind it. Before a shuffle a row that
-cannot matter loses all attributes but those that it is sorted by.
+in a window over each partition, and they are filtered behind it. Before the sort a row that cannot
+matter loses all attributes but those that it is sorted by. After a shuffle by key the tasks sort
+and number, if they can hold the rows (`task_sort`).
 
 Two rows that the order leaves equal are an error, because their positions would be chance. A row
 whose rank is not its number is equal to the row before it, so it is kept as well, and marked. A
@@ -84,7 +85,7 @@ def numbered(
         unused_name(name, names) for name in ("undeclared", "rest", "rank", "number", "mark")
     )
     typed = rows.withColumn(undeclared, _is_undeclared(plan, rows))
-    moved = _moved(plan, names, ranges) if keys else names
+    moved = _moved(plan, names, ranges)
     together = light(plan, typed, [*moved, undeclared], rest)
     together = together.repartition(*keys) if keys else together.coalesce(1)
     # Rows of undeclared types have no positions. They are sorted apart from the others and behind
@@ -136,7 +137,8 @@ def _moved(plan: Plan, names: Sequence[str], ranges: RangeColumns | None) -> lis
 def light(plan: Plan, rows: DataFrame, moved: Sequence[str], rest: str) -> DataFrame:
     """The columns that all rows keep, and `rest` with the others: NULL where a row cannot matter.
 
-    Without a shuffle all columns are kept, because to make a struct costs more than to sort them.
+    Rejected: to keep all columns where there is no shuffle. Spark's window copies the rows that it
+    reads: with 1 % that can matter this took 1.5 times as long, with 30 % 1.1 times.
     """
     from pyspark.sql import functions
 

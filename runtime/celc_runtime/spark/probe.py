@@ -26,6 +26,11 @@ _CHANGING = re.compile(
 """Functions by which two readings of a plan may differ."""
 
 
+_BYTES_OF_A_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
+"""A setting since Spark 4.1. Batches have a limit of rows as well."""
+
+_NO_LIMIT = 2**31 - 1
+
 _SIZE = re.compile(r"Statistics\(sizeInBytes=([\d.]+(?:E[+-]?\d+)?) (B|[KMGTPE]iB)")
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -102,6 +107,23 @@ def parallelism(frame: DataFrame) -> int:
     slices = frame.sparkSession.range(1 << 16).select(functions.spark_partition_id().alias("slice"))
     row = slices.agg(functions.max("slice")).collect()[0]
     return int(row[0]) + 1
+
+
+def arrow_line(spark: SparkSession) -> str:
+    """A line about a setting by which rows reach Python slowly; empty where it is not so."""
+    from pyspark.errors import PySparkException
+
+    try:
+        given = str(spark.conf.get(_BYTES_OF_A_BATCH))
+    except PySparkException:
+        return ""  # this Spark has no such setting
+    found = re.fullmatch(r"(\d+)b?", given)
+    if found is None or int(found.group(1)) >= _NO_LIMIT:
+        return ""
+    return (
+        f"arrow: Spark measures a batch after each row, because {_BYTES_OF_A_BATCH} is {given}; "
+        f"with {_NO_LIMIT} rows reach Python up to twice as fast"
+    )
 
 
 def has_class(spark: SparkSession, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The sort of rows in the task that reads them, and their numbers; `task_sort` says when and why."""
+"""The sort of rows in the task that reads them; `task_sort` says when, and why."""
 
 from __future__ import annotations
 

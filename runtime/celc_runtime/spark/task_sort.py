@@ -2,15 +2,15 @@
 
 Spark sorts rows by comparing them in memory, row against row, wherever their first column is equal,
 as it is for all rows of a key. A task has the columns to sort by as arrays of numbers, which are
-sorted many times as fast. Measured with 10⁷ rows in no order, a hundred of each key: 8 to 15 µs of
-CPU a row with Spark's sort and its window for the numbers of rows... see `docs/costs.md`.
+sorted many times as fast. Measured with 10⁷ rows in no order, a hundred of each key, 1 % of which
+can matter: `match` took 2.6 to 3.3 µs of CPU a row with Spark's sort, and 1.5 to 2.5 µs with this.
 
 A task holds its rows as Arrow arrays while it sorts them, so this is for rows that fit
 (`MOST_ROWS`). Rows that cannot matter come without their other attributes; they are numbered, and
 left out before the query sees them (see `numbering`).
 
 Rejected: to let Spark sort by a hash of the key alone, by which a task would read one key after
-another and hold the rows of one; the sort of one number costs as much as the shuffle.
+another and hold the rows of one: that sort took as long as the shuffle and the sort here together.
 """
 
 from __future__ import annotations
