@@ -119,8 +119,14 @@ def text_truth(condition: TextCondition, column: pa.DictionaryArray) -> np.ndarr
         indices = indices.cast(pa.int64())
     if indices.null_count:
         indices = pc.fill_null(indices, -1)
+    holding = np.flatnonzero(table)
+    places = indices.to_numpy(zero_copy_only=False)
+    if len(holding) == 1 and holding[0] < len(table) - 1:
+        # As for `x.a = 'b'`: to compare numbers of one type takes a tenth of the time.
+        only: np.ndarray = places == places.dtype.type(holding[0])
+        return only
     # In half the time of `table[places]`, which makes 64-bit numbers of the places first.
-    truth: np.ndarray = np.take(table, indices.to_numpy(zero_copy_only=False), mode="wrap")
+    truth: np.ndarray = np.take(table, places, mode="wrap")
     return truth
 
 

@@ -109,18 +109,20 @@ def _names_in_rest(table: pa.Table, unsorted: Unsorted) -> list[str]:
 
 
 def _undeclared(plan: Plan, table: pa.Table, unsorted: Unsorted, matters: np.ndarray) -> np.ndarray:
-    """bool[rows]: whether a row is of no declared type. Rows that cannot matter are of one."""
+    """bool[rows]: whether a row is of no declared type. Rows that cannot matter are of one.
+
+    Not by the types that the plan names as relevant: of a query FOR EACH the driver knows more.
+    """
     found = np.zeros(len(table), np.bool_)
     names = [plan.type_name, *(["stream"] if plan.stream_column else [])]
     texts = [_texts(table, name, unsorted) for name in names]
     if any(column is None for column in texts):
         return found
-    assert plan.relevant is not None
     rows = np.flatnonzero(matters)
     types, *streams = (column.take(pa.array(rows)) for column in texts if column is not None)
     known = np.zeros(len(rows), np.bool_)
-    for stream in {relevant.stream for relevant in plan.relevant}:
-        of_stream = [one.type for one in plan.relevant if one.stream == stream]
+    for stream in {stream for stream, _ in plan.declared_types}:
+        of_stream = [name for declared, name in plan.declared_types if declared == stream]
         is_one = pc.is_in(types, value_set=pa.array(of_stream, pa.string()))
         if streams:
             is_one = pc.and_(is_one, pc.equal(streams[0], stream).fill_null(True))
