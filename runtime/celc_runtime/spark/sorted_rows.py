@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,16 +23,60 @@ _BITS = 63
 _ROWS_AT_ONCE = 1 << 17
 
 
+_BYTES_IN_MEMORY = 1 << 29
+"""More than this goes to a file."""
+
+
 def sorted_rows(
     plan: Plan, columns: TaskColumns, unsorted: Unsorted, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a task key by key, in the order of each, with the columns that Spark adds where
     it numbers rows (`numbering.numbered`)."""
-    table = pa.Table.from_batches(given) if (given := list(batches)) else None
-    if table is None or not len(table):
-        return
-    del given
-    table = table.combine_chunks()
+    with ExitStack() as stack:
+        table = _held(batches, stack)
+        if table is not None:
+            yield from _sorted(plan, columns, unsorted, table)
+
+
+def _held(batches: Iterable[pa.RecordBatch], stack: ExitStack) -> pa.Table | None:
+    """All rows, in memory or, where these are many bytes, in a file that is there until `stack` is
+    closed; None: there are none."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    batches = (batch for batch in batches if len(batch))
+    for batch in batches:
+        held.append(batch)
+        size += batch.nbytes
+        if size > _BYTES_IN_MEMORY:
+            return _in_file(chain(held, batches), batch.schema, stack)
+    return pa.Table.from_batches(held).combine_chunks() if held else None
+
+
+def _in_file(batches: Iterable[pa.RecordBatch], schema: pa.Schema, stack: ExitStack) -> pa.Table:
+    """Rows in a file that is mapped into memory, so that the system can take the memory back."""
+    path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="celc-sort-"))) / "rows"
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        for many in _many_at_once(batches):
+            writer.write_table(many)
+    source = stack.enter_context(pa.memory_map(str(path)))
+    return pa.ipc.open_file(source).read_all()
+
+
+def _many_at_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows in tables of about `_ROWS_AT_ONCE`."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(map(len, waiting)) >= _ROWS_AT_ONCE:
+            yield pa.Table.from_batches(waiting).combine_chunks()
+            waiting.clear()
+    if waiting:
+        yield pa.Table.from_batches(waiting).combine_chunks()
+
+
+def _sorted(
+    plan: Plan, columns: TaskColumns, unsorted: Unsorted, table: pa.Table
+) -> Iterator[pa.RecordBatch]:
     codes = _codes([table.column(name) for name in plan.key_columns])
     by = [name for name in sort_columns(plan) if name not in plan.key_columns]
     order = _order(codes, [table.column(name) for name in by])
@@ -74,13 +122,24 @@ def _codes(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
 
 def _values(columns: Sequence[pa.ChunkedArray]) -> Iterator[np.ndarray]:
     """Arrays by which rows are sorted, the first one first; NULL comes before all values."""
-    for column in columns:
-        values, known = numbers(plain(in_one_piece(column)))
+    for chunked in columns:
+        column = plain(in_one_piece(chunked))
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            column = _ranks(column)
+        values, known = numbers(column)
         if known.all():
             yield values
         else:
             yield known
             yield np.where(known, values, 0)
+
+
+def _ranks(texts: pa.Array) -> pa.Array:
+    """The places of texts among all of them in order, byte by byte as Spark compares them."""
+    coded = texts.dictionary_encode()
+    ranks = np.empty(len(coded.dictionary), np.int64)
+    ranks[np.asarray(pc.sort_indices(coded.dictionary))] = np.arange(len(ranks))
+    return pa.array(ranks).take(coded.indices)
 
 
 def _order(codes: np.ndarray, columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
@@ -175,6 +234,23 @@ def _numbers(
 
 def _taken(table: pa.Table, rows: np.ndarray) -> Iterator[pa.RecordBatch]:
     """Rows of a table, as many at once as a query reads well."""
+    parts = table.to_batches()
+    starts = np.cumsum([0, *map(len, parts[:-1])])
     for first in range(0, len(rows), _ROWS_AT_ONCE):
-        taken = table.take(pa.array(rows[first : first + _ROWS_AT_ONCE]))
+        some = rows[first : first + _ROWS_AT_ONCE]
+        if len(parts) == 1:
+            yield parts[0].take(pa.array(some))
+            continue
+        # Part by part: Arrow would put all parts together, for each column, in memory.
+        of_part = np.searchsorted(starts, some, side="right") - 1
+        by_part = np.argsort(of_part, kind="stable")
+        ends = np.searchsorted(of_part[by_part], np.arange(len(parts) + 1))
+        found = [
+            parts[part].take(pa.array(some[by_part[ends[part] : ends[part + 1]]] - starts[part]))
+            for part in range(len(parts))
+            if ends[part] < ends[part + 1]
+        ]
+        places = np.empty(len(some), np.int64)
+        places[by_part] = np.arange(len(some))
+        taken = pa.Table.from_batches(found).combine_chunks().take(pa.array(places))
         yield from taken.combine_chunks().to_batches()

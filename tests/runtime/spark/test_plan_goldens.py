@@ -98,7 +98,7 @@ _PLANS: dict[str, Callable[[Any], str]] = {
     "by_key": _plan(_BY_KEY, ranges=1),
     "by_key_of_all_rows": _plan("SELECT * FROM S WHERE A : B PARTITION BY id", ranges=1),
     "by_key_without_positions": _plan(_BY_KEY, _NO_POSITIONS, ranges=1),
-    "by_key_sorted_by_spark": _plan(_BY_KEY, {"tiebreak": "note"}, ranges=1),
+    "by_key_sorted_by_spark": _plan(_BY_KEY, {"tiebreak": "value"}, ranges=1),
     "by_key_presorted": _plan(_BY_KEY, made=_spread, presorted=True),
     "by_key_presorted_unknown": _plan(_BY_KEY, made=_of_two_parts, presorted=True),
     "hot_key": _plan(_BY_KEY, ranges=4),

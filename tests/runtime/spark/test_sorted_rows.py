@@ -16,6 +16,7 @@ from celc_runtime import CompiledQuery, EventError, EventWarning
 from celc_runtime.arrow.sorting import sort_columns
 from celc_runtime.plan.plan import Plan
 from celc_runtime.spark import match
+from celc_runtime.spark import sorted_rows as module
 from celc_runtime.spark.columns import SPARK_TYPES
 from celc_runtime.spark.numbering import why_not_numbered
 from celc_runtime.spark.sorted_rows import sorted_rows
@@ -123,7 +124,11 @@ def _random_queries(seed: int, count: int) -> tuple[int, int]:
     return numbered, matches
 
 
-def test_random_queries() -> None:
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_random_queries(in_memory: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not in_memory:
+        monkeypatch.setattr(module, "_BYTES_IN_MEMORY", 300)
+        monkeypatch.setattr(module, "_ROWS_AT_ONCE", 5)
     numbered, matches = _random_queries(5, 40)
     assert 5 < numbered < 35
     assert matches > 100
@@ -175,6 +180,31 @@ def test_rows_are_sorted_whatever_their_values_are(keys: list[str], times: int) 
     assert sorted(map(repr, found)) == sorted(map(repr, table.to_pylist()))
 
 
+def test_texts_tell_rows_apart_as_spark_orders_them() -> None:
+    query = _compiled("PARTITION BY id", order_by="ts", tiebreak="place")
+    places = ["b", "é", "", "a", "ab", "\U0001f600", "\uffff", "B"]
+    rows = [{"type": "A", "id": 1, "place": p, "value": 2.0, "ts": 3} for p in places]
+    found = _sorted(query.plan, pa.Table.from_pylist(rows))
+    assert [row["place"] for row in found] == sorted(places, key=str.encode)
+
+
+def test_a_file_is_gone_when_its_rows_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BYTES_IN_MEMORY", 10)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    query = _compiled("PARTITION BY id", order_by="ts")
+    rows = [{"type": "A", "id": 1, "place": "p", "value": 2.0, "ts": -n} for n in range(9)]
+    unsorted = Unsorted(("type", "id", "place", "value", "ts"), "")
+    batches = pa.Table.from_pylist(rows).to_batches(max_chunksize=2)
+    found = sorted_rows(query.plan, TaskColumns(unsorted=unsorted), unsorted, batches)
+    first = next(found)
+    assert [path.name for path in tmp_path.glob("*/*")] == ["rows"]
+    assert first.column("ts").to_pylist() == list(range(-8, 1))
+    assert list(found) == []
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_no_rows_and_one_row() -> None:
     query = _compiled("PARTITION BY id", order_by="ts")
     schema = {"type": "A", "id": 1, "place": "p", "value": 2.0, "ts": 3}
@@ -187,7 +217,8 @@ def test_no_rows_and_one_row() -> None:
     ("clauses", "options", "types", "why"),
     [
         ("PARTITION BY id", {"order_by": "ts"}, {}, ""),
-        ("PARTITION BY id", {"order_by": "ts", "tiebreak": "row"}, {"row": "string"}, "'row' is"),
+        ("PARTITION BY id", {"order_by": "ts", "tiebreak": "place"}, {}, ""),
+        ("PARTITION BY id", {"order_by": "ts", "tiebreak": "row"}, {"row": "decimal(38,0)"}, "row"),
         ("PARTITION BY value", {"order_by": "ts"}, {}, "the key 'value' is of type double"),
         ("PARTITION BY place", {"order_by": "ts"}, {"place": "string collate UTF8_LCASE"}, "key"),
         ("PARTITION BY id", {"order_by": "value"}, {}, "order column 'value'"),
