@@ -34,6 +34,9 @@ _NO_LIMIT = 2**31 - 1
 _SIZE = re.compile(r"Statistics\(sizeInBytes=([\d.]+(?:E[+-]?\d+)?) (B|[KMGTPE]iB)")
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
+_MULTIPLYING = re.compile(r"\b(Generate|Expand|FlatMap\w*|\w*MapIn\w+|MapPartitions\w*)\b")
+"""Operators that may return many rows for one, of which Spark's sizes say nothing."""
+
 _MOST_BYTES = 1 << 60
 """A larger size stands for an unknown one."""
 
@@ -82,7 +85,7 @@ def most_rows(frame: DataFrame) -> int | None:
     # Spark takes the size of files for that of its own rows, which are wider.
     text = explained(frame.select(functions.lit(0).cast("bigint")), "COST")
     found = _SIZE.search(text)
-    if found is None:
+    if found is None or _MULTIPLYING.search(text):
         return None
     size = float(found.group(1)) * 1024 ** _UNITS.index(found.group(2))
     return None if size > _MOST_BYTES else round(size / _BYTES_OF_A_ROW * _ROWS_FOR_ONE)

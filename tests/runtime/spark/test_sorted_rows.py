@@ -296,6 +296,17 @@ def test_matches_are_the_same_whoever_sorts(
     assert query.match(frame.limit(1)).toArrow().num_rows == 0
 
 
+def test_spark_sorts_rows_whose_number_nobody_knows(spark: Any, tmp_path: Path) -> None:
+    query = _compiled("PARTITION BY id WITHIN 60 [ts]", order_by="ts", tiebreak="row")
+    frame = _frame(spark, _events(90), tmp_path)
+    assert "sort: by the tasks" in query.explain_plan(frame)
+    more = frame.selectExpr("*", "explode(sequence(1, 3)) AS copy").drop("row")
+    more = more.withColumnRenamed("copy", "row")
+    text = query.explain_plan(more)
+    assert "sort: by Spark, because its plan has 'Generate'" in text
+    assert "it is not known how many events a task would get" in text
+
+
 def test_equal_rows_are_an_error_whether_they_matter_or_not(spark: Any, tmp_path: Path) -> None:
     query = _compiled("PARTITION BY id", order_by="ts")
     names = "type", "id", "place", "value", "ts"
