@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from cases_io import Case, load_cases
 from cases_on_spark import matcher
 from celc_runtime import CompiledQuery, EventError, finish
 from celc_runtime.plan.errors import StateError
+from celc_runtime.plan.relevance import AttributeTest, Relevant
 from celc_runtime.spark import parameters as parameters_on_spark
+from celc_runtime.spark.pushdown import can_matter
 from conftest import ON_SPARK
 from engines import only_query
 from parameters import answer_for_each, rows_table
@@ -159,6 +164,48 @@ def test_many_values_are_asked_for_before_rows_are_moved(spark: Any) -> None:
     assert filtered in query.explain_plan(frame, rule=rules)
     found = query.match(frame, rule=rules).toArrow().to_pylist()
     assert sorted(map(repr, found)) == wanted
+
+
+@pytest.mark.parametrize("type", ["STRING", "LONG", "INT"])
+def test_very_many_values_are_looked_up_by_their_hashes(type: str, spark: Any) -> None:
+    arrow = {"STRING": pa.string(), "LONG": pa.int64(), "INT": pa.int32()}[type]
+    text = (
+        f"CREATE STREAM S {{ EVENT A {{ key: {type}, ts: LONG }}, "
+        f"EVENT B {{ key: {type}, ts: LONG }} }} PARAMETERS rule {{ key: {type} }} "
+        "SELECT a, b FROM S FOR EACH rule WHERE (A AS a ; B AS b) "
+        "FILTER a.key = rule.key AND b.key = rule.key WITHIN 50 [ts]"
+    )
+    query = only_query(celc.compile(text, order_by="ts")).with_options(positions=False)
+    rng = np.random.default_rng(5)
+
+    def values(numbers: Any) -> pa.Array:
+        return pa.array([f"'é${n}" for n in numbers] if type == "STRING" else numbers, arrow)
+
+    rules = pa.table({"key": values([-1, *range(0, 60_000, 2)])})
+    keys = rng.choice([-1, 0, 1, 2, 3, 59_998, 59_999, 70_000, 70_001], 300)
+    events = pa.table(
+        {"type": rng.choice(["A", "B"], 300), "key": values(keys), "ts": np.arange(300)}
+    )
+    events = events.set_column(
+        1, "key", pc.if_else(pa.array(rng.random(300) < 0.1), None, events["key"])
+    )
+    wanted = sorted(map(repr, query.match_table(events, rule=rules).to_pylist()))
+    assert len(wanted) > 100
+    frame = spark.createDataFrame(events)
+    filtered = "rows: those that can change nothing are filtered before they are moved"
+    assert filtered in query.explain_plan(frame, rule=rules)
+    found = query.match(frame, rule=rules)
+    assert sorted(map(repr, found.toArrow().to_pylist())) == wanted
+    # Of other keys a part passes, of those of the rules all.
+    probably = AttributeTest("in", "key", type, tuple(rules["key"].to_pylist()))
+    schema = frame.schema
+    relevant = Relevant("S", "A", (((probably,),),))
+    plan = replace(query.plan, relevant=(relevant, replace(relevant, type="B")))
+    many = spark.createDataFrame(
+        pa.table({"type": ["A"] * 9000, "key": values(range(60_001, 69_001)), "ts": range(9000)})
+    )
+    passing = many.where(can_matter(plan, schema)).count()
+    assert 0 < passing < 0.45 * 9000
 
 
 def test_a_table_of_parameters_has_any_form(spark: Any) -> None:

@@ -21,14 +21,11 @@ from celc_runtime.plan.relevance import AttributeTest, Relevant
 from celc_runtime.program import Program
 from celc_runtime.rules.rows import Rows, given_rows
 from celc_runtime.spark.columns import column_named
-from celc_runtime.spark.pushdown import has_many_odd_values
+from celc_runtime.spark.pushdown import EXACT, has_many_odd_values
 
-MOST_VALUES = 20_000
-"""The values of a parameter with which Spark compares the rows of a DataFrame, at most. A condition
-with so many takes a second to plan, with 100,000 four seconds."""
-
-_EXACT = ("INT", "LONG", "STRING")
-"""The types that Spark compares as the runtime does, and whose values are constants of it."""
+MOST_VALUES = 1 << 19
+"""The values of a parameter by which Spark filters the rows of a DataFrame, at most: they are a
+part of the plan, with a megabyte for so many."""
 
 
 def given_rules(program: Program, tables: Mapping[str, Any]) -> Rows | None:
@@ -92,9 +89,9 @@ def _of_events(
 
 def _of_event(test: Test, rules: Rows) -> AttributeTest | None:
     match test:
-        case OfEvent(operator, attribute, type, operands) if type in _EXACT:
+        case OfEvent(operator, attribute, type, operands) if type in EXACT:
             return AttributeTest(operator, attribute, type, operands)
-        case OfBoth("=", attribute, parameter, type) if type in _EXACT:
+        case OfBoth("=", attribute, parameter, type) if type in EXACT:
             found = pc.drop_null(plain(rules.columns[parameter]).unique())
             if len(found) > MOST_VALUES:
                 return None

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import reduce
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from celc_runtime.plan.plan import Plan, quoted
 from celc_runtime.plan.relevance import AttributeTest, Relevant
@@ -35,9 +36,16 @@ _COMPARABLE = {
 }
 """For each type the columns' types that Spark compares in it as the runtime does."""
 
+EXACT = ("INT", "LONG", "STRING")
+"""The types that Spark compares as the runtime does, and whose values both write alike as texts."""
+
 _FEW = 200
 """The most constants that are made one by one. To make a condition of so many took 0.4 s, of 2,000
 constants 1.9 s, of 20,000 constants 11 s."""
+
+_MANY = 20_000
+"""The most constants that are compared with. A condition of so many takes a second to plan, of
+100,000 constants four seconds."""
 
 _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
 """The metadata of a text that was declared CHAR(n): Spark compares it with blanks at its end."""
@@ -153,6 +161,8 @@ def _holds(test: AttributeTest) -> Column:
             return column.like(str(test.operands[0]))
         case "not_like":
             return ~column.like(str(test.operands[0]))
+    if test.operator == "in" and test.type in EXACT and len(test.operands) > _MANY:
+        return _is_probably_one_of(test)
     many = len(test.operands) > _FEW and not has_many_odd_values(test.type, test.operands)
     if test.operator == "in" and many and "$" not in test.attribute:
         return _is_one_of_many(test)
@@ -181,8 +191,33 @@ def _is_one_of_many(test: AttributeTest) -> Column:
     return condition | column_named(test.attribute).isin(others) if others else condition
 
 
+def _is_probably_one_of(test: AttributeTest) -> Column:
+    """IN with very many values by a table of bytes: whether there is a value of the same hash.
+
+    The table has two to four places for each value, so that up to 39 % of other values pass. It is
+    a constant of the plan, whose text shows it; a join with the values would have shown as an
+    operator by which sizes and orders of the plan are unknown.
+    """
+    from pyspark.sql import functions
+
+    texts = (value if isinstance(value, str) else str(int(value)) for value in test.operands)
+    size = 1 << (2 * len(test.operands) - 1).bit_length()
+    table = bytearray(size)
+    for text in texts:
+        table[crc32(text.encode()) & size - 1] = 1
+    column = column_named(test.attribute)
+    if test.type != "STRING":
+        column = column.cast("bigint").cast("string")
+    place = functions.crc32(column).bitwiseAND(functions.lit(size - 1)).cast("int")
+    # Places of bytes are counted from 1.
+    found = functions.substr(functions.lit(table), place + 1, functions.lit(1))
+    return found == functions.lit(bytearray(b"\x01"))
+
+
 def has_many_odd_values(type: str, values: Sequence[int | float | str | bool]) -> bool:
-    """Whether more than a few values are not written in SQL."""
+    """Whether more than a few values are not written in SQL, and all are compared with."""
+    if len(values) > _MANY:
+        return False
     return sum(not _in_sql(one, type) for one in values) > _FEW
 
 
