@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -21,7 +22,6 @@ _BITS = 63
 """The bits of a number that is not negative."""
 
 _ROWS_AT_ONCE = 1 << 17
-
 
 _BYTES_IN_MEMORY = 1 << 29
 """More than this goes to a file."""
@@ -54,12 +54,19 @@ def _held(batches: Iterable[pa.RecordBatch], stack: ExitStack) -> pa.Table | Non
 
 def _in_file(batches: Iterable[pa.RecordBatch], schema: pa.Schema, stack: ExitStack) -> pa.Table:
     """Rows in a file that is mapped into memory, so that the system can take the memory back."""
-    path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="celc-sort-"))) / "rows"
+    folder = tempfile.TemporaryDirectory(prefix="celc-sort-", dir=_local_folder())
+    path = Path(stack.enter_context(folder)) / "rows"
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
         for many in _many_at_once(batches):
             writer.write_table(many)
     source = stack.enter_context(pa.memory_map(str(path)))
     return pa.ipc.open_file(source).read_all()
+
+
+def _local_folder() -> str | None:
+    """The folder that Spark gives its workers for such files; None: that of the system."""
+    folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
+    return next((folder for folder in folders if os.path.isdir(folder)), None)
 
 
 def _many_at_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

@@ -32,7 +32,6 @@ MOST_ROWS = 1 << 23
 """A task that is expected to read more rows than this leaves the sort to Spark, which needs no
 memory for all of them: the arrays of eight million rows take a third of a gigabyte."""
 
-_KEYS = ("BOOLEAN", "INT", "LONG", "STRING", "TIMESTAMP", "DATE", "INTERVAL")
 _ORDERED = (
     *("tinyint", "smallint", "int", "bigint", "boolean", "string"),
     *("date", "timestamp", "timestamp_ntz", *INTERVALS),
@@ -47,7 +46,7 @@ def why_spark_sorts(plan: Plan, types: dict[str, str]) -> str:
     if plan.chosen_columns:
         return "a key is another attribute for each event type"
     for name in plan.key_columns:
-        if plan.type_of(name) not in _KEYS or " " in types[name]:
+        if types[name] not in _ORDERED or types[name] in INTERVALS:
             return f"the key {name!r} is of type {types[name]}"
     for name in sort_columns(plan):
         if name not in plan.key_columns and types[name] not in _ORDERED:

@@ -192,7 +192,7 @@ def test_a_file_is_gone_when_its_rows_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_BYTES_IN_MEMORY", 10)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path / 'none'},{tmp_path}")
     query = _compiled("PARTITION BY id", order_by="ts")
     rows = [{"type": "A", "id": 1, "place": "p", "value": 2.0, "ts": -n} for n in range(9)]
     unsorted = Unsorted(("type", "id", "place", "value", "ts"), "")
@@ -219,6 +219,7 @@ def test_no_rows_and_one_row() -> None:
         ("PARTITION BY id", {"order_by": "ts"}, {}, ""),
         ("PARTITION BY id", {"order_by": "ts", "tiebreak": "place"}, {}, ""),
         ("PARTITION BY id", {"order_by": "ts", "tiebreak": "row"}, {"row": "decimal(38,0)"}, "row"),
+        ("PARTITION BY place", {"order_by": "ts"}, {"place": "void"}, "'place' is of type void"),
         ("PARTITION BY value", {"order_by": "ts"}, {}, "the key 'value' is of type double"),
         ("PARTITION BY place", {"order_by": "ts"}, {"place": "string collate UTF8_LCASE"}, "key"),
         ("PARTITION BY id", {"order_by": "value"}, {}, "order column 'value'"),
