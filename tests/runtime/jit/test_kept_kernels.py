@@ -40,7 +40,7 @@ def test_all_kernels_in_this_process_are_kept() -> None:
         found
         for found in gc.get_objects()
         if isinstance(found, CPUDispatcher)
-        and found.py_func.__module__.startswith("celc")
+        and str(found.py_func.__module__).startswith("celc")
         and found.py_func.__name__ != "<lambda>"  # Numba's own, of an intrinsic: never called
     ]
     assert len(ours) > 50
