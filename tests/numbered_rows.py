@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterable
+
 import pyarrow as pa
 from celc_runtime.plan.plan import Plan
 from celc_runtime.spark.task_columns import COUNTED, MATTERS, TaskColumns
@@ -24,21 +27,16 @@ def numbered_rows(plan: Plan, table: pa.Table, part: TimeRange | None = None) ->
     streams = table["stream"].to_pylist() if plan.stream_column else [None] * len(table)
     types = table["type"].to_pylist() if "type" in table.column_names else [None] * len(table)
     times = table[plan.order_by[0]].to_pylist()
-    declared, relevant = set(plan.declared_types), {(r.stream, r.type) for r in plan.relevant or ()}
     seen: dict[str, int] = {}
     rows: list[tuple[str, bool, int, int, int]] = []
     for row, partition in enumerate(partitions):
-        pairs = {
-            (stream, name)
-            for stream, name in declared
-            if types[row] in (None, name) and streams[row] in (None, stream)
-        }
-        if not pairs:
+        is_declared, can_matter = what_is_known(plan, streams[row], types[row])
+        if not is_declared:
             if part is None or _is_own(part, times[row]):
                 rows.append((partition, True, row, 0, MATTERS))
             continue
         seen[partition] = seen.get(partition, 0) + 1
-        if pairs & relevant:
+        if can_matter:
             rows.append((partition, False, row, seen[partition], MATTERS))
         elif part is not None and seen[partition] >= part.rows:
             rows.append((partition, False, row, seen[partition], COUNTED))
@@ -47,6 +45,32 @@ def numbered_rows(plan: Plan, table: pa.Table, part: TimeRange | None = None) ->
     handed = table.take(pa.array([found[2] for found in rows], pa.int64()))
     handed = handed.append_column("number", pa.array([found[3] for found in rows], pa.int64()))
     return handed.append_column("mark", pa.array([found[4] for found in rows], pa.int8()))
+
+
+def what_is_known(plan: Plan, stream: str | None, type: str | None) -> tuple[bool, bool]:
+    """Whether a row is of a declared type, and whether it can matter by its type alone; None: it
+    has none, so that it may be of any."""
+    pairs = {
+        (of, name)
+        for of, name in plan.declared_types
+        if type in (None, name) and stream in (None, of)
+    }
+    return bool(pairs), any((one.stream, one.type) in pairs for one in plan.relevant or ())
+
+
+def cut(table: pa.Table, rng: random.Random, most: int = 4) -> list[pa.RecordBatch]:
+    """A table in batches of up to so many rows."""
+    batches, start = [], 0
+    while start < len(table):
+        length = rng.randint(1, most)
+        batches += table.slice(start, length).combine_chunks().to_batches()
+        start += length
+    return batches
+
+
+def texts_of(batches: Iterable[pa.RecordBatch]) -> list[str]:
+    """The rows of batches as texts, in an order that does not depend on theirs."""
+    return sorted(repr(row) for batch in batches for row in batch.to_pylist())
 
 
 def _is_own(part: TimeRange, time: int) -> bool:

@@ -11,11 +11,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial, reduce
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from celc_runtime.arrow.gathering import gathered
 from celc_runtime.arrow.paths import received
 from celc_runtime.arrow.sorting import sort_columns_without_order
 from celc_runtime.many.answers import WideRows, check_names, ddl_of
@@ -32,9 +35,6 @@ from celc_runtime.spark.tasks import stretches_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-_ROWS = 1 << 17
-"""About so many rows are read at a time."""
 
 
 def matches_of_all_on_spark(programs: Mapping[str, Program], events: DataFrame) -> DataFrame:
@@ -123,29 +123,20 @@ def _sorted(
 def _by_groups(
     batches: Iterable[pa.RecordBatch], number: str
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The places of groups, each with rows of it: many at a time. Spark sends ten thousand, which
-    took most of the time with fifty queries that each prepare their own part of a batch."""
-    waiting: list[pa.RecordBatch] = []
-    place = 0
+    """The places of groups, each with rows of it: many at a time."""
 
-    def together() -> Iterator[tuple[int, pa.RecordBatch]]:
-        # More than one batch where the texts of a column do not fit into one array.
-        for rows in pa.Table.from_batches(waiting).combine_chunks().to_batches():
+    def stretches() -> Iterator[tuple[int, pa.RecordBatch]]:
+        for batch in map(received, batches):
+            places = np.zeros(len(batch), np.int64)
+            if number:
+                places = np.asarray(batch.column(number)).astype(np.int64)
+                batch = batch.drop_columns([number])
+            for start, end in stretches_of(places):
+                yield int(places[start]), batch.slice(start, end - start)
+
+    for place, of_group in groupby(stretches(), key=itemgetter(0)):
+        for rows in gathered(batch for _, batch in of_group):
             yield place, rows
-        waiting.clear()
-
-    for batch in map(received, batches):
-        places = np.zeros(len(batch), np.int64)
-        if number:
-            places = np.asarray(batch.column(number)).astype(np.int64)
-            batch = batch.drop_columns([number])
-        for start, end in stretches_of(places):
-            if waiting and (places[start] != place or sum(map(len, waiting)) >= _ROWS):
-                yield from together()
-            place = int(places[start])
-            waiting.append(batch.slice(start, end - start))
-    if waiting:
-        yield from together()
 
 
 def all_task_route(program: Program) -> Route:

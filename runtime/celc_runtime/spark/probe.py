@@ -30,6 +30,7 @@ _BYTES_OF_A_BATCH = "spark.sql.execution.arrow.maxBytesPerBatch"
 """A setting since Spark 4.1. Batches have a limit of rows as well."""
 
 _NO_LIMIT = 2**31 - 1
+_BYTES = re.compile(r"(\d+)\s*([kmgtp]?)b?", re.IGNORECASE)
 
 _SIZE = re.compile(r"Statistics\(sizeInBytes=([\d.]+(?:E[+-]?\d+)?) (B|[KMGTPE]iB)")
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -120,8 +121,11 @@ def arrow_line(spark: SparkSession) -> str:
         given = str(spark.conf.get(_BYTES_OF_A_BATCH))
     except PySparkException:
         return ""  # this Spark has no such setting
-    found = re.fullmatch(r"(\d+)b?", given)
-    if found is None or int(found.group(1)) >= _NO_LIMIT:
+    found = _BYTES.fullmatch(given)
+    # Spark has no limit for −1 either.
+    if found is None:
+        return ""
+    if int(found.group(1)) << 10 * " kmgtp".index(found.group(2).lower() or " ") >= _NO_LIMIT:
         return ""
     return (
         f"arrow: Spark measures a batch after each row, because {_BYTES_OF_A_BATCH} is {given}; "

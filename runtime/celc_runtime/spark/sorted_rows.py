@@ -13,7 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from celc_runtime.arrow import gathering
 from celc_runtime.arrow.arrays import in_one_piece, numbers, plain
+from celc_runtime.arrow.gathering import gathered
 from celc_runtime.arrow.sorting import sort_columns
 from celc_runtime.plan.plan import Plan
 from celc_runtime.spark.task_columns import MATTERS, TIED, TaskColumns, Unsorted
@@ -21,17 +23,19 @@ from celc_runtime.spark.task_columns import MATTERS, TIED, TaskColumns, Unsorted
 _BITS = 63
 """The bits of a number that is not negative."""
 
-_ROWS_AT_ONCE = 1 << 17
-
 _BYTES_IN_MEMORY = 1 << 29
 """More than this goes to a file."""
 
 
 def sorted_rows(
-    plan: Plan, columns: TaskColumns, unsorted: Unsorted, batches: Iterable[pa.RecordBatch]
+    plan: Plan, columns: TaskColumns, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a task key by key, in the order of each, with the columns that Spark adds where
-    it numbers rows (`numbering.numbered`)."""
+    it numbers rows (`numbering.numbered`); as they come where they are sorted."""
+    unsorted = columns.unsorted
+    if unsorted is None:
+        yield from batches
+        return
     with ExitStack() as stack:
         table = _held(batches, stack)
         if table is not None:
@@ -57,8 +61,8 @@ def _in_file(batches: Iterable[pa.RecordBatch], schema: pa.Schema, stack: ExitSt
     folder = tempfile.TemporaryDirectory(prefix="celc-sort-", dir=_local_folder())
     path = Path(stack.enter_context(folder)) / "rows"
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
-        for many in _many_at_once(batches):
-            writer.write_table(many)
+        for batch in gathered(batches):
+            writer.write_batch(batch)
     source = stack.enter_context(pa.memory_map(str(path)))
     return pa.ipc.open_file(source).read_all()
 
@@ -67,18 +71,6 @@ def _local_folder() -> str | None:
     """The folder that Spark gives its workers for such files; None: that of the system."""
     folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
     return next((folder for folder in folders if os.path.isdir(folder)), None)
-
-
-def _many_at_once(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The rows in tables of about `_ROWS_AT_ONCE`."""
-    waiting: list[pa.RecordBatch] = []
-    for batch in batches:
-        waiting.append(batch)
-        if sum(map(len, waiting)) >= _ROWS_AT_ONCE:
-            yield pa.Table.from_batches(waiting).combine_chunks()
-            waiting.clear()
-    if waiting:
-        yield pa.Table.from_batches(waiting).combine_chunks()
 
 
 def _sorted(
@@ -243,8 +235,8 @@ def _taken(table: pa.Table, rows: np.ndarray) -> Iterator[pa.RecordBatch]:
     """Rows of a table, as many at once as a query reads well."""
     parts = table.to_batches()
     starts = np.cumsum([0, *map(len, parts[:-1])])
-    for first in range(0, len(rows), _ROWS_AT_ONCE):
-        some = rows[first : first + _ROWS_AT_ONCE]
+    for first in range(0, len(rows), gathering.ROWS_AT_ONCE):
+        some = rows[first : first + gathering.ROWS_AT_ONCE]
         if len(parts) == 1:
             yield parts[0].take(pa.array(some))
             continue

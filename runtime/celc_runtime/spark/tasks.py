@@ -98,9 +98,7 @@ def matches_of_task(
     whole = _WholeReader(program, new_run)
     alone = _RangeReader(program, ranges[0], new_run) if ranges and not columns.range else None
     reader, number, undecided = alone or whole, 0, 0
-    if columns.unsorted is not None:
-        batches = sorted_rows(program.plan, columns, columns.unsorted, batches)
-    for batch in batches:
+    for batch in sorted_rows(program.plan, columns, batches):
         rows = _Rows.of(program.plan, columns, batch)
         for start, end in stretches_of(rows.ranges):
             in_range = int(rows.ranges[start])

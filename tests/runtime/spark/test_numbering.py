@@ -18,7 +18,7 @@ from celc_runtime.spark.probe import explained
 from celc_runtime.spark.task_columns import TIED
 from celc_runtime.spark.tasks import matches_of_task
 from engines import interpreted, only_query, table_of
-from numbered_rows import COLUMNS, numbered_rows
+from numbered_rows import COLUMNS, cut, numbered_rows, texts_of
 from strategies import compiled_queries, random_stream
 
 import celc
@@ -40,19 +40,6 @@ def _compiled(clauses: str, *, tiebreak: str = "row") -> CompiledQuery:
 # --- by hand --------------------------------------------------------------------------------------
 
 
-def _cut(table: pa.Table, rng: random.Random) -> list[pa.RecordBatch]:
-    batches, start = [], 0
-    while start < len(table):
-        length = rng.randint(1, 4)
-        batches += table.slice(start, length).combine_chunks().to_batches()
-        start += length
-    return batches
-
-
-def _rows(batches: Any) -> list[str]:
-    return sorted(repr(row) for batch in batches for row in batch.to_pylist())
-
-
 def _random_queries(seed: int, count: int) -> int:
     """How many rows were left out of the streams of random queries that give the same matches."""
     rng = random.Random(seed)
@@ -72,8 +59,8 @@ def _random_queries(seed: int, count: int) -> int:
         left_out += len(table) - len(handed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EventWarning)
-            found = matches_of_task(query.program, COLUMNS, (), _cut(handed, rng))
-            assert _rows(found) == _rows(query.match_table(table).to_batches()), query.text
+            found = matches_of_task(query.program, COLUMNS, (), cut(handed, rng))
+            assert texts_of(found) == texts_of(query.match_table(table).to_batches()), query.text
     return left_out
 
 
@@ -165,7 +152,7 @@ def test_positions_are_those_of_all_rows(
         wanted = query.match_table(events)
     assert len(wanted) > 50
     rows = found.toArrow().cast(query.output_schema)
-    assert _rows(rows.to_batches()) == _rows(wanted.to_batches())
+    assert texts_of(rows.to_batches()) == texts_of(wanted.to_batches())
     assert query.match(frame.limit(0)).toArrow().num_rows == 0
 
 

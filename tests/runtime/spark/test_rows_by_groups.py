@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from celc_runtime.arrow import gathering
 from celc_runtime.many import on_spark
 
 
@@ -19,12 +20,12 @@ def _read(groups: list[list[int]], number: str) -> list[tuple[int, list[int]]]:
 
 
 def test_rows_of_one_group_come_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_spark, "_ROWS", 4)
+    monkeypatch.setattr(gathering, "ROWS_AT_ONCE", 4)
     groups = [[0, 0], [0, 1], [1, 1], [], [1, 1, 1], [1], [3]]
     assert _read(groups, "group") == [(0, [0, 1, 2]), (1, [3, 4, 5, 6, 7, 8]), (1, [9]), (3, [10])]
 
 
 def test_without_groups_all_rows_are_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_spark, "_ROWS", 2)
+    monkeypatch.setattr(gathering, "ROWS_AT_ONCE", 2)
     assert _read([[0], [0], [0], []], "") == [(0, [0, 1]), (0, [2])]
     assert _read([], "") == _read([[]], "") == []

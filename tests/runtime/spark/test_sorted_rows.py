@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery, EventError, EventWarning
+from celc_runtime.arrow import gathering
 from celc_runtime.arrow.sorting import sort_columns
 from celc_runtime.plan.plan import Plan
 from celc_runtime.spark import match
@@ -24,6 +25,7 @@ from celc_runtime.spark.task_columns import TaskColumns, Unsorted
 from celc_runtime.spark.task_sort import why_spark_sorts
 from celc_runtime.spark.tasks import matches_of_task
 from engines import interpreted, only_query, table_of
+from numbered_rows import cut, texts_of, what_is_known
 from strategies import compiled_queries, random_stream
 
 import celc
@@ -55,35 +57,17 @@ def _unsorted(plan: Plan, table: pa.Table, rest: str) -> pa.Table:
         return table
     moved = [name for name in table.column_names if name in sort_columns(plan)]
     left = [name for name in table.column_names if name not in moved]
-    declared, relevant = set(plan.declared_types), {(r.stream, r.type) for r in plan.relevant or ()}
     values: list[Any] = []
     for row in table.to_pylist():
-        given = row.get("stream"), row.get("type")
-        pairs = {
-            (stream, name)
-            for stream, name in declared
-            if given[1] in (None, name) and given[0] in (None, stream)
-        }
-        values.append({name: row[name] for name in left} if not pairs or pairs & relevant else None)
+        is_declared, can_matter = what_is_known(plan, row.get("stream"), row.get("type"))
+        is_kept = can_matter or not is_declared
+        values.append({name: row[name] for name in left} if is_kept else None)
     inner = pa.struct([table.schema.field(name) for name in left])
     found = table.select(moved)
     if not left:
         kept = pa.array([None if value is None else True for value in values], pa.bool_())
         return found.append_column(rest, kept)
     return found.append_column(rest, pa.array(values, inner))
-
-
-def _cut(table: pa.Table, rng: random.Random) -> list[pa.RecordBatch]:
-    batches, start = [], 0
-    while start < len(table):
-        length = rng.randint(1, 9)
-        batches += table.slice(start, length).combine_chunks().to_batches()
-        start += length
-    return batches
-
-
-def _rows(batches: Any) -> list[str]:
-    return sorted(repr(row) for batch in batches for row in batch.to_pylist())
 
 
 def _keyed_queries(rng: random.Random) -> Iterator[CompiledQuery]:
@@ -118,8 +102,8 @@ def _random_queries(seed: int, count: int) -> tuple[int, int]:
         handed = handed.take(pa.array(np.random.default_rng(seed).permutation(len(handed))))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EventWarning)
-            found = _rows(matches_of_task(query.program, columns, (), _cut(handed, rng)))
-            assert found == _rows(query.match_table(table).to_batches()), query.text
+            found = texts_of(matches_of_task(query.program, columns, (), cut(handed, rng)))
+            assert found == texts_of(query.match_table(table).to_batches()), query.text
         matches += len(found)
     return numbered, matches
 
@@ -128,7 +112,7 @@ def _random_queries(seed: int, count: int) -> tuple[int, int]:
 def test_random_queries(in_memory: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not in_memory:
         monkeypatch.setattr(module, "_BYTES_IN_MEMORY", 300)
-        monkeypatch.setattr(module, "_ROWS_AT_ONCE", 5)
+        monkeypatch.setattr(gathering, "ROWS_AT_ONCE", 5)
     numbered, matches = _random_queries(5, 40)
     assert 5 < numbered < 35
     assert matches > 100
@@ -144,7 +128,7 @@ def test_many_random_queries(seed: int) -> None:
 
 def _sorted(plan: Plan, table: pa.Table) -> list[dict[str, Any]]:
     unsorted = Unsorted(tuple(table.schema.names), "")
-    found = sorted_rows(plan, TaskColumns(unsorted=unsorted), unsorted, table.to_batches())
+    found = sorted_rows(plan, TaskColumns(unsorted=unsorted), table.to_batches())
     return [row for batch in found for row in batch.to_pylist()]
 
 
@@ -197,7 +181,7 @@ def test_a_file_is_gone_when_its_rows_are_read(
     rows = [{"type": "A", "id": 1, "place": "p", "value": 2.0, "ts": -n} for n in range(9)]
     unsorted = Unsorted(("type", "id", "place", "value", "ts"), "")
     batches = pa.Table.from_pylist(rows).to_batches(max_chunksize=2)
-    found = sorted_rows(query.plan, TaskColumns(unsorted=unsorted), unsorted, batches)
+    found = sorted_rows(query.plan, TaskColumns(unsorted=unsorted), batches)
     first = next(found)
     assert [path.name for path in tmp_path.glob("*/*")] == ["rows"]
     assert first.column("ts").to_pylist() == list(range(-8, 1))
@@ -292,7 +276,7 @@ def test_matches_are_the_same_whoever_sorts(
         warnings.simplefilter("ignore", EventWarning)
         wanted = query.match_table(events)
     assert len(wanted) > 50
-    assert _rows(found.to_batches()) == _rows(wanted.to_batches())
+    assert texts_of(found.to_batches()) == texts_of(wanted.to_batches())
     assert query.match(frame.limit(0)).toArrow().num_rows == 0
     assert query.match(frame.limit(1)).toArrow().num_rows == 0
 
