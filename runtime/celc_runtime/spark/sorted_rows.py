@@ -154,8 +154,7 @@ def _order(codes: np.ndarray, columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
         if (both[1:] > both[:-1]).all():
             return np.arange(len(both))
         order = np.argsort(both)
-        ordered = both[order]
-        if len(columns) == 1 or (ordered[1:] != ordered[:-1]).all():
+        if len(columns) == 1 or _differ(both[order]).all():
             return order
     found: np.ndarray = np.lexsort((*reversed(list(_values(columns))), codes))
     return found
@@ -212,23 +211,30 @@ def _numbers(
 ) -> tuple[np.ndarray, np.ndarray]:
     """For each row in the order: its number in its key, from 1 on (int64; 0: of no declared type),
     and whether the order leaves it equal to the row before it (bool)."""
-    counted = np.flatnonzero(~undeclared[order]) if undeclared.any() else np.arange(len(order))
-    rows = order[counted]
-    keys = codes[rows]
+    counted = np.flatnonzero(~undeclared[order]) if undeclared.any() else None
+    # No array longer than needed: there may be millions of rows.
+    rows = order if counted is None else order[counted]
     begins = np.ones(len(rows), np.bool_)
-    begins[1:] = keys[1:] != keys[:-1]
+    begins[1:] = _differ(codes[rows])
     starts = np.flatnonzero(begins)
-    places = np.arange(len(rows))
-    of_key = places - np.repeat(starts, np.diff(np.append(starts, len(rows)))) + 1
+    of_key = np.arange(1, len(rows) + 1)
+    of_key -= np.repeat(starts, np.diff(np.append(starts, len(rows))))
     equal = ~begins
     for values in _values(columns):
         if not equal.any():
             break
-        ordered = values[rows]
-        equal[1:] &= ordered[1:] == ordered[:-1]
+        equal[1:] &= ~_differ(values[rows])
+    if counted is None:
+        return of_key, equal
     number, tied = np.zeros(len(order), np.int64), np.zeros(len(order), np.bool_)
     number[counted], tied[counted] = of_key, equal
     return number, tied
+
+
+def _differ(values: np.ndarray) -> np.ndarray:
+    """bool[values − 1]: whether each is another one than the one before it."""
+    found: np.ndarray = values[1:] != values[:-1]
+    return found
 
 
 def _taken(table: pa.Table, rows: np.ndarray) -> Iterator[pa.RecordBatch]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 1 << 23
 """A task that is expected to read more rows than this leaves the sort to Spark, which needs no
-memory for all of them: the arrays of eight million rows take a third of a gigabyte."""
+memory for all of them: beside the rows in their file, eight million took 0.42 GB."""
 
 _ORDERED = (
     *("tinyint", "smallint", "int", "bigint", "boolean", "string"),

@@ -102,7 +102,7 @@ def _random_queries(seed: int, count: int) -> tuple[int, int]:
         handed = handed.take(pa.array(np.random.default_rng(seed).permutation(len(handed))))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EventWarning)
-            found = texts_of(matches_of_task(query.program, columns, (), cut(handed, rng)))
+            found = texts_of(matches_of_task(query.program, columns, (), cut(handed, rng, 9)))
             assert found == texts_of(query.match_table(table).to_batches()), query.text
         matches += len(found)
     return numbered, matches

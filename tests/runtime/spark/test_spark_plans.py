@@ -13,6 +13,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from celc_runtime import CompiledQuery, EventError, EventWarning, PlanWarning
 from celc_runtime.plan.plan import Window
 from celc_runtime.spark import match as spark_module
 from celc_runtime.spark.order_column import OrderColumn
-from celc_runtime.spark.probe import explained
+from celc_runtime.spark.probe import arrow_line, explained
 from celc_runtime.spark.pushdown import can_matter
 from celc_runtime.spark.time_ranges import TimeRange, counted, cuts_for, ranges_of, sampled, within
 from engines import interpreted, only_query, table_of
@@ -691,3 +692,14 @@ def _expr(text: str) -> Any:
     from pyspark.sql import functions
 
     return functions.expr(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "is_told"),
+    [("67108864b", True), ("64m", True), ("256MB", True), ("2147483647", False), ("2g", False)],
+)
+def test_a_setting_that_makes_arrow_slow_is_told(given: str, is_told: bool) -> None:
+    session = SimpleNamespace(conf={"spark.sql.execution.arrow.maxBytesPerBatch": given})
+    line = arrow_line(session)  # type: ignore[arg-type]
+    assert bool(line) == is_told
+    assert not is_told or f"maxBytesPerBatch is {given}; with 2147483647" in line
