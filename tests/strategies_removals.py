@@ -44,6 +44,62 @@ def _query_of_two_ages(rng: random.Random) -> str:
     return f"SELECT *\nFROM S\nWHERE {formula}\nWITHIN {window} EVENTS\n"
 
 
+def idempotent_query(rng: random.Random) -> str:
+    """A query about `WIDE_DECLARATION`, without it, with events that are only forbidden, by
+    conditions on one event. No event is counted, so that a file of many queries reads one of
+    several such events (`relevant_rows`)."""
+    one, other, third = rng.choices(TYPES[:3], k=3)
+    forbidden = [_forbidden(rng, name) for name in rng.choices(TYPES[:3], k=2)]
+    without = rng.choice((forbidden[0], forbidden[0], f"({forbidden[0]} OR {forbidden[1]})"))
+    formula = rng.choice(
+        (
+            f"{one} AS x ; !{without} ; {other} AS y",
+            f"{one} AS x ; !{without} ; ({other} AS y)+",
+            f"({one} AS x)+ ; !{without} ; {other} AS y",
+            f"{one} AS x ; !{without} ; {third} AS z ; !{forbidden[1]} ; {other} AS y",
+            f"({one} AS x ; {other} AS y) UNLESS {without}",
+            f"(({one} AS x ; {other} AS y) UNLESS {without}) ; {third} AS z",
+            f"({one} AS x ; !{without} ; {other} AS y) OR ({other} AS x ; {third} AS y)",
+        )
+    )
+    filters = [_one_event(rng, label) for label in rng.choice(("", "x", "y", "xy"))]
+    filters += ["y.id = x.id"] * (rng.random() < 0.2) + ["y.value > x.value"] * (rng.random() < 0.1)
+    if filters:
+        formula = f"({formula}) FILTER {' AND '.join(filters)}"
+    chosen = rng.choice(("*", "*", "*", "FIRST *", "LAST *", "COLLAPSED *", "TOTAL COUNT(*) AS n"))
+    lines = [f"SELECT {chosen}", "FROM S", f"WHERE {formula}"]
+    lines += ["PARTITION BY flag"] * (rng.random() < 0.2)
+    lines += rng.choice(([], [f"WITHIN {rng.choice((4, 6, 12))} [ts]"]))
+    lines += ["CONSUME BY ANY"] * (chosen == "*" and rng.random() < 0.1)
+    lines += [rng.choice(("PER END", "PER PARTITION"))] * chosen.startswith("TOTAL")
+    return "\n".join(lines) + "\n"
+
+
+def _forbidden(rng: random.Random, name: str) -> str:
+    """An event of a type, most often with conditions."""
+    conditions = [_one_event(rng, "w") for _ in range(rng.choice((0, 1, 1, 1, 2)))]
+    joint = rng.choice((" AND ", " AND ", " OR "))
+    return f"({name} AS w FILTER {joint.join(conditions)})" if conditions else name
+
+
+def _one_event(rng: random.Random, label: str) -> str:
+    """A condition on one event."""
+    return label + rng.choice(
+        (
+            *(
+                f".id {operator} {number}"
+                for operator in ("=", "!=", "<", ">=")
+                for number in (1, 2)
+            ),
+            ".id IN (1, 5000000000)",
+            *(f".value {operator} 1" for operator in ("<", "<=", ">", ">=", "!=")),
+            *(f".ratio {operator} 0.5" for operator in ("<", ">", "=")),
+            *(".name = 'p'", ".name IN ('p', 'pq')", ".name LIKE 'p%'", ".name >= 'q'"),
+            *(".name IS NULL", ".flag = TRUE", ".value IS NOT NULL", ".number + 1 > 2"),
+        )
+    )
+
+
 def _part(rng: random.Random) -> str:
     one = rng.choice(TYPES)
     if rng.random() < 0.7:

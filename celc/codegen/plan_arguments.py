@@ -313,12 +313,19 @@ def _relevant(events: Iterable[RelevantEvents], imports: Imports) -> str:
 
 
 def _relevant_of_type(events: RelevantEvents, imports: Imports) -> str:
-    ways = [
+    arguments = [*map(string_literal, (events.type.stream, events.type.name))]
+    if events.ways:
+        arguments.append(_ways(events.ways, imports))
+    if events.idempotent:
+        arguments.append(f"idempotent={_ways(events.idempotent, imports)}")
+    return imports.call("Relevant", *arguments)
+
+
+def _ways(ways: Iterable[Iterable[Iterable[AttributeTest]]], imports: Imports) -> str:
+    return tuple_text(
         tuple_text(tuple_text(_test(test, imports) for test in clause) for clause in way)
-        for way in events.ways
-    ]
-    names = map(string_literal, (events.type.stream, events.type.name))
-    return imports.call("Relevant", *names, *([tuple_text(ways)] if ways else []))
+        for way in ways
+    )
 
 
 def _test(test: AttributeTest, imports: Imports) -> str:

@@ -7,13 +7,18 @@ has to read it. The filter holds only conditions that Spark certainly decides as
 arithmetic operation may overflow, which is an error in ANSI mode; RLIKE is another language there;
 a cast of a DATE to a TIMESTAMP depends on the session's zone. Such conditions are left out, which
 only keeps more events.
+
+Some of these events are never in a match: those that an absence or UNLESS forbids. They end partial
+matches, or take from them a way to go on. They are *idempotent* where several in a row do what the
+first one does: then many queries over one stream read only that one (`many`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import TypeAlias, assert_never
 
 from celc.automata.predicates import TypeConditions
@@ -22,6 +27,8 @@ from celc.core.formula import MIRRORED, DataType, EventType, Predicate
 from celc.core.traversal import formulas_in, windows_in
 from celc.normal.normal_form import EventClause
 from celc.plan.program import Program
+from celc.plan.strategy import All, Checked, Counted, InRuns, Keyed, StraightLine, United
+from celc.plan.tables import Tables
 
 _MOST_WAYS = 16
 """Beyond this many combinations of conditions on a type, the type alone is asked for."""
@@ -47,18 +54,22 @@ class AttributeTest:
 
 
 _Clause: TypeAlias = tuple[AttributeTest, ...]
+_Way: TypeAlias = tuple[_Clause, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RelevantEvents:
     """The events of one type that can change an answer.
 
-    They satisfy all clauses of at least one of the `ways`; a clause is satisfied where one of its
-    tests is. Without `ways`: all events of the type.
+    They satisfy all clauses of at least one of the `ways` or of `idempotent`; a clause is satisfied
+    where one of its tests is. Without both: all events of the type. Events on some of `idempotent`
+    and on none of `ways` do what one event on each of these ways does, in any order and number. The
+    `ways` may be true of more events, those of `idempotent` are exact.
     """
 
     type: EventType
-    ways: tuple[tuple[_Clause, ...], ...]
+    ways: tuple[_Way, ...]
+    idempotent: tuple[_Way, ...] = ()
 
 
 def relevant_events(
@@ -77,7 +88,11 @@ def relevant_events(
         return None
     if asks_for_neighbours(query.formula):
         return None
-    return tuple(_relevant(*one) for one in truths_that_matter(program))
+    decided = _is_decided_by_tables(program)
+    return tuple(
+        _relevant(conditions, truths, _moves(program, conditions) if decided else {})
+        for conditions, truths in truths_that_matter(program)
+    )
 
 
 def truths_that_matter(program: Program) -> Iterator[tuple[TypeConditions, set[int]]]:
@@ -114,23 +129,106 @@ def _is_contiguous(formula: core.Formula) -> bool:
             return False
 
 
-def _relevant(conditions: TypeConditions, truths: set[int]) -> RelevantEvents:
-    # A set of conditions lets through no event that a part of the set does not.
-    least = [truth for truth in truths if not any(t != truth and t & truth == t for t in truths)]
-    ways = tuple(_way(conditions, truth) for truth in sorted(least))
+def _is_decided_by_tables(program: Program) -> bool:
+    """Whether the tables alone say what an event that is in no match does."""
+    update, listing = program.update, program.listing
+    if isinstance(update, Keyed) or (isinstance(update, StraightLine) and update.bounds):
+        return False  # such an event moves some matches of a state, and leaves others
+    if program.tables.instants is not None or program.query.parameters is not None:
+        return False
+    looks_outside = isinstance(listing, Checked) and listing.looks_outside
+    return isinstance(listing, All | InRuns | Checked | United | Counted) and not looks_outside
+
+
+_Move: TypeAlias = tuple[int | None, ...]
+"""The states to which an event moves the partial matches of each state; None: it ends them."""
+
+
+def _moves(program: Program, conditions: TypeConditions) -> dict[int, _Move | None]:
+    """For each set of conditions that events of a type can satisfy what such an event does; None
+    where it is in a match."""
+    tables = program.tables
+    return {
+        symbol.truth: _move(tables, tables.symbol_of[number])
+        for number, symbol in program.alphabet.numbered(conditions.type)
+    }
+
+
+def _move(tables: Tables, symbol: int) -> _Move | None:
+    if tables.steps[symbol]:
+        return None
+    return tuple(tables.skip[state][symbol] for state in range(1, tables.states))
+
+
+def _after(one: _Move, other: _Move) -> _Move:
+    """A move after another one."""
+    return tuple(None if state is None else one[state - 1] for state in other)
+
+
+def _relevant(
+    conditions: TypeConditions, truths: set[int], moves: Mapping[int, _Move | None]
+) -> RelevantEvents:
+    unmarked = {truth for truth in truths if moves.get(truth) is not None}
+    if unmarked and _are_idempotent(unmarked, moves) and _are_exact(conditions, unmarked):
+        ways, idempotent = _ways(conditions, truths - unmarked), _ways(conditions, unmarked)
+        if len(ways) + len(idempotent) <= _MOST_WAYS:
+            return RelevantEvents(conditions.type, ways, idempotent)
+    ways = _ways(conditions, truths)
     asked = len(ways) <= _MOST_WAYS and all(ways)
     return RelevantEvents(conditions.type, ways if asked else ())
 
 
-def _way(conditions: TypeConditions, truth: int) -> tuple[_Clause, ...]:
+def _ways(conditions: TypeConditions, truths: set[int]) -> tuple[_Way, ...]:
+    return tuple(_way(conditions, truth) for truth in _least(truths))
+
+
+def _least(truths: set[int]) -> list[int]:
+    # A set of conditions lets through no event that a part of the set does not.
+    return sorted(t for t in truths if not any(s != t and s & t == s for s in truths))
+
+
+def _are_idempotent(truths: set[int], moves: Mapping[int, _Move | None]) -> bool:
+    """Whether events that satisfy some of the least sets of `truths` do what one event for each of
+    these sets does, in any order and number, unless they are in a match."""
+    least = {truth: move for truth in _least(truths) if (move := moves[truth]) is not None}
+    for one in least.values():
+        if any(_after(one, other) != _after(other, one) for other in least.values()):
+            return False
+        if _after(one, one) != one:
+            return False
+    for truth, move in moves.items():
+        parts = [part for known, part in least.items() if known & truth == known]
+        if parts and move is not None and move != reduce(_after, parts):
+            return False
+    return True
+
+
+def _are_exact(conditions: TypeConditions, truths: set[int]) -> bool:
+    """Whether conditions are tests all of which a reader of columns decides."""
+    return all(
+        found is not None and all(map(_is_exact, found))
+        for truth in truths
+        for found in map(_clause, _clauses(conditions, truth))
+    )
+
+
+def _is_exact(test: AttributeTest) -> bool:
+    orders_texts = test.type is DataType.STRING and test.operator in ("<", "<=", ">", ">=")
+    is_pattern = test.operator in ("like", "not_like")
+    return not is_pattern and not orders_texts and test.attribute != core.TYPE
+
+
+def _way(conditions: TypeConditions, truth: int) -> _Way:
     """The clauses of the groups in a bit set, without those that Spark may decide otherwise."""
-    clauses = [
-        _clause(clause)
-        for bit, group in enumerate(conditions.groups)
-        if truth >> bit & 1
-        for clause in group
-    ]
+    clauses = map(_clause, _clauses(conditions, truth))
     return tuple(clause for clause in clauses if clause is not None)
+
+
+def _clauses(conditions: TypeConditions, truth: int) -> Iterator[EventClause]:
+    """The clauses of the groups in a bit set."""
+    for bit, group in enumerate(conditions.groups):
+        if truth >> bit & 1:
+            yield from group
 
 
 def _clause(clause: EventClause) -> _Clause | None:

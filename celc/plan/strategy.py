@@ -138,7 +138,7 @@ class Checked:
     @property
     def fails_alike(self) -> bool:
         """Whether the matches below an event depend only on numbers that are kept with it."""
-        if self._looks_outside or self._is_one_sum:
+        if self.looks_outside or self._is_one_sum:
             return False
         kept = all(
             clause.when in ("neighbours", "witness") or bool(running_functions_of(clause))
@@ -166,11 +166,12 @@ class Checked:
     @property
     def _is_one_sum(self) -> bool:
         """Whether all that is asked is that one sum reaches one limit: bounds alone decide it."""
-        alone = not (self.windows or self._looks_outside)
+        alone = not (self.windows or self.looks_outside)
         return alone and len(self.clauses) == len(self.sum_bounds) == 1
 
     @property
-    def _looks_outside(self) -> bool:
+    def looks_outside(self) -> bool:
+        """Whether conditions ask for events that are not in the match."""
         before = self.events_before or self.parts_before
         inside = self.absent or self.first or self.absent_parts
         return bool(inside or before or self.after)
@@ -188,7 +189,7 @@ class Checked:
     @property
     def asks(self) -> bool:
         """Whether conditions are left to the walk."""
-        return bool(self.clauses or self.windows or self._looks_outside)
+        return bool(self.clauses or self.windows or self.looks_outside)
 
 
 @dataclass(frozen=True, slots=True)

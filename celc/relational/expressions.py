@@ -61,6 +61,11 @@ def _is_plain(name: str) -> bool:
     return name.isascii() and name.isidentifier() and name.lower() not in _WORDS
 
 
+def named(value: exp.Expr, name: str | exp.Identifier) -> exp.Expr:
+    """A value with a name. It is not copied, as sqlglot would do."""
+    return exp.alias_(value, name, copy=False)
+
+
 def number(value: int) -> exp.Expr:
     """A whole number."""
     return exp.Neg(this=exp.Literal.number(-value)) if value < 0 else exp.Literal.number(value)
@@ -94,7 +99,7 @@ class Writer:
         parts = [self.predicate(one) for one in condition]
         if not parts:
             return exp.false()
-        return parts[0] if len(parts) == 1 else exp.paren(exp.or_(*parts), copy=False)
+        return parts[0] if len(parts) == 1 else exp.paren(exp.or_(*parts, copy=False), copy=False)
 
     def predicate(self, predicate: Predicate) -> exp.Expr:
         """A condition that is TRUE where the predicate is."""
@@ -372,7 +377,7 @@ def is_of_types(
         )
         for stream, name in types
     ]
-    return ways[0] if len(ways) == 1 else exp.paren(exp.or_(*ways), copy=False)
+    return ways[0] if len(ways) == 1 else exp.paren(exp.or_(*ways, copy=False), copy=False)
 
 
 def _is_leaf(node: Expression) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from sqlglot import exp
 
@@ -31,6 +32,7 @@ from celc.relational.expressions import (
     enclosed,
     identifier,
     is_of_types,
+    named,
     number,
 )
 from celc.relational.layout import Joining, Select, Without, laid_out, sql
@@ -164,10 +166,10 @@ class _Select:
         """The buckets of an event that lies in one of each."""
         found: list[exp.Expr] = []
         if self._size is not None and scan.name == self._root:
-            found.append(exp.alias_(self._bucket_of(), self._bucket))
+            found.append(named(self._bucket_of(), identifier(self._bucket)))
         for band, name in (*self._bands, *self._absent_bands):
             if band.first == scan.name:
-                found.append(exp.alias_(_band_of(band.left, band, writer), identifier(name)))
+                found.append(named(_band_of(band.left, band, writer), identifier(name)))
         return found
 
     def _laterals(self, scan: Scan, writer: Writer) -> Iterable[exp.Lateral]:
@@ -206,12 +208,11 @@ class _Select:
         # What is left names no event at all.
         rest = [one for _, one in waiting]
         without = [Without(self._found(one)) for one in self._relations.missing]
-        checked = exp.Subquery(this=exp.select("passed").from_("order_check"))
         select = Select(
             tuple(self._outputs()),
             identifier(self._root),
             joins=tuple(joins),
-            where=(*rest, *without, checked),
+            where=(*rest, *without, _order_is_checked()),
             # Spark takes a table for as small as it was before its rows were repeated.
             merged=tuple(identifier(band.second) for band, _ in self._bands),
         )
@@ -285,7 +286,7 @@ class _Select:
         """Whether an event compares so with one of some others."""
         place = self._columns.place
         ways = [operator(this=column(scan, place), expression=column(one, place)) for one in others]
-        return ways[0] if len(ways) == 1 else exp.paren(exp.or_(*ways), copy=False)
+        return ways[0] if len(ways) == 1 else exp.paren(exp.or_(*ways, copy=False), copy=False)
 
     # --- the output -------------------------------------------------------------------------------
 
@@ -293,28 +294,30 @@ class _Select:
         """The columns of a match."""
         query, columns, relations = self._query, self._columns, self._relations
         found = [
-            exp.alias_(column(self._root, of_key), identifier(key.name))
+            named(column(self._root, of_key), identifier(key.name))
             for of_key, key in zip(columns.keys, query.partition_by, strict=True)
         ]
         if self._positions:
-            found.append(exp.alias_(self._least(relations.firsts, columns.place), "start_pos"))
-            found.append(exp.alias_(self._greatest(relations.lasts, columns.place), "end_pos"))
-        found.append(exp.alias_(self._least(relations.firsts, columns.time), "start_time"))
-        found.append(exp.alias_(self._greatest(relations.lasts, columns.time), "end_time"))
+            found.append(named(self._least(relations.firsts, columns.place), "start_pos"))
+            found.append(named(self._greatest(relations.lasts, columns.place), "end_pos"))
+        found.append(named(self._least(relations.firsts, columns.time), "start_time"))
+        found.append(named(self._greatest(relations.lasts, columns.time), "end_time"))
         for item in query.output:
             if isinstance(item, OutputExpression):
-                found.append(exp.alias_(self._computed(item), identifier(item.name)))
+                found.append(named(self._computed(item), identifier(item.name)))
             elif self._positions or item.attributes:
-                found.append(exp.alias_(self._label(item), identifier(item.label)))
+                found.append(named(self._label(item), identifier(item.label)))
         return found
 
     def _least(self, scans: Sequence[str], name: str) -> exp.Expr:
         values = [column(scan, name) for scan in scans]
-        return values[0] if len(values) == 1 else exp.func("LEAST", *values)
+        return values[0] if len(values) == 1 else exp.Least(this=values[0], expressions=values[1:])
 
     def _greatest(self, scans: Sequence[str], name: str) -> exp.Expr:
         values = [column(scan, name) for scan in scans]
-        return values[0] if len(values) == 1 else exp.func("GREATEST", *values)
+        if len(values) == 1:
+            return values[0]
+        return exp.Greatest(this=values[0], expressions=values[1:])
 
     def _label(self, item: OutputLabel) -> exp.Expr:
         """The events of a label, in their order."""
@@ -393,7 +396,7 @@ class _Select:
         else:
             text = f"LIST_TRANSFORM({sql(events, 'duckdb')}, LAMBDA event: {shown})"
         # sqlglot spells the arrow of lambdas as older versions of DuckDB do.
-        return exp.alias_(exp.Var(this=text), identifier(item.label))
+        return named(exp.Var(this=text), identifier(item.label))
 
     def _identity(self) -> list[exp.Expr]:
         """What tells matches apart besides the output."""
@@ -402,8 +405,8 @@ class _Select:
         found: list[exp.Expr] = []
         if not self._positions:
             first, last = self._relations.firsts, self._relations.lasts
-            found.append(exp.alias_(self._least(first, self._columns.place), "first_place"))
-            found.append(exp.alias_(self._greatest(last, self._columns.place), "last_place"))
+            found.append(named(self._least(first, self._columns.place), "first_place"))
+            found.append(named(self._greatest(last, self._columns.place), "last_place"))
             hidden = list(self._relations.kept)
         for count, label in enumerate(hidden, start=1):
             scans = self._relations.labels.get(label, ())
@@ -416,8 +419,14 @@ class _Select:
                 places = exp.Anonymous(
                     this=sort, expressions=[exp.Anonymous(this=distinct, expressions=[places])]
                 )
-            found.append(exp.alias_(places, f"places_{count}"))
+            found.append(named(places, f"places_{count}"))
         return found
+
+
+@cache
+def _order_is_checked() -> exp.Expr:
+    """A condition that asks the table that checks the order of events."""
+    return exp.Subquery(this=exp.select("passed").from_("order_check"))
 
 
 def _struct(scan: str, fields: Sequence[tuple[str, str]]) -> exp.Expr:

@@ -3,17 +3,20 @@
 `Plan.relevant` says it for a query: conditions on the events of each type that it names. Many
 queries name the same types, and test the same attributes. So rows are sorted out by type once, by
 the values of an attribute once for all equalities with it, and each other condition is tested once.
-A query with an equality then costs what its rows cost, and not what the batch costs.
+A query with an equality then costs what its rows cost, and not what the batch costs. That holds for
+an absence of frequent events too: of those between two rows that a match can have it reads one.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import coded, numbers
 from celc_runtime.plan.plan import Plan
-from celc_runtime.plan.relevance import AttributeTest, Relevant
+from celc_runtime.plan.relevance import AttributeTest, Relevant, Way
 
 _COMPARISONS = {
     "=": np.equal,
@@ -23,6 +26,9 @@ _COMPARISONS = {
     ">": np.greater,
     ">=": np.greater_equal,
 }
+_WIDER = {"LONG": np.int64, "DOUBLE": np.float64}
+"""Types in which attributes of narrower ones are compared."""
+
 _Rows = np.ndarray
 _NO_ROWS = np.zeros(0, np.int64)
 _SEVERAL = 2
@@ -34,12 +40,14 @@ _FEW = 1 / 64
 class RelevantRows:
     """The rows of one batch by types and conditions; events: conforming, of declared types only.
 
-    plan: of the group that reads the batch.
+    plan: of the group that reads the batch; parts: int64, the rows but the first with which
+    partitions begin.
     """
 
-    def __init__(self, plan: Plan, events: pa.RecordBatch) -> None:
+    def __init__(self, plan: Plan, events: pa.RecordBatch, parts: np.ndarray) -> None:
         self._plan = plan
         self._events = events
+        self._parts = parts
         self._of_types: dict[tuple[str, str], _Rows] | None = None
         self._tests: dict[tuple[tuple[str, str], AttributeTest], np.ndarray] = {}
         self._values: dict[str, tuple[np.ndarray, np.ndarray]] = {}
@@ -50,19 +58,34 @@ class RelevantRows:
         """int64: the rows that can matter to a query, in their order; no others where the query
         says so (`relevant`)."""
         assert plan.relevant is not None
-        found = [self._of_type(relevant) for relevant in plan.relevant]
-        found = [rows for rows in found if len(rows)]
-        return self._united(found)
+        found = [rows for relevant in plan.relevant for rows in self._on_ways(relevant)]
+        rows = self._united(found)
+        firsts = [
+            self._first_between(rows, self._on_way((relevant.stream, relevant.type), way))
+            for relevant in plan.relevant
+            for way in relevant.idempotent
+        ]
+        return self._united([rows, *firsts]) if firsts else rows
 
-    def _of_type(self, relevant: Relevant) -> _Rows:
+    def _on_ways(self, relevant: Relevant) -> Iterator[_Rows]:
+        """The rows of a type without those of which one stands for several in a row."""
         type = relevant.stream, relevant.type
-        if not relevant.ways:
-            return self._rows(type)
-        found = [self._on_way(type, way) for way in relevant.ways]
-        return self._united(found)
+        if not relevant.ways and not relevant.idempotent:
+            yield self._rows(type)
+        for way in relevant.ways:
+            yield self._on_way(type, way)
+
+    def _first_between(self, rows: _Rows, idempotent: _Rows) -> _Rows:
+        """Of idempotent rows the first ones between two of some other rows, and in each partition
+        before and after them."""
+        begins = np.concatenate([[0], self._parts, rows + 1])
+        places = np.unique(np.searchsorted(idempotent, begins))
+        found: _Rows = idempotent[places[: np.searchsorted(places, len(idempotent))]]
+        return found
 
     def _united(self, found: list[_Rows]) -> _Rows:
         """The rows of several lists, each once, in their order."""
+        found = [rows for rows in found if len(rows)]
         if len(found) < _SEVERAL:
             return found[0] if found else _NO_ROWS
         if sum(map(len, found)) < _FEW * len(self._events):
@@ -73,7 +96,7 @@ class RelevantRows:
             marked[rows] = True
         return np.flatnonzero(marked)
 
-    def _on_way(self, type: tuple[str, str], way: tuple[tuple[AttributeTest, ...], ...]) -> _Rows:
+    def _on_way(self, type: tuple[str, str], way: Way) -> _Rows:
         rest = list(way)
         equal = [(n, c[0]) for n, c in enumerate(way) if len(c) == 1 and self._is_looked_up(c[0])]
         if not equal:
@@ -159,7 +182,7 @@ class RelevantRows:
         return self._values[name]
 
     def _holds(self, test: AttributeTest, rows: _Rows) -> np.ndarray:
-        """bool[rows]: where a test may be true; it may say so of more rows, and never of fewer."""
+        """bool[rows]: where a test is true. Patterns and the order of texts are taken for true."""
         column = self._events.column(test.attribute)
         if test.operator in ("is_null", "is_not_null"):
             null: np.ndarray = np.asarray(column.is_null())[rows]
@@ -168,13 +191,15 @@ class RelevantRows:
             return self._holds_of_texts(test, rows)
         values, valid = self._numbers(test.attribute)
         values, valid = values[rows], valid[rows]
+        # NumPy compares a number with an array in the type of the array.
+        values = values.astype(_WIDER.get(test.type, values.dtype), copy=False)
         if test.operator in ("in", "not_in"):
             inside = np.isin(values, np.array(test.operands, values.dtype))
             truth = inside if test.operator == "in" else ~inside
         else:
             truth = _COMPARISONS[test.operator](values, test.operands[0])
-        if values.dtype.kind == "f":
-            truth = truth | np.isnan(values)
+        if values.dtype.kind == "f" and test.operator in (">", ">="):
+            truth = truth | np.isnan(values)  # greater than all numbers
         found: np.ndarray = truth & valid
         return found
 

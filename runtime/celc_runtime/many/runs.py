@@ -58,7 +58,7 @@ class ManyRuns:
         if not len(events):
             return
         positions = self._positions(prepared)
-        relevant = RelevantRows(self._plan, events)
+        relevant = RelevantRows(self._plan, events, prepared.parts)
         for name, run in self._runs.items():
             plan = self._programs[name].plan
             part = events.select(self._read(plan, events))

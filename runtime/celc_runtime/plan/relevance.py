@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +22,29 @@ class AttributeTest:
     operands: tuple[int | float | str | bool, ...] = ()
 
 
+Way: TypeAlias = tuple[tuple[AttributeTest, ...], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Relevant:
-    """The events of one type that can change an answer: the events for which one of `ways` is true.
+    """The events of one type that can change an answer: those for which one of `ways` is true, or
+    one of `idempotent`; without both, all events of the type.
 
-    Without `ways`: all events of the type. A way is an AND of ORs. It may be true of more events
-    than matter, but never of fewer: a condition that Spark might decide otherwise is left out.
+    A way is an AND of ORs; one without conditions is true of all events of the type. Ways may be
+    true of more events than matter, but never of fewer: a condition that Spark might decide
+    otherwise is left out. Those of `idempotent` are exact. Events on them that are on none of
+    `ways` are in no match. They do what one event on each of these ways does, in any order and
+    number. So between two events on `ways`, of this type or another one, the first event on each
+    way of `idempotent` stands for all.
     """
 
     stream: str
     type: str
-    ways: tuple[tuple[tuple[AttributeTest, ...], ...], ...] = ()
+    ways: tuple[Way, ...] = ()
+    idempotent: tuple[Way, ...] = ()
+
+    @property
+    def all_ways(self) -> tuple[Way, ...]:
+        """The ways of all these events; none: all events of the type."""
+        found = (*self.ways, *self.idempotent)
+        return found if all(found) else ()

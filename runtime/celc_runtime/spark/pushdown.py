@@ -65,7 +65,7 @@ def why_all_matter(plan: Plan) -> str:
     if not all(map(plan.is_on_clock, plan.deadlines)):
         return "every event can show that a match is decided"
     all_types = len(plan.relevant) == len(plan.types) and not plan.other_types
-    if all_types and not any(relevant.ways for relevant in plan.relevant):
+    if all_types and not any(relevant.all_ways for relevant in plan.relevant):
         return "every event can change the answer, as far as Spark can tell"
     return ""
 
@@ -118,7 +118,7 @@ def _condition(relevant: Relevant, schema: StructType) -> Column | None:
     """The condition on the events of a type; None: Spark can decide none."""
     ways = [
         [clause for clause in way if all(_is_comparable(test, schema) for test in clause)]
-        for way in relevant.ways
+        for way in relevant.all_ways
     ]
     if not ways or not all(ways):
         return None

@@ -1,0 +1,91 @@
+"""The rows of a batch that each of many queries reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from celc_runtime.many.relevant_rows import RelevantRows
+from engines import interpreted
+
+import celc
+
+DECLARATION = """CREATE STREAM S {
+  EVENT A { id: INT, ratio: FLOAT, name: STRING, ts: LONG },
+  EVENT B { id: INT, ratio: FLOAT, name: STRING, ts: LONG }
+}
+"""
+
+
+def _read(query: str, table: pa.Table, parts: tuple[int, ...] = ()) -> list[int]:
+    """The rows that are read, after a check that they give the answer of all rows."""
+    with interpreted():
+        module = celc.compile(f"{DECLARATION}QUERY q: {query}", order_by="ts")
+    plan = module.queries["q"].plan
+    together, alone = module.match_all_table(table)["q"], module.queries["q"].match_table(table)
+    assert repr(together.to_pylist()) == repr(alone.to_pylist())
+    (batch,) = table.to_batches()
+    rows = RelevantRows(plan, batch, np.array(parts, np.int64)).of(plan)
+    return [int(row) for row in rows]
+
+
+def _events(types: str, **columns: Any) -> pa.Table:
+    count = len(types)
+    return pa.table(
+        {
+            "type": list(types),
+            "id": pa.array(columns.get("id", [1] * count), pa.int32()),
+            "ratio": pa.array(columns.get("ratio", [1.0] * count), pa.float32()),
+            "name": columns.get("name", ["p"] * count),
+            "ts": range(count),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "pattern", ["A AS x ; !B ; A AS y", "(A AS x ; A AS y) UNLESS B", "(A AS x)+ ; !B ; A AS y"]
+)
+def test_of_idempotent_events_one_is_read_between_two_others(pattern: str) -> None:
+    events = _events("BBABBBAABBB")
+    query = f"SELECT * FROM S WHERE {pattern}"
+    assert _read(query, events) == [0, 2, 3, 6, 7, 8]
+    assert _read(query + " WITHIN 5 [ts]", events) == [0, 2, 3, 6, 7, 8]
+
+
+def test_each_partition_and_each_way_has_a_first_row() -> None:
+    query = "SELECT * FROM S WHERE A AS x ; !(B FILTER {}) ; A AS y"
+    many = _events("ABBBBBA", id=[1, 2, 3, 2, 3, 2, 1])
+    assert _read(query.format("B.id > 1"), many, parts=(3,)) == [0, 1, 3, 6]
+    assert _read(query.format("B.id > 1 OR B.ratio > 2"), many) == [0, 1, 6]
+    # Two absences end the matches of two states.
+    two = "SELECT * FROM S WHERE A AS x ; !(B FILTER B.id = 2) ; A AS y ; !(B FILTER B.id = 3) ; A"
+    assert _read(two, many) == [0, 1, 2, 6]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        # An event that ends matches of one state and begins others.
+        "SELECT * FROM S WHERE (A AS x ; !B ; A AS y) OR (B AS x ; A AS y)",
+        # The matches that it ends depend on their events.
+        "SELECT * FROM S WHERE A AS x ; !(B AS w FILTER w.id = x.id) ; A AS y WITHIN 9 [ts]",
+        "SELECT * FROM S WHERE A AS x ; !(B AS w FILTER w.ratio > x.ratio) ; A AS y WITHIN 9 [ts]",
+        # Conditions that are not read off a column.
+        "SELECT * FROM S WHERE A AS x ; !(B FILTER B.name LIKE 'p%') ; A AS y",
+        "SELECT * FROM S WHERE A AS x ; !(B FILTER B.id + 1 > 1) ; A AS y",
+    ],
+)
+def test_all_events_are_read_where_one_does_not_stand_for_all(query: str) -> None:
+    assert _read(query, _events("ABBBA")) == [0, 1, 2, 3, 4]
+
+
+def test_numbers_are_compared_in_the_type_of_the_condition() -> None:
+    # 0.1 as a FLOAT is larger than 0.1.
+    ratios = _events("AAA", ratio=[0.1, float("nan"), 0.0])
+    assert _read("SELECT * FROM S WHERE A AS x FILTER x.ratio > 0.1", ratios) == [0, 1]
+    assert _read("SELECT * FROM S WHERE A AS x FILTER x.ratio < 0.1", ratios) == [2]
+    ids = _events("AAA", id=[1, 7, 2])
+    query = "SELECT * FROM S WHERE A AS x FILTER x.id IN (1, 5000000000) OR x.id = 7"
+    assert _read(query, ids) == [0, 1]
