@@ -103,6 +103,7 @@ def compile(
         name = "query.sql" if name == "query.cel" else name
         rows = compile_rows(Source(name, text), _stem(name), schema, max_work)
         return Matcher(rows.module_parts(f"celc.compile(..., name={name!r})"), rows.warnings)
+    from celc.loader.ahead import Ahead
     from celc.options import Options
     from celc.pipeline import compile_source
 
@@ -116,7 +117,12 @@ def compile(
         first_order=first_order,
         max_compile_seconds=max_compile_seconds,
     )
-    compilation = compile_source(Source(name, text), options)
+    source = Source(name, text)
+    ahead = Ahead(source, options)
+    try:
+        compilation = compile_source(source, options, resolved=ahead.begin)
+    finally:
+        ahead.end()
     flag = ", first_order=True" if first_order else ""
     flag += f", ties={ties!r}" if ties is not None else ""
     flag += f", at_end={at_end!r}" if at_end != "open" else ""

@@ -32,6 +32,7 @@ from celc.normal.runs_of_events import run_of_events
 from celc.normal.traversal import is_correlated
 from celc.options import Options
 from celc.parse.parser import parse
+from celc.parse.syntax import File
 from celc.plan.one_in_an_instant import can_wait, in_one_order
 from celc.plan.orders import labels_tell_roles
 from celc.plan.program import Program
@@ -117,9 +118,14 @@ class Compilation:
 
 
 def compile_source(
-    source: Source, options: Options, *, updates: frozenset[type[Update]] = EVERY_UPDATE
+    source: Source,
+    options: Options,
+    *,
+    updates: frozenset[type[Update]] = EVERY_UPDATE,
+    resolved: Callable[[File], None] | None = None,
 ) -> Compilation:
-    """All passes for all queries of a file; `updates` are those that `choose` may choose from.
+    """All passes for all queries of a file; `updates` are those that `choose` may choose from, and
+    `resolved` is called with the syntax tree once its names and types have no errors.
 
     Raises CelError with every error of the file that can be found: passes that look at one query at
     a time report the errors of all queries together. Where the time that `options` give is over
@@ -127,7 +133,7 @@ def compile_source(
     """
     deadline = Deadline(source, options.max_compile_seconds)
     with deadline.running():
-        stages, warnings = _stages(source, options, deadline, updates)
+        stages, warnings = _stages(source, options, deadline, updates, resolved)
     return Compilation(source, options, stages, warnings, deadline)
 
 
@@ -151,7 +157,11 @@ def _of_all(
 
 
 def _stages(
-    source: Source, options: Options, deadline: Deadline, updates: frozenset[type[Update]]
+    source: Source,
+    options: Options,
+    deadline: Deadline,
+    updates: frozenset[type[Update]],
+    resolved: Callable[[File], None] | None,
 ) -> tuple[tuple[Stages, ...], tuple[Diagnostic, ...]]:
     look(doing="reading the text")
     file = parse(source)
@@ -159,6 +169,8 @@ def _stages(
     look(doing="looking up names and types")
     queries, warnings = resolve(file, source, order_by=options.order_by, ties=options.ties)
     _verify("resolve", "query", lambda: _of_all(queries, verify.core_query))
+    if resolved is not None:
+        resolved(file)
     if options.first_order:
         look(doing="reading labels as the first paper does")
         queries, warnings = read_first_order(queries, warnings, source)

@@ -38,7 +38,7 @@ from places import ROOT
 
 import celc
 import celc.codegen.layout
-import celc.loader
+import celc.loader.matcher
 from celc.cli import main
 from celc.diagnostics.source import Source
 from celc.options import Options
@@ -242,7 +242,7 @@ def interpreted() -> Iterator[None]:
     Compiling and formatting them would take a second or two for each of the many examples.
     """
 
-    load = celc.loader.module_of
+    load = celc.loader.matcher.module_of
 
     def plain(parts: Sequence[str]) -> str:
         text = "".join(parts)
@@ -252,7 +252,7 @@ def interpreted() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(celc.codegen.layout, "formatted", plain)
-        patch.setattr(celc.loader, "module_of", lambda text: load(plain(text)))
+        patch.setattr(celc.loader.matcher, "module_of", lambda text: load(plain(text)))
         yield
 
 

@@ -2,34 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from contextlib import suppress
 
+import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.event_tables import table_of
 from celc_runtime.arrow.sorting import sorted_for
-from celc_runtime.many.groups import reading_groups
+from celc_runtime.many.groups import check_without_parameters, reading_groups
 from celc_runtime.many.runs import ManyRuns
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 
-_ROWS = 8
+_ROWS_OF_A_TYPE = 8
 
 
-def make_machine_code(programs: Mapping[str, Program]) -> None:
-    """Run queries as `match_all_table` does, over some events that all are alike but for their
-    types, so that their machine code is there when it does. What only matches need is not made."""
-    for group in reading_groups(programs.values()):
-        plan = group.plan
-        kinds = plan.declared_types * _ROWS
-        columns = {}
-        for field in plan.input_schema("arrow"):
-            columns[field.name] = _values(field, len(kinds))
-        if plan.type_name in columns:
-            columns[plan.type_name] = pa.array([name for _, name in kinds])
-        if "stream" in columns and plan.stream_column:
-            columns["stream"] = pa.array([stream for stream, _ in kinds])
-        table, numbered = sorted_for(plan, table_of(group.reading, pa.table(columns)))
+def make_machine_code(program: Program) -> None:
+    """Run a query as `match_all_table` does, so that its machine code is there when that is called;
+    over some events that are alike but for their types. What only matches need may not be made."""
+    # Of events that are made up an error says nothing.
+    with suppress(EventError):
+        check_without_parameters({program.name: program})
+        (group,) = reading_groups([program])
+        events = table_of(group.reading, _events(group.plan))
+        table, numbered = sorted_for(group.plan, events)
         runs = ManyRuns(group, numbered=numbered)
         for batch in table.to_batches():
             for _ in runs.push(batch, every_row=True):
                 pass
+
+
+def _events(plan: Plan) -> pa.Table:
+    types = plan.declared_types * _ROWS_OF_A_TYPE
+    columns = {field.name: _values(field.type, len(types)) for field in plan.input_schema()}
+    columns |= {name: _values(pa.int64(), len(types)) for name in plan.tiebreak}
+    if plan.type_name in columns:
+        columns[plan.type_name] = pa.array([name for _, name in types])
+    if plan.stream_column:
+        columns["stream"] = pa.array([stream for stream, _ in types])
+    return pa.table(columns)
+
+
+def _values(type: pa.DataType, count: int) -> pa.Array:
+    """Values that grow, so that they can be an order."""
+    if pa.types.is_string(type):
+        return pa.array(["a"] * count)
+    numbers = np.arange(count, dtype=np.int32 if pa.types.is_date32(type) else np.int64)
+    return pa.array(numbers).cast(type)

@@ -51,8 +51,13 @@ class ManyRuns:
             self._runs[name] = run
         self._next_position = 0
 
-    def push(self, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """Read a batch of events; yields rows of answers, with the names of their queries."""
+    def push(
+        self, batch: pa.RecordBatch, *, every_row: bool = False
+    ) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """Read a batch of events; yields rows of answers, with the names of their queries.
+
+        every_row: each query reads all rows, also those that cannot matter to it.
+        """
         prepared = self._columns.prepare(batch)
         events = with_coded_texts(prepared.events)
         if not len(events):
@@ -65,10 +70,10 @@ class ManyRuns:
             if positions is None or not can_do_without_rows(plan):
                 found = run.push(part)
             else:
-                rows = relevant.of(plan)
+                rows = np.arange(len(events)) if every_row else relevant.of(plan)
                 if not len(rows):
                     continue
-                if len(rows) < _LARGE_PART * len(events):
+                if every_row or len(rows) < _LARGE_PART * len(events):
                     found = run.push(part.take(pa.array(rows)), positions[rows])
                 else:
                     found = run.push(part, positions)

@@ -1,4 +1,4 @@
-"""Generated modules, loaded without files: where the compiler meets the runtime."""
+"""The names of a generated module that is loaded without a file."""
 
 from __future__ import annotations
 

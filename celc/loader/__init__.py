@@ -1,0 +1,5 @@
+"""Generated modules, loaded without files: where the compiler meets the runtime."""
+
+from celc.loader.matcher import Matcher, matches_of
+
+__all__ = ["Matcher", "matches_of"]
