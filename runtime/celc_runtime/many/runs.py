@@ -41,14 +41,11 @@ class ManyRuns:
     ) -> None:
         self._plan = group.plan
         self._numbered = numbered
+        self._ties_are_errors = ties_are_errors
         self._columns = Columns(self._plan, ties_are_errors=ties_are_errors, numbered=numbered)
         self._programs = dict(group.programs)
+        self._clocks = clocks or {}
         self._runs: dict[str, Run] = {}
-        for name, program in group.programs.items():
-            clock = None if clocks is None else clocks.get(name)
-            run = run_of(program, ties_are_errors=ties_are_errors, numbered=numbered, clock=clock)
-            run.counts_undeclared = False  # `finish` tells it once
-            self._runs[name] = run
         self._next_position = 0
 
     def push(
@@ -64,19 +61,19 @@ class ManyRuns:
             return
         positions = self._positions(prepared)
         relevant = RelevantRows(self._plan, events, prepared.parts)
-        for name, run in self._runs.items():
-            plan = self._programs[name].plan
+        for name, program in self._programs.items():
+            plan = program.plan
             part = events.select(self._read(plan, events))
             if positions is None or not can_do_without_rows(plan):
-                found = run.push(part)
+                found = self._run(name).push(part)
             else:
                 rows = np.arange(len(events)) if every_row else relevant.of(plan)
                 if not len(rows):
                     continue
                 if every_row or len(rows) < _LARGE_PART * len(events):
-                    found = run.push(part.take(pa.array(rows)), positions[rows])
+                    found = self._run(name).push(part.take(pa.array(rows)), positions[rows])
                 else:
-                    found = run.push(part, positions)
+                    found = self._run(name).push(part, positions)
             for answer in found:
                 yield name, answer
 
@@ -96,10 +93,23 @@ class ManyRuns:
             warnings.warn(
                 f"{undeclared.total:,} of the rows have a type that none of the streams declares: "
                 f"{undeclared.words(declared)}; they are not part of the streams of "
-                f"{', '.join(self._runs)}",
+                f"{', '.join(self._programs)}",
                 EventWarning,
                 stacklevel=3,
             )
+
+    def _run(self, name: str) -> Run:
+        """The run of a query, which is made for its first rows: its memory takes a quarter of a
+        millisecond, and many queries may have no rows."""
+        if name not in self._runs:
+            self._runs[name] = run_of(
+                self._programs[name],
+                ties_are_errors=self._ties_are_errors,
+                numbered=self._numbered,
+                clock=self._clocks.get(name),
+            )
+            self._runs[name].counts_undeclared = False  # `finish` tells it once
+        return self._runs[name]
 
     def _read(self, plan: Plan, events: pa.RecordBatch) -> list[str]:
         """The columns of a query, and at least one, which tells how many rows there are."""
