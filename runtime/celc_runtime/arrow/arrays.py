@@ -168,6 +168,12 @@ def _is_same(one: pa.Array, other: pa.Array) -> bool:
 
 def differs(column: pa.Array) -> np.ndarray:
     """bool[rows − 1]: where a value is not the one before it; NULL equals NULL, NaN equals NaN."""
+    if not column.null_count and (
+        pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)
+    ):
+        values = numbers(column)[0]  # a tenth of the time for a few rows
+        different: np.ndarray = values[1:] != values[:-1]
+        return different
     column = plain(column)
     here, before = column[1:], column[:-1]
     changed = np.array(pc.fill_null(pc.not_equal(here, before), False), np.bool_)

@@ -24,6 +24,8 @@ from celc_runtime.engine.batch import NO_INTEGERS, disorder
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 
+_FEW_ROWS = 4096
+
 
 def tie_error(plan: Plan, which: str) -> EventError:
     """The error for two events of a distributed table that the order leaves equal."""
@@ -55,28 +57,47 @@ class EventOrder:
         self.rises = True
         """Whether the first order column shows that no two rows of the batch checked last are equal
         in order and partition."""
-        self.last: dict[str, pa.Array] | None = None
-        """The last event so far: its order columns and partition columns."""
+        self._left: pa.RecordBatch | None = None
+        self._last: dict[str, pa.Array] | None = None
+        self._last_key: tuple[object, ...] = ()
+        self._last_value: tuple[pa.DataType, np.generic] | None = None
 
     @property
     def partitions_seen(self) -> int:
         """How many slots the partitions of interleaved events have taken so far."""
         return max(1, len(self._slots))
 
+    @property
+    def last(self) -> dict[str, pa.Array] | None:
+        """The last event so far: its order columns and partition columns; None: there was none."""
+        if self._left is not None:
+            self._last, self._left = self._last_of(self._left), None
+        return self._last
+
     def leave(self, events: pa.RecordBatch) -> None:
         """Remember the last event of a batch that has been checked."""
         if not len(events):
             return
+        # To take a row of a batch takes longer than all other checks of a few rows, and most
+        # batches in order and of known partitions need none. A large batch is not kept for it.
+        self._left = events
+        if len(events) > _FEW_ROWS:
+            assert self.last is not None
+
+    def _last_of(self, events: pa.RecordBatch) -> dict[str, pa.Array]:
         plan = self._plan
         names = dict.fromkeys((*plan.key_columns, *plan.order_by, *plan.tiebreak))
         if plan.window_attribute:
             names[plan.window_attribute] = None
         names |= dict.fromkeys(plan.local_attributes)
         if not names:
-            self.last = {}
-            return
+            return {}
         last = events.select(list(names)).take(pa.array([len(events) - 1]))
-        self.last = {name: plain(column) for name, column in zip(names, last.columns, strict=True)}
+        return {name: plain(column) for name, column in zip(names, last.columns, strict=True)}
+
+    @property
+    def _has_last(self) -> bool:
+        return self._left is not None or self._last is not None
 
     def part_starts(self, events: pa.RecordBatch) -> list[int]:
         """The rows at which a new partition begins; a partition that comes back is an error."""
@@ -86,16 +107,20 @@ class EventOrder:
         changed = np.zeros(len(events), np.bool_)
         for name in plan.key_columns:
             changed[1:] |= differs(events.column(name))
-        first = key_tuples([events.column(name).slice(0, 1) for name in plan.key_columns])
-        if self.last is None:
+        (first,) = key_tuples([events.column(name).slice(0, 1) for name in plan.key_columns])
+        if self._has_last:
+            changed[0] = first != self._last_key
+        else:
             changed[0] = not self._continues
             if self._continues:
-                self._keys_seen.update(first)
-        else:
-            changed[0] = first != key_tuples([self.last[name] for name in plan.key_columns])
+                self._keys_seen.add(first)
         starts = np.flatnonzero(changed)
-        columns = [events.column(name).take(pa.array(starts)) for name in plan.key_columns]
+        if len(starts) < len(changed) and not changed[1:].any():
+            columns = [events.column(name).slice(0, len(starts)) for name in plan.key_columns]
+        else:
+            columns = [events.column(name).take(pa.array(starts)) for name in plan.key_columns]
         keys = key_tuples(columns)
+        self._last_key = keys[-1] if keys else first
         new = set(keys)
         # By whole sets: there can be as many partitions as rows.
         if len(new) < len(keys) or not self._keys_seen.isdisjoint(new):
@@ -160,11 +185,12 @@ class EventOrder:
             return
         undecided = np.ones(len(events), np.bool_)
         undecided[parts] = False
-        if self.last is None:
+        last = self.last
+        if last is None:
             undecided[0] = False
         for name in names:
             column = plain(events.column(name))
-            order = order_of_neighbours(column, None if self.last is None else self.last[name])
+            order = order_of_neighbours(column, None if last is None else last[name])
             wrong = undecided & (order < 0)
             if wrong.any():
                 raise EventError(
@@ -188,10 +214,11 @@ class EventOrder:
         if not whole or column.type == pa.uint64():
             return False
         values = numbers(column)[0]
-        if self.last is None:
+        before = self._value_before(column.type)
+        self._last_value = column.type, values[-1]
+        if before is None:
             falls, ties = disorder(values[1:], values[0]) if len(values) > 1 else (0, 0)
         else:
-            before = numbers(self.last[self._plan.order_by[0]].cast(column.type))[0][0]
             falls, ties = disorder(values, before)
         if not falls and not ties:
             self.rises = True
@@ -200,8 +227,19 @@ class EventOrder:
         at = np.array(parts[1:] if parts[:1] == [0] else parts, np.int64)
         falls -= int((values[at] < values[at - 1]).sum())
         ties -= int((values[at] == values[at - 1]).sum())
-        if parts[:1] == [0] and self.last is not None:
+        if parts[:1] == [0] and before is not None:
             falls -= int(values[0] < before)
             ties -= int(values[0] == before)
         self.rises = not falls and not ties
         return not falls and (not ties or (alone and not self._ties_are_errors))
+
+    def _value_before(self, type: pa.DataType) -> np.generic | None:
+        """The value of the first order column in the last event, as a number of this type."""
+        if not self._has_last:
+            return None
+        if self._last_value is not None and self._last_value[0] == type:
+            return self._last_value[1]
+        last = self.last
+        assert last is not None
+        value: np.generic = numbers(last[self._plan.order_by[0]].cast(type))[0][0]
+        return value

@@ -30,6 +30,9 @@ class EventTypes:
         self._rows = rows
         self._names: tuple[pa.Array, list[str]] | None = None
         self._declared: DeclaredTypes | None = None
+        # What the types of the last batch are to the query; most batches have the same ones.
+        self._types: list[_EventType] = []
+        self._of_types: tuple[np.ndarray, np.ndarray] | None = None
 
     def codes(self, events: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """The codes of the rows' types, the codes that the plan's types have among them, and
@@ -43,18 +46,26 @@ class EventTypes:
         if plan.type_name not in events.schema.names:
             return zeros(len(events)), np.zeros(len(plan.types), np.int64), None
         codes, types = _codes_of_types(plan, lambda name: self._text_codes(events, name))
-        code_of = {type: code for code, type in enumerate(types)}
-        wanted = _as_told(plan, plan.types)
         # Unsigned codes are compared with numbers of their own type: most at once.
         dtype = codes.dtype if codes.dtype.kind == "u" else np.dtype(np.int64)
-        none = np.iinfo(dtype).max if dtype.kind == "u" else -1
-        of_types = np.array([code_of.get(type, none) for type in wanted], dtype)
-        declared = set(_as_told(plan, plan.declared_types))
-        known = np.array([type in declared for type in types], np.bool_)
-        if known.all():
+        if self._of_types is None or self._of_types[0].dtype != dtype or types != self._types:
+            self._types, self._of_types = types, self._looked_up(types, dtype)
+        of_types, known = self._of_types
+        if not len(known):
             return codes, of_types, None
         of_rows = known[codes]
         return codes, of_types, None if of_rows.all() else of_rows
+
+    def _looked_up(self, types: list[_EventType], dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+        """The codes that the plan's types have among the types of a batch, and bool[types], which
+        of those are declared; of no length where all are."""
+        plan = self._plan
+        code_of = {type: code for code, type in enumerate(types)}
+        none = np.iinfo(dtype).max if dtype.kind == "u" else -1
+        of_types = np.array([code_of.get(t, none) for t in _as_told(plan, plan.types)], dtype)
+        declared = set(_as_told(plan, plan.declared_types))
+        known = np.array([type in declared for type in types], np.bool_)
+        return of_types, known[:0] if known.all() else known
 
     def _text_codes(self, events: pa.RecordBatch, name: str) -> tuple[np.ndarray, list[str]]:
         """The codes of a text column without NULLs (int32, uint8 or uint16), and the distinct texts

@@ -58,8 +58,11 @@ def partition_keys(plan: Plan, events: pa.RecordBatch) -> list[tuple[object, ...
     columns = columns_as_they_came(plan, plan.key_columns, events)
     if columns is None:
         return []
-    ends = pa.array([0, len(events) - 1])
-    return key_tuples([plain(column).take(ends) for column in columns.values()])
+    return [
+        key
+        for row in (0, len(events) - 1)
+        for key in key_tuples([plain(column.slice(row, 1)) for column in columns.values()])
+    ]
 
 
 def codes_of_keys(columns: Sequence[pa.Array], rows: int) -> np.ndarray:
