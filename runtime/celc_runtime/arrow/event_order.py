@@ -171,7 +171,7 @@ class EventOrder:
                     "by another column"
                 )
             nan = not_a_number(column)
-            if nan.any():
+            if len(nan) and nan.any():
                 raise EventError(
                     f"query {plan.name!r}: the order column {name!r} is NaN in "
                     f"{self._rows.first(events, nan)}: filter such rows out, or order by another "

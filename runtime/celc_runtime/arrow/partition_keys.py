@@ -55,13 +55,18 @@ def columns_as_they_came(
 def partition_keys(plan: Plan, events: pa.RecordBatch) -> list[tuple[object, ...]]:
     """The partitions of the first and of the last row of a batch that need not conform; empty where
     it lacks the columns, an error that `conforming` raises."""
-    columns = columns_as_they_came(plan, plan.key_columns, events)
-    if columns is None:
-        return []
+    names = events.schema.names
+    if not plan.chosen_columns and all(names.count(name) == 1 for name in plan.key_columns):
+        found = [events.column(name) for name in plan.key_columns]
+    else:
+        columns = columns_as_they_came(plan, plan.key_columns, events)
+        if columns is None:
+            return []
+        found = list(columns.values())
     return [
         key
         for row in (0, len(events) - 1)
-        for key in key_tuples([plain(column.slice(row, 1)) for column in columns.values()])
+        for key in key_tuples([plain(column.slice(row, 1)) for column in found])
     ]
 
 

@@ -42,7 +42,7 @@ class WindowKeys:
             (not_a_number(column), "NaN"),
             (self._immeasurable(column, parts), "too far from 0 to measure from"),
         ):
-            if wrong is not None and np.asarray(wrong).any():
+            if wrong is not None and len(wrong) and np.asarray(wrong).any():
                 raise EventError(
                     f"query {plan.name!r}: WITHIN is measured on {name!r}, which is {what} in "
                     f"{self._rows.first(events, wrong)}: filter such rows out, or measure on "
@@ -50,7 +50,7 @@ class WindowKeys:
                 )
         values = whole_numbers(column)
         falls = self._falls(values, parts, slots)
-        if falls.any():
+        if len(falls) and falls.any():
             raise EventError(
                 f"query {plan.name!r}: WITHIN is measured on {name!r}, which falls in "
                 f"{self._rows.first(events, falls)} to {shown(column[int(falls.argmax())])}: order "
