@@ -83,16 +83,17 @@ def needed_columns(plan: Plan, events: DataFrame) -> DataFrame:
         # Two columns differ in case only, so no name would be sure to mean one of them.
         given = [f"column_{place}" for place in range(len(known))]
         events = events.toDF(*given)
-    columns: list[Column] = []
+    # As text, which takes fewer calls of the JVM than columns do.
+    columns: list[str] = []
     for name, path in paths.items():
         assert path is not None
-        column, inner = column_named(given[path[0]]), fields[path[0]][1]
+        column, inner = quoted(given[path[0]]), fields[path[0]][1]
         for place in path[1:]:
             field, inner = struct_fields(inner)[place]
-            column = column.getField(field)
+            column += f".{quoted(field)}"
         _check_type(plan, name, inner)
-        columns.append(column if given[path[0]] == name else column.alias(name))
-    return events.select(*columns)
+        columns.append(column if given[path[0]] == name else f"{column} AS {quoted(name)}")
+    return events.selectExpr(*columns)
 
 
 Counting = Callable[["DataFrame"], "DataFrame"]

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from celc_runtime.plan.names import unused_name
-from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.plan import Plan, quoted
 from celc_runtime.spark.columns import column_named
 from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.pushdown import can_matter, why_all_matter
@@ -143,7 +143,8 @@ def light(plan: Plan, rows: DataFrame, moved: Sequence[str], rest: str) -> DataF
     from pyspark.sql import functions
 
     left = [name for name in rows.columns if name not in moved]
-    whole = functions.struct(*map(column_named, left)) if left else functions.lit(True)
+    # As text, which takes fewer calls of the JVM than columns do.
+    whole = functions.expr(f"struct({', '.join(map(quoted, left))})" if left else "TRUE")
     matters = can_matter(plan, rows.schema)
     return rows.select(*map(column_named, moved), functions.when(matters, whole).alias(rest))
 
