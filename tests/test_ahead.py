@@ -71,6 +71,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(_Started, "given", found, raising=False)
     monkeypatch.setattr(subprocess, "Popen", _Started)
     monkeypatch.setattr(ahead, "_cores", lambda: 2)
+    monkeypatch.setattr(ahead, "cache_root", lambda: Path("cache"))
     monkeypatch.delenv("CELC_AHEAD", raising=False)
     monkeypatch.setattr("numba.core.config.DISABLE_JIT", 0)
     return found
@@ -92,7 +93,9 @@ def test_a_text_with_errors_is_not_given(given: list[str]) -> None:
     assert given == ["{}", "{}"]
 
 
-@pytest.mark.parametrize("why", ["few queries", "few shapes", "one core", "switch", "no Numba"])
+@pytest.mark.parametrize(
+    "why", ["few queries", "few shapes", "one core", "switch", "no Numba", "no cache"]
+)
 def test_a_process_is_not_always_worth_it(
     why: str, given: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +109,8 @@ def test_a_process_is_not_always_worth_it(
             monkeypatch.setattr(ahead, "_cores", lambda: 1)
         case "switch":
             monkeypatch.setenv("CELC_AHEAD", "0")
+        case "no cache":
+            monkeypatch.setattr(ahead, "cache_root", lambda: None)
         case "no Numba":
             monkeypatch.setattr("numba.core.config.DISABLE_JIT", 1)
     assert len(celc.compile(text).queries) >= ahead._MANY - 1

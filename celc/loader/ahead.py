@@ -26,6 +26,8 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TextIO
 
+from celc_runtime.jit.bootstrap import cache_root
+
 from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.parse import syntax
@@ -59,8 +61,11 @@ class Ahead:
             return
         from numba.core import config
 
-        # Numba and pyarrow are imported there while the text is parsed here.
-        if not config.DISABLE_JIT and os.environ.get(_SWITCH) != "0":
+        if config.DISABLE_JIT or os.environ.get(_SWITCH) == "0":
+            return
+        # Without a cache the machine code would be lost. Numba and pyarrow are imported there while
+        # the text is parsed here.
+        if cache_root() is not None:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM.format(path=sys.path)],
                 stdin=subprocess.PIPE,
