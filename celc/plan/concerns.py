@@ -17,7 +17,13 @@ from celc.core import formula as core
 from celc.core.formula import MIRRORED, DataType, EventType, Predicate
 from celc.normal.normal_form import EventClause
 from celc.plan.program import Program
-from celc.plan.relevance import asks_for_neighbours, has_selectors, truths_that_matter
+from celc.plan.relevance import (
+    asks_for_neighbours,
+    clauses_of,
+    has_selectors,
+    least_truths,
+    truths_that_matter,
+)
 
 _MOST_WAYS = 64
 """Beyond this many combinations of conditions on a type, the type alone is asked for."""
@@ -99,21 +105,14 @@ def concerns_of(program: Program, *, sees_all_events: bool) -> Concerns:
 
 
 def _concern(conditions: TypeConditions, truths: set[int], columns: Mapping[str, str]) -> Concern:
-    # A set of conditions lets through no event that a part of the set does not.
-    least = [truth for truth in truths if not any(t != truth and t & truth == t for t in truths)]
-    ways = tuple(_way(conditions, truth, columns) for truth in sorted(least))
+    ways = tuple(_way(conditions, truth, columns) for truth in least_truths(truths))
     asked = len(ways) <= _MOST_WAYS and all(ways)
     return Concern(conditions.type, ways if asked else ())
 
 
 def _way(conditions: TypeConditions, truth: int, columns: Mapping[str, str]) -> tuple[_Clause, ...]:
     """The clauses of the groups in a bit set, without those that no index can answer."""
-    clauses = [
-        _clause(clause, columns)
-        for bit, group in enumerate(conditions.groups)
-        if truth >> bit & 1
-        for clause in group
-    ]
+    clauses = [_clause(clause, columns) for clause in clauses_of(conditions, truth)]
     return tuple(clause for clause in clauses if clause is not None)
 
 

@@ -179,18 +179,19 @@ def _relevant(
 
 
 def _ways(conditions: TypeConditions, truths: set[int]) -> tuple[_Way, ...]:
-    return tuple(_way(conditions, truth) for truth in _least(truths))
+    return tuple(_way(conditions, truth) for truth in least_truths(truths))
 
 
-def _least(truths: set[int]) -> list[int]:
-    # A set of conditions lets through no event that a part of the set does not.
+def least_truths(truths: set[int]) -> list[int]:
+    """The sets of conditions of which no part is another of the sets: they let through all events
+    that any of the sets does."""
     return sorted(t for t in truths if not any(s != t and s & t == s for s in truths))
 
 
 def _are_idempotent(truths: set[int], moves: Mapping[int, _Move | None]) -> bool:
     """Whether events that satisfy some of the least sets of `truths` do what one event for each of
     these sets does, in any order and number, unless they are in a match."""
-    least = {truth: move for truth in _least(truths) if (move := moves[truth]) is not None}
+    least = {truth: move for truth in least_truths(truths) if (move := moves[truth]) is not None}
     for one in least.values():
         if any(_after(one, other) != _after(other, one) for other in least.values()):
             return False
@@ -208,7 +209,7 @@ def _are_exact(conditions: TypeConditions, truths: set[int]) -> bool:
     return all(
         found is not None and all(map(_is_exact, found))
         for truth in truths
-        for found in map(_clause, _clauses(conditions, truth))
+        for found in map(_clause, clauses_of(conditions, truth))
     )
 
 
@@ -220,11 +221,11 @@ def _is_exact(test: AttributeTest) -> bool:
 
 def _way(conditions: TypeConditions, truth: int) -> _Way:
     """The clauses of the groups in a bit set, without those that Spark may decide otherwise."""
-    clauses = map(_clause, _clauses(conditions, truth))
+    clauses = map(_clause, clauses_of(conditions, truth))
     return tuple(clause for clause in clauses if clause is not None)
 
 
-def _clauses(conditions: TypeConditions, truth: int) -> Iterator[EventClause]:
+def clauses_of(conditions: TypeConditions, truth: int) -> Iterator[EventClause]:
     """The clauses of the groups in a bit set."""
     for bit, group in enumerate(conditions.groups):
         if truth >> bit & 1:
