@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, Plan
-from celc_runtime.engine import total_elements, totals, wide_numbers
+from celc_runtime.engine import bounded_elements, total_elements, totals, wide_numbers
 from celc_runtime.jit import kernels, shipping
 from celc_runtime.run import counted
 
@@ -79,18 +79,41 @@ def interpreted(*, formatted: bool = False) -> Iterator[None]:
         yield
 
 
+class _Wavering:
+    """Bounds that numbers sometimes have outgrown at once, though none is large."""
+
+    def __init__(self, random_of: random.Random) -> None:
+        self._random_of = random_of
+
+    def __rshift__(self, bits: np.uint64) -> np.uint64:
+        return np.uint64(self._random_of.choice((0, 1 << 62)))
+
+
 @contextmanager
-def plain_totals() -> Iterator[None]:
+def plain_totals(wavering: random.Random | None = None) -> Iterator[None]:
     """Totals are added up by plain Python inside: there is a kernel for each number of measures,
-    and to compile one takes seconds."""
-    wide, elements, plain = map(in_python, (wide_numbers, total_elements, totals))
-    for reader, read in ((elements, wide), (plain, wide), (plain, elements)):
+    and to compile one takes seconds. wavering: the kernel for numbers without bounds takes over,
+    and gives back, at random events."""
+    wide, elements, bounded, plain = map(
+        in_python, (wide_numbers, total_elements, bounded_elements, totals)
+    )
+    for reader, read in (
+        (elements, wide),
+        (bounded, wide),
+        (bounded, elements),
+        (plain, elements),
+        (plain, bounded),
+    ):
         for name in vars(reader).keys() & vars(read).keys():
             if inspect.isfunction(getattr(read, name)):
                 setattr(reader, name, getattr(read, name))
     plain.parts_of_totals = elements.parts_of_totals
+    plain.parts_of_bounded_totals = bounded.parts_of_bounded_totals
     with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):
         patch.setattr(counted, "totals_update", plain.totals_update)
+        if wavering is not None:
+            patch.setattr(plain, "_LIMIT", _Wavering(wavering))
+            patch.setattr(counted, "_STAY", wavering.randint(1, 4))
         yield
 
 

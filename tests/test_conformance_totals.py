@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import random
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from cases_io import Case, load_cases
 from celc_runtime import CompiledQuery
 from celc_runtime.engine.measures import measures_of
+from celc_runtime.engine.total_elements import Shape
 from celc_runtime.plan.errors import TotalError
 from celc_runtime.plan.strategy import Counted, United
 from celc_runtime.run import counted
@@ -74,7 +76,7 @@ def test_python_api(stem: str) -> None:
                 continue
             compared += 1
             were_counted += isinstance(one.program.listing, Counted | United)
-            with plain_totals():
+            with plain_totals(wavering=random.Random(case.name)):
                 found = answered(one, case.events, random.Random(case.name))
             problems += [
                 f"{case.name} {engine} {route}: {wrong}"
@@ -139,21 +141,31 @@ def _rows(items: str, count: int, clauses: str = "") -> tuple[list[dict[str, Any
     """The rows of `A+ ; B` over so many A's and a B, and how many additions they took."""
     with interpreted():
         one = only_query(celc.compile(_MANY.replace("{} AS", f"{items} AS") + clauses))
-    steps = 0
+    steps, patched = 0, set[bool]()
     with plain_totals():
         update = counted.totals_update
 
-        def counting(*shape: int) -> Any:
-            found = update(*shape)
-            module = found.__globals__["parts_of_totals"].__wrapped__.__globals__
-            add = module["add_wide"]
+        def counted_add(module: dict[str, Any], name: str) -> Callable[..., Any]:
+            add = module[name]
 
-            def counted_add(*words: Any) -> Any:
+            def counting(*words: Any) -> Any:
                 nonlocal steps
                 steps += 1
                 return add(*words)
 
-            module["add_wide"] = counted_add
+            return counting
+
+        def counting(shape: Shape, bounded: bool) -> Any:
+            found = update(shape, bounded)
+            parts, name = (
+                ("parts_of_bounded_totals", "add_wrapping")
+                if bounded
+                else ("parts_of_totals", "add_wide")
+            )
+            module = found.__globals__[parts].__wrapped__.__globals__
+            if bounded not in patched:
+                patched.add(bounded)
+                module[name] = counted_add(module, name)
             return found
 
         counted.totals_update = counting  # type: ignore[assignment]

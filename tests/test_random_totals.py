@@ -355,8 +355,8 @@ def check_as_stream(seed: int, tally: Counts) -> None:
 def test_random_totals() -> None:
     """Dozens of queries on some streams, by every engine."""
     tally = Counts()
-    with plain_totals():
-        for seed in range(30):
+    for seed in range(30):
+        with plain_totals(wavering=random.Random(seed) if seed % 2 else None):
             check(seed, tally)
     assert len(tally.texts) >= 18, tally
     assert tally.pairs_with_matches >= 24, tally
@@ -365,7 +365,7 @@ def test_random_totals() -> None:
 
 def test_random_totals_on_streams() -> None:
     tally = Counts()
-    with plain_totals():
+    with plain_totals(wavering=random.Random(1)):
         for seed in range(8):
             check_as_stream(seed, tally)
     assert tally.pairs_with_matches >= 4, tally
@@ -375,8 +375,8 @@ def test_random_totals_on_streams() -> None:
 @pytest.mark.parametrize("first", range(1000, 2400, 100))
 def test_many_random_totals(first: int) -> None:
     tally = Counts()
-    with plain_totals():
-        for seed in range(first, first + 100):
+    for seed in range(first, first + 100):
+        with plain_totals(wavering=random.Random(seed) if seed % 2 else None):
             check(seed, tally, streams=8)
     print(f"random totals of seeds {first}…: {tally}")
     assert tally.counted >= 15, tally

@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from celc_runtime.plan.strategy import United
-from engines import only_query
+from celc_runtime.run import counted
+from engines import interpreted, only_query, plain_totals
 
 import celc
 
@@ -104,6 +107,86 @@ def test_few_matches_beside_many(name: str) -> None:
                 assert row[item] == pytest.approx(value, rel=1e-9, abs=0), (seed, row, wanted)
 
 
+@dataclass
+class Turns:
+    """How often a run turned to numbers without bounds, and back."""
+
+    removed: int = 0
+    tried: int = 0
+
+
+@pytest.fixture
+def turns(monkeypatch: pytest.MonkeyPatch) -> Turns:
+    found = Turns()
+    totals = counted.CountedTotals
+    remove, attempt = totals._remove_bounds, totals._try_bounds
+
+    def removing(self: counted.CountedTotals, *, until: int) -> None:
+        found.removed += 1
+        remove(self, until=until)
+
+    def trying(self: counted.CountedTotals, row: int) -> None:
+        found.tried += 1
+        attempt(self, row)
+
+    monkeypatch.setattr(counted, "_STAY", 40)
+    monkeypatch.setattr(totals, "_remove_bounds", removing)
+    monkeypatch.setattr(totals, "_try_bounds", trying)
+    return found
+
+
+def _stretches(random_of: random.Random, most: int) -> list[tuple[str, int, float]]:
+    """Stretches of few A's among others, and of many; values up to `most` only among few."""
+    found: list[tuple[str, int, float]] = []
+    for place in range(3000):
+        few = place // 500 % 2
+        type = random_of.choices("ABC", [1, 3, 20] if few else [20, 1, 1])[0]
+        value = random_of.choice((-3, 5, most, -most)) if few else random_of.randint(-9, 9)
+        found.append((type, value, random_of.uniform(-1, 1)))
+    return found
+
+
+def _rows_by_end(items: str, events: list[tuple[str, int, float]]) -> dict[int, dict[str, Any]]:
+    """The totals of `A+ ; B` in windows, of batches of 700 events."""
+    query = only_query(
+        celc.compile(f"{DECLARED}SELECT TOTAL {items} FROM S WHERE (A AS x)+ ; B WITHIN 200 EVENTS")
+    )
+    types, ids, values = zip(*events, strict=True)
+    table = pa.table({"type": types, "id": pa.array(ids, pa.int64()), "v": values})
+    batches = query.match_arrow(table.to_batches(max_chunksize=700))
+    return {row["end_pos"]: row for batch in batches for row in batch.to_pylist()}
+
+
+def test_counts_that_leave_their_bounds_and_come_back(turns: Turns) -> None:
+    """Windows of up to 2²⁰⁰ matches between such of few."""
+    events = _stretches(random.Random(1), 9)
+    rows = _rows_by_end("APPROX_COUNT(*) AS matches, AVG(x.v) AS mean", events)
+    for end, row in rows.items():
+        some = [value for type, _, value in events[max(0, end - 200) : end] if type == "A"]
+        assert row["matches"] == pytest.approx(2.0 ** len(some) - 1, rel=1e-12)
+        mean = float(sum(map(Fraction, some)) / len(some))
+        assert row["mean"] == pytest.approx(mean, rel=1e-9, abs=1e-12)
+    assert len(rows) > 200
+    assert turns.tried >= 3
+    assert turns.removed >= 3
+
+
+@pytest.mark.parametrize("most", [1 << 39, 1 << 40, 1 << 62])
+def test_values_that_are_too_large_for_bounds(turns: Turns, most: int) -> None:
+    """Sums are exact; those of the stretches with many matches would be errors."""
+    events = [
+        (type if place // 500 % 2 else "C", value, real)
+        for place, (type, value, real) in enumerate(_stretches(random.Random(most), most))
+    ]
+    rows = _rows_by_end("COUNT(*) AS matches, SUM(x.id) AS s", events)
+    for end, row in rows.items():
+        some = [value for type, value, _ in events[max(0, end - 200) : end] if type == "A"]
+        assert row["matches"] == 2 ** len(some) - 1
+        assert row["s"] == 2 ** (len(some) - 1) * sum(some)
+    assert len(rows) > 100
+    assert (turns.removed > 0) == (most >= 1 << 40)
+
+
 def test_few_values_beside_many_matches_with_keys() -> None:
     """Each event is added up as often as there are matches with it; the last ones are in few."""
     query = only_query(
@@ -130,3 +213,23 @@ def test_few_values_beside_many_matches_with_keys() -> None:
     assert row["total"] == pytest.approx(3 * 7.0 + 3.0, rel=1e-9)
     assert row["mean"] == pytest.approx((3 * 7.0 + 3.0) / 4, rel=1e-9)
     assert row["of_x"] == math.inf
+
+
+def test_more_measures_than_a_word_has_bits() -> None:
+    """Which events count for a measure stands in bits of a step; here there are 80 measures."""
+    names = [f"n{number}" for number in range(40)]
+    of_type = ", ".join(f"{name}: LONG" for name in names)
+    items = ", ".join(
+        f"SUM({'xy'[number % 2]}.{name}) AS s{number}" for number, name in enumerate(names)
+    )
+    with interpreted(), plain_totals():
+        query = only_query(
+            celc.compile(
+                f"CREATE STREAM S {{ EVENT A {{ {of_type} }}, EVENT B {{ {of_type} }} }} "
+                f"SELECT TOTAL {items} FROM S WHERE A AS x ; B AS y WITHIN 3 EVENTS"
+            )
+        )
+        columns = {name: [number, 100 + number, 7] for number, name in enumerate(names)}
+        (row,) = query.match_table(pa.table({"type": ["A", "B", "C"], **columns})).to_pylist()
+    for number in range(40):
+        assert row[f"s{number}"] == number + (100 if number % 2 else 0)

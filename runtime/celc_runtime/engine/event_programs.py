@@ -22,25 +22,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from celc_runtime.engine.total_elements import steps_between
 from celc_runtime.plan.transitions import TransitionArrays
 
 MOVE, ADD, COPY, CLEAR = 0, 1, 2, 3
 """The steps over states: (step, source, target, kind). MOVE adds the matches of the source, each
 with one event more, ADD as they are; COPY and CLEAR leave nothing of what was in the target."""
 
-SOURCE, TARGET, KEEP, KIND = 0, 1, 2, 3
-"""The columns of a step over places. It adds to the target the matches of the source, each with one
-event of the kind more; one kind is that of no event. KEEP is 0 where nothing stays of what was in
-the target, else 1."""
+SOURCE, TARGET, KEEP, LABELS = (np.uint64(number) for number in range(4))
+"""What a step over places has. It adds to the target the matches of the source, each with one event
+more. KEEP is 0 where nothing stays of what was in the target, else 1. The words from LABELS on say
+for which measures the event counts, as in `Changes`."""
 
-PRODUCT, VECTOR, STARTS, BEHIND = 0, 1, 2, 3
+PAIRS, END_OF_PAIRS = TARGET, KEEP
+"""What a step that ends matches has in the place of these: two places in `Changes.pairs`."""
+
+PRODUCT, VECTOR, STARTS, BEHIND = (np.uint64(number) for number in range(4))
 """The program of a symbol has steps over the product, then those over the vector, then those that
 begin matches."""
 
-PLACES, LATER_PLACES, STEPS_BETWEEN = 0, 1, 2
-"""What `Changes.sizes` has: how many places there are of both kinds, and after how many events real
-numbers are to be settled (see `total_elements`)."""
+PLACES, LATER_PLACES, GROWTH = 0, 1, 2
+"""What `Changes.sizes` has: how many places there are of both kinds, and by how many bits a number
+grows at most at an event, for its own sake."""
 
 
 class Changes(NamedTuple):
@@ -52,14 +54,16 @@ class Changes(NamedTuple):
     of a vector of the matches that begin, the zero, the entries of the product of all that follows,
     and copies of these.
 
-    All numbers are uint64, which machine code reads without asking whether they are negative.
-    forward, backward: […, 4], steps over places. forward_first: [symbols, 4], where the parts of a
-    symbol's program begin. backward_first: [symbols, 2], where it begins and ends. ends: […, 4],
-    how a symbol ends matches: from a place of the vector, with an event of a kind; and the ways
-    there from the states of the front, between two numbers into `pairs`: […, 2], a state and the
-    place of an entry. ends_first: [symbols, 2]. begins: bool[symbols], whether a match can begin
-    that does not end at once. ones, later_ones: [states], the entries from a state to itself.
-    sizes: [3].
+    All numbers are uint64, which machine code reads without asking whether they are negative, and
+    all arrays have one axis, where it finds a place without reading their shapes. forward,
+    backward: steps over places. forward_first: [symbols × 4], where in `forward` the parts of a
+    symbol's program begin. backward_first: [symbols × 2], where it begins and ends. ends: how a
+    symbol ends matches, from a place of the vector, with an event; and the ways there from the
+    states of the front, in `pairs`, of two numbers each: a state and the place of an entry.
+    ends_first: [symbols × 2]. Bit b of a step's word LABELS + w says whether the event counts for
+    measure 64·w + b of all whole, then real, then ordered ones. begins: bool[symbols], whether a
+    match can begin that does not end at once. ones, later_ones: [states], the entries from a state
+    to itself. sizes: [3].
     """
 
     forward: np.ndarray
@@ -84,9 +88,10 @@ marked ones: a kind and the next state."""
 # --- programs over places -------------------------------------------------------------------------
 
 
-def changes_of(tables: TransitionArrays, unmarked: int) -> Changes:
-    """The programs of an automaton; `unmarked`: the kind that stands for no event."""
-    symbols, states = len(tables.idle), len(tables.skip)
+def changes_of(tables: TransitionArrays, labels: np.ndarray) -> Changes:
+    """The programs of an automaton; labels: uint64[kinds + 1, words], for which measures an event
+    of each kind counts; the last kind is that of no event."""
+    symbols, states, unmarked = len(tables.idle), len(tables.skip), len(labels) - 1
     ways = [_ways_of(tables, symbol) for symbol in range(symbols)]
     starts = [
         _moves_in(tables.start_moves, tables.start_first, symbol) for symbol in range(symbols)
@@ -127,27 +132,28 @@ def changes_of(tables: TransitionArrays, unmarked: int) -> Changes:
     ends: list[list[Step]] = []
     pairs: list[tuple[int, int]] = []
     for symbol, some in enumerate(starts):
-        found = [(start, kind, 0, 0) for kind, accepts, _ in some if accepts]
+        found = [(start, 0, 0, kind) for kind, accepts, _ in some if accepts]
         for state in range(states):
             moves = _moves_in(tables.moves, tables.move_first, state * symbols + symbol)
             for kind in (kind for kind, accepts, _ in moves if accepts):
                 first = len(pairs)
                 pairs += [(row, places.of(row, state)) for row in reaching[state]]
-                found.append((state, kind, first, len(pairs)))
+                found.append((state, 2 * first, 2 * len(pairs), kind))
         ends.append(found)
     most = max(map(len, [*parts, *backward]), default=0)
+    step = LABELS + np.uint64(labels.shape[1])
     return Changes(
-        _rows(parts),
-        _borders(parts, 3),
-        _rows(backward),
-        _borders(backward, 1),
-        _rows(ends),
-        np.array(pairs, np.uint64).reshape(-1, 2),
-        _borders(ends, 1),
+        _with_labels(parts, labels),
+        step * _borders(parts, 3),
+        _with_labels(backward, labels),
+        step * _borders(backward, 1),
+        _with_labels(ends, labels),
+        np.array(pairs, np.uint64).reshape(-1),
+        step * _borders(ends, 1),
         np.array([any(target >= 0 for _, _, target in some) for some in starts], np.bool_),
         np.array(ones, np.uint64),
         np.array(later_ones, np.uint64),
-        np.array([len(places), len(later), steps_between(most)], np.uint64),
+        np.array([len(places), len(later), (most + 1).bit_length()], np.uint64),
     )
 
 
@@ -227,17 +233,21 @@ def _in_lane(
         yield zero, places.of(lane, state), 0, unmarked
 
 
-def _rows(programs: Iterable[Iterable[Step]]) -> np.ndarray:
-    steps = [step for program in programs for step in program]
-    return np.array(steps, np.uint64).reshape(-1, 4)
+def _with_labels(programs: Iterable[Iterable[Step]], labels: np.ndarray) -> np.ndarray:
+    """Programs as numbers, with labels in the place of kinds."""
+    steps = np.array([step for program in programs for step in program], np.uint64).reshape(-1, 4)
+    numbers: np.ndarray = np.concatenate(
+        [steps[:, :3], labels[steps[:, 3].astype(np.int64)]], axis=1
+    )
+    return numbers.reshape(-1)
 
 
 def _borders(programs: Sequence[Sequence[Step]], parts: int) -> np.ndarray:
-    """uint64[symbols, parts + 1]: where the parts of each symbol's program begin and end."""
+    """uint64[symbols × (parts + 1)]: where the parts of each symbol's program begin and end."""
     firsts = np.concatenate([[0], np.cumsum([len(program) for program in programs])])
     symbols = len(programs) // parts
     places = parts * np.arange(symbols)[:, None] + np.arange(parts + 1)
-    found: np.ndarray = firsts[places].astype(np.uint64)
+    found: np.ndarray = firsts[places].astype(np.uint64).reshape(-1)
     return found
 
 

@@ -9,9 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from celc_runtime.engine.bounded_elements import reals_without_bounds
 from celc_runtime.engine.total_elements import BITS_OF_SCALE, NOTHING, UNKNOWN, ZERO, Shape
 from celc_runtime.engine.totals import Found
-from celc_runtime.engine.wide_columns import WideColumn, sums_of_groups, together
+from celc_runtime.engine.wide_columns import (
+    WideColumn,
+    differences,
+    sums_of_counts,
+    sums_of_groups,
+    together,
+)
 
 OF_NOTHING = -(2**60)
 """The scale of a sum of no value."""
@@ -109,20 +116,22 @@ def no_sums(shape: Shape) -> GroupSums:
     )
 
 
-def found_sums(found: Found, shape: Shape) -> GroupSums:
+def found_sums(found: Found, shape: Shape, *, bounded: bool) -> GroupSums:
     """What the update has found, in memory of its own."""
     rows, room = int(found.used[0]), len(found.rows)
     words = found.totals.words.reshape(room, -1)[:rows].copy()
-    reals = found.totals.reals.reshape(room, shape.numbers, 2)[:rows]
+    if bounded:
+        numbers = reals_without_bounds(found.totals.reals, shape, rows)
+    else:
+        numbers = found.totals.reals[: rows * 2 * shape.numbers]
+    reals = numbers.reshape(rows, shape.numbers, 2)
     is_known = reals[:, :, 1] > UNKNOWN / 2
     scales = np.where(is_known, BITS_OF_SCALE * reals[:, :, 1], OF_NOTHING)
-    whole = [
-        WholeSum(
-            WideColumn(words[:, place], words[:, place + 1]),
-            WideColumn(words[:, place + 2], words[:, place + 3]),
-        )
-        for place in range(2, words.shape[1], 4)
-    ]
+    whole = []
+    for place in range(2, words.shape[1], 4):
+        positive = WideColumn(words[:, place], words[:, place + 1])
+        negative = WideColumn(words[:, place + 2], words[:, place + 3])
+        whole.append(WholeSum(differences(positive, negative), sums_of_counts(positive, negative)))
     return GroupSums(
         WideColumn(words[:, 0], words[:, 1]),
         tuple(whole),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from celc_runtime.engine.bounded_elements import BITS_OF_VALUES
 from celc_runtime.engine.spark_arithmetic import key_of_real
 from celc_runtime.engine.total_elements import BITS_OF_SCALE, LARGE, NOTHING, SMALL, UNKNOWN, ZERO
 from celc_runtime.jit.kernels import njit
@@ -42,6 +43,19 @@ def write_real(values, known, to, first, width):  # type: ignore[no-untyped-def]
                 size, scale = size * _UP, scale - 1.0
         to[place], to[place + 1] = size, scale
         place += width
+
+
+@njit(nogil=True, cache=True)
+def are_bounded(whole, real):  # type: ignore[no-untyped-def]
+    """Whether all whole numbers, and sizes and scales, are what elements with bounds can add up."""
+    for place in range(whole.shape[0]):
+        if abs(whole[place]) >> BITS_OF_VALUES != 0:
+            return False
+    for place in range(1, real.shape[0], 2):
+        scale = real[place]
+        if scale != 0.0 and scale != UNKNOWN and scale != ZERO:
+            return False
+    return True
 
 
 @njit(nogil=True, cache=True)

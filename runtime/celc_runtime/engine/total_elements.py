@@ -15,10 +15,8 @@ import numpy as np
 from celc_runtime.engine.wide_numbers import (
     FULL,
     add_wide,
-    add_wrapping,
     multiply_by_word,
     multiply_wide,
-    multiply_wrapping,
 )
 from celc_runtime.jit.kernels import njit
 
@@ -26,7 +24,7 @@ NOTHING = np.int64(2**63 - 1)
 """The least of no values: greater than all, or equal to the greatest one."""
 
 KERNEL: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-_PART: dict[str, Any] = {
+PART: dict[str, Any] = {
     **KERNEL,
     "forceinline": True,
     "no_cpython_wrapper": True,
@@ -38,11 +36,13 @@ _PART: dict[str, Any] = {
 class Elements(NamedTuple):
     """Elements of the semiring, one after another.
 
-    words: uint64[elements × (2 + 4 · whole)]: the count (high, low), then for each whole sum the
-    signed sum and the sum of absolute values. reals: float64[elements × 2 · numbers], or of no
-    length where nothing asks for them: the count, each real sum, and the number of values of each
-    counted one, all as a size and a scale, which are together size · 2^(256 · scale). least:
-    int64[elements × ordered].
+    words: uint64[elements × (2 + 4 · whole)]: the count (high, low), then for each whole sum that
+    of its positive values and, without their sign, that of its negative ones. reals:
+    float64[elements × 2 · numbers], or of no length where nothing asks for them: the count, each
+    real sum, and the number of values of each counted one, all as a size and a scale, which are
+    together size · 2^(256 · scale). least: int64[elements × ordered].
+
+    `bounded_elements` has another layout for real numbers.
 
     The arrays have one axis, because machine code finds a place in them without reading their
     shapes, which took a tenth of the time.
@@ -54,19 +54,15 @@ class Elements(NamedTuple):
 
 
 class Measures(NamedTuple):
-    """What each event of a batch adds, for each function; belongs: bool[kinds × functions], whether
-    an event of a kind counts for it.
+    """What each event of a batch adds, for each function.
 
     whole: int64[rows × whole]; real: float64[rows × 2 · real], sizes and scales; ordered:
     int64[rows × ordered], NOTHING for NULL. NULLs add 0 to whole sums, and `UNKNOWN` to real ones.
     """
 
     whole: np.ndarray
-    whole_belongs: np.ndarray
     real: np.ndarray
-    real_belongs: np.ndarray
     ordered: np.ndarray
-    ordered_belongs: np.ndarray
 
 
 class Shape(NamedTuple):
@@ -82,6 +78,16 @@ class Shape(NamedTuple):
     def numbers(self) -> int:
         """How many real numbers an element has."""
         return 1 + self.real + self.counted
+
+    @property
+    def measures(self) -> int:
+        """How many functions there are."""
+        return self.whole + max(self.real, 0) + self.ordered
+
+    @property
+    def label_words(self) -> int:
+        """How many words have a bit for each function."""
+        return max(1, -(-self.measures // 64))
 
 
 BITS_OF_SCALE = 256
@@ -100,13 +106,15 @@ _APART = 3.0
 """Of two numbers whose scales are further apart the smaller one is nothing beside the other: it is
 less than 2⁻¹⁰⁰ of it, whether or not they are settled."""
 _ALL_BITS = np.uint64(2**64 - 1)
+_NONE = np.uint64(0)
 _1, _2, _3, _4 = (np.uint64(number) for number in (1, 2, 3, 4))
 
 
-def steps_between(most_added: int) -> int:
-    """After how many events numbers are to be settled, if an event adds up to so many of them in
-    one place."""
-    return max(1, _GROWTH // (most_added + 1).bit_length())
+@njit(**PART)
+def steps_between(growth):  # type: ignore[no-untyped-def]
+    """After how many events numbers are to be settled, if they grow by up to so many bits at an
+    event."""
+    return max(np.int64(1), np.int64(_GROWTH) // np.int64(growth))
 
 
 def new_elements(count: int, shape: Shape) -> Elements:
@@ -133,12 +141,20 @@ def _plus_of_scales(size, scale, other, other_scale):  # type: ignore[no-untyped
     return size + other, scale
 
 
-@njit(**_PART)
+@njit(**PART)
 def _plus(size, scale, other, other_scale):  # type: ignore[no-untyped-def]
     """The sum of two numbers, as a size and a scale."""
     if scale == other_scale:
         return size + other, scale
     return _plus_of_scales(size, scale, other, other_scale)
+
+
+@njit(**PART)
+def belongs(labels, program, labels_at, number):  # type: ignore[no-untyped-def]
+    """Whether an event counts for a measure; labels: the first of its words."""
+    if number >= 64:
+        labels = program[labels_at + np.uint64(number // 64)]
+    return labels >> np.uint64(number % 64) & _1 != _NONE
 
 
 @cache
@@ -154,9 +170,9 @@ def parts_of_totals(
     words, reals = 2 + 4 * whole, 1 + real + counted
     of_words, of_reals, of_least = np.uint64(words), np.uint64(2 * reals), np.uint64(ordered)
     of_whole, of_real = np.uint64(whole), np.uint64(2 * max(real, 0))
-    real_kinds = np.uint64(max(real, 0))
+    first_ordered = whole + max(real, 0)
 
-    @njit(**_PART)
+    @njit(**PART)
     def clear(to, place):  # type: ignore[no-untyped-def]
         at = np.uint64(place) * of_words
         for word in range(words):
@@ -169,7 +185,7 @@ def parts_of_totals(
         for number in range(ordered):
             to.least[at + np.uint64(number)] = NOTHING
 
-    @njit(**_PART)
+    @njit(**PART)
     def set_one(to, place):  # type: ignore[no-untyped-def]
         """One match without events; the element is clear."""
         to.words[np.uint64(place) * of_words + _1] = _1
@@ -177,7 +193,7 @@ def parts_of_totals(
             at = np.uint64(place) * of_reals
             to.reals[at], to.reals[at + _1] = 1.0, 0.0
 
-    @njit(**_PART)
+    @njit(**PART)
     def copy(to, target, source, place):  # type: ignore[no-untyped-def]
         at, of = np.uint64(target) * of_words, np.uint64(place) * of_words
         for word in range(words):
@@ -189,19 +205,15 @@ def parts_of_totals(
         for number in range(ordered):
             to.least[at + np.uint64(number)] = source.least[of + np.uint64(number)]
 
-    @njit(**_PART)
+    @njit(**PART)
     def add(to, target, source, place):  # type: ignore[no-untyped-def]
         """Add the matches of another element."""
         old, more = to.words, source.words
         at, of = np.uint64(target) * of_words, np.uint64(place) * of_words
         old[at], old[at + _1] = add_wide(old[at], old[at + _1], more[of], more[of + _1])
-        for number in range(whole):
-            word = _2 + _4 * np.uint64(number)
+        for number in range(2 * whole):
+            word = _2 + _2 * np.uint64(number)
             to_sum, from_sum = at + word, of + word
-            old[to_sum], old[to_sum + _1] = add_wrapping(
-                old[to_sum], old[to_sum + _1], more[from_sum], more[from_sum + _1]
-            )
-            to_sum, from_sum = to_sum + _2, from_sum + _2
             old[to_sum], old[to_sum + _1] = add_wide(
                 old[to_sum], old[to_sum + _1], more[from_sum], more[from_sum + _1]
             )
@@ -215,45 +227,49 @@ def parts_of_totals(
         for number in range(ordered):
             one, other = at + np.uint64(number), of + np.uint64(number)
             to.least[one] = min(to.least[one], source.least[other])
+        return _NONE
 
-    @njit(**_PART)
-    def move(to, target, source, place, keep, kind, event, measures):  # type: ignore[no-untyped-def]
+    @njit(**PART)
+    def move(to, target, source, place, keep, program, labels_at, event, measures):  # type: ignore[no-untyped-def]
         """Add the matches of an element, each with one event more, to those of the target, of which
         nothing stays where `keep` is 0. Both can be one element."""
+        labels = program[labels_at]
         sums, mask = to.words, _ALL_BITS * np.uint64(keep)
         at, of = np.uint64(target) * of_words, np.uint64(place) * of_words
         high, low = source.words[of], source.words[of + _1]
-        added, belongs = np.uint64(event) * of_whole, np.uint64(kind) * of_whole
+        added = np.uint64(event) * of_whole
         for number in range(whole):
             word = _2 + _4 * np.uint64(number)
             from_sum, to_sum = of + word, at + word
-            top, rest = source.words[from_sum], source.words[from_sum + _1]
-            over, under = source.words[from_sum + _2], source.words[from_sum + _3]
-            value = measures.whole[added + np.uint64(number)]
-            if value != 0 and measures.whole_belongs[belongs + np.uint64(number)]:
-                # All bits for a negative value: which sign comes next no processor foresees.
-                sign = np.uint64(value >> 63)
-                size = (np.uint64(value) ^ sign) - sign
-                more_top, more, is_full = multiply_by_word(high, low, size)
-                if is_full:
-                    over, under = FULL, np.uint64(0)
-                else:
-                    over, under = add_wide(over, under, more_top, more)
-                more = (more ^ sign) - sign
-                more_top = (more_top ^ sign) + (sign & np.uint64(more == 0))
-                top, rest = add_wrapping(top, rest, more_top, more)
-            sums[to_sum], sums[to_sum + _1] = add_wrapping(
-                sums[to_sum] & mask, sums[to_sum + _1] & mask, top, rest
+            top, over = source.words[from_sum], source.words[from_sum + _2]
+            if top >= FULL or over >= FULL:
+                # The sum has left all bounds, whatever is added.
+                sums[to_sum], sums[to_sum + _1] = FULL, _NONE
+                continue
+            sums[to_sum], sums[to_sum + _1] = add_wide(
+                sums[to_sum] & mask, sums[to_sum + _1] & mask, top, source.words[from_sum + _1]
             )
             sums[to_sum + _2], sums[to_sum + _3] = add_wide(
-                sums[to_sum + _2] & mask, sums[to_sum + _3] & mask, over, under
+                sums[to_sum + _2] & mask,
+                sums[to_sum + _3] & mask,
+                over,
+                source.words[from_sum + _3],
             )
+            value = measures.whole[added + np.uint64(number)]
+            if value != 0 and belongs(labels, program, labels_at, number):
+                # No branch: which sign comes next no processor foresees.
+                to_sum += np.uint64(value >> 63) & _2
+                # That of the least number is 2⁶³ as a word.
+                top, rest = multiply_by_word(high, low, np.uint64(abs(value)))
+                sums[to_sum], sums[to_sum + _1] = add_wide(
+                    sums[to_sum], sums[to_sum + _1], top, rest
+                )
         to_least, from_least = np.uint64(target) * of_least, np.uint64(place) * of_least
         added = np.uint64(event) * of_least
         for number in range(ordered):
             one = np.uint64(number)
             least = source.least[from_least + one]
-            if (high | low) and measures.ordered_belongs[np.uint64(kind) * of_least + one]:
+            if (high | low) and belongs(labels, program, labels_at, first_ordered + number):
                 least = min(least, measures.ordered[added + one])
             kept = to.least[to_least + one] if keep else NOTHING
             to.least[to_least + one] = min(kept, least)
@@ -261,13 +277,13 @@ def parts_of_totals(
             numbers = to.reals
             to_real, from_real = np.uint64(target) * of_reals, np.uint64(place) * of_reals
             times, scale = source.reals[from_real], source.reals[from_real + _1]
-            added, belongs = np.uint64(event) * of_real, np.uint64(kind) * real_kinds
+            added = np.uint64(event) * of_real
             for number in range(real):
                 one = _2 * np.uint64(number)
                 other, to_other = from_real + _2 + one, to_real + _2 + one
                 value, value_scale = source.reals[other], source.reals[other + _1]
                 # An infinite value times no match would be no number.
-                if times != 0.0 and measures.real_belongs[belongs + np.uint64(number)]:
+                if times != 0.0 and belongs(labels, program, labels_at, whole + number):
                     more, more_scale = measures.real[added + one], measures.real[added + one + _1]
                     value, value_scale = _plus(value, value_scale, times * more, scale + more_scale)
                     if number < counted:
@@ -299,8 +315,9 @@ def parts_of_totals(
                 times, scale = _plus(numbers[to_real], numbers[to_real + _1], times, scale)
             numbers[to_real], numbers[to_real + _1] = times, scale
         sums[at], sums[at + _1] = add_wide(sums[at] & mask, sums[at + _1] & mask, high, low)
+        return _NONE
 
-    @njit(**_PART)
+    @njit(**PART)
     def add_product(to, target, first, place, second, other):  # type: ignore[no-untyped-def]
         """Add the matches that are put together of two parts."""
         sums, ones, twos = to.words, first.words, second.words
@@ -311,14 +328,12 @@ def parts_of_totals(
         if (high | low) and (other_high | other_low):
             top, rest = multiply_wide(high, low, other_high, other_low)
             sums[at], sums[at + _1] = add_wide(sums[at], sums[at + _1], top, rest)
-            for number in range(whole):
-                word = _2 + _4 * np.uint64(number)
+            for number in range(2 * whole):
+                word = _2 + _2 * np.uint64(number)
                 here, left, right = at + word, one + word, two + word
-                top, rest = multiply_wrapping(high, low, twos[right], twos[right + _1])
-                more, most = multiply_wrapping(other_high, other_low, ones[left], ones[left + _1])
-                top, rest = add_wrapping(top, rest, more, most)
-                sums[here], sums[here + _1] = add_wrapping(sums[here], sums[here + _1], top, rest)
-                here, left, right = here + _2, left + _2, right + _2
+                if (ones[left] | twos[right] | sums[here]) >= FULL:
+                    sums[here], sums[here + _1] = FULL, _NONE
+                    continue
                 top, rest = multiply_wide(high, low, twos[right], twos[right + _1])
                 more, most = multiply_wide(other_high, other_low, ones[left], ones[left + _1])
                 top, rest = add_wide(top, rest, more, most)
@@ -349,8 +364,9 @@ def parts_of_totals(
                 next_one = np.uint64(number)
                 least = min(first.least[one + next_one], second.least[two + next_one])
                 to.least[at + next_one] = min(to.least[at + next_one], least)
+        return _NONE
 
-    @njit(**_PART)
+    @njit(**PART)
     def settle(to, first, end):  # type: ignore[no-untyped-def]
         """Bring the sizes of real numbers near 1, between `SMALL` and `LARGE`."""
         for number in range(np.int64(first) * reals, np.int64(end) * reals):

@@ -28,21 +28,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from celc_runtime.engine.batch import window_floor
+from celc_runtime.engine.bounded_elements import (
+    bounded_numbers,
+    new_bounded_elements,
+    parts_of_bounded_totals,
+    reals_without_bounds,
+)
 from celc_runtime.engine.event_programs import (
     BEHIND,
+    END_OF_PAIRS,
+    GROWTH,
     KEEP,
-    KIND,
+    LABELS,
     LATER_PLACES,
+    PAIRS,
     PLACES,
     PRODUCT,
     SOURCE,
     STARTS,
-    STEPS_BETWEEN,
     TARGET,
     VECTOR,
     Changes,
@@ -54,6 +62,7 @@ from celc_runtime.engine.total_elements import (
     Shape,
     new_elements,
     parts_of_totals,
+    steps_between,
 )
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.transitions import EVENTS, FLOORS, KEYS, NO_WINDOW
@@ -92,21 +101,16 @@ TOP = 5  # how many vectors are in front
 OLDEST = 6  # the key of the first event since the cut that begins matches
 CONTEXT = 7  # what the past makes of the next event
 STEPS = 8  # events until real numbers are settled again
-NUMBERS = 9
+UNTIL = 9  # the row before which elements stay without bounds
+NUMBERS = 10
 
 _NEVER = 2**62
 
 
 def new_stacks(changes: Changes, shape: Shape, *, room: int = 64) -> Stacks:
-    """Empty stacks; room: a power of two, of events since the cut."""
-    states = len(changes.ones)
+    """Empty stacks of bounded elements; room: a power of two, of events since the cut."""
     numbers = np.zeros(NUMBERS, np.int64)
     numbers[OLDEST] = _NEVER
-    back = new_elements(int(changes.sizes[PLACES]), shape)
-    back.words[states * (2 + 4 * shape.whole) + 1] = 1
-    first = states * 2 * shape.numbers
-    back.reals[first : first + 1] = 1.0
-    back.reals[first + 1 : first + 2] = 0.0
     return Stacks(
         numbers,
         np.zeros(room, np.int64),
@@ -114,12 +118,46 @@ def new_stacks(changes: Changes, shape: Shape, *, room: int = 64) -> Stacks:
         np.zeros(room * shape.whole, np.int64),
         np.zeros(room * 2 * max(shape.real, 0), np.float64),
         np.zeros(room * shape.ordered, np.int64),
-        new_elements(room * states, shape),
+        *_no_matches(changes, shape, room),
+    )
+
+
+def _no_matches(changes: Changes, shape: Shape, room: int) -> tuple[Any, ...]:
+    """The last fields of stacks, of bounded elements: there is no partial match."""
+    states = len(changes.ones)
+    back = new_bounded_elements(int(changes.sizes[PLACES]), shape)
+    back.words[states * (2 + 4 * shape.whole) + 1] = 1
+    back.reals[states * bounded_numbers(shape) :][:1] = 1.0
+    return (
+        new_bounded_elements(room * states, shape),
         np.zeros(room, np.int64),
         back,
-        new_elements(int(changes.sizes[LATER_PLACES]), shape),
-        new_elements(3, shape),
+        new_bounded_elements(int(changes.sizes[LATER_PLACES]), shape),
+        new_bounded_elements(3, shape),
     )
+
+
+def stacks_without_bounds(stacks: Stacks, changes: Changes, shape: Shape) -> Stacks:
+    """The same stacks, of elements without bounds."""
+    states, front = len(changes.ones), stacks.front
+    used = int(stacks.numbers[TOP]) * states
+    reals = np.empty(len(stacks.keys) * states * 2 * shape.numbers)
+    reals[: used * 2 * shape.numbers] = reals_without_bounds(front.reals, shape, used)
+    back = stacks.back
+    places = int(changes.sizes[PLACES])
+    stacks.numbers[STEPS] = 0
+    return stacks._replace(
+        front=front._replace(reals=reals),
+        back=back._replace(reals=reals_without_bounds(back.reals, shape, places)),
+        later=new_elements(int(changes.sizes[LATER_PLACES]), shape),
+        total=new_elements(3, shape),
+    )
+
+
+def stacks_with_bounds(stacks: Stacks, changes: Changes, shape: Shape) -> Stacks:
+    """The same stacks, of bounded elements, where the next step is a cut or a new partition."""
+    front, front_keys, back, later, total = _no_matches(changes, shape, len(stacks.keys))
+    return stacks._replace(front=front, front_keys=front_keys, back=back, later=later, total=total)
 
 
 def with_longer_window(stacks: Stacks) -> Stacks:
@@ -161,11 +199,11 @@ class Found(NamedTuple):
     used: np.ndarray
 
 
-def new_found(room: int, shape: Shape) -> Found:
+def new_found(room: int, shape: Shape, *, bounded: bool) -> Found:
     """Empty buffers for the totals at so many events."""
     return Found(
         np.zeros(room, np.int64),
-        new_elements(room, shape),
+        new_bounded_elements(room, shape) if bounded else new_elements(room, shape),
         np.zeros(1, np.int64),
     )
 
@@ -173,19 +211,25 @@ def new_found(room: int, shape: Shape) -> Found:
 # --- the window -----------------------------------------------------------------------------------
 
 
+def _parts_of(shape: Shape, bounded: bool) -> tuple[Callable[..., Any], ...]:
+    return parts_of_bounded_totals(*shape) if bounded else parts_of_totals(*shape)
+
+
 @cache
-def _cutting(whole: int, real: int, counted: int, ordered: int) -> Callable[..., None]:
-    """The kernel that moves the cut to the event at hand."""
-    parts = parts_of_totals(whole, real, counted, ordered)
-    clear, set_one, copy, _, move, _, settle = parts
-    reals = 1 + real + counted
+def _cutting(shape: Shape, bounded: bool) -> Callable[..., bool]:
+    """The kernel that moves the cut to the event at hand; False: some number outgrows its bounds,
+    and the cut is where it was."""
+    clear, set_one, copy, _, move, _, settle = _parts_of(shape, bounded)
+    step_length = LABELS + np.uint64(shape.label_words)
+    settles = not bounded and shape.numbers > 0
 
     def cut(changes, stacks, logged, floor_value):  # type: ignore[no-untyped-def]
         """The front is made of the events since the last cut, from the newest one back."""
         numbers, back, later = stacks.numbers, stacks.back, stacks.later
         states, places = changes.ones.shape[0], changes.sizes[PLACES]
         later_places = changes.sizes[LATER_PLACES]
-        front, steps = stacks.front, np.int64(changes.sizes[STEPS_BETWEEN])
+        front, steps = stacks.front, steps_between(changes.sizes[GROWTH])
+        limit = _LIMIT >> changes.sizes[GROWTH]
         mask = stacks.keys.shape[0] - 1
         for place in range(places):
             clear(back, place)
@@ -195,32 +239,38 @@ def _cutting(whole: int, real: int, counted: int, ordered: int) -> Callable[...,
             set_one(back, changes.ones[state])
             set_one(later, changes.later_ones[state])
         set_one(back, states)
-        top, count = 0, steps
+        top, count = np.int64(0), steps
         event = numbers[END] - 1
         while event >= numbers[FIRST] and stacks.keys[event & mask] >= floor_value:
             at = event & mask
-            symbol = stacks.symbols[at]
-            for index in range(
-                changes.backward_first[symbol, 0], changes.backward_first[symbol, 1]
-            ):
-                source, target = changes.backward[index, SOURCE], changes.backward[index, TARGET]
-                keep, kind = changes.backward[index, KEEP], changes.backward[index, KIND]
-                move(later, target, later, source, keep, kind, at, logged)
+            symbol = np.uint64(stacks.symbols[at])
+            seen = _NONE
+            step = changes.backward_first[_2 * symbol]
+            end = changes.backward_first[_2 * symbol + _1]
+            while step < end:
+                source, target = changes.backward[step + SOURCE], changes.backward[step + TARGET]
+                keep, labels = changes.backward[step + KEEP], step + LABELS
+                step += step_length
+                seen |= move(
+                    later, target, later, source, keep, changes.backward, labels, at, logged
+                )
+            if seen >= limit:
+                return False
             # All matches that begin with this event or a later one, if this one begins any.
             stacks.front_keys[top] = stacks.keys[at]
             for state in range(states):
                 copy(front, top * states + state, later, state)
-            if changes.begins[symbol]:
-                top += 1
-            if reals > 0:
+            top += np.int64(changes.begins[symbol])
+            if settles:
                 count -= 1
                 if count == 0:
                     count = steps
                     settle(later, 0, later_places)
             event -= 1
         numbers[TOP], numbers[FIRST], numbers[OLDEST] = top, numbers[END], _NEVER
+        return True
 
-    compiled: Callable[..., None] = njit(**KERNEL)(cut)
+    compiled: Callable[..., bool] = njit(**KERNEL)(cut)
     return compiled
 
 
@@ -229,38 +279,43 @@ def _cutting(whole: int, real: int, counted: int, ordered: int) -> Callable[...,
 DONE = 0  # the batch is read
 FOUND_FULL = 1  # take what was found, then read on
 WINDOW_FULL = 2  # the window needs more room, then read on
+OUTGROWN = 3  # take what was found, then read on with elements without bounds
+WITHIN_BOUNDS = 4  # take what was found, then try bounded elements
+
+_NONE = np.uint64(0)
+_1, _2, _3, _4 = (np.uint64(number) for number in (1, 2, 3, 4))
+_LIMIT = np.uint64(1 << 62)
+"""Bounded elements of which an event can double so many bits of a high word are below it."""
 
 
 @cache
-def totals_update(whole: int, real: int, counted: int, ordered: int) -> Callable[..., int]:
+def totals_update(shape: Shape, bounded: bool) -> Callable[..., int]:
     """The kernel (batch, tables, changes, measures, stacks, found) that reads the events of a batch
-    from `numbers[ROW]` on, for measures of one `Shape`; it returns a status."""
+    from `numbers[ROW]` on, for measures of one shape; it returns a status."""
     # Longer than 60 lines: calls with all these arrays took longer than an event.
-    parts = parts_of_totals(whole, real, counted, ordered)
-    clear, set_one, copy, add, move, add_product, settle = parts
-    cut = _cutting(whole, real, counted, ordered)
-    reals = 1 + real + counted
+    clear, set_one, copy, add, move, add_product, settle = _parts_of(shape, bounded)
+    cut = _cutting(shape, bounded)
+    whole, real, _, ordered = shape
+    step_length = LABELS + np.uint64(shape.label_words)
+    settles = not bounded and shape.numbers > 0
 
     def update(batch, tables, changes, measures, stacks, found):  # type: ignore[no-untyped-def]
         symbols, numbers = batch.symbols, stacks.numbers
         window, size, consumes = tables.settings[0], tables.settings[1], tables.settings[2]
         states, rows, mask = changes.ones.shape[0], symbols.shape[0], stacks.keys.shape[0] - 1
         back, total = stacks.back, stacks.total
-        places, steps = changes.sizes[PLACES], np.int64(changes.sizes[STEPS_BETWEEN])
+        places, steps = changes.sizes[PLACES], steps_between(changes.sizes[GROWTH])
+        limit = _LIMIT >> changes.sizes[GROWTH]
         start = np.uint64(states)
         has_contexts = tables.following.shape[0] > 0
         # The measures of past events, as those of the batch.
-        logged = Measures(
-            stacks.whole,
-            measures.whole_belongs,
-            stacks.real,
-            measures.real_belongs,
-            stacks.ordered,
-            measures.ordered_belongs,
-        )
+        logged = Measures(stacks.whole, stacks.real, stacks.ordered)
         row = numbers[ROW]
         while row < rows:
             if row >= batch.part_starts[numbers[PART]]:
+                if not bounded and row >= numbers[UNTIL]:
+                    numbers[ROW] = row
+                    return WITHIN_BOUNDS
                 while row >= batch.part_starts[numbers[PART] + 1]:
                     numbers[PART] += 1
                 numbers[SHIFT] = batch.part_starts[numbers[PART]]
@@ -306,32 +361,47 @@ def totals_update(whole: int, real: int, counted: int, ordered: int) -> Callable
                 top -= 1
             numbers[TOP] = top
             if top == 0 and numbers[OLDEST] < floor_value:
-                cut(changes, stacks, logged, floor_value)
+                if not bounded and row >= numbers[UNTIL]:
+                    numbers[ROW], numbers[CONTEXT] = row, before
+                    return WITHIN_BOUNDS
+                if not cut(changes, stacks, logged, floor_value):
+                    numbers[ROW], numbers[CONTEXT] = row, before
+                    return OUTGROWN
                 top = numbers[TOP]
             can_begin = key >= floor_value  # not in a window of less than nothing
-            first_end, end_of_ends = changes.ends_first[symbol, 0], changes.ends_first[symbol, 1]
-            if first_end < end_of_ends:
+            place = np.uint64(symbol)
+            end, last = changes.ends_first[_2 * place], changes.ends_first[_2 * place + _1]
+            if end < last:
                 # The matches that end here: those that begin behind the cut, and of the front.
                 clear(total, 0)
                 clear(total, 1)
-                for end in range(first_end, end_of_ends):
-                    source, kind = changes.ends[end, 0], changes.ends[end, 1]
+                seen = _NONE
+                while end < last:
+                    source, labels = changes.ends[end + SOURCE], end + LABELS
+                    pair = changes.ends[end + PAIRS]
+                    last_pair = changes.ends[end + END_OF_PAIRS]
+                    end += step_length
                     if source != start or can_begin:
-                        move(total, 0, back, source, np.uint64(1), kind, row, measures)
+                        seen |= move(
+                            total, 0, back, source, _1, changes.ends, labels, row, measures
+                        )
                     if top > 0 and source != start:
                         clear(total, 2)
-                        for pair in range(changes.ends[end, 2], changes.ends[end, 3]):
-                            of_front = np.uint64((top - 1) * states) + changes.pairs[pair, 0]
-                            add_product(
-                                total, 2, stacks.front, of_front, back, changes.pairs[pair, 1]
-                            )
-                        move(total, 1, total, 2, np.uint64(1), kind, row, measures)
-                add(total, 0, total, 1)
+                        while pair < last_pair:
+                            of_front = np.uint64((top - 1) * states) + changes.pairs[pair]
+                            entry = changes.pairs[pair + _1]
+                            pair += _2
+                            seen |= add_product(total, 2, stacks.front, of_front, back, entry)
+                        seen |= move(total, 1, total, 2, _1, changes.ends, labels, row, measures)
+                seen |= add(total, 0, total, 1)
+                if seen >= limit:
+                    numbers[ROW], numbers[CONTEXT] = row, before
+                    return OUTGROWN
                 if total.words[0] | total.words[1]:
-                    place = found.used[0]
-                    found.rows[place] = row
-                    copy(found.totals, place, total, 0)
-                    found.used[0] = place + 1
+                    used = found.used[0]
+                    found.rows[used] = row
+                    copy(found.totals, used, total, 0)
+                    found.used[0] = used + 1
                     if consumes:
                         for state in range(states):
                             clear(back, state)
@@ -341,16 +411,20 @@ def totals_update(whole: int, real: int, counted: int, ordered: int) -> Callable
                         row += 1
                         continue
             # The product and the vector times the matrix of the event, and the matches that begin.
-            first = changes.forward_first[symbol, PRODUCT if top > 0 else VECTOR]
-            for index in range(
-                first, changes.forward_first[symbol, BEHIND if can_begin else STARTS]
-            ):
-                source, target = changes.forward[index, SOURCE], changes.forward[index, TARGET]
-                keep, kind = changes.forward[index, KEEP], changes.forward[index, KIND]
-                move(back, target, back, source, keep, kind, row, measures)
-            if can_begin and changes.begins[symbol]:
-                numbers[OLDEST] = min(numbers[OLDEST], key)
-            if reals > 0:
+            step = changes.forward_first[_4 * place + (PRODUCT if top > 0 else VECTOR)]
+            end = changes.forward_first[_4 * place + (BEHIND if can_begin else STARTS)]
+            seen = _NONE
+            while step < end:
+                source, target = changes.forward[step + SOURCE], changes.forward[step + TARGET]
+                keep, labels = changes.forward[step + KEEP], step + LABELS
+                step += step_length
+                seen |= move(
+                    back, target, back, source, keep, changes.forward, labels, row, measures
+                )
+            # No branch, because nothing foresees which event begins matches.
+            begun = key if can_begin & changes.begins[symbol] else np.int64(_NEVER)
+            numbers[OLDEST] = min(numbers[OLDEST], begun)
+            if settles:
                 numbers[STEPS] -= 1
                 if numbers[STEPS] <= 0:
                     numbers[STEPS] = steps
@@ -366,6 +440,9 @@ def totals_update(whole: int, real: int, counted: int, ordered: int) -> Callable
                     stacks.ordered[at * ordered + number] = measures.ordered[row * ordered + number]
                 numbers[END] += 1
             row += 1
+            if seen >= limit:
+                numbers[ROW] = row
+                return OUTGROWN
         numbers[ROW] = row
         return DONE
 

@@ -116,6 +116,19 @@ def sums_of_groups(column: WideColumn, starts: np.ndarray, *, counts: bool) -> W
     return WideColumn(high, low)
 
 
+def sums_of_counts(one: WideColumn, other: WideColumn) -> WideColumn:
+    """The sums of two columns of counts, row by row."""
+    low = one.low + other.low
+    high = one.high + other.high + (low < one.low)
+    is_full = (one.high | other.high | high) >= FULL
+    return WideColumn(np.where(is_full, FULL, high), np.where(is_full, np.uint64(0), low))
+
+
+def differences(one: WideColumn, other: WideColumn) -> WideColumn:
+    """One column less another, row by row, modulo 2¹²⁸."""
+    return WideColumn(one.high - other.high - (one.low < other.low), one.low - other.low)
+
+
 def leaves_38_digits(column: WideColumn) -> np.ndarray:
     """bool[rows]: where a count has more than 38 digits."""
     high, low = np.uint64(MOST_DIGITS >> 64), np.uint64(MOST_DIGITS & (_WORD - 1))

@@ -84,14 +84,15 @@ def multiply_wide(high, low, other_high, other_low):  # type: ignore[no-untyped-
 
 @njit(nogil=True, error_model="numpy", _nrt=False)
 def multiply_by_word(high, low, word):  # type: ignore[no-untyped-def]
-    """(high, low) of the product of a number and a word, modulo 2¹²⁸, and whether the product of
-    the count is 2¹²⁷ or more."""
+    """(high, low) of the product of a count and a word."""
     top, rest = product_of_words(low, word)
-    if high == 0:
-        return top, rest, top >= FULL
-    over, more = product_of_words(high, word)
-    total = top + more
-    return total, rest, over != 0 or total < top or total >= FULL
+    if high != 0:
+        over, more = product_of_words(high, word)
+        total = top + more
+        if over != 0 or total < top:
+            return FULL, _ZERO
+        top = total
+    return (FULL, _ZERO) if top >= FULL else (top, rest)
 
 
 @njit(nogil=True, error_model="numpy", _nrt=False)

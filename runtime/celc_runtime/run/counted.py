@@ -12,7 +12,7 @@ from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.total_rows import Groups
 from celc_runtime.engine.event_programs import changes_of
 from celc_runtime.engine.group_sums import found_sums
-from celc_runtime.engine.measured_events import write_real
+from celc_runtime.engine.measured_events import are_bounded, write_real
 from celc_runtime.engine.measures import (
     Measure,
     MeasureSet,
@@ -24,11 +24,17 @@ from celc_runtime.engine.total_elements import Measures
 from celc_runtime.engine.totals import (
     DONE,
     FOUND_FULL,
+    OUTGROWN,
     PART,
     ROW,
     SHIFT,
+    UNTIL,
+    WINDOW_FULL,
+    WITHIN_BOUNDS,
     new_found,
     new_stacks,
+    stacks_with_bounds,
+    stacks_without_bounds,
     totals_update,
     with_longer_window,
 )
@@ -38,6 +44,9 @@ from celc_runtime.run.match_groups import measured, places_of
 from celc_runtime.run.positions import Positions
 
 _ROOM = 1 << 14
+_STAY = 1 << 14
+"""After so many rows it is tried again whether numbers stay within bounds; the attempt takes the
+time of some hundred rows."""
 
 
 class CountedTotals:
@@ -48,12 +57,12 @@ class CountedTotals:
         self._plan = plan
         self._measures = measures
         shape = measures.shape
-        self._changes = changes_of(tables, len(plan.kinds))
+        self._changes = changes_of(tables, _labels(plan, measures))
         self._stacks = new_stacks(self._changes, shape)
-        self._found = new_found(_ROOM, shape)
-        self._belongs = [
-            _belongs(plan, some) for some in (measures.whole, measures.real, measures.ordered)
-        ]
+        self._found = new_found(_ROOM, shape, bounded=True)
+        self._is_bounded = True
+        # Whether the window may hold values that elements with bounds cannot add up.
+        self._had_large_values = False
 
     @property
     def nbytes(self) -> int:
@@ -82,7 +91,7 @@ class CountedTotals:
             if not used:
                 continue
             rows = self._found.rows[:used].copy()
-            sums = found_sums(self._found, self._measures.shape)
+            sums = found_sums(self._found, self._measures.shape, bounded=self._is_bounded)
             self._found.used[0] = 0
             if silent is not None and silent[rows].any():
                 heard = np.flatnonzero(~silent[rows])
@@ -95,18 +104,47 @@ class CountedTotals:
 
     def _advance(self, prepared: Prepared) -> Iterator[None]:
         """Run the kernel to the end of the batch; yields whenever what it found must be taken."""
-        batch, update = prepared.batch, totals_update(*self._measures.shape)
+        batch, rows = prepared.batch, len(prepared.batch.symbols)
         measures = self._measured(prepared.events)
         numbers = self._stacks.numbers
         numbers[ROW] = numbers[PART] = 0
+        if not are_bounded(measures.whole, measures.real):
+            self._had_large_values = True
+            self._remove_bounds(until=rows)
         status = FOUND_FULL
         while status != DONE:
+            update = totals_update(self._measures.shape, self._is_bounded)
             status = update(batch, self._tables, self._changes, measures, self._stacks, self._found)
-            if status not in (DONE, FOUND_FULL):
+            if status == WINDOW_FULL:
                 self._stacks = with_longer_window(self._stacks)
                 continue
             yield
-        self._stacks.numbers[SHIFT] -= len(batch.symbols)
+            if status == OUTGROWN:
+                self._remove_bounds(until=int(numbers[ROW]) + _STAY)
+            elif status == WITHIN_BOUNDS:
+                self._try_bounds(int(numbers[ROW]))
+        numbers[SHIFT] -= rows
+        numbers[UNTIL] -= rows
+
+    def _remove_bounds(self, *, until: int) -> None:
+        """Go on with elements without bounds, at least until a row."""
+        shape, stacks = self._measures.shape, self._stacks
+        stacks.numbers[UNTIL] = until
+        if self._is_bounded:
+            self._stacks = stacks_without_bounds(stacks, self._changes, shape)
+            self._found = new_found(_ROOM, shape, bounded=False)
+            self._is_bounded = False
+
+    def _try_bounds(self, row: int) -> None:
+        """Go on with bounded elements, unless the window holds values that are too large."""
+        shape, stacks = self._measures.shape, self._stacks
+        if self._had_large_values and not are_bounded(stacks.whole, stacks.real):
+            stacks.numbers[UNTIL] = row + _STAY
+            return
+        self._had_large_values = False
+        self._stacks = stacks_with_bounds(stacks, self._changes, shape)
+        self._found = new_found(_ROOM, shape, bounded=True)
+        self._is_bounded = True
 
     def _measured(self, events: pa.RecordBatch) -> Measures:
         """What each event adds to each measure, if it has its label."""
@@ -122,8 +160,7 @@ class CountedTotals:
         ordered = np.empty(rows * keys, np.int64)
         for place, measure in enumerate(all_of.ordered):
             write_measured_keys(measure, *_values(events, measure), ordered, place, keys)
-        of_whole, of_real, of_ordered = self._belongs
-        return Measures(whole, of_whole, real, of_real, ordered, of_ordered)
+        return Measures(whole, real, ordered)
 
 
 def _values(events: pa.RecordBatch, measure: Measure) -> tuple[np.ndarray, np.ndarray]:
@@ -131,12 +168,13 @@ def _values(events: pa.RecordBatch, measure: Measure) -> tuple[np.ndarray, np.nd
     return measured(measure, column, len(events))
 
 
-def _belongs(plan: Plan, measures: tuple[Measure, ...]) -> np.ndarray:
-    """bool[(kinds + 1) × measures]: whether an event of a kind has the label of a measure; the last
-    kind is that of no event."""
+def _labels(plan: Plan, measures: MeasureSet) -> np.ndarray:
+    """For which measures an event of each kind counts, as `changes_of` takes it."""
     names = plan.label_names
-    found = np.zeros((len(plan.kinds) + 1, len(measures)), np.bool_)
-    for number, measure in enumerate(measures):
-        label = names.index(measure.label)
-        found[:-1, number] = [label in kind.columns for kind in plan.kinds]
-    return found.reshape(-1)
+    found = np.zeros((len(plan.kinds) + 1, measures.shape.label_words), np.uint64)
+    for number, measure in enumerate((*measures.whole, *measures.real, *measures.ordered)):
+        label, bit = names.index(measure.label), np.uint64(1) << np.uint64(number % 64)
+        for place, kind in enumerate(plan.kinds):
+            if label in kind.columns:
+                found[place, number // 64] |= bit
+    return found

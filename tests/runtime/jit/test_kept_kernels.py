@@ -9,6 +9,7 @@ import pytest
 from celc_runtime.engine.checked_listing import checked_listing
 from celc_runtime.engine.collected_listing import collected_listing
 from celc_runtime.engine.latest_checked import latest_listing
+from celc_runtime.engine.total_elements import Shape
 from celc_runtime.engine.totals import totals_update
 from celc_runtime.jit import kernels
 from numba.core.registry import CPUDispatcher
@@ -23,10 +24,12 @@ _DECLARATION = """CREATE STREAM S {
 _CHECKED = "SELECT * FROM S WHERE (A AS a)+ FILTER a.v > PREV(a.v) WITHIN 9 EVENTS"
 
 
-@pytest.mark.parametrize("shape", [(1, 0, 0, 0), (2, 1, 1, 1)])
-def test_kernels_of_totals_are_kept(shape: tuple[int, int, int, int]) -> None:
+@pytest.mark.parametrize("bounded", [True, False])
+@pytest.mark.parametrize("shape", [Shape(1, 0, 0, 0), Shape(2, 1, 1, 1)])
+def test_kernels_of_totals_are_kept(shape: Shape, *, bounded: bool) -> None:
     """Their closures hold other kernels, and numbers of NumPy."""
-    assert isinstance(totals_update(*shape)._cache, kernels.KernelCache)  # type: ignore[attr-defined]
+    kernel = totals_update(shape, bounded)
+    assert isinstance(kernel._cache, kernels.KernelCache)  # type: ignore[attr-defined]
 
 
 def test_all_kernels_in_this_process_are_kept() -> None:
