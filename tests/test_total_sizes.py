@@ -216,8 +216,8 @@ def test_few_values_beside_many_matches_with_keys() -> None:
 
 
 def test_more_measures_than_a_word_has_bits() -> None:
-    """Which events count for a measure stands in bits of a step; here there are 80 measures."""
-    names = [f"n{number}" for number in range(40)]
+    """Which events count for a measure stands in bits of a step; here there are 70."""
+    names = [f"n{number}" for number in range(70)]
     of_type = ", ".join(f"{name}: LONG" for name in names)
     items = ", ".join(
         f"SUM({'xy'[number % 2]}.{name}) AS s{number}" for number, name in enumerate(names)
@@ -231,5 +231,5 @@ def test_more_measures_than_a_word_has_bits() -> None:
         )
         columns = {name: [number, 100 + number, 7] for number, name in enumerate(names)}
         (row,) = query.match_table(pa.table({"type": ["A", "B", "C"], **columns})).to_pylist()
-    for number in range(40):
+    for number in range(70):
         assert row[f"s{number}"] == number + (100 if number % 2 else 0)

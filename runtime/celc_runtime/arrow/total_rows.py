@@ -160,7 +160,7 @@ class _Evaluation:
         known = Measure(one.label, one.attribute, KNOWN)
         match one.function:
             case "SUM" if value in self._measures.whole:
-                return self._whole_sum(one, self._whole(value), self._is_known(known))
+                return self._whole_sum(one, self._whole(value))
             case "SUM":
                 total, scales = self._real(value)
                 return _Value(np.ldexp(total, _exponents(scales)), scales > OF_NOTHING)
@@ -194,16 +194,16 @@ class _Evaluation:
         self._check(leaves_38_digits(counted), f"{name} has more than 38 digits")
         return _Value(np.zeros(0, np.int64), self._all, counted)
 
-    def _whole_sum(self, one: TotalOf, found: WholeSum, known: np.ndarray) -> _Value:
+    def _whole_sum(self, one: TotalOf, found: WholeSum) -> _Value:
         called = f"SUM({one.label}.{one.attribute})"
         if one.read == "INTERVAL":
             self._check(leaves_38_digits(found.size), f"{called} leaves 64 bits")
             numbers = found.value.as_numbers()
-            self._check_room(numbers, known, 1 << 63, f"{called} leaves 64 bits")
-            return _Value(numbers.astype(np.int64), known)
+            self._check_room(numbers, found.known, 1 << 63, f"{called} leaves 64 bits")
+            return _Value(numbers.astype(np.int64), found.known)
         what = f"the absolute values of {called} have more than 38 digits"
         self._check(leaves_38_digits(found.size), what)
-        return _Value(np.zeros(0, np.int64), known, found.value)
+        return _Value(np.zeros(0, np.int64), found.known, found.value)
 
     def _mean_of_intervals(self, one: TotalOf, found: WholeSum, counted: WholeSum) -> _Value:
         called = f"AVG({one.label}.{one.attribute})"

@@ -50,7 +50,7 @@ def bounded_numbers(shape: Shape) -> int:
 def new_bounded_elements(count: int, shape: Shape) -> Elements:
     """Elements of no match."""
     return Elements(
-        np.zeros(count * (2 + 4 * shape.whole), np.uint64),
+        np.zeros(count * shape.words, np.uint64),
         np.zeros(count * bounded_numbers(shape)),
         np.full(count * shape.ordered, NOTHING, np.int64),
     )
@@ -74,16 +74,18 @@ def reals_without_bounds(reals: np.ndarray, shape: Shape, count: int) -> np.ndar
 
 @cache
 def parts_of_bounded_totals(
-    whole: int, real: int, counted: int, ordered: int
+    whole: int, known: int, real: int, counted: int, ordered: int
 ) -> tuple[Callable[..., Any], ...]:
     """The parts of an update, as in `total_elements.parts_of_totals`.
 
     `add`, `move` and `add_product` return the high words of what they have written, in one: whether
     a number has outgrown its bounds.
     """
-    words, reals = 2 + 4 * whole, max(0, 1 + 2 * real)
+    shape = Shape(whole, known, real, counted, ordered)
+    words, known_words, reals = shape.words, shape.known_words, bounded_numbers(shape)
+    of_known_words, first_known = np.uint64(known_words), np.uint64(2 + 4 * whole)
     of_words, of_reals, of_least = np.uint64(words), np.uint64(reals), np.uint64(ordered)
-    of_whole, of_real, of_known = (np.uint64(n) for n in (whole, 2 * max(real, 0), max(real, 0)))
+    of_whole, of_real, of_sums = (np.uint64(n) for n in (whole, 2 * max(real, 0), max(real, 0)))
     first_ordered = whole + max(real, 0)
 
     @njit(**PART)
@@ -127,6 +129,8 @@ def parts_of_bounded_totals(
             )
             sums[at + word], sums[at + word + _1] = high, low
             seen |= high
+        for index in range(known_words):
+            sums[at + first_known + np.uint64(index)] |= more[of + first_known + np.uint64(index)]
         at, of = np.uint64(target) * of_reals, np.uint64(place) * of_reals
         for number in range(reals):
             to.reals[at + np.uint64(number)] += source.reals[of + np.uint64(number)]
@@ -169,6 +173,14 @@ def parts_of_bounded_totals(
                 top, rest = add_wrapping(sums[to_sum], sums[to_sum + _1], top, rest)
                 sums[to_sum], sums[to_sum + _1] = top, rest
                 seen |= top
+        for index in range(known_words):
+            bits = measures.known[np.uint64(event) * of_known_words + np.uint64(index)]
+            bits &= labels if index == 0 else program[labels_at + np.uint64(index)]
+            bits = source.words[of + first_known + np.uint64(index)] | (
+                bits if high | low else _NONE
+            )
+            to_word = at + first_known + np.uint64(index)
+            sums[to_word] = (sums[to_word] & mask) | bits
         to_least, from_least = np.uint64(target) * of_least, np.uint64(place) * of_least
         added = np.uint64(event) * of_least
         for number in range(ordered):
@@ -188,8 +200,8 @@ def parts_of_bounded_totals(
             for number in range(real):
                 one = np.uint64(number)
                 of_sum, to_sum = from_real + _1 + one, to_real + _1 + one
-                total, known = source.reals[of_sum], source.reals[of_sum + of_known]
-                kept, kept_known = numbers[to_sum], numbers[to_sum + of_known]
+                total, known = source.reals[of_sum], source.reals[of_sum + of_sums]
+                kept, kept_known = numbers[to_sum], numbers[to_sum + of_sums]
                 # An infinite value times no match would be no number.
                 if times != 0.0 and belongs(labels, program, labels_at, whole + number):
                     total += times * measures.real[added + _2 * one]
@@ -197,7 +209,7 @@ def parts_of_bounded_totals(
                     known += times if is_known else 0.0
                 total += kept if keep else 0.0
                 known += kept_known if keep else 0.0
-                numbers[to_sum], numbers[to_sum + of_known] = total, known
+                numbers[to_sum], numbers[to_sum + of_sums] = total, known
             kept = numbers[to_real]
             numbers[to_real] = times + (kept if keep else 0.0)
         high, low = add_wrapping(sums[at] & mask, sums[at + _1] & mask, high, low)
@@ -228,6 +240,9 @@ def parts_of_bounded_totals(
                 top, rest = add_wrapping(sums[here], sums[here + _1], top, rest)
                 sums[here], sums[here + _1] = top, rest
                 seen |= top
+            for index in range(known_words):
+                place_of = first_known + np.uint64(index)
+                sums[at + place_of] |= ones[one + place_of] | twos[two + place_of]
             if reals > 0:
                 at = np.uint64(target) * of_reals
                 one, two = np.uint64(place) * of_reals, np.uint64(other) * of_reals

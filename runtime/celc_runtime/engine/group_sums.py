@@ -28,10 +28,30 @@ OF_ZERO = int(BITS_OF_SCALE * ZERO)
 
 class WholeSum(NamedTuple):
     """A sum of whole numbers: `value` wraps around, and is right unless `size`, the sum of the
-    absolute values, is `FULL`."""
+    absolute values, is `FULL`. known: bool[rows], whether there is any value; of no rows where
+    nobody wants that."""
 
     value: WideColumn
     size: WideColumn
+    known: np.ndarray
+
+    def taken(self, rows: np.ndarray) -> WholeSum:
+        """Some rows (int64, or bool for each row)."""
+        known = self.known[rows] if len(self.known) else self.known
+        return WholeSum(self.value.taken(rows), self.size.taken(rows), known)
+
+    def summed(self, starts: np.ndarray) -> WholeSum:
+        """As in `GroupSums`."""
+        known = np.logical_or.reduceat(self.known, starts) if len(self.known) else self.known
+        return WholeSum(
+            sums_of_groups(self.value, starts, counts=False),
+            sums_of_groups(self.size, starts, counts=True),
+            known,
+        )
+
+
+NOT_ASKED = np.zeros(0, np.bool_)
+"""What is known of a sum of which nobody wants to know whether it has values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +77,7 @@ class GroupSums:
         """Some rows (int64, or bool for each row)."""
         return GroupSums(
             self.counts.taken(rows),
-            tuple(WholeSum(one.value.taken(rows), one.size.taken(rows)) for one in self.whole),
+            tuple(one.taken(rows) for one in self.whole),
             self.reals[rows],
             self.scales[rows],
             self.least[rows],
@@ -74,13 +94,7 @@ class GroupSums:
         reals, scales = sums_of_scaled(self.reals, self.scales, starts)
         return GroupSums(
             sums_of_groups(self.counts, starts, counts=True),
-            tuple(
-                WholeSum(
-                    sums_of_groups(one.value, starts, counts=False),
-                    sums_of_groups(one.size, starts, counts=True),
-                )
-                for one in self.whole
-            ),
+            tuple(one.summed(starts) for one in self.whole),
             reals,
             scales,
             np.minimum.reduceat(self.least, starts, axis=0),
@@ -95,7 +109,11 @@ def all_sums(parts: Sequence[GroupSums]) -> GroupSums:
     return GroupSums(
         together([one.counts for one in parts]),
         tuple(
-            WholeSum(together([one.value for one in same]), together([one.size for one in same]))
+            WholeSum(
+                together([one.value for one in same]),
+                together([one.size for one in same]),
+                np.concatenate([one.known for one in same]),
+            )
             for same in wholes
         ),
         np.concatenate([one.reals for one in parts]),
@@ -109,7 +127,7 @@ def no_sums(shape: Shape) -> GroupSums:
     nothing = WideColumn(np.zeros(0, np.uint64), np.zeros(0, np.uint64))
     return GroupSums(
         nothing,
-        (WholeSum(nothing, nothing),) * shape.whole,
+        (WholeSum(nothing, nothing, NOT_ASKED),) * shape.whole,
         np.zeros((0, shape.numbers)),
         np.zeros((0, shape.numbers), np.int64),
         np.zeros((0, shape.ordered), np.int64),
@@ -128,10 +146,16 @@ def found_sums(found: Found, shape: Shape, *, bounded: bool) -> GroupSums:
     is_known = reals[:, :, 1] > UNKNOWN / 2
     scales = np.where(is_known, BITS_OF_SCALE * reals[:, :, 1], OF_NOTHING)
     whole = []
-    for place in range(2, words.shape[1], 4):
+    for number in range(shape.whole):
+        place = 2 + 4 * number
         positive = WideColumn(words[:, place], words[:, place + 1])
         negative = WideColumn(words[:, place + 2], words[:, place + 3])
-        whole.append(WholeSum(differences(positive, negative), sums_of_counts(positive, negative)))
+        value, size = differences(positive, negative), sums_of_counts(positive, negative)
+        known = NOT_ASKED
+        if number < shape.known:
+            bits = words[:, 2 + 4 * shape.whole + number // 64]
+            known = bits >> np.uint64(number % 64) & np.uint64(1) != 0
+        whole.append(WholeSum(value, size, known))
     return GroupSums(
         WideColumn(words[:, 0], words[:, 1]),
         tuple(whole),

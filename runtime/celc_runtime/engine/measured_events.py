@@ -27,6 +27,16 @@ def write_whole(values, known, to, first, width):  # type: ignore[no-untyped-def
 
 
 @njit(nogil=True, cache=True)
+def write_bit(known, bit, to, first, width):  # type: ignore[no-untyped-def]
+    """Set a bit of the words to[first], and so on, where a value is known."""
+    place = first
+    for row in range(known.shape[0]):
+        if known[row]:
+            to[place] |= bit
+        place += width
+
+
+@njit(nogil=True, cache=True)
 def write_real(values, known, to, first, width):  # type: ignore[no-untyped-def]
     """Write float64 as sizes and scales, to to[first] and to[first + 1], and so on."""
     place = first

@@ -42,12 +42,14 @@ class Measure(NamedTuple):
 class MeasureSet:
     """All measures of a query: sums of whole numbers, sums of DOUBLEs, and least keys.
 
+    known: of so many of the whole sums, the first ones, it is wanted whether they have values.
     counted: of so many of the real sums, the first ones, it is known as well how many values they
     have. approximate: whether the number of matches is also wanted as a DOUBLE.
     """
 
     whole: tuple[Measure, ...]
     real: tuple[Measure, ...]
+    known: int
     counted: int
     ordered: tuple[Measure, ...]
     approximate: bool
@@ -57,11 +59,12 @@ class MeasureSet:
         """How many there are of each kind."""
         counts_reals = bool(self.real) or self.approximate
         real = len(self.real) if counts_reals else -1
-        return Shape(len(self.whole), real, self.counted, len(self.ordered))
+        return Shape(len(self.whole), self.known, real, self.counted, len(self.ordered))
 
 
 def measures_of(functions: Iterable[TotalOf]) -> MeasureSet:
     """The measures that the functions of a query follow from."""
+    summed: dict[Measure, None] = {}
     whole: dict[Measure, None] = {}
     real: dict[Measure, None] = {}
     counted: dict[Measure, None] = {}
@@ -79,12 +82,11 @@ def measures_of(functions: Iterable[TotalOf]) -> MeasureSet:
         match one.function:
             case "SUM":
                 if one.read in _WHOLE:
-                    whole[value] = None
-                    ordered[known] = None
+                    summed[value] = None
                 else:
                     real[value] = None
             case "AVG" if one.read == "INTERVAL":
-                whole[value] = None
+                summed[value] = None
                 whole[known] = None
             case "AVG":
                 counted[value] = None
@@ -96,7 +98,8 @@ def measures_of(functions: Iterable[TotalOf]) -> MeasureSet:
             case _:
                 raise AssertionError(one.function)
     reals = tuple(counted | real)
-    return MeasureSet(tuple(whole), reals, len(counted), tuple(ordered), approximate)
+    wholes = tuple(summed | whole)
+    return MeasureSet(wholes, reals, len(summed), len(counted), tuple(ordered), approximate)
 
 
 def write_measured_whole(

@@ -36,11 +36,12 @@ PART: dict[str, Any] = {
 class Elements(NamedTuple):
     """Elements of the semiring, one after another.
 
-    words: uint64[elements × (2 + 4 · whole)]: the count (high, low), then for each whole sum that
-    of its positive values and, without their sign, that of its negative ones. reals:
-    float64[elements × 2 · numbers], or of no length where nothing asks for them: the count, each
-    real sum, and the number of values of each counted one, all as a size and a scale, which are
-    together size · 2^(256 · scale). least: int64[elements × ordered].
+    words: uint64[elements × words]: the count (high, low), then for each whole sum that of its
+    positive values and, without their sign, that of its negative ones, then a bit for each known
+    sum: whether it has values. reals: float64[elements × 2 · numbers], or of no length where
+    nothing asks for them: the count, each real sum, and the number of values of each counted one,
+    all as a size and a scale, which are together size · 2^(256 · scale). least: int64[elements ×
+    ordered].
 
     `bounded_elements` has another layout for real numbers.
 
@@ -56,20 +57,24 @@ class Elements(NamedTuple):
 class Measures(NamedTuple):
     """What each event of a batch adds, for each function.
 
-    whole: int64[rows × whole]; real: float64[rows × 2 · real], sizes and scales; ordered:
-    int64[rows × ordered], NOTHING for NULL. NULLs add 0 to whole sums, and `UNKNOWN` to real ones.
+    whole: int64[rows × whole]; known: uint64[rows × known words], a bit for each known sum; real:
+    float64[rows × 2 · real], sizes and scales; ordered: int64[rows × ordered], NOTHING for NULL.
+    NULLs add 0 to whole sums, and `UNKNOWN` to real ones.
     """
 
     whole: np.ndarray
+    known: np.ndarray
     real: np.ndarray
     ordered: np.ndarray
 
 
 class Shape(NamedTuple):
-    """How many functions there are: whole sums, real sums (−1: not even the count is wanted as a
-    real number), those of them, the first ones, whose values are counted, and least values."""
+    """How many functions there are: whole sums, known sums (those of whole numbers, the first ones,
+    of which it is wanted whether they have values), real sums (−1: not even the count is wanted as
+    a real number), those of them, the first ones, whose values are counted, and least values."""
 
     whole: int
+    known: int
     real: int
     counted: int
     ordered: int
@@ -78,6 +83,16 @@ class Shape(NamedTuple):
     def numbers(self) -> int:
         """How many real numbers an element has."""
         return 1 + self.real + self.counted
+
+    @property
+    def known_words(self) -> int:
+        """How many words have a bit for each known sum."""
+        return -(-self.known // 64)
+
+    @property
+    def words(self) -> int:
+        """How many words an element has."""
+        return 2 + 4 * self.whole + self.known_words
 
     @property
     def measures(self) -> int:
@@ -122,7 +137,7 @@ def new_elements(count: int, shape: Shape) -> Elements:
     reals = np.zeros((count, shape.numbers, 2))
     reals[:, :, 1] = UNKNOWN
     return Elements(
-        np.zeros(count * (2 + 4 * shape.whole), np.uint64),
+        np.zeros(count * shape.words, np.uint64),
         reals.reshape(-1),
         np.full(count * shape.ordered, NOTHING, np.int64),
     )
@@ -159,7 +174,7 @@ def belongs(labels, program, labels_at, number):  # type: ignore[no-untyped-def]
 
 @cache
 def parts_of_totals(
-    whole: int, real: int, counted: int, ordered: int
+    whole: int, known: int, real: int, counted: int, ordered: int
 ) -> tuple[Callable[..., Any], ...]:
     """The parts of an update for elements of one shape.
 
@@ -167,7 +182,9 @@ def parts_of_totals(
     that were read, one measure took three times as long as none. Places are unsigned: Numba asks of
     others whether they are negative.
     """
-    words, reals = 2 + 4 * whole, 1 + real + counted
+    shape = Shape(whole, known, real, counted, ordered)
+    words, known_words, reals = shape.words, shape.known_words, shape.numbers
+    of_known_words, first_known = np.uint64(known_words), np.uint64(2 + 4 * whole)
     of_words, of_reals, of_least = np.uint64(words), np.uint64(2 * reals), np.uint64(ordered)
     of_whole, of_real = np.uint64(whole), np.uint64(2 * max(real, 0))
     first_ordered = whole + max(real, 0)
@@ -217,6 +234,8 @@ def parts_of_totals(
             old[to_sum], old[to_sum + _1] = add_wide(
                 old[to_sum], old[to_sum + _1], more[from_sum], more[from_sum + _1]
             )
+        for index in range(known_words):
+            old[at + first_known + np.uint64(index)] |= more[of + first_known + np.uint64(index)]
         at, of = np.uint64(target) * of_reals, np.uint64(place) * of_reals
         for number in range(reals):
             size, other = at + _2 * np.uint64(number), of + _2 * np.uint64(number)
@@ -264,6 +283,14 @@ def parts_of_totals(
                 sums[to_sum], sums[to_sum + _1] = add_wide(
                     sums[to_sum], sums[to_sum + _1], top, rest
                 )
+        for index in range(known_words):
+            bits = measures.known[np.uint64(event) * of_known_words + np.uint64(index)]
+            bits &= labels if index == 0 else program[labels_at + np.uint64(index)]
+            bits = source.words[of + first_known + np.uint64(index)] | (
+                bits if high | low else _NONE
+            )
+            to_word = at + first_known + np.uint64(index)
+            sums[to_word] = (sums[to_word] & mask) | bits
         to_least, from_least = np.uint64(target) * of_least, np.uint64(place) * of_least
         added = np.uint64(event) * of_least
         for number in range(ordered):
@@ -338,6 +365,9 @@ def parts_of_totals(
                 more, most = multiply_wide(other_high, other_low, ones[left], ones[left + _1])
                 top, rest = add_wide(top, rest, more, most)
                 sums[here], sums[here + _1] = add_wide(sums[here], sums[here + _1], top, rest)
+            for index in range(known_words):
+                place_of = first_known + np.uint64(index)
+                sums[at + place_of] |= ones[one + place_of] | twos[two + place_of]
             if reals > 0:
                 at = np.uint64(target) * of_reals
                 one, two = np.uint64(place) * of_reals, np.uint64(other) * of_reals

@@ -72,17 +72,18 @@ class Stacks(NamedTuple):
     """The window of one partition on two stacks, and the numbers of a run.
 
     numbers: int64[NUMBERS]. keys, symbols: int64[room], a ring with the events since the cut, as
-    the window and the tables know them; whole, real, ordered: what they add, as in `Measures`.
-    front: [room × states], front_keys: int64[room], of the events before the cut that begin
-    matches, the oldest one on top. back: [places], the vector of the matches that begin since the
-    cut, and behind it the rows of the product since the cut; later: [later places], what follows
-    behind an event. total: [3], for the event at hand.
+    the window and the tables know them; whole, known, real, ordered: what they add, as in
+    `Measures`. front: [room × states], front_keys: int64[room], of the events before the cut that
+    begin matches, the oldest one on top. back: [places], the vector of the matches that begin since
+    the cut, and behind it the rows of the product since the cut; later: [later places], what
+    follows behind an event. total: [3], for the event at hand.
     """
 
     numbers: np.ndarray
     keys: np.ndarray
     symbols: np.ndarray
     whole: np.ndarray
+    known: np.ndarray
     real: np.ndarray
     ordered: np.ndarray
     front: Elements
@@ -116,6 +117,7 @@ def new_stacks(changes: Changes, shape: Shape, *, room: int = 64) -> Stacks:
         np.zeros(room, np.int64),
         np.zeros(room, np.int64),
         np.zeros(room * shape.whole, np.int64),
+        np.zeros(room * shape.known_words, np.uint64),
         np.zeros(room * 2 * max(shape.real, 0), np.float64),
         np.zeros(room * shape.ordered, np.int64),
         *_no_matches(changes, shape, room),
@@ -126,7 +128,7 @@ def _no_matches(changes: Changes, shape: Shape, room: int) -> tuple[Any, ...]:
     """The last fields of stacks, of bounded elements: there is no partial match."""
     states = len(changes.ones)
     back = new_bounded_elements(int(changes.sizes[PLACES]), shape)
-    back.words[states * (2 + 4 * shape.whole) + 1] = 1
+    back.words[states * shape.words + 1] = 1
     back.reals[states * bounded_numbers(shape) :][:1] = 1.0
     return (
         new_bounded_elements(room * states, shape),
@@ -160,9 +162,19 @@ def stacks_with_bounds(stacks: Stacks, changes: Changes, shape: Shape) -> Stacks
     return stacks._replace(front=front, front_keys=front_keys, back=back, later=later, total=total)
 
 
+def measured_in_window(stacks: Stacks) -> tuple[np.ndarray, np.ndarray]:
+    """What the events since the cut add to sums: whole and real, as in `Measures`."""
+    room = len(stacks.keys)
+    places = np.arange(stacks.numbers[FIRST], stacks.numbers[END]) & (room - 1)
+    return (
+        stacks.whole.reshape(room, -1)[places].reshape(-1),
+        stacks.real.reshape(room, -1)[places].reshape(-1),
+    )
+
+
 def with_longer_window(stacks: Stacks) -> Stacks:
     """The same stacks with twice the room for events."""
-    room = len(stacks.keys)
+    room, used = len(stacks.keys), int(stacks.numbers[TOP])
     ids = np.arange(stacks.numbers[FIRST], stacks.numbers[END])
     old, new = ids & (room - 1), ids & (2 * room - 1)
 
@@ -174,13 +186,15 @@ def with_longer_window(stacks: Stacks) -> Stacks:
 
     def twice(values: np.ndarray) -> np.ndarray:
         wider = np.empty(2 * len(values), values.dtype)
-        wider[: len(values)] = values
+        kept = used * (len(values) // room)
+        wider[:kept] = values[:kept]
         return wider
 
     return stacks._replace(
         keys=ring(stacks.keys),
         symbols=ring(stacks.symbols),
         whole=ring(stacks.whole),
+        known=ring(stacks.known),
         real=ring(stacks.real),
         ordered=ring(stacks.ordered),
         front=Elements(*map(twice, stacks.front)),
@@ -295,7 +309,7 @@ def totals_update(shape: Shape, bounded: bool) -> Callable[..., int]:
     # Longer than 60 lines: calls with all these arrays took longer than an event.
     clear, set_one, copy, add, move, add_product, settle = _parts_of(shape, bounded)
     cut = _cutting(shape, bounded)
-    whole, real, _, ordered = shape
+    whole, real, ordered, known_words = shape.whole, shape.real, shape.ordered, shape.known_words
     step_length = LABELS + np.uint64(shape.label_words)
     settles = not bounded and shape.numbers > 0
 
@@ -309,7 +323,7 @@ def totals_update(shape: Shape, bounded: bool) -> Callable[..., int]:
         start = np.uint64(states)
         has_contexts = tables.following.shape[0] > 0
         # The measures of past events, as those of the batch.
-        logged = Measures(stacks.whole, stacks.real, stacks.ordered)
+        logged = Measures(stacks.whole, stacks.known, stacks.real, stacks.ordered)
         row = numbers[ROW]
         while row < rows:
             if row >= batch.part_starts[numbers[PART]]:
@@ -434,6 +448,8 @@ def totals_update(shape: Shape, bounded: bool) -> Callable[..., int]:
                 stacks.keys[at], stacks.symbols[at] = key, symbol
                 for number in range(whole):
                     stacks.whole[at * whole + number] = measures.whole[row * whole + number]
+                for word in range(known_words):
+                    stacks.known[at * known_words + word] = measures.known[row * known_words + word]
                 for number in range(2 * real):
                     stacks.real[2 * real * at + number] = measures.real[2 * real * row + number]
                 for number in range(ordered):

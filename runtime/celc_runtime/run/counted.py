@@ -12,7 +12,7 @@ from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.total_rows import Groups
 from celc_runtime.engine.event_programs import changes_of
 from celc_runtime.engine.group_sums import found_sums
-from celc_runtime.engine.measured_events import are_bounded, write_real
+from celc_runtime.engine.measured_events import are_bounded, write_bit, write_real
 from celc_runtime.engine.measures import (
     Measure,
     MeasureSet,
@@ -31,6 +31,7 @@ from celc_runtime.engine.totals import (
     UNTIL,
     WINDOW_FULL,
     WITHIN_BOUNDS,
+    measured_in_window,
     new_found,
     new_stacks,
     stacks_with_bounds,
@@ -68,10 +69,11 @@ class CountedTotals:
     def nbytes(self) -> int:
         """The size of the window and of the buffers."""
         stacks = self._stacks
-        kept = (stacks.keys, stacks.symbols, stacks.whole, stacks.real, stacks.ordered)
+        ring = (stacks.keys, stacks.symbols)
+        added = (stacks.whole, stacks.known, stacks.real, stacks.ordered)
         elements = (stacks.front, stacks.back, stacks.later, self._found.totals)
         return int(
-            sum(array.nbytes for array in kept)
+            sum(array.nbytes for array in (*ring, *added))
             + sum(array.nbytes for one in elements for array in one)
         )
 
@@ -138,7 +140,7 @@ class CountedTotals:
     def _try_bounds(self, row: int) -> None:
         """Go on with bounded elements, unless the window holds values that are too large."""
         shape, stacks = self._measures.shape, self._stacks
-        if self._had_large_values and not are_bounded(stacks.whole, stacks.real):
+        if self._had_large_values and not are_bounded(*measured_in_window(stacks)):
             stacks.numbers[UNTIL] = row + _STAY
             return
         self._had_large_values = False
@@ -150,17 +152,23 @@ class CountedTotals:
         """What each event adds to each measure, if it has its label."""
         rows, all_of = len(events), self._measures
         wholes, reals, keys = len(all_of.whole), 2 * len(all_of.real), len(all_of.ordered)
+        known_words = all_of.shape.known_words
+        known = np.zeros(rows * known_words, np.uint64)
         whole = np.empty(rows * wholes, np.int64)
         for place, measure in enumerate(all_of.whole):
-            write_measured_whole(measure, *_values(events, measure), whole, place, wholes)
+            values, are_known = _values(events, measure)
+            write_measured_whole(measure, values, are_known, whole, place, wholes)
+            if place < all_of.known:
+                bit = np.uint64(1) << np.uint64(place % 64)
+                write_bit(are_known, bit, known, place // 64, known_words)
         real = np.empty(rows * reals, np.float64)
         for place, measure in enumerate(all_of.real):
-            values, known = _values(events, measure)
-            write_real(real_values(values), known, real, 2 * place, reals)
+            values, are_known = _values(events, measure)
+            write_real(real_values(values), are_known, real, 2 * place, reals)
         ordered = np.empty(rows * keys, np.int64)
         for place, measure in enumerate(all_of.ordered):
             write_measured_keys(measure, *_values(events, measure), ordered, place, keys)
-        return Measures(whole, real, ordered)
+        return Measures(whole, known, real, ordered)
 
 
 def _values(events: pa.RecordBatch, measure: Measure) -> tuple[np.ndarray, np.ndarray]:

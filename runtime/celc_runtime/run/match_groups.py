@@ -12,6 +12,7 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import numbers, whole_numbers
 from celc_runtime.arrow.total_rows import Groups
 from celc_runtime.engine.group_sums import (
+    NOT_ASKED,
     GroupSums,
     WholeSum,
     all_sums,
@@ -26,7 +27,7 @@ from celc_runtime.engine.measures import (
     real_values,
     whole_values,
 )
-from celc_runtime.engine.total_elements import Shape
+from celc_runtime.engine.total_elements import NOTHING, Shape
 from celc_runtime.engine.unions import Found
 from celc_runtime.engine.weighted_sums import weighted_sums
 from celc_runtime.engine.wide_columns import column_of, sums_between, wide
@@ -79,11 +80,12 @@ def groups_of_unions(
     events = _Events(unions, rows, rows + 1)
     shape = measures.shape
     whole = []
-    for measure in measures.whole:
+    for place, measure in enumerate(measures.whole):
         values = whole_values(measure, *events.values(measure))
         words = np.zeros((len(rows), 4), np.uint64)
         weighted_sums(values, weights[measure.label].words, *events.between(measure.label), words)
-        whole.append(WholeSum(column_of(words[:, :2]), column_of(words[:, 2:])))
+        known = _are_known(measures, place, events)
+        whole.append(WholeSum(column_of(words[:, :2]), column_of(words[:, 2:]), known))
     reals, scales = _no_reals(len(rows), shape)
     if shape.real >= 0:
         reals[:, 0], scales[:, 0] = found.sizes, found.scales
@@ -138,11 +140,12 @@ def _sums(
     events = _Events(matches, starts, stops)
     shape = measures.shape
     whole = []
-    for measure in measures.whole:
+    for place, measure in enumerate(measures.whole):
         values = whole_values(measure, *events.values(measure))
         first, last = events.between(measure.label)
         sizes = np.abs(values).view(np.uint64)  # the size of −2⁶³ is right as well
-        whole.append(WholeSum(sums_between(values, first, last), sums_between(sizes, first, last)))
+        of_values, of_sizes = (sums_between(some, first, last) for some in (values, sizes))
+        whole.append(WholeSum(of_values, of_sizes, _are_known(measures, place, events)))
     reals, scales = _no_reals(len(counts), shape)
     if shape.real >= 0:
         reals[:, 0] = counts
@@ -150,6 +153,17 @@ def _sums(
         _add_reals(reals, scales, measures, place, events)
     least = _least(measures, events, len(counts))
     return GroupSums(wide(counts), tuple(whole), reals, scales, least)
+
+
+def _are_known(measures: MeasureSet, place: int, events: _Events) -> np.ndarray:
+    """bool[rows]: whether a whole sum has values, if that is wanted."""
+    if place >= measures.known:
+        return NOT_ASKED
+    measure = measures.whole[place]
+    _, known = events.values(measure)
+    keys = np.where(known, np.int64(0), NOTHING)
+    are_known: np.ndarray = least_keys(keys, *events.between(measure.label)) != NOTHING
+    return are_known
 
 
 def _no_reals(rows: int, shape: Shape) -> tuple[np.ndarray, np.ndarray]:

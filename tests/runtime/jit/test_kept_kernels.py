@@ -25,7 +25,7 @@ _CHECKED = "SELECT * FROM S WHERE (A AS a)+ FILTER a.v > PREV(a.v) WITHIN 9 EVEN
 
 
 @pytest.mark.parametrize("bounded", [True, False])
-@pytest.mark.parametrize("shape", [Shape(1, 0, 0, 0), Shape(2, 1, 1, 1)])
+@pytest.mark.parametrize("shape", [Shape(1, 0, 0, 0, 0), Shape(2, 1, 1, 1, 1)])
 def test_kernels_of_totals_are_kept(shape: Shape, *, bounded: bool) -> None:
     """Their closures hold other kernels, and numbers of NumPy."""
     kernel = totals_update(shape, bounded)
