@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from celc_runtime.plan.errors import TotalError
 from celc_runtime.plan.strategy import United
 from celc_runtime.run import counted
 from engines import interpreted, only_query, plain_totals
@@ -233,3 +234,130 @@ def test_more_measures_than_a_word_has_bits() -> None:
         (row,) = query.match_table(pa.table({"type": ["A", "B", "C"], **columns})).to_pylist()
     for number in range(70):
         assert row[f"s{number}"] == number + (100 if number % 2 else 0)
+
+
+def _split(count: int) -> int:
+    """The matches of `A+ ; A+ ; B` over so many A's: each set of A's, cut at each place."""
+    return count * 2 ** (count - 1) - 2**count + 1
+
+
+@pytest.mark.parametrize(
+    ("before", "clauses"),
+    [
+        ("", ""),
+        # A's on both sides of a cut: each number has room, but not their product.
+        ("AAA" + 100 * "C", " WITHIN 150 EVENTS"),
+        # More A's than have room when the window is cut, which the B does after 151 of them.
+        (11 * "A", " WITHIN 150 EVENTS"),
+    ],
+)
+def test_counts_do_not_wrap(before: str, clauses: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 140 A's the number of matches is 1 modulo 2¹²⁸, and of all more."""
+    monkeypatch.setattr(counted, "_STAY", 10)
+    with interpreted(), plain_totals():
+        pattern = "(A AS x)+ ; (A AS y)+ ; B"
+        query = only_query(
+            celc.compile(f"{DECLARED}SELECT TOTAL COUNT(*) AS n FROM S WHERE {pattern}{clauses}")
+        )
+        for count in (60, 121, 122, 140, 160):
+            types = [*before, *"A" * count, "B"]
+            table = pa.table({"type": types, "v": pa.nulls(len(types), pa.float64())})
+            wanted = _split(types[-151 if clauses else 0 :].count("A"))
+            if wanted < 10**38:
+                (row,) = query.match_table(table).to_pylist()
+                assert row["n"] == wanted
+            else:
+                with pytest.raises(TotalError, match="38 digits"):
+                    query.match_table(table)
+
+
+@pytest.mark.parametrize("value", [2**39, -(2**39), 1 - 2**40, 0])
+def test_sums_do_not_wrap(value: int) -> None:
+    with interpreted(), plain_totals():
+        query = only_query(
+            celc.compile(
+                f"{DECLARED}SELECT TOTAL SUM(x.id) AS s, SUM(x.v) AS r FROM S WHERE (A AS x)+ ; B"
+            )
+        )
+        for count in range(76, 92):
+            table = pa.table(
+                {
+                    "type": [*["A"] * count, "B"],
+                    "id": [value] * (count + 1),
+                    "v": [0.0] * (count + 1),
+                }
+            )
+            total = count * 2 ** (count - 1) * value
+            if abs(total) < 10**38:
+                assert query.match_table(table).to_pylist() == [
+                    {"end_pos": count, "s": total, "r": 0}
+                ]
+            else:
+                with pytest.raises(TotalError, match="38 digits"):
+                    query.match_table(table)
+
+
+def test_large_values_leave_with_the_window(turns: Turns) -> None:
+    """A cut that looks back on values with scales makes no elements with bounds."""
+    random_of = random.Random(3)
+    events = [
+        (
+            random_of.choices("ABC", [1, 3, 20])[0],
+            place % 7,
+            random_of.choice((1e200, 3.0, -1e-200)),
+        )
+        for place in range(2000)
+    ]
+    events = [(type, id, value if n < 1390 else 0.5) for n, (type, id, value) in enumerate(events)]
+    rows = _rows_by_end("SUM(x.v) AS s, AVG(x.v) AS mean", events)
+    for end, row in rows.items():
+        some = [Fraction(v) for type, _, v in events[max(0, end - 200) : end] if type == "A"]
+        wanted = float(2 ** (len(some) - 1) * sum(some))
+        size = float(2 ** (len(some) - 1) * sum(map(abs, some)))
+        assert abs(row["s"] - wanted) <= 1e-9 * size
+        assert abs(row["mean"] - float(sum(some) / len(some))) <= 1e-9 * size
+    assert len(rows) > 200
+    assert turns.tried >= 1
+
+
+def test_windows_that_grow_after_a_cut() -> None:
+    """Few events in a window, then many: what lies before the cut stays."""
+    with interpreted(), plain_totals():
+        query = only_query(
+            celc.compile(
+                "CREATE STREAM S { EVENT A { ts: LONG }, EVENT B { ts: LONG } } "
+                "SELECT TOTAL COUNT(*) AS n FROM S WHERE A ; B WITHIN 1000 [ts]",
+                order_by="ts",
+            )
+        )
+        times = [*range(0, 9000, 100), *range(9000, 10000, 5), *range(10000, 10500)]
+        types = ["AAB"[n % 3] for n in range(len(times))]
+        rows = query.match_table(pa.table({"type": types, "ts": times})).to_pylist()
+    for row in rows:
+        end = row["end_pos"]
+        first = times[end] - 1000
+        assert row["n"] == sum(
+            type == "A" and time >= first for type, time in zip(types[:end], times, strict=False)
+        )
+    assert len(rows) > 250
+
+
+def test_sums_of_no_value_are_null() -> None:
+    with interpreted(), plain_totals():
+        query = only_query(
+            celc.compile(
+                f"{DECLARED}SELECT TOTAL SUM(x.id) AS s, SUM(b.id) AS b, SUM(x.v) AS r FROM S "
+                "WHERE (A AS x)+ ; B AS b WITHIN 3 EVENTS"
+            )
+        )
+        table = pa.table(
+            {
+                "type": list("AABACB"),
+                "id": pa.array([None, None, 5, 0, 1, None], pa.int64()),
+                "v": pa.array([None, None, 1.0, 0.0, 1.0, 1.0], pa.float64()),
+            }
+        )
+        assert query.match_table(table).to_pylist() == [
+            {"end_pos": 2, "s": None, "b": 15, "r": None},
+            {"end_pos": 5, "s": 0, "b": None, "r": 0.0},
+        ]
