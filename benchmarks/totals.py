@@ -7,9 +7,10 @@ W = 100,000 an event ends up to 10^29985 matches, of which none is listed. `coun
 over prepared symbols: what the totals are at each event that ends matches. `rows` is `match_arrow`,
 from an Arrow batch with types to rows with DECIMALs. `COUNT(*)` of more than 38 digits is an error,
 so `rows` are of APPROX_COUNT(*) where windows are wide. The other functions stand beside the count,
-of an attribute of the first event type; `ratio` is the kernel's time with them over that without.
+of an attribute of the first event type: the kernel's time with them over that without, the middle
+one of the quotients of several turns, and so is the cost of a wide window beside a narrow one.
 
-Every figure is CPU time of one thread, the best of several runs; ratios to the calibration kernel
+Rates are of CPU time of one thread, the best of several runs; ratios to the calibration kernel
 of `common.py`, timed in the same run, are what to compare between machines.
 """
 
@@ -36,6 +37,8 @@ FUNCTIONS = {
     "MIN": "MIN(A.v) AS s",
     "MAX": "MAX(A.v) AS s",
 }
+_PLAIN = "nothing"
+_TURNS = 9
 
 
 def compiled(formula: str, types: str, items: str, within: int) -> Any:
@@ -75,31 +78,55 @@ def measure(events: int) -> dict[str, Any]:
                 "n": random.integers(-1000, 1000, events),
             }
         )
+        seconds = _seconds(
+            {
+                (within, title): counting(compiled(formula, types, items, within), batch)
+                for within in WINDOWS
+                for title, items in _items().items()
+            }
+        )
+        rate = calibrated()
         for within in WINDOWS:
-            plain = _count_of(compiled(formula, types, "COUNT(*) AS n", within), batch)
+            plain = seconds[within, _PLAIN]
             shown = "COUNT(*)" if within == WINDOWS[0] else "APPROX_COUNT(*)"
             query = compiled(formula, types, f"{shown} AS n", within)
             rows_of(query, batch)
             to_rows = best_of(partial(rows_of, query, batch), 3)
             found = {
-                "counted_events_per_second": events / plain,
+                "counted_events_per_second": events / min(plain),
                 "rows_events_per_second": events / to_rows,
                 "rows": rows_of(query, batch),
-                "ratio": events / plain / calibrated(),
+                "ratio": events / min(plain) / rate,
+                f"beside W = {WINDOWS[0]}": _beside(plain, seconds[WINDOWS[0], _PLAIN]),
             }
-            for title, item in FUNCTIONS.items():
-                more = compiled(formula, types, f"COUNT(*) AS n, {item}", within)
-                found[f"with {title}"] = _count_of(more, batch) / plain
+            for title in FUNCTIONS:
+                found[f"with {title}"] = _beside(seconds[within, title], plain)
             figures[f"{name}, W = {within:,}"] = found
             print(name, within, {k: round(v, 3) for k, v in found.items()}, flush=True)
     return {"calibration": calibrated(), "figures": figures}
 
 
-def _count_of(query: Any, batch: pa.RecordBatch) -> float:
-    """Seconds that the kernel takes."""
-    count = counting(query, batch)
-    count()
-    return best_of(count, 3)
+def _items() -> dict[str, str]:
+    """The items of each query, by what is beside the count."""
+    return {_PLAIN: "COUNT(*) AS n"} | {
+        title: f"COUNT(*) AS n, {item}" for title, item in FUNCTIONS.items()
+    }
+
+
+def _seconds(kernels: dict[Any, Callable[[], None]]) -> dict[Any, list[float]]:
+    """What each of some kernels takes, in turns, so that a slow minute of the machine slows all."""
+    for kernel in kernels.values():
+        kernel()
+    taken: dict[Any, list[float]] = {key: [] for key in kernels}
+    for _ in range(_TURNS):
+        for key, kernel in kernels.items():
+            taken[key].append(best_of(kernel, 1))
+    return taken
+
+
+def _beside(some: list[float], others: list[float]) -> float:
+    """The middle one of the quotients of times that were taken in one turn."""
+    return float(np.median(np.array(some) / np.array(others)))
 
 
 if __name__ == "__main__":

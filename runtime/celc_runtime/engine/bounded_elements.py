@@ -162,17 +162,17 @@ def parts_of_bounded_totals(
                 source.words[from_sum + _2],
                 source.words[from_sum + _3],
             )
-            sums[to_sum], sums[to_sum + _1] = top, rest
-            sums[to_sum + _2], sums[to_sum + _3] = over, under
-            seen |= top | over
             if belongs(labels, program, labels_at, number):
                 value = measures.whole[added + np.uint64(number)]
                 # No branch: which sign comes next no processor foresees.
-                to_sum += np.uint64(value >> 63) & _2
-                top, rest = multiply_wrapping(high, low, _NONE, np.uint64(abs(value)))
-                top, rest = add_wrapping(sums[to_sum], sums[to_sum + _1], top, rest)
-                sums[to_sum], sums[to_sum + _1] = top, rest
-                seen |= top
+                sign = np.uint64(value >> 63)
+                more_top, more = multiply_wrapping(high, low, _NONE, np.uint64(abs(value)))
+                over, under = add_wrapping(over, under, more_top & sign, more & sign)
+                sign = ~sign
+                top, rest = add_wrapping(top, rest, more_top & sign, more & sign)
+            sums[to_sum], sums[to_sum + _1] = top, rest
+            sums[to_sum + _2], sums[to_sum + _3] = over, under
+            seen |= top | over
         for index in range(known_words):
             bits = measures.known[np.uint64(event) * of_known_words + np.uint64(index)]
             bits &= labels if index == 0 else program[labels_at + np.uint64(index)]
