@@ -107,6 +107,7 @@ def plain_totals(wavering: random.Random | None = None) -> Iterator[None]:
         for name in vars(reader).keys() & vars(read).keys():
             if inspect.isfunction(getattr(read, name)):
                 setattr(reader, name, getattr(read, name))
+    bounded.parts_of_others = elements.parts_of_others
     plain.parts_of_totals = elements.parts_of_totals
     plain.parts_of_bounded_totals = bounded.parts_of_bounded_totals
     with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):

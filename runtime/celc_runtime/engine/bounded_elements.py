@@ -25,6 +25,7 @@ from celc_runtime.engine.total_elements import (
     Elements,
     Shape,
     belongs,
+    parts_of_others,
 )
 from celc_runtime.engine.wide_numbers import FULL, add_wrapping, multiply_wide, multiply_wrapping
 from celc_runtime.jit.kernels import njit
@@ -82,23 +83,17 @@ def parts_of_bounded_totals(
     a number has outgrown its bounds.
     """
     shape = Shape(whole, known, real, counted, ordered)
-    words, known_words, reals = shape.words, shape.known_words, bounded_numbers(shape)
-    of_known_words, first_known = np.uint64(known_words), np.uint64(2 + 4 * whole)
-    of_words, of_reals, of_least = np.uint64(words), np.uint64(reals), np.uint64(ordered)
+    reals = bounded_numbers(shape)
+    clear_others, copy_others, add_others, move_others, multiply_others = parts_of_others(shape)
+    of_words, of_reals = np.uint64(shape.words), np.uint64(reals)
     of_whole, of_real, of_sums = (np.uint64(n) for n in (whole, 2 * max(real, 0), max(real, 0)))
-    first_ordered = whole + max(real, 0)
 
     @njit(**PART)
     def clear(to, place):  # type: ignore[no-untyped-def]
-        at = np.uint64(place) * of_words
-        for word in range(words):
-            to.words[at + np.uint64(word)] = _NONE
+        clear_others(to, place)
         at = np.uint64(place) * of_reals
         for number in range(reals):
             to.reals[at + np.uint64(number)] = 0.0
-        at = np.uint64(place) * of_least
-        for number in range(ordered):
-            to.least[at + np.uint64(number)] = NOTHING
 
     @njit(**PART)
     def set_one(to, place):  # type: ignore[no-untyped-def]
@@ -108,15 +103,10 @@ def parts_of_bounded_totals(
 
     @njit(**PART)
     def copy(to, target, source, place):  # type: ignore[no-untyped-def]
-        at, of = np.uint64(target) * of_words, np.uint64(place) * of_words
-        for word in range(words):
-            to.words[at + np.uint64(word)] = source.words[of + np.uint64(word)]
+        copy_others(to, target, source, place)
         at, of = np.uint64(target) * of_reals, np.uint64(place) * of_reals
         for number in range(reals):
             to.reals[at + np.uint64(number)] = source.reals[of + np.uint64(number)]
-        at, of = np.uint64(target) * of_least, np.uint64(place) * of_least
-        for number in range(ordered):
-            to.least[at + np.uint64(number)] = source.least[of + np.uint64(number)]
 
     @njit(**PART)
     def add(to, target, source, place):  # type: ignore[no-untyped-def]
@@ -129,15 +119,10 @@ def parts_of_bounded_totals(
             )
             sums[at + word], sums[at + word + _1] = high, low
             seen |= high
-        for index in range(known_words):
-            sums[at + first_known + np.uint64(index)] |= more[of + first_known + np.uint64(index)]
+        add_others(to, target, source, place)
         at, of = np.uint64(target) * of_reals, np.uint64(place) * of_reals
         for number in range(reals):
             to.reals[at + np.uint64(number)] += source.reals[of + np.uint64(number)]
-        at, of = np.uint64(target) * of_least, np.uint64(place) * of_least
-        for number in range(ordered):
-            one, other = at + np.uint64(number), of + np.uint64(number)
-            to.least[one] = min(to.least[one], source.least[other])
         return seen
 
     @njit(**PART)
@@ -173,25 +158,7 @@ def parts_of_bounded_totals(
             sums[to_sum], sums[to_sum + _1] = top, rest
             sums[to_sum + _2], sums[to_sum + _3] = over, under
             seen |= top | over
-        for index in range(known_words):
-            bits = measures.known[np.uint64(event) * of_known_words + np.uint64(index)]
-            bits &= labels if index == 0 else program[labels_at + np.uint64(index)]
-            bits = source.words[of + first_known + np.uint64(index)] | (
-                bits if high | low else _NONE
-            )
-            to_word = at + first_known + np.uint64(index)
-            sums[to_word] = (sums[to_word] & mask) | bits
-        to_least, from_least = np.uint64(target) * of_least, np.uint64(place) * of_least
-        added = np.uint64(event) * of_least
-        for number in range(ordered):
-            one = np.uint64(number)
-            least, kept = source.least[from_least + one], to.least[to_least + one]
-            more_least = measures.ordered[added + one]
-            is_some = ((high | low) != 0) & belongs(
-                labels, program, labels_at, first_ordered + number
-            )
-            least = min(least, more_least if is_some else NOTHING)
-            to.least[to_least + one] = min(kept if keep else NOTHING, least)
+        move_others(to, target, source, place, keep, program, labels_at, event, measures)
         if reals > 0:
             numbers = to.reals
             to_real, from_real = np.uint64(target) * of_reals, np.uint64(place) * of_reals
@@ -240,9 +207,7 @@ def parts_of_bounded_totals(
                 top, rest = add_wrapping(sums[here], sums[here + _1], top, rest)
                 sums[here], sums[here + _1] = top, rest
                 seen |= top
-            for index in range(known_words):
-                place_of = first_known + np.uint64(index)
-                sums[at + place_of] |= ones[one + place_of] | twos[two + place_of]
+            multiply_others(to, target, first, place, second, other)
             if reals > 0:
                 at = np.uint64(target) * of_reals
                 one, two = np.uint64(place) * of_reals, np.uint64(other) * of_reals
@@ -254,12 +219,6 @@ def parts_of_bounded_totals(
                         first.reals[one + next_one] * other_times
                         + times * second.reals[two + next_one]
                     )
-            at = np.uint64(target) * of_least
-            one, two = np.uint64(place) * of_least, np.uint64(other) * of_least
-            for number in range(ordered):
-                next_one = np.uint64(number)
-                least = min(first.least[one + next_one], second.least[two + next_one])
-                to.least[at + next_one] = min(to.least[at + next_one], least)
         return seen
 
     @njit(**PART)

@@ -2,6 +2,10 @@
 
 The sum of two elements stands for the matches of both, the product for all that are put together of
 a part of the one and a part of the other. `engine/totals.py` says how they come to be.
+
+Rejected: one scale for all real numbers of an element, and scales apart where it cannot be. Such
+elements are smaller, and nine of ten sums find equal scales; but the code for the others, which the
+compiler puts into every step, cost as much again, and twice the time to compile.
 """
 
 from __future__ import annotations
@@ -173,6 +177,82 @@ def belongs(labels, program, labels_at, number):  # type: ignore[no-untyped-def]
 
 
 @cache
+def parts_of_others(shape: Shape) -> tuple[Callable[..., Any], ...]:
+    """The parts of an update that elements with bounds and without have in common: clear and copy
+    for words and least values; add, move and multiply for bits of known sums and least values."""
+    whole, ordered, words, known_words = shape.whole, shape.ordered, shape.words, shape.known_words
+    of_words, of_least, of_known = (np.uint64(n) for n in (words, ordered, known_words))
+    first_known, first_ordered = np.uint64(2 + 4 * whole), whole + max(shape.real, 0)
+
+    @njit(**PART)
+    def clear(to, place):  # type: ignore[no-untyped-def]
+        at = np.uint64(place) * of_words
+        for word in range(words):
+            to.words[at + np.uint64(word)] = _NONE
+        at = np.uint64(place) * of_least
+        for number in range(ordered):
+            to.least[at + np.uint64(number)] = NOTHING
+
+    @njit(**PART)
+    def copy(to, target, source, place):  # type: ignore[no-untyped-def]
+        at, of = np.uint64(target) * of_words, np.uint64(place) * of_words
+        for word in range(words):
+            to.words[at + np.uint64(word)] = source.words[of + np.uint64(word)]
+        at, of = np.uint64(target) * of_least, np.uint64(place) * of_least
+        for number in range(ordered):
+            to.least[at + np.uint64(number)] = source.least[of + np.uint64(number)]
+
+    @njit(**PART)
+    def add(to, target, source, place):  # type: ignore[no-untyped-def]
+        at = np.uint64(target) * of_words + first_known
+        of = np.uint64(place) * of_words + first_known
+        for index in range(known_words):
+            to.words[at + np.uint64(index)] |= source.words[of + np.uint64(index)]
+        at, of = np.uint64(target) * of_least, np.uint64(place) * of_least
+        for number in range(ordered):
+            one, other = at + np.uint64(number), of + np.uint64(number)
+            to.least[one] = min(to.least[one], source.least[other])
+
+    @njit(**PART)
+    def move(to, target, source, place, keep, program, labels_at, event, measures):  # type: ignore[no-untyped-def]
+        labels, mask = program[labels_at], _ALL_BITS * np.uint64(keep)
+        at, of = np.uint64(target) * of_words, np.uint64(place) * of_words
+        is_some = (source.words[of] | source.words[of + _1]) != 0
+        for index in range(known_words):
+            bits = measures.known[np.uint64(event) * of_known + np.uint64(index)]
+            bits &= labels if index == 0 else program[labels_at + np.uint64(index)]
+            bits = source.words[of + first_known + np.uint64(index)] | (bits if is_some else _NONE)
+            to_word = at + first_known + np.uint64(index)
+            to.words[to_word] = (to.words[to_word] & mask) | bits
+        to_least, from_least = np.uint64(target) * of_least, np.uint64(place) * of_least
+        added = np.uint64(event) * of_least
+        for number in range(ordered):
+            one = np.uint64(number)
+            least, kept = source.least[from_least + one], to.least[to_least + one]
+            more = measures.ordered[added + one]
+            has_more = is_some & belongs(labels, program, labels_at, first_ordered + number)
+            least = min(least, more if has_more else NOTHING)
+            to.least[to_least + one] = min(kept if keep else NOTHING, least)
+
+    @njit(**PART)
+    def multiply(to, target, first, place, second, other):  # type: ignore[no-untyped-def]
+        at = np.uint64(target) * of_words + first_known
+        one = np.uint64(place) * of_words + first_known
+        two = np.uint64(other) * of_words + first_known
+        for index in range(known_words):
+            word = np.uint64(index)
+            to.words[at + word] |= first.words[one + word] | second.words[two + word]
+        at = np.uint64(target) * of_least
+        one, two = np.uint64(place) * of_least, np.uint64(other) * of_least
+        for number in range(ordered):
+            next_one = np.uint64(number)
+            least = min(first.least[one + next_one], second.least[two + next_one])
+            to.least[at + next_one] = min(to.least[at + next_one], least)
+
+    return clear, copy, add, move, multiply
+
+
+@cache
 def parts_of_totals(
     whole: int, known: int, real: int, counted: int, ordered: int
 ) -> tuple[Callable[..., Any], ...]:
@@ -183,24 +263,18 @@ def parts_of_totals(
     others whether they are negative.
     """
     shape = Shape(whole, known, real, counted, ordered)
-    words, known_words, reals = shape.words, shape.known_words, shape.numbers
-    of_known_words, first_known = np.uint64(known_words), np.uint64(2 + 4 * whole)
-    of_words, of_reals, of_least = np.uint64(words), np.uint64(2 * reals), np.uint64(ordered)
+    reals = shape.numbers
+    clear_others, copy_others, add_others, move_others, multiply_others = parts_of_others(shape)
+    of_words, of_reals = np.uint64(shape.words), np.uint64(2 * reals)
     of_whole, of_real = np.uint64(whole), np.uint64(2 * max(real, 0))
-    first_ordered = whole + max(real, 0)
 
     @njit(**PART)
     def clear(to, place):  # type: ignore[no-untyped-def]
-        at = np.uint64(place) * of_words
-        for word in range(words):
-            to.words[at + np.uint64(word)] = np.uint64(0)
+        clear_others(to, place)
         at = np.uint64(place) * of_reals
         for number in range(reals):
             size = at + _2 * np.uint64(number)
             to.reals[size], to.reals[size + _1] = 0.0, UNKNOWN
-        at = np.uint64(place) * of_least
-        for number in range(ordered):
-            to.least[at + np.uint64(number)] = NOTHING
 
     @njit(**PART)
     def set_one(to, place):  # type: ignore[no-untyped-def]
@@ -212,15 +286,10 @@ def parts_of_totals(
 
     @njit(**PART)
     def copy(to, target, source, place):  # type: ignore[no-untyped-def]
-        at, of = np.uint64(target) * of_words, np.uint64(place) * of_words
-        for word in range(words):
-            to.words[at + np.uint64(word)] = source.words[of + np.uint64(word)]
+        copy_others(to, target, source, place)
         at, of = np.uint64(target) * of_reals, np.uint64(place) * of_reals
         for number in range(2 * reals):
             to.reals[at + np.uint64(number)] = source.reals[of + np.uint64(number)]
-        at, of = np.uint64(target) * of_least, np.uint64(place) * of_least
-        for number in range(ordered):
-            to.least[at + np.uint64(number)] = source.least[of + np.uint64(number)]
 
     @njit(**PART)
     def add(to, target, source, place):  # type: ignore[no-untyped-def]
@@ -234,18 +303,13 @@ def parts_of_totals(
             old[to_sum], old[to_sum + _1] = add_wide(
                 old[to_sum], old[to_sum + _1], more[from_sum], more[from_sum + _1]
             )
-        for index in range(known_words):
-            old[at + first_known + np.uint64(index)] |= more[of + first_known + np.uint64(index)]
+        add_others(to, target, source, place)
         at, of = np.uint64(target) * of_reals, np.uint64(place) * of_reals
         for number in range(reals):
             size, other = at + _2 * np.uint64(number), of + _2 * np.uint64(number)
             to.reals[size], to.reals[size + _1] = _plus(
                 to.reals[size], to.reals[size + _1], source.reals[other], source.reals[other + _1]
             )
-        at, of = np.uint64(target) * of_least, np.uint64(place) * of_least
-        for number in range(ordered):
-            one, other = at + np.uint64(number), of + np.uint64(number)
-            to.least[one] = min(to.least[one], source.least[other])
         return _NONE
 
     @njit(**PART)
@@ -283,23 +347,7 @@ def parts_of_totals(
                 sums[to_sum], sums[to_sum + _1] = add_wide(
                     sums[to_sum], sums[to_sum + _1], top, rest
                 )
-        for index in range(known_words):
-            bits = measures.known[np.uint64(event) * of_known_words + np.uint64(index)]
-            bits &= labels if index == 0 else program[labels_at + np.uint64(index)]
-            bits = source.words[of + first_known + np.uint64(index)] | (
-                bits if high | low else _NONE
-            )
-            to_word = at + first_known + np.uint64(index)
-            sums[to_word] = (sums[to_word] & mask) | bits
-        to_least, from_least = np.uint64(target) * of_least, np.uint64(place) * of_least
-        added = np.uint64(event) * of_least
-        for number in range(ordered):
-            one = np.uint64(number)
-            least = source.least[from_least + one]
-            if (high | low) and belongs(labels, program, labels_at, first_ordered + number):
-                least = min(least, measures.ordered[added + one])
-            kept = to.least[to_least + one] if keep else NOTHING
-            to.least[to_least + one] = min(kept, least)
+        move_others(to, target, source, place, keep, program, labels_at, event, measures)
         if reals > 0:
             numbers = to.reals
             to_real, from_real = np.uint64(target) * of_reals, np.uint64(place) * of_reals
@@ -365,9 +413,7 @@ def parts_of_totals(
                 more, most = multiply_wide(other_high, other_low, ones[left], ones[left + _1])
                 top, rest = add_wide(top, rest, more, most)
                 sums[here], sums[here + _1] = add_wide(sums[here], sums[here + _1], top, rest)
-            for index in range(known_words):
-                place_of = first_known + np.uint64(index)
-                sums[at + place_of] |= ones[one + place_of] | twos[two + place_of]
+            multiply_others(to, target, first, place, second, other)
             if reals > 0:
                 at = np.uint64(target) * of_reals
                 one, two = np.uint64(place) * of_reals, np.uint64(other) * of_reals
@@ -388,12 +434,6 @@ def parts_of_totals(
                     to.reals[here], to.reals[here + _1] = _plus(
                         to.reals[here], to.reals[here + _1], value, value_scale
                     )
-            at = np.uint64(target) * of_least
-            one, two = np.uint64(place) * of_least, np.uint64(other) * of_least
-            for number in range(ordered):
-                next_one = np.uint64(number)
-                least = min(first.least[one + next_one], second.least[two + next_one])
-                to.least[at + next_one] = min(to.least[at + next_one], least)
         return _NONE
 
     @njit(**PART)

@@ -299,7 +299,8 @@ WITHIN_BOUNDS = 4  # take what was found, then try bounded elements
 _NONE = np.uint64(0)
 _1, _2, _3, _4 = (np.uint64(number) for number in (1, 2, 3, 4))
 _LIMIT = np.uint64(1 << 62)
-"""Bounded elements of which an event can double so many bits of a high word are below it."""
+"""High words below this have room. Before an event they must have so many bits less as a number can
+grow by at the event."""
 
 
 @cache
