@@ -17,11 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from celc_runtime.engine.scaled_numbers import INFINITE, UNKNOWN, ZERO, in_blocks
 from celc_runtime.engine.total_elements import (
     NOTHING,
     PART,
-    UNKNOWN,
-    ZERO,
     Elements,
     Shape,
     belongs,
@@ -58,19 +57,18 @@ def new_bounded_elements(count: int, shape: Shape) -> Elements:
 
 
 def reals_without_bounds(reals: np.ndarray, shape: Shape, count: int) -> np.ndarray:
-    """float64[count × 2 · numbers]: the real numbers of the first elements, with scales."""
+    """The real numbers of the first elements, with scales, as `in_blocks`."""
     if shape.real < 0:
         return np.zeros(0)
     width = bounded_numbers(shape)
     bounded = reals[: count * width].reshape(count, width)
     sums, known = bounded[:, 1 : 1 + shape.real], bounded[:, 1 + shape.real :]
-    found = np.empty((count, shape.numbers, 2))
-    found[:, :, 0] = bounded[:, : shape.numbers]
+    sizes = bounded[:, : shape.numbers]
+    scales = np.where(sizes == 0.0, UNKNOWN, np.where(np.isinf(sizes), INFINITE, 0.0))
     # A sum of some values is 0 rather than nothing.
-    found[:, :, 1] = np.where(found[:, :, 0] == 0.0, UNKNOWN, 0.0)
     zeros = (sums == 0.0) & (known != 0.0)
-    found[:, 1 : 1 + shape.real, 1] = np.where(zeros, ZERO, found[:, 1 : 1 + shape.real, 1])
-    return found.reshape(-1)
+    scales[:, 1 : 1 + shape.real][zeros] = ZERO
+    return in_blocks(sizes, scales)
 
 
 @cache
@@ -84,7 +82,7 @@ def parts_of_bounded_totals(
     """
     shape = Shape(whole, known, real, counted, ordered)
     reals = bounded_numbers(shape)
-    clear_others, copy_others, add_others, move_others, multiply_others = parts_of_others(shape)
+    clear_others, copy_others, move_others, multiply_others = parts_of_others(shape)
     of_words, of_reals = np.uint64(shape.words), np.uint64(reals)
     of_whole, of_real, of_sums = (np.uint64(n) for n in (whole, 2 * max(real, 0), max(real, 0)))
 
@@ -107,23 +105,6 @@ def parts_of_bounded_totals(
         at, of = np.uint64(target) * of_reals, np.uint64(place) * of_reals
         for number in range(reals):
             to.reals[at + np.uint64(number)] = source.reals[of + np.uint64(number)]
-
-    @njit(**PART)
-    def add(to, target, source, place):  # type: ignore[no-untyped-def]
-        sums, more, seen = to.words, source.words, _NONE
-        at, of = np.uint64(target) * of_words, np.uint64(place) * of_words
-        for pair in range(1 + 2 * whole):
-            word = _2 * np.uint64(pair)
-            high, low = add_wrapping(
-                sums[at + word], sums[at + word + _1], more[of + word], more[of + word + _1]
-            )
-            sums[at + word], sums[at + word + _1] = high, low
-            seen |= high
-        add_others(to, target, source, place)
-        at, of = np.uint64(target) * of_reals, np.uint64(place) * of_reals
-        for number in range(reals):
-            to.reals[at + np.uint64(number)] += source.reals[of + np.uint64(number)]
-        return seen
 
     @njit(**PART)
     def move(to, target, source, place, keep, program, labels_at, event, measures):  # type: ignore[no-untyped-def]
@@ -184,8 +165,9 @@ def parts_of_bounded_totals(
         return seen | (high << _VALUES if whole > 0 else high)
 
     @njit(**PART)
-    def add_product(to, target, first, place, second, other):  # type: ignore[no-untyped-def]
+    def add_product(to, target, keep, first, place, second, other):  # type: ignore[no-untyped-def]
         sums, ones, twos, seen = to.words, first.words, second.words, _NONE
+        mask = _ALL_BITS * np.uint64(keep)
         at = np.uint64(target) * of_words
         one, two = np.uint64(place) * of_words, np.uint64(other) * of_words
         high, low = ones[one], ones[one + _1]
@@ -193,7 +175,7 @@ def parts_of_bounded_totals(
         if (high | low) and (other_high | other_low):
             top, rest = multiply_wide(high, low, other_high, other_low)
             seen |= top
-            top, rest = add_wrapping(sums[at], sums[at + _1], top, rest)
+            top, rest = add_wrapping(sums[at] & mask, sums[at + _1] & mask, top, rest)
             sums[at], sums[at + _1] = top, rest
             # Unlike what an event adds, a product can leave all bounds at once.
             seen |= FULL if whole > 0 and top >> _COUNTS else top
@@ -204,25 +186,30 @@ def parts_of_bounded_totals(
                 more, most = multiply_wide(other_high, other_low, ones[left], ones[left + _1])
                 seen |= top | more
                 top, rest = add_wrapping(top, rest, more, most)
-                top, rest = add_wrapping(sums[here], sums[here + _1], top, rest)
+                top, rest = add_wrapping(sums[here] & mask, sums[here + _1] & mask, top, rest)
                 sums[here], sums[here + _1] = top, rest
                 seen |= top
-            multiply_others(to, target, first, place, second, other)
+            multiply_others(to, target, keep, first, place, second, other)
             if reals > 0:
                 at = np.uint64(target) * of_reals
                 one, two = np.uint64(place) * of_reals, np.uint64(other) * of_reals
                 times, other_times = first.reals[one], second.reals[two]
-                to.reals[at] += times * other_times
+                kept = to.reals[at]
+                to.reals[at] = times * other_times + (kept if keep else 0.0)
                 for number in range(1, reals):
                     next_one = np.uint64(number)
-                    to.reals[at + next_one] += (
+                    kept = to.reals[at + next_one]
+                    to.reals[at + next_one] = (
                         first.reals[one + next_one] * other_times
                         + times * second.reals[two + next_one]
+                        + (kept if keep else 0.0)
                     )
+        elif keep == 0:
+            clear(to, target)
         return seen
 
     @njit(**PART)
     def settle(to, first, end):  # type: ignore[no-untyped-def]
         """There are no scales."""
 
-    return clear, set_one, copy, add, move, add_product, settle
+    return clear, set_one, copy, move, add_product, settle

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from celc_runtime.engine.bounded_elements import reals_without_bounds
-from celc_runtime.engine.total_elements import BITS_OF_SCALE, NOTHING, UNKNOWN, ZERO, Shape
+from celc_runtime.engine.scaled_numbers import ZERO, sizes_and_scales
+from celc_runtime.engine.total_elements import NOTHING, Shape
 from celc_runtime.engine.totals import Found
 from celc_runtime.engine.wide_columns import (
     WideColumn,
@@ -22,7 +23,7 @@ from celc_runtime.engine.wide_columns import (
 
 OF_NOTHING = -(2**60)
 """The scale of a sum of no value."""
-OF_ZERO = int(BITS_OF_SCALE * ZERO)
+OF_ZERO = int(ZERO)
 """About the scale of a sum of values that are all 0."""
 
 
@@ -138,13 +139,12 @@ def found_sums(found: Found, shape: Shape, *, bounded: bool) -> GroupSums:
     """What the update has found, in memory of its own."""
     rows, room = int(found.used[0]), len(found.rows)
     words = found.totals.words.reshape(room, -1)[:rows].copy()
+    reals = found.totals.reals
     if bounded:
-        numbers = reals_without_bounds(found.totals.reals, shape, rows)
-    else:
-        numbers = found.totals.reals[: rows * 2 * shape.numbers]
-    reals = numbers.reshape(rows, shape.numbers, 2)
-    is_known = reals[:, :, 1] > UNKNOWN / 2
-    scales = np.where(is_known, BITS_OF_SCALE * reals[:, :, 1], OF_NOTHING)
+        reals = reals_without_bounds(reals, shape, rows)
+    sizes, scales = sizes_and_scales(reals, rows, shape.numbers)
+    scales = np.where(np.isinf(sizes), 0.0, scales)
+    scales = np.where(scales > OF_ZERO * 2, scales, OF_NOTHING)
     whole = []
     for number in range(shape.whole):
         place = 2 + 4 * number
@@ -159,7 +159,7 @@ def found_sums(found: Found, shape: Shape, *, bounded: bool) -> GroupSums:
     return GroupSums(
         WideColumn(words[:, 0], words[:, 1]),
         tuple(whole),
-        reals[:, :, 0].copy(),
+        sizes.copy(),
         scales.astype(np.int64),
         found.totals.least.reshape(room, shape.ordered)[:rows].copy(),
     )

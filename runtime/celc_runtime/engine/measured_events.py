@@ -9,11 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from celc_runtime.engine.bounded_elements import BITS_OF_VALUES
+from celc_runtime.engine.scaled_numbers import INFINITE, UNKNOWN, ZERO, settled
 from celc_runtime.engine.spark_arithmetic import key_of_real
-from celc_runtime.engine.total_elements import BITS_OF_SCALE, LARGE, NOTHING, SMALL, UNKNOWN, ZERO
+from celc_runtime.engine.total_elements import NOTHING
 from celc_runtime.jit.kernels import njit
-
-_UP, _DOWN = 2.0**BITS_OF_SCALE, 2.0**-BITS_OF_SCALE
 
 
 @njit(nogil=True, cache=True)
@@ -46,11 +45,10 @@ def write_real(values, known, to, first, width):  # type: ignore[no-untyped-def]
             size, scale = 0.0, UNKNOWN
         elif size == 0.0:
             size, scale = 0.0, ZERO
-        elif abs(size) < np.inf:
-            while abs(size) > LARGE:
-                size, scale = size * _DOWN, scale + 1.0
-            while abs(size) < SMALL:
-                size, scale = size * _UP, scale - 1.0
+        elif abs(size) == np.inf:
+            scale = INFINITE
+        else:
+            size, scale = settled(size, scale)
         to[place], to[place + 1] = size, scale
         place += width
 
@@ -63,7 +61,7 @@ def are_bounded(whole, real):  # type: ignore[no-untyped-def]
             return False
     for place in range(1, real.shape[0], 2):
         scale = real[place]
-        if scale != 0.0 and scale != UNKNOWN and scale != ZERO:
+        if scale != 0.0 and scale != UNKNOWN and scale != ZERO and scale != INFINITE:
             return False
     return True
 

@@ -55,6 +55,7 @@ from celc_runtime.engine.event_programs import (
     VECTOR,
     Changes,
 )
+from celc_runtime.engine.scaled_numbers import blocks_of
 from celc_runtime.engine.total_elements import (
     KERNEL,
     Elements,
@@ -76,7 +77,7 @@ class Stacks(NamedTuple):
     `Measures`. front: [room × states], front_keys: int64[room], of the events before the cut that
     begin matches, the oldest one on top. back: [places], the vector of the matches that begin since
     the cut, and behind it the rows of the product since the cut; later: [later places], what
-    follows behind an event. total: [3], for the event at hand.
+    follows behind an event. total: [2], for the event at hand.
     """
 
     numbers: np.ndarray
@@ -135,7 +136,7 @@ def _no_matches(changes: Changes, shape: Shape, room: int) -> tuple[Any, ...]:
         np.zeros(room, np.int64),
         back,
         new_bounded_elements(int(changes.sizes[LATER_PLACES]), shape),
-        new_bounded_elements(3, shape),
+        new_bounded_elements(2, shape),
     )
 
 
@@ -143,8 +144,9 @@ def stacks_without_bounds(stacks: Stacks, changes: Changes, shape: Shape) -> Sta
     """The same stacks, of elements without bounds."""
     states, front = len(changes.ones), stacks.front
     used = int(stacks.numbers[TOP]) * states
-    reals = np.empty(len(stacks.keys) * states * 2 * shape.numbers)
-    reals[: used * 2 * shape.numbers] = reals_without_bounds(front.reals, shape, used)
+    length = blocks_of(shape.numbers).length
+    reals = np.empty(len(stacks.keys) * states * length)
+    reals[: used * length] = reals_without_bounds(front.reals, shape, used)
     back = stacks.back
     places = int(changes.sizes[PLACES])
     stacks.numbers[STEPS] = 0
@@ -152,7 +154,7 @@ def stacks_without_bounds(stacks: Stacks, changes: Changes, shape: Shape) -> Sta
         front=front._replace(reals=reals),
         back=back._replace(reals=reals_without_bounds(back.reals, shape, places)),
         later=new_elements(int(changes.sizes[LATER_PLACES]), shape),
-        total=new_elements(3, shape),
+        total=new_elements(2, shape),
     )
 
 
@@ -233,7 +235,7 @@ def _parts_of(shape: Shape, bounded: bool) -> tuple[Callable[..., Any], ...]:
 def _cutting(shape: Shape, bounded: bool) -> Callable[..., bool]:
     """The kernel that moves the cut to the event at hand; False: some number outgrows its bounds,
     and the cut is where it was."""
-    clear, set_one, copy, _, move, _, settle = _parts_of(shape, bounded)
+    clear, set_one, copy, move, _, settle = _parts_of(shape, bounded)
     step_length = LABELS + np.uint64(shape.label_words)
     settles = not bounded and shape.numbers > 0
 
@@ -308,7 +310,7 @@ def totals_update(shape: Shape, bounded: bool) -> Callable[..., int]:
     """The kernel (batch, tables, changes, measures, stacks, found) that reads the events of a batch
     from `numbers[ROW]` on, for measures of one shape; it returns a status."""
     # Longer than 60 lines: calls with all these arrays took longer than an event.
-    clear, set_one, copy, add, move, add_product, settle = _parts_of(shape, bounded)
+    clear, set_one, copy, move, add_product, settle = _parts_of(shape, bounded)
     cut = _cutting(shape, bounded)
     whole, real, ordered, known_words = shape.whole, shape.real, shape.ordered, shape.known_words
     step_length = LABELS + np.uint64(shape.label_words)
@@ -388,9 +390,7 @@ def totals_update(shape: Shape, bounded: bool) -> Callable[..., int]:
             end, last = changes.ends_first[_2 * place], changes.ends_first[_2 * place + _1]
             if end < last:
                 # The matches that end here: those that begin behind the cut, and of the front.
-                clear(total, 0)
-                clear(total, 1)
-                seen = _NONE
+                seen = some = _NONE
                 while end < last:
                     source, labels = changes.ends[end + SOURCE], end + LABELS
                     pair = changes.ends[end + PAIRS]
@@ -398,17 +398,24 @@ def totals_update(shape: Shape, bounded: bool) -> Callable[..., int]:
                     end += step_length
                     if source != start or can_begin:
                         seen |= move(
-                            total, 0, back, source, _1, changes.ends, labels, row, measures
+                            total, 0, back, source, some, changes.ends, labels, row, measures
                         )
+                        some = _1
                     if top > 0 and source != start:
-                        clear(total, 2)
+                        more = _NONE
                         while pair < last_pair:
                             of_front = np.uint64((top - 1) * states) + changes.pairs[pair]
                             entry = changes.pairs[pair + _1]
                             pair += _2
-                            seen |= add_product(total, 2, stacks.front, of_front, back, entry)
-                        seen |= move(total, 1, total, 2, _1, changes.ends, labels, row, measures)
-                seen |= add(total, 0, total, 1)
+                            seen |= add_product(total, 1, more, stacks.front, of_front, back, entry)
+                            more = _1
+                        if more == _1:
+                            seen |= move(
+                                total, 0, total, 1, some, changes.ends, labels, row, measures
+                            )
+                            some = _1
+                if some == _NONE:
+                    clear(total, 0)
                 if seen >= limit:
                     numbers[ROW], numbers[CONTEXT] = row, before
                     return OUTGROWN

@@ -24,7 +24,7 @@ import re
 import sys
 from collections.abc import Callable
 from functools import cache
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import llvmlite
@@ -188,14 +188,9 @@ def _versions() -> tuple[str, ...]:
 
 def _content(function: Callable[..., Any], options: dict[str, Any]) -> str | None:
     """A digest of all that decides a function's machine code; None where it cannot be known."""
-    cells = []
-    for cell in function.__closure__ or ():
-        value = cell.cell_contents
-        known = getattr(getattr(value, "_cache", None), "content", None)
-        content = known or _constant_content(value)
-        if content is None:
-            return None
-        cells.append(content)
+    cells = _cell_contents(function)
+    if cells is None:
+        return None
     module = _module_content(function.__globals__)
     if module is None:
         return None
@@ -207,6 +202,31 @@ def _content(function: Callable[..., Any], options: dict[str, Any]) -> str | Non
     place = f"{function.__qualname__} {function.__code__.co_firstlineno}"
     parts = [module, place, repr(sorted(options.items())), *cells]
     return digest_of({str(number): part for number, part in enumerate(parts)})
+
+
+def _cell_contents(function: Callable[..., Any]) -> list[str] | None:
+    """What stands in the closure of a function; None where something there cannot be known.
+
+    A function of the runtime that is no kernel there can be one that `numba.extending.overload`
+    knows.
+    """
+    found = []
+    for cell in function.__closure__ or ():
+        value = cell.cell_contents
+        content = getattr(getattr(value, "_cache", None), "content", None)
+        if (
+            content is None
+            and isinstance(value, FunctionType)
+            and _is_of_runtime(value.__globals__)
+        ):
+            cells = _cell_contents(value)
+            if cells is not None:
+                content = repr((value.__qualname__, value.__code__.co_firstlineno, cells))
+        content = content or _constant_content(value)
+        if content is None:
+            return None
+        found.append(content)
+    return found
 
 
 def _code_content(code: CodeType, module: dict[str, Any]) -> str | None:
