@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -72,6 +74,41 @@ def pin_tree(cores: Iterable[int], root: int | None = None) -> None:
                 os.sched_setaffinity(thread, wanted)
             except ProcessLookupError:
                 continue  # it has just ended
+
+
+_SORTS = """
+import os, sys, time
+import numpy as np
+os.sched_setaffinity(0, [int(sys.argv[1])])
+values = np.random.default_rng(1).random(2_000_000)
+np.sort(values)
+print("ready", flush=True)
+sys.stdin.readline()
+begun = time.perf_counter()
+for _ in range(10):
+    np.sort(values)
+print(time.perf_counter() - begun)
+"""
+
+
+def sorting_seconds(cores: Iterable[int]) -> float:
+    """Seconds on the clock of the slowest of some processes, one on each core, that sort an array
+    of their own and share nothing: what the machine gives to two tasks at once at best."""
+    command = [sys.executable, "-c", _SORTS]
+    processes = [
+        subprocess.Popen(
+            [*command, str(core)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for core in cores
+    ]
+    for one in processes:
+        assert one.stdout is not None
+        one.stdout.readline()
+    for one in processes:
+        assert one.stdin is not None
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    return max(float(one.communicate()[0]) for one in processes)
 
 
 def end_tree(root: int) -> None:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 from common import Figure, Settings, Task, quotient, rate
-from processes import pin_tree, tree_seconds
+from processes import pin_tree, sorting_seconds, tree_seconds
 from self_joins import join_figures
 from spark_jobs import answer, run, run_made, session, write
 from streams import one_batch, rare_types, seconds_apart
@@ -259,6 +259,16 @@ def range_figures(frame: DataFrame, rows: int, settings: Settings) -> Iterator[F
     if len(cores) < 2:
         print("  not available: two ranges on two cores, for there is one")
         return
+    alone, both = (
+        [sorting_seconds(on) for _ in range(settings.repetitions)] for on in (cores[:1], cores[:2])
+    )
+    # Twice the work in so many times the seconds.
+    yield quotient(
+        "two processes that share nothing, speed beside one",
+        [2 * seconds for seconds in alone],
+        both,
+        higher_is_better=True,
+    )
     for name, clause in KEYLESS.items():
         query = query_of(clause)
         if not _takes(query.match, "ranges"):
