@@ -44,15 +44,15 @@ def settled(size, scale):  # type: ignore[no-untyped-def]
 
 
 class Blocks(NamedTuple):
-    """How the numbers of an element stand: in so many blocks of the same width."""
+    """How the numbers of an element stand: in a number of blocks of the same width."""
 
     width: int
-    blocks: int
+    number: int
 
     @property
     def length(self) -> int:
         """How many float64 an element has."""
-        return 2 * self.width * self.blocks
+        return 2 * self.width * self.number
 
 
 def blocks_of(numbers: int) -> Blocks:

@@ -107,17 +107,17 @@ class _Code:
         numbers = 1 + real + counted
         self.blocks = blocks_of(numbers)
         sums = [None, *range(real), *range(counted)]
-        sums += [None] * (self.blocks.width * self.blocks.blocks - numbers)
+        sums += [None] * (self.blocks.width * self.blocks.number - numbers)
         # The sum whose label each number needs.
         self._sums: list[int | None] = sums
 
     def clear(self, vectors: Vectors, to: Element) -> None:
         nothing = Numbers(vectors.all_of(0.0), vectors.all_of(UNKNOWN))
-        for block in range(self.blocks.blocks):
+        for block in range(self.blocks.number):
             vectors.write(to, block, nothing)
 
     def copy(self, vectors: Vectors, to: Element, source: Element) -> None:
-        for block in range(self.blocks.blocks):
+        for block in range(self.blocks.number):
             vectors.write(to, block, vectors.read(source, block))
 
     def move(
@@ -137,7 +137,7 @@ class _Code:
         # Most moves leave an element where it is, and double it before an event is added.
         doubles = builder.and_(keeps, builder.not_(is_other))
         factor = vectors.spread(builder.select(doubles, _DOUBLE(2.0), _DOUBLE(1.0)))
-        for block in range(self.blocks.blocks):
+        for block in range(self.blocks.number):
             moved = vectors.read(source, block)
             doubled = Numbers(builder.fmul(moved.sizes, factor), moved.scales)
             moved = self._with_event(vectors, doubled, (times, scale), labels, measured, block)
@@ -151,7 +151,7 @@ class _Code:
         times, scale = (vectors.spread(value) for value in vectors.first_number(first))
         other_times, other_scale = (vectors.spread(one) for one in vectors.first_number(second))
         keeps = builder.icmp_unsigned("!=", keep, _WORD(0))
-        for block in range(self.blocks.blocks):
+        for block in range(self.blocks.number):
             one, two = vectors.read(first, block), vectors.read(second, block)
             found = Numbers(
                 builder.fmul(one.sizes, other_times), builder.fadd(one.scales, other_scale)
@@ -162,7 +162,6 @@ class _Code:
                 more = more._replace(sizes=vectors.with_first(more.sizes, _DOUBLE(0.0)))
             if self._real > 0:
                 found = vectors.plus(found, more)
-
             vectors.write(to, block, self._with_kept(vectors, found, to, block, keeps))
 
     def _with_event(
