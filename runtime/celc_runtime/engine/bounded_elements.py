@@ -1,9 +1,9 @@
 """Elements whose numbers are not large: the same semiring without scales and without saturation.
 
-Counts are below 2¹²⁶, sums of whole numbers are signed and between −2¹²⁶ and 2¹²⁶, and real numbers
-are DOUBLEs as they are. So sums are plain additions, and the only question is whether a number has
-outgrown these bounds, which is asked once for each event. Then the update goes on with the elements
-of `total_elements`, which know no bounds, and take up to twice the time.
+Counts, and sums of absolute values of whole numbers, are below 2¹²⁶, and real numbers are DOUBLEs
+as they are. So sums are plain additions, and the only question is whether a number has outgrown
+these bounds, which is asked once for each event. Then the update goes on with the elements of
+`total_elements`, which know no bounds, and take up to twice the time.
 
 A real sum cannot leave a DOUBLE here: values are between 2⁻¹²⁸ and 2¹²⁸, or 0, or infinite, and a
 product of two parts is below 2¹²⁶ · 2¹²⁶ · 2¹²⁸ times the number of events.
@@ -26,15 +26,7 @@ from celc_runtime.engine.total_elements import (
     belongs,
     parts_of_others,
 )
-from celc_runtime.engine.wide_columns import WideColumn, parts_by_sign
-from celc_runtime.engine.wide_numbers import (
-    FULL,
-    add_wrapping,
-    multiply_by_signed,
-    multiply_signed,
-    multiply_wide,
-    sign_of,
-)
+from celc_runtime.engine.wide_numbers import FULL, add_wrapping, multiply_wide, multiply_wrapping
 from celc_runtime.jit.kernels import njit
 
 BITS_OF_VALUES = 40
@@ -45,7 +37,7 @@ count adds to a sum has a high word below 2⁶²."""
 
 _ALL_BITS = np.uint64(2**64 - 1)
 _NONE = np.uint64(0)
-_1, _2 = np.uint64(1), np.uint64(2)
+_1, _2, _3, _4 = (np.uint64(number) for number in (1, 2, 3, 4))
 _VALUES, _COUNTS = np.uint64(BITS_OF_VALUES), np.uint64(BITS_OF_COUNTS)
 
 
@@ -58,25 +50,10 @@ def bounded_numbers(shape: Shape) -> int:
 def new_bounded_elements(count: int, shape: Shape) -> Elements:
     """Elements of no match."""
     return Elements(
-        np.zeros(count * shape.bounded_words, np.uint64),
+        np.zeros(count * shape.words, np.uint64),
         np.zeros(count * bounded_numbers(shape)),
         np.full(count * shape.ordered, NOTHING, np.int64),
     )
-
-
-def words_without_bounds(words: np.ndarray, shape: Shape, count: int) -> np.ndarray:
-    """uint64[count × words]: the words of the first elements, with sums by their sign."""
-    bounded = words[: count * shape.bounded_words].reshape(count, shape.bounded_words)
-    found = np.zeros((count, shape.words), np.uint64)
-    found[:, :2] = bounded[:, :2]
-    for number in range(shape.whole):
-        place, bounded_place = 2 + 4 * number, 2 + 2 * number
-        sums = WideColumn(bounded[:, bounded_place], bounded[:, bounded_place + 1])
-        positive, negative = parts_by_sign(sums)
-        found[:, place], found[:, place + 1] = positive.high, positive.low
-        found[:, place + 2], found[:, place + 3] = negative.high, negative.low
-    found[:, 2 + 4 * shape.whole :] = bounded[:, 2 + 2 * shape.whole :]
-    return found.reshape(-1)
 
 
 def reals_without_bounds(reals: np.ndarray, shape: Shape, count: int) -> np.ndarray:
@@ -100,15 +77,13 @@ def parts_of_bounded_totals(
 ) -> tuple[Callable[..., Any], ...]:
     """The parts of an update, as in `total_elements.parts_of_totals`.
 
-    `move` and `add_product` return the high words of what they have written, in one: whether
+    `add`, `move` and `add_product` return the high words of what they have written, in one: whether
     a number has outgrown its bounds.
     """
     shape = Shape(whole, known, real, counted, ordered)
     reals = bounded_numbers(shape)
-    clear_others, copy_others, move_others, multiply_others = parts_of_others(
-        shape, shape.bounded_words
-    )
-    of_words, of_reals = np.uint64(shape.bounded_words), np.uint64(reals)
+    clear_others, copy_others, move_others, multiply_others = parts_of_others(shape)
+    of_words, of_reals = np.uint64(shape.words), np.uint64(reals)
     of_whole, of_real, of_sums = (np.uint64(n) for n in (whole, 2 * max(real, 0), max(real, 0)))
 
     @njit(**PART)
@@ -139,7 +114,7 @@ def parts_of_bounded_totals(
         high, low = source.words[of], source.words[of + _1]
         added = np.uint64(event) * of_whole
         for number in range(whole):
-            word = _2 + _2 * np.uint64(number)
+            word = _2 + _4 * np.uint64(number)
             from_sum, to_sum = of + word, at + word
             top, rest = add_wrapping(
                 sums[to_sum] & mask,
@@ -147,12 +122,23 @@ def parts_of_bounded_totals(
                 source.words[from_sum],
                 source.words[from_sum + _1],
             )
+            over, under = add_wrapping(
+                sums[to_sum + _2] & mask,
+                sums[to_sum + _3] & mask,
+                source.words[from_sum + _2],
+                source.words[from_sum + _3],
+            )
             if belongs(labels, program, labels_at, number):
                 value = measures.whole[added + np.uint64(number)]
-                more_top, more = multiply_by_signed(high, low, value)
-                top, rest = add_wrapping(top, rest, more_top, more)
+                # No branch: which sign comes next no processor foresees.
+                sign = np.uint64(value >> 63)
+                more_top, more = multiply_wrapping(high, low, _NONE, np.uint64(abs(value)))
+                over, under = add_wrapping(over, under, more_top & sign, more & sign)
+                sign = ~sign
+                top, rest = add_wrapping(top, rest, more_top & sign, more & sign)
             sums[to_sum], sums[to_sum + _1] = top, rest
-            seen |= top ^ sign_of(top)
+            sums[to_sum + _2], sums[to_sum + _3] = over, under
+            seen |= top | over
         move_others(to, target, source, place, keep, program, labels_at, event, measures)
         if reals > 0:
             numbers = to.reals
@@ -193,17 +179,16 @@ def parts_of_bounded_totals(
             sums[at], sums[at + _1] = top, rest
             # Unlike what an event adds, a product can leave all bounds at once.
             seen |= FULL if whole > 0 and top >> _COUNTS else top
-            for number in range(whole):
+            for number in range(2 * whole):
                 word = _2 + _2 * np.uint64(number)
                 here, left, right = at + word, one + word, two + word
-                top, rest, size = multiply_signed(high, low, twos[right], twos[right + _1])
-                more, most, other_size = multiply_signed(
-                    other_high, other_low, ones[left], ones[left + _1]
-                )
+                top, rest = multiply_wide(high, low, twos[right], twos[right + _1])
+                more, most = multiply_wide(other_high, other_low, ones[left], ones[left + _1])
+                seen |= top | more
                 top, rest = add_wrapping(top, rest, more, most)
                 top, rest = add_wrapping(sums[here] & mask, sums[here + _1] & mask, top, rest)
                 sums[here], sums[here + _1] = top, rest
-                seen |= size | other_size | (top ^ sign_of(top))
+                seen |= top
             multiply_others(to, target, keep, first, place, second, other)
             if reals > 0:
                 at = np.uint64(target) * of_reals

@@ -16,7 +16,6 @@ from celc_runtime.engine.totals import Found
 from celc_runtime.engine.wide_columns import (
     WideColumn,
     differences,
-    parts_by_sign,
     sums_of_counts,
     sums_of_groups,
     together,
@@ -148,17 +147,13 @@ def found_sums(found: Found, shape: Shape, *, bounded: bool) -> GroupSums:
     scales = np.where(scales > OF_ZERO * 2, scales, OF_NOTHING)
     whole = []
     for number in range(shape.whole):
-        place = 2 + (2 if bounded else 4) * number
-        value = WideColumn(words[:, place], words[:, place + 1])
-        if bounded:
-            positive, negative = parts_by_sign(value)
-        else:
-            positive, negative = value, WideColumn(words[:, place + 2], words[:, place + 3])
-            value = differences(positive, negative)
-        size = sums_of_counts(positive, negative)
+        place = 2 + 4 * number
+        positive = WideColumn(words[:, place], words[:, place + 1])
+        negative = WideColumn(words[:, place + 2], words[:, place + 3])
+        value, size = differences(positive, negative), sums_of_counts(positive, negative)
         known = NOT_ASKED
         if number < shape.known:
-            bits = words[:, number // 64 - shape.known_words]
+            bits = words[:, 2 + 4 * shape.whole + number // 64]
             known = bits >> np.uint64(number % 64) & np.uint64(1) != 0
         whole.append(WholeSum(value, size, known))
     return GroupSums(

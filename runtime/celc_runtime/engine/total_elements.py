@@ -48,7 +48,7 @@ class Elements(NamedTuple):
     counted one, in blocks of `scaled_numbers`; of no length where nothing asks for them. least:
     int64[elements × ordered].
 
-    In `bounded_elements` a whole sum is one signed number, and real numbers have no scales.
+    `bounded_elements` has another layout for real numbers.
 
     The arrays have one axis, because machine code finds a place in them without reading their
     shapes, which took a tenth of the time.
@@ -63,8 +63,8 @@ class Measures(NamedTuple):
     """What each event of a batch adds, for each function.
 
     whole: int64[rows × whole]; known: uint64[rows × known words], a bit for each known sum; real:
-    float64[rows × 2 · real], sizes and scales of `scaled_numbers`; ordered: int64[rows × ordered],
-    NOTHING for NULL. NULLs add 0 to whole sums, and `UNKNOWN` to real ones.
+    float64[rows × 2 · real], sizes and scales of `scaled_numbers`; ordered: int64[rows × ordered], NOTHING for NULL.
+    NULLs add 0 to whole sums, and `UNKNOWN` to real ones.
     """
 
     whole: np.ndarray
@@ -98,11 +98,6 @@ class Shape(NamedTuple):
     def words(self) -> int:
         """How many words an element has."""
         return 2 + 4 * self.whole + self.known_words
-
-    @property
-    def bounded_words(self) -> int:
-        """How many words an element with bounds has."""
-        return 2 + 2 * self.whole + self.known_words
 
     @property
     def measures(self) -> int:
@@ -149,13 +144,12 @@ def belongs(labels, program, labels_at, number):  # type: ignore[no-untyped-def]
 
 
 @cache
-def parts_of_others(shape: Shape, words: int) -> tuple[Callable[..., Any], ...]:
+def parts_of_others(shape: Shape) -> tuple[Callable[..., Any], ...]:
     """The parts of an update that elements with bounds and without have in common: clear and copy
-    for words and least values; move and multiply for bits of known sums and least values. words: of
-    an element."""
-    ordered, known_words = shape.ordered, shape.known_words
+    for words and least values; add, move and multiply for bits of known sums and least values."""
+    whole, ordered, words, known_words = shape.whole, shape.ordered, shape.words, shape.known_words
     of_words, of_least, of_known = (np.uint64(n) for n in (words, ordered, known_words))
-    first_known, first_ordered = np.uint64(words - known_words), shape.whole + max(shape.real, 0)
+    first_known, first_ordered = np.uint64(2 + 4 * whole), whole + max(shape.real, 0)
 
     @njit(**PART)
     def clear(to, place):  # type: ignore[no-untyped-def]
@@ -230,7 +224,7 @@ def parts_of_totals(
     shape = Shape(whole, known, real, counted, ordered)
     reals = shape.numbers
     width, blocks = blocks_of(reals)
-    clear_others, copy_others, move_others, multiply_others = parts_of_others(shape, shape.words)
+    clear_others, copy_others, move_others, multiply_others = parts_of_others(shape)
     of_words, of_reals = np.uint64(shape.words), np.uint64(blocks_of(reals).length)
     of_whole, of_width = np.uint64(whole), np.uint64(width)
     clear_scaled, copy_scaled, move_scaled, multiply_scaled = parts_of_scaled(

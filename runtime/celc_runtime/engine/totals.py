@@ -38,7 +38,6 @@ from celc_runtime.engine.bounded_elements import (
     new_bounded_elements,
     parts_of_bounded_totals,
     reals_without_bounds,
-    words_without_bounds,
 )
 from celc_runtime.engine.event_programs import (
     BEHIND,
@@ -130,7 +129,7 @@ def _no_matches(changes: Changes, shape: Shape, room: int) -> tuple[Any, ...]:
     """The last fields of stacks, of bounded elements: there is no partial match."""
     states = len(changes.ones)
     back = new_bounded_elements(int(changes.sizes[PLACES]), shape)
-    back.words[states * shape.bounded_words + 1] = 1
+    back.words[states * shape.words + 1] = 1
     back.reals[states * bounded_numbers(shape) :][:1] = 1.0
     return (
         new_bounded_elements(room * states, shape),
@@ -146,19 +145,14 @@ def stacks_without_bounds(stacks: Stacks, changes: Changes, shape: Shape) -> Sta
     states, front = len(changes.ones), stacks.front
     used = int(stacks.numbers[TOP]) * states
     length = blocks_of(shape.numbers).length
-    room = len(stacks.keys) * states
-    words, reals = np.empty(room * shape.words, np.uint64), np.empty(room * length)
-    words[: used * shape.words] = words_without_bounds(front.words, shape, used)
+    reals = np.empty(len(stacks.keys) * states * length)
     reals[: used * length] = reals_without_bounds(front.reals, shape, used)
     back = stacks.back
     places = int(changes.sizes[PLACES])
     stacks.numbers[STEPS] = 0
     return stacks._replace(
-        front=front._replace(words=words, reals=reals),
-        back=back._replace(
-            words=words_without_bounds(back.words, shape, places),
-            reals=reals_without_bounds(back.reals, shape, places),
-        ),
+        front=front._replace(reals=reals),
+        back=back._replace(reals=reals_without_bounds(back.reals, shape, places)),
         later=new_elements(int(changes.sizes[LATER_PLACES]), shape),
         total=new_elements(2, shape),
     )

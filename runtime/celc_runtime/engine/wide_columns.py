@@ -129,18 +129,6 @@ def differences(one: WideColumn, other: WideColumn) -> WideColumn:
     return WideColumn(one.high - other.high - (one.low < other.low), one.low - other.low)
 
 
-def parts_by_sign(column: WideColumn) -> tuple[WideColumn, WideColumn]:
-    """The numbers that are positive, and the negative ones without their sign; 0 for others."""
-    is_negative = column.high >= FULL
-    nothing = np.zeros_like(column.high)
-    opposite = differences(WideColumn(nothing, nothing), column)
-    positive, negative = (
-        WideColumn(np.where(wanted, one.high, nothing), np.where(wanted, one.low, nothing))
-        for wanted, one in ((~is_negative, column), (is_negative, opposite))
-    )
-    return positive, negative
-
-
 def leaves_38_digits(column: WideColumn) -> np.ndarray:
     """bool[rows]: where a count has more than 38 digits."""
     high, low = np.uint64(MOST_DIGITS >> 64), np.uint64(MOST_DIGITS & (_WORD - 1))

@@ -21,8 +21,7 @@ from celc_runtime.jit.kernels import njit
 FULL = np.uint64(1 << 63)
 """The high word of every number from 2¹²⁷ on."""
 
-_ZERO, _1, _63 = np.uint64(0), np.uint64(1), np.uint64(63)
-_ALL_BITS = np.uint64(2**64 - 1)
+_ZERO = np.uint64(0)
 
 
 @njit(nogil=True, error_model="numpy", _nrt=False)
@@ -97,33 +96,7 @@ def multiply_by_word(high, low, word):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, error_model="numpy", _nrt=False)
-def sign_of(high):  # type: ignore[no-untyped-def]
-    """All bits where a signed number with this high word is negative, else none."""
-    return (high >> _63) * _ALL_BITS
-
-
-@njit(nogil=True, error_model="numpy", _nrt=False)
-def multiply_by_signed(high, low, value):  # type: ignore[no-untyped-def]
-    """(high, low) of the product of a count and a LONG, modulo 2¹²⁸."""
-    word = np.uint64(value)
-    top, rest = product_of_words(low, word)
-    return top + high * word - (low & sign_of(word)), rest
-
-
-@njit(nogil=True, error_model="numpy", _nrt=False)
-def multiply_signed(high, low, other_high, other_low):  # type: ignore[no-untyped-def]
-    """(high, low) of the product of a count and a signed number, and the high word of its size,
-    which is `FULL` where the product is not known."""
-    sign = sign_of(other_high)
-    size_high, size_low = _with_sign(other_high, other_low, sign)
-    size_high, size_low = multiply_wide(high, low, size_high, size_low)
-    top, rest = _with_sign(size_high, size_low, sign)
-    return top, rest, size_high
-
-
-@njit(nogil=True, error_model="numpy", _nrt=False)
-def _with_sign(high, low, sign):  # type: ignore[no-untyped-def]
-    """The number, or its negative one where `sign` has all bits."""
-    rest = low ^ sign
-    least = rest + (sign & _1)
-    return (high ^ sign) + np.uint64(least < rest), least
+def multiply_wrapping(high, low, other_high, other_low):  # type: ignore[no-untyped-def]
+    """(high, low) of the product of two signed numbers, modulo 2¹²⁸."""
+    top, rest = product_of_words(low, other_low)
+    return top + high * other_low + low * other_high, rest
