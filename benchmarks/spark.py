@@ -259,14 +259,15 @@ def range_figures(frame: DataFrame, rows: int, settings: Settings) -> Iterator[F
     if len(cores) < 2:
         print("  not available: two ranges on two cores, for there is one")
         return
-    alone, both = (
-        [sorting_seconds(on) for _ in range(settings.repetitions)] for on in (cores[:1], cores[:2])
-    )
+    turns = [
+        (sorting_seconds(cores[:1]), sorting_seconds(cores[:2]))
+        for _ in range(settings.repetitions)
+    ]
     # Twice the work in so many times the seconds.
     yield quotient(
         "two processes that share nothing, speed beside one",
-        [2 * seconds for seconds in alone],
-        both,
+        [2 * alone for alone, _ in turns],
+        [both for _, both in turns],
         higher_is_better=True,
     )
     for name, clause in KEYLESS.items():

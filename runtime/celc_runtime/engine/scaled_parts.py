@@ -7,7 +7,7 @@ where counts are large.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -252,9 +252,7 @@ def _compiled(
         """The signature of an operation, and what writes its code."""
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            given = []
-            for kind, argument in zip(signature.args, arguments, strict=True):
-                given.append((kind, argument))
+            given = zip(signature.args, arguments, strict=True)
             write(Vectors(context, builder, code.blocks), *_grouped(given))
             return context.get_dummy_value()
 
@@ -307,14 +305,11 @@ def _compiled(
     return meanings
 
 
-def _grouped(given: list[tuple[Any, Any]]) -> list[Any]:
+def _grouped(given: Iterator[tuple[Any, Any]]) -> Iterator[Any]:
     """Arguments of an operation: an array and the place behind it are an element."""
-    found: list[Any] = []
-    rest = iter(given)
-    for kind, argument in rest:
+    for kind, argument in given:
         if isinstance(kind, types.Array):
-            _, place = next(rest)
-            found.append(Element(kind, argument, place))
+            _, place = next(given)
+            yield Element(kind, argument, place)
         else:
-            found.append(argument)
-    return found
+            yield argument

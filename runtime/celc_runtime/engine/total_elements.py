@@ -63,8 +63,8 @@ class Measures(NamedTuple):
     """What each event of a batch adds, for each function.
 
     whole: int64[rows × whole]; known: uint64[rows × known words], a bit for each known sum; real:
-    float64[rows × 2 · real], sizes and scales of `scaled_numbers`; ordered: int64[rows × ordered], NOTHING for NULL.
-    NULLs add 0 to whole sums, and `UNKNOWN` to real ones.
+    float64[rows × 2 · real], sizes and scales of `scaled_numbers`; ordered: int64[rows × ordered],
+    NOTHING for NULL. NULLs add 0 to whole sums, and `UNKNOWN` to real ones.
     """
 
     whole: np.ndarray

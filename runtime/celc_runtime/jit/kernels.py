@@ -221,7 +221,8 @@ def _cell_contents(function: Callable[..., Any]) -> list[str] | None:
         ):
             cells = _cell_contents(value)
             if cells is not None:
-                content = repr((value.__qualname__, value.__code__.co_firstlineno, cells))
+                place = value.__module__, value.__qualname__, value.__code__.co_firstlineno
+                content = repr((*place, cells))
         content = content or _constant_content(value)
         if content is None:
             return None

@@ -67,7 +67,7 @@ def _assert_same(one: np.ndarray, other: np.ndarray, numbers: int) -> None:
         assert (size, scale) == (of_other, other_scale) or (
             math.isnan(size) == math.isnan(of_other)
             and scale == other_scale
-            and (math.isnan(size) or math.isclose(size, of_other, rel_tol=1e-12, abs_tol=1e-12))
+            and (math.isnan(size) or math.isclose(size, of_other, rel_tol=1e-9))
         ), (size, scale, of_other, other_scale)
 
 
