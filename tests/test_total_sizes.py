@@ -297,15 +297,18 @@ def test_sums_do_not_wrap(value: int) -> None:
                     query.match_table(table)
 
 
-@pytest.mark.parametrize("bits", [20, 36, 37, 39])
+@pytest.mark.parametrize("value", [2**20, 2**36, 2**37, 2**39 - 2**36])
 @pytest.mark.parametrize("within", ["", "WITHIN 89 EVENTS"])
-@pytest.mark.parametrize("run", [1, 42])
-def test_large_sums_that_cancel(bits: int, within: str, run: int) -> None:
-    """Their absolute values count. Values of one sign stand alone, or fill half of a window: then
-    its matches are put together of parts that nearly cancel."""
+@pytest.mark.parametrize("run", [1, 42, 84])
+def test_large_sums_of_both_signs(value: int, within: str, run: int) -> None:
+    """Their absolute values count. Values of one sign stand alone, fill half of a window, whose
+    matches are then put together of parts that nearly cancel, or are all there are.
+
+    The sums of the largest ones are a little more than 2¹²⁸: what remains of such a number in two
+    words has less than 38 digits."""
     places = [n for n in range(90) if n % 15 != 14]  # the others are B's
     signs = {n: -1 if number // run % 2 else 1 for number, n in enumerate(places)}
-    events = [("A", signs[n] * 2**bits + n % 7) if n in signs else ("B", 0) for n in range(90)]
+    events = [("A", signs[n] * value + n % 7) if n in signs else ("B", 0) for n in range(90)]
     if within:
         events *= 4
     wanted = []
@@ -322,15 +325,33 @@ def test_large_sums_that_cancel(bits: int, within: str, run: int) -> None:
     with interpreted(), plain_totals():
         query = only_query(celc.compile(DECLARED + text))
         if len(wanted) == [type for type, _ in events].count("B"):
-            assert bits < 37
+            assert value < 2**37
             assert query.match_table(table).to_pylist() == wanted
             return
         # The last rows leave 38 digits, those before them do not.
-        assert bits >= 37
+        assert value >= 2**37
         with pytest.raises(TotalError, match="absolute values"):
             query.match_table(table)
         known = table.slice(0, wanted[-1]["end_pos"] + 1)
         assert query.match_table(known).to_pylist() == wanted
+
+
+@pytest.mark.parametrize("value", [2**20, 2**40 - 2**34])
+def test_parts_that_leave_all_bounds_at_once(value: int) -> None:
+    """The first A leaves the window at place 90, and the others stand before and behind the cut
+    there. No element is large before B; then both halves of the sum are 2¹²⁷ and more."""
+    types = ["A", *["C"] * 48, *["A"] * 83, "B"]
+    table = pa.table({"type": types, "id": [value] * len(types), "v": [1.0] * len(types)})
+    text = "SELECT TOTAL COUNT(*) AS n, SUM(x.id) AS s FROM S WHERE (A AS x)+ ; B WITHIN 89 EVENTS"
+    with interpreted(), plain_totals():
+        query = only_query(celc.compile(DECLARED + text))
+        if value > 2**39:
+            with pytest.raises(TotalError, match="absolute values"):
+                query.match_table(table)
+            return
+        assert query.match_table(table).to_pylist() == [
+            {"end_pos": len(types) - 1, "n": 2**83 - 1, "s": 83 * 2**82 * value}
+        ]
 
 
 def test_large_values_leave_with_the_window(turns: Turns) -> None:
