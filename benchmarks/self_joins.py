@@ -8,7 +8,7 @@ timed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -38,6 +38,9 @@ class Join(NamedTuple):
 
 
 IDS = 100
+
+UNMEASURED = "match, batches not measured"
+"""With the setting that `explain_plan` names: Spark does not add up a batch's size row by row."""
 
 
 def joins(rows: int) -> list[Join]:
@@ -77,6 +80,7 @@ def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterat
     if len(set(answers.values())) > 1:
         raise RuntimeError(f"the self-join finds other matches (rows, checksum): {answers}")
     tasks = [Task(way, partial(run_made, make)) for way, make in ways.items()]
+    tasks.append(Task(UNMEASURED, partial(_run_unmeasured, frame.sparkSession, ways["match"])))
     timings = settings.repeated(tasks, repetitions=settings.fewer, clock=tree_seconds)
     context: dict[str, Any] = {
         "rows": join.rows,
@@ -85,10 +89,11 @@ def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterat
         "keys": IDS if join.keyed else 0,
     }
     name = f"A;B;C W={join.window}{', keyed' if join.keyed else ''}"
-    for way in ways:
+    for way in (*ways, UNMEASURED):
         yield rate(f"{name}, {way}", "rows/s", join.rows, timings[way], **context)
     for way, other in (
         ("match", "self-join"),
+        (UNMEASURED, "self-join"),
         ("match", "self-join of numbered rows"),
         ("match, positions=False", "self-join"),
     ):
@@ -100,6 +105,17 @@ def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterat
             higher_is_better=True,
             **context,
         )
+
+
+def _run_unmeasured(spark: SparkSession, make: Callable[[], DataFrame]) -> None:
+    setting = "spark.sql.execution.arrow.maxBytesPerBatch"
+    before = spark.conf.get(setting)
+    assert before is not None
+    spark.conf.set(setting, "2147483647")
+    try:
+        run_made(make)
+    finally:
+        spark.conf.set(setting, before)
 
 
 def _fields(matches: DataFrame, field: str) -> DataFrame:

@@ -102,6 +102,11 @@ _TASKS_NUMBER = (
     "numbers: the tasks number the sorted rows, and keep those that can matter; of the others "
     "their keys and their order are moved alone"
 )
+_TASK_SORTS = "sort: by the task, which holds its rows in memory"
+_TASK_NUMBERS = (
+    "numbers: the task numbers the sorted rows, and keeps those that can matter; of the others "
+    "their order alone reaches Python"
+)
 
 _UNDECIDED = (
     "undecided: matches whose absence at the end is not certain yet are left out; "
@@ -425,6 +430,13 @@ class _Planner:
         """The matches that one task finds, in a time range or in all rows."""
         from pyspark.sql import functions
 
+        if part is None:
+            why = why_spark_sorts(self._plan, self._types) or self._why_too_large_for_one()
+            if not why:
+                self._lines += [_TASK_SORTS, *([_TASK_NUMBERS] if self._is_numbered else [])]
+                found = unsorted_rows(self._plan, rows, [], numbered=self._is_numbered)
+                return self._mapped(*found)
+            self._lines.append(f"sort: by Spark, because {why}")
         ranges = [] if part is None else [part]
         if not self._is_numbered:
             ordered = rows.coalesce(1).sortWithinPartitions(*self._sort)
@@ -556,6 +568,13 @@ class _Planner:
         sample = self._key_sample
         expected = round(sample.estimated / tasks + sample.largest * sample.weight)
         return "" if expected <= MOST_ROWS else f"a task would get about {expected:,} events"
+
+    def _why_too_large_for_one(self) -> str:
+        """Why one task may get more rows than it can hold."""
+        most = self._most_rows
+        if most is None:
+            return "it is not known how many events there are"
+        return "" if most <= MOST_ROWS else f"by its size it may have {most:,} events"
 
     def _why_not_cut(self) -> str:
         """Why the query cannot be run on parts of the stream, or of a key."""

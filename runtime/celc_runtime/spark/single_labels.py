@@ -9,6 +9,10 @@ parts of such expressions: of a job that asks for `a[0].pos` nothing is left but
 
 Measured: a job with a million rows and a million and a quarter matches of three labels took 4.0 s
 of CPU with lists, and 2.2 s with columns out of which Spark made the lists.
+
+Rejected: to send the matches that differ in one label only as one row with a list, which Spark
+takes apart. Measured with 25 million rows of six columns: lists of 50 took 0.7 of the CPU, lists of
+three as much, and lists of one, which are all that most queries have, 1.6 times as much.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def _local_folder() -> str | None:
 def _sorted(
     plan: Plan, columns: TaskColumns, unsorted: Unsorted, table: pa.Table
 ) -> Iterator[pa.RecordBatch]:
-    codes = _codes([table.column(name) for name in plan.key_columns])
+    codes = _codes([table.column(name) for name in plan.key_columns], len(table))
     by = [name for name in sort_columns(plan) if name not in plan.key_columns]
     order = _order(codes, [table.column(name) for name in by])
     if not unsorted.rest:
@@ -104,8 +104,9 @@ def _sorted(
         first += len(batch)
 
 
-def _codes(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
-    """int64[rows]: a number for the key of each row, from 0 on; equal keys have equal numbers."""
+def _codes(columns: Sequence[pa.ChunkedArray], rows: int) -> np.ndarray:
+    """int64[rows]: a number for the key of each row, from 0 on; equal keys have equal numbers, and
+    without columns all keys are equal."""
     codes: np.ndarray | None = None
     for column in columns:
         coded = in_one_piece(column).dictionary_encode(null_encoding="encode")
@@ -115,8 +116,7 @@ def _codes(columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
             pairs = pa.array(codes * max(1, len(coded.dictionary)) + found)
             found = pairs.dictionary_encode().indices.to_numpy().astype(np.int64)
         codes = found
-    assert codes is not None
-    return codes
+    return np.zeros(rows, np.int64) if codes is None else codes
 
 
 def _values(columns: Sequence[pa.ChunkedArray]) -> Iterator[np.ndarray]:

@@ -1,9 +1,13 @@
-"""Rows that a task sorts itself: after a shuffle by key, in place of Spark's sort.
+"""Rows that a task sorts itself, in place of Spark's sort: after a shuffle by key, or all of them.
 
 Spark sorts rows by comparing them in memory, row against row, wherever their first column is equal,
 as it is for all rows of a key. A task has the columns to sort by as arrays of numbers, which are
 sorted many times as fast. Measured with 10⁷ rows in no order, a hundred of each key, 1 % of which
 can matter: `match` took 2.6 to 3.3 µs of CPU a row with Spark's sort, 1.5 to 2.5 µs with this.
+
+Without a key one task sorts all rows. Measured with 30 % that can matter, CPU of the whole job
+beside that with Spark's sort: a million rows 0.8 where they lie in their order, 0.5 where they lie
+in none; four million 1.3 and 0.5. Nobody knows beforehand how rows lie.
 
 A task holds the columns that it sorts by while it does so, and its rows in memory or in a file; so
 this is for no more rows than `MOST_ROWS`. Rows that cannot matter come without their other
@@ -41,6 +45,8 @@ _ORDERED = (
 def why_spark_sorts(plan: Plan, types: dict[str, str]) -> str:
     """Why tasks cannot sort the rows of a query; empty where they can. types: of the columns, as
     Spark spells them."""
+    if plan.interleaves:
+        return "with CONSUME BY ANY partitions are read side by side"
     if plan.takes_ties:
         return "events of one time are sorted by all columns"
     if plan.chosen_columns:
@@ -57,14 +63,18 @@ def why_spark_sorts(plan: Plan, types: dict[str, str]) -> str:
 def unsorted_rows(
     plan: Plan, rows: DataFrame, keys: Sequence[Column], *, numbered: bool
 ) -> tuple[DataFrame, TaskColumns]:
-    """The rows on their way to the tasks that sort them.
+    """The rows on their way to the tasks that sort them; without keys, to one task.
 
     numbered: the tasks number them as well, and leave out those that cannot matter.
     """
     names = tuple(rows.columns)
     if not numbered:
-        return rows.repartition(*keys), TaskColumns(unsorted=Unsorted(names, ""))
+        return _together(rows, keys), TaskColumns(unsorted=Unsorted(names, ""))
     rest, number, mark = (unused_name(name, names) for name in ("rest", "number", "mark"))
     moved = [name for name in names if name in sort_columns(plan)]
-    together = light(plan, rows, moved, rest).repartition(*keys)
+    together = _together(light(plan, rows, moved, rest), keys)
     return together, TaskColumns("", number, mark, Unsorted(names, rest))
+
+
+def _together(rows: DataFrame, keys: Sequence[Column]) -> DataFrame:
+    return rows.repartition(*keys) if keys else rows.coalesce(1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,17 +69,11 @@ def _unsorted(plan: Plan, table: pa.Table, rest: str) -> pa.Table:
     return found.append_column(rest, pa.array(values, inner))
 
 
-def _keyed_queries(rng: random.Random) -> Iterator[CompiledQuery]:
-    for query in compiled_queries(rng):
-        if query.plan.key_columns and not query.plan.interleaves:
-            yield query
-
-
 def _random_queries(seed: int, count: int) -> tuple[int, int]:
     """How many queries had their rows numbered, and how many matches there were."""
     rng = random.Random(seed)
     numbered = matches = 0
-    queries = _keyed_queries(rng)
+    queries = compiled_queries(rng)
     while count:
         query = next(queries)
         plan = query.plan
@@ -208,6 +201,8 @@ def test_no_rows_and_one_row() -> None:
         ("PARTITION BY place", {"order_by": "ts"}, {"place": "string collate UTF8_LCASE"}, "key"),
         ("PARTITION BY id", {"order_by": "value"}, {}, "order column 'value'"),
         ("PARTITION BY id", {"order_by": "ts", "ties": "simultaneous"}, {}, "by all columns"),
+        ("", {"order_by": "ts"}, {}, ""),
+        ("PARTITION BY id CONSUME BY ANY", {"order_by": "ts"}, {}, "are read side by side"),
     ],
 )
 def test_which_rows_tasks_sort(
@@ -254,6 +249,9 @@ def _frame(spark: Any, events: pa.Table, folder: Path, files: int = 3) -> Any:
         ("PARTITION BY id WITHIN 60 [ts]", True),
         ("PARTITION BY id, place WITHIN 60 [ts]", False),
         ("PARTITION BY id WITHIN 9 EVENTS", True),
+        ("WITHIN 3 [ts]", True),
+        ("WITHIN 3 [ts]", False),
+        ("WITHIN 9 EVENTS", True),
     ],
 )
 def test_matches_are_the_same_whoever_sorts(
@@ -269,7 +267,7 @@ def test_matches_are_the_same_whoever_sorts(
     events = _events(900)
     frame = _frame(spark, events, tmp_path)
     text = query.explain_plan(frame)
-    assert ("sort: by the tasks" in text) == bool(most)
+    assert ("sort: by the task" in text) == bool(most)
     assert ("sort: by Spark, because" in text) == (not most)
     found = query.match(frame).toArrow().cast(query.output_schema)
     with warnings.catch_warnings():
