@@ -14,7 +14,9 @@ range checks.
 
 Rejected: buckets of equal width between the smallest and the largest value (one event with a wrong
 date, and everything is in one bucket); a shuffle by range (an event costs twice as much, and two
-cores no longer gain).
+cores no longer gain); one job in place of the sample and the count, which tells the least and the
+greatest value of each few thousand rows of a file (a third cheaper, 0.6 s of a job of seven to
+thirteen; but it counts only cuts that no late event lies across, and many streams have none).
 """
 
 from __future__ import annotations
