@@ -123,12 +123,12 @@ def test_rows_of_no_rule_stay_in_spark(text: str, spark: Any) -> None:
     assert (filtered in query.explain_plan(frame, rule=rules)) == ("EVENTS" not in text)
 
 
-def test_rows_of_no_rule_are_numbered_and_stay_in_spark(
+def test_rows_of_no_rule_are_numbered_and_left_out(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     query, rules = _query(f"{_RISES} WITHIN 20 [ts]"), _rules()
     frame = spark.createDataFrame(_quotes())
-    numbered = "hands to Python those that can matter"
+    numbered = "numbers the sorted rows, and keeps those that can matter"
     assert numbered in query.explain_plan(frame, rule=rules)
     monkeypatch.setattr(parameters_on_spark, "MOST_VALUES", 2)
     assert numbered not in query.explain_plan(frame, rule=rules)
