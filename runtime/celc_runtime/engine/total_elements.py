@@ -146,7 +146,7 @@ def belongs(labels, program, labels_at, number):  # type: ignore[no-untyped-def]
 @cache
 def parts_of_others(shape: Shape) -> tuple[Callable[..., Any], ...]:
     """The parts of an update that elements with bounds and without have in common: clear and copy
-    for words and least values; add, move and multiply for bits of known sums and least values."""
+    for words and least values; move and multiply for bits of known sums and least values."""
     whole, ordered, words, known_words = shape.whole, shape.ordered, shape.words, shape.known_words
     of_words, of_least, of_known = (np.uint64(n) for n in (words, ordered, known_words))
     first_known, first_ordered = np.uint64(2 + 4 * whole), whole + max(shape.real, 0)

@@ -102,8 +102,8 @@ _TASKS_NUMBER = (
     "numbers: the tasks number the sorted rows, and keep those that can matter; of the others "
     "their keys and their order are moved alone"
 )
-_TASK_SORTS = "sort: by the task, which holds its rows in memory"
-_TASK_NUMBERS = (
+_ONE_TASK_SORTS = "sort: by the task, which holds its rows in memory"
+_ONE_TASK_NUMBERS = (
     "numbers: the task numbers the sorted rows, and keeps those that can matter; of the others "
     "their order alone reaches Python"
 )
@@ -433,7 +433,10 @@ class _Planner:
         if part is None:
             why = why_spark_sorts(self._plan, self._types) or self._why_too_large_for_one()
             if not why:
-                self._lines += [_TASK_SORTS, *([_TASK_NUMBERS] if self._is_numbered else [])]
+                self._lines += [
+                    _ONE_TASK_SORTS,
+                    *([_ONE_TASK_NUMBERS] if self._is_numbered else []),
+                ]
                 found = unsorted_rows(self._plan, rows, [], numbered=self._is_numbered)
                 return self._mapped(*found)
             self._lines.append(f"sort: by Spark, because {why}")

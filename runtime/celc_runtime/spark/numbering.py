@@ -3,8 +3,8 @@
 A position is the number of a row among its partition's rows in their order, so all rows have to be
 sorted; but only those that can matter have to reach Python. Spark numbers the sorted rows itself,
 in a window over each partition, and they are filtered behind it. Before the sort a row that cannot
-matter loses all attributes but those that it is sorted by. After a shuffle by key the tasks sort
-and number, if they can hold the rows (`task_sort`).
+matter loses all attributes but those that it is sorted by. The tasks sort and number in Spark's
+place if they can hold the rows and these are no time ranges (`task_sort`).
 
 Two rows that the order leaves equal are an error, because their positions would be chance. A row
 whose rank is not its number is equal to the row before it, so it is kept as well, and marked. A
