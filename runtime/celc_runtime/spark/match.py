@@ -11,7 +11,7 @@ all else                   one task
 
 Everything here is DataFrames and columns, so it runs on Spark Connect as well. Facts about the data
 that a plan needs (how many rows, where to cut) come from jobs that read the key or the order column
-alone, when `match` is called.
+alone, when `match` is called; where to cut also from the statistics of files.
 
 Longer than 450 lines: the plans share what is known of the columns, the rows and the reasons.
 """
@@ -41,10 +41,11 @@ from celc_runtime.spark.columns import (
 )
 from celc_runtime.spark.compact import compact_reader, compact_wire_ddl, with_form
 from celc_runtime.spark.event_types import is_of_types
+from celc_runtime.spark.file_statistics import sampled_by_files
 from celc_runtime.spark.hot_keys import HotKey, KeySample, hot_keys, range_numbers, sampled_keys
 from celc_runtime.spark.joins import joined, why_kernel
 from celc_runtime.spark.key_columns import with_key_columns
-from celc_runtime.spark.numbering import RangeColumns, numbered, why_not_numbered
+from celc_runtime.spark.numbering import Numbering, RangeColumns, why_not_numbered
 from celc_runtime.spark.order_column import OrderColumn, ValueColumn
 from celc_runtime.spark.parameters import rules_line, with_values_of
 from celc_runtime.spark.probe import (
@@ -60,9 +61,11 @@ from celc_runtime.spark.task_columns import EVENTS_ALONE, TaskColumns
 from celc_runtime.spark.task_sort import MOST_ROWS, unsorted_rows, why_spark_sorts
 from celc_runtime.spark.tasks import task_reader
 from celc_runtime.spark.time_ranges import (
+    Sample,
     TimeRange,
     counted,
     cuts_for,
+    is_even,
     ranges_of,
     sampled,
     why_not_split,
@@ -107,6 +110,8 @@ _ONE_TASK_NUMBERS = (
     "numbers: the task numbers the sorted rows, and keeps those that can matter; of the others "
     "their order alone reaches Python"
 )
+
+_CUT_BY_FILES = "cuts: by the statistics of the files' row groups; the rows between were counted"
 
 _UNDECIDED = (
     "undecided: matches whose absence at the end is not certain yet are left out; "
@@ -447,8 +452,9 @@ class _Planner:
         of_range = None
         if part is not None:
             is_foreign = self._is_outside(self._start_of(part), self._later_of(part))
-            of_range = RangeColumns("", functions.lit(part.rows), is_foreign)
-        return self._mapped(*self._numbered(rows, [], of_range), ranges)
+            of_range = RangeColumns(functions.lit(part.rows), is_foreign)
+        numbering = self._numbering_in_one_task
+        return self._mapped(numbering.of(rows, of_range), numbering.columns, ranges)
 
     def _sorted_by_key(self) -> tuple[DataFrame, TaskColumns]:
         """The rows of each key in one task, sorted there or by Spark."""
@@ -461,16 +467,20 @@ class _Planner:
             return unsorted_rows(self._plan, self._rows, keys, numbered=self._is_numbered)
         self._lines.append(f"sort: by Spark, because {why}")
         if self._is_numbered:
-            return self._numbered(self._rows, keys)
+            numbering = self._numbering(self._rows, keys)
+            return numbering.of(self._rows), numbering.columns
         return self._rows.repartition(*keys).sortWithinPartitions(*self._sort), EVENTS_ALONE
 
-    def _numbered(
-        self, rows: DataFrame, keys: Sequence[Column], ranges: RangeColumns | None = None
-    ) -> tuple[DataFrame, TaskColumns]:
-        """The rows in the order of each partition, those that cannot matter left out."""
-        if _NUMBERS not in self._lines:
-            self._lines.append(_NUMBERS)
-        return numbered(self._plan, rows, keys, self._sort_in_key, ranges)
+    @cached_property
+    def _numbering_in_one_task(self) -> Numbering:
+        return self._numbering(self._rows, [])
+
+    def _numbering(
+        self, rows: DataFrame, keys: Sequence[Column], range_name: str = ""
+    ) -> Numbering:
+        """What gives Spark's numbers to rows, and leaves out those that cannot matter."""
+        self._lines.append(_NUMBERS)
+        return Numbering(self._plan, rows, keys, self._sort_in_key, range_name)
 
     def _start_of(self, part: TimeRange) -> Column:
         """The place in the order at which a range's own events begin; NULL: at the first event."""
@@ -530,8 +540,9 @@ class _Planner:
         starts = functions.array(*(self._start_of(part) for part in ranges))
         laters = functions.array(*(self._later_of(part) for part in ranges))
         is_foreign = self._is_outside(functions.get(starts, place), functions.get(laters, place))
-        columns = RangeColumns(name, rows, is_foreign)
-        return self._mapped(*self._numbered(in_ranges, by_key, columns), ranges)
+        numbering = self._numbering(in_ranges, by_key, name)
+        found = numbering.of(in_ranges, RangeColumns(rows, is_foreign))
+        return self._mapped(found, numbering.columns, ranges)
 
     # --- looking at the data ----------------------------------------------------------------------
 
@@ -596,27 +607,51 @@ class _Planner:
             return [], why, f"query {name!r} is run by one task, because {why}{remedy}"
         if ranges == 1:
             return [], "ranges=1 was asked for", ""
-        window = self._plan.whole_window
-        assert window is not None
-        rows, wanted = self._declared_rows(), ranges
-        if wanted is None:
+        rows = self._declared_rows()
+        if ranges is None:
             why = self._why_too_small() or why_not_read_twice(self._rows)
             if why:
                 return [], f"{why} (ranges=… cuts it all the same)", ""
-        sample = sampled(self._rows, self._order, whole=wanted is not None)
-        if wanted is None:
-            wanted = min(parallelism(rows), sample.rows // self._rows_per_range)
-            if wanted < 2:
-                return [], f"about {sample.rows:,} events are too few for more", ""
-        cuts = cuts_for(sample, self._order, window, wanted, self._plan.farthest_deadline)
-        counts = counted(rows, self._order, cuts.borders)
-        found = (worthwhile if ranges is None else ranges_of)(cuts, counts, window)
-        why = (
-            "the window holds too large a part of the events"
-            if cuts.seams
-            else (f"{self._order.name!r} has too few values to cut between")
-        )
+        tasks = parallelism(rows) if ranges is None else ranges
+        sample, unknown = sampled_by_files(self._rows, self._order, tasks)
+        if not unknown:
+            found, why = self._cut(rows, sample, tasks, ranges, must_be_even=True)
+            if why:
+                if len(found) > 1:
+                    self._lines.append(_CUT_BY_FILES)
+                return found, why, ""
+            unknown = "the files' statistics would cut uneven ranges"
+        sample = sampled(self._rows, self._order, whole=ranges is not None)
+        found, why = self._cut(rows, sample, tasks, ranges)
+        if len(found) > 1:
+            self._lines.append(f"cuts: by a sample, because {unknown}")
         return found, why, ""
+
+    def _cut(
+        self,
+        rows: DataFrame,
+        sample: Sample,
+        tasks: int,
+        asked: int | None,
+        *,
+        must_be_even: bool = False,
+    ) -> tuple[list[TimeRange], str]:
+        """The ranges by a sample, for so many tasks or as many as were asked for, and the reason if
+        there is one only; no reason where they are not even and must be."""
+        window = self._plan.whole_window
+        assert window is not None
+        if asked is None:
+            tasks = min(tasks, sample.rows // self._rows_per_range)
+            if tasks < 2:
+                return [], f"about {sample.rows:,} events are too few for more"
+        cuts = cuts_for(sample, self._order, window, tasks, self._plan.farthest_deadline)
+        counts = counted(rows, self._order, cuts.borders)
+        if must_be_even and not is_even(cuts, counts):
+            return [], ""
+        found = (worthwhile if asked is None else ranges_of)(cuts, counts, window)
+        if cuts.seams:
+            return found, "the window holds too large a part of the events"
+        return found, f"{self._order.name!r} has too few values to cut between"
 
     def _hot_keys(self, ranges: int | None) -> tuple[list[HotKey], str]:
         """The keys to be cut, and the reason if there are none."""

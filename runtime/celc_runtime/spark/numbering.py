@@ -39,12 +39,10 @@ _BITS_OF_A_RANK = (1 << 32) - 1
 class RangeColumns(NamedTuple):
     """What numbering has to know of time ranges.
 
-    name: the column with the number of a row's range; empty where all rows are of one range. rows:
-    how many rows the row's range has, NULL for rows of no range. is_foreign: whether the row is
-    before its range's own events, or behind them; never NULL.
+    rows: how many rows the row's range has, NULL for rows of no range. is_foreign: whether the row
+    is before its range's own events, or behind them; never NULL.
     """
 
-    name: str
     rows: Column
     is_foreign: Column
 
@@ -65,53 +63,78 @@ def why_not_numbered(plan: Plan) -> str:
     return why_all_matter(plan)
 
 
-def numbered(
-    plan: Plan,
-    rows: DataFrame,
-    keys: Sequence[Column],
-    order: Sequence[Column],
-    ranges: RangeColumns | None = None,
-) -> tuple[DataFrame, TaskColumns]:
-    """The rows that can matter, sorted within partitions, with the columns of numbers and marks
-    last.
+class Numbering:
+    """Numbers rows in the order of each partition, and leaves out those that cannot matter.
 
-    keys: what rows are partitioned by, so that one task reads all of a partition; empty: one task
-    reads all. order: what they are sorted by within a partition.
+    Its columns are made once, for however many time ranges: each takes hundreds of calls of Java.
     """
-    from pyspark.sql import Window, functions
 
-    names = rows.columns
-    undeclared, rest, rank, number, mark = (
-        unused_name(name, names) for name in ("undeclared", "rest", "rank", "number", "mark")
-    )
-    typed = rows.withColumn(undeclared, _is_undeclared(plan, rows))
-    moved = _moved(plan, names, ranges)
-    together = light(plan, typed, [*moved, undeclared], rest)
-    together = together.repartition(*keys) if keys else together.coalesce(1)
-    # Rows of undeclared types have no positions. They are sorted apart from the others and behind
-    # them, so that the numbers of these begin with 1.
-    window = Window.partitionBy(*keys, column_named(undeclared)).orderBy(*order)
-    ranked = together.withColumn(rank, functions.rank().over(window))
-    counted = ranked.withColumn(number, _number(window) if keys else _number_in_task())
-    # A rank has 32 bits.
-    differs = column_named(rank).cast("bigint").bitwiseXOR(column_named(number))
-    is_declared, is_tied = ~column_named(undeclared), differs.bitwiseAND(_BITS_OF_A_RANK) != 0
-    matters = column_named(rest).isNotNull()
-    kept = matters | (is_declared & is_tied)
-    if ranges is not None:
-        kept = kept | (is_declared & (column_named(number) >= ranges.rows))
-        kept = kept & (is_declared | ~ranges.is_foreign)
-    marked = functions.when(is_declared & is_tied, TIED).when(matters, MATTERS).otherwise(COUNTED)
-    columns = [
-        column_named(name) if name in moved else column_named(rest).getField(name).alias(name)
-        for name in names
-    ]
-    found = counted.where(kept).select(
-        *columns,
-        functions.when(is_declared, column_named(number)).otherwise(0).alias(number),
-        marked.cast("tinyint").alias(mark),
-    )
-    return found, TaskColumns(ranges.name if ranges else "", number, mark)
+    def __init__(
+        self,
+        plan: Plan,
+        rows: DataFrame,
+        keys: Sequence[Column],
+        order: Sequence[Column],
+        range_name: str = "",
+    ) -> None:
+        """rows: has the columns of all rows. keys: what rows are partitioned by, so that one task
+        reads all of a partition; empty: one task reads all. order: what they are sorted by within a
+        partition. range_name: the column with the number of a row's range; empty where all rows are
+        of one range."""
+        from pyspark.sql import Window, functions
+
+        names = rows.columns
+        undeclared, rest, rank, number, mark = (
+            unused_name(name, names) for name in ("undeclared", "rest", "rank", "number", "mark")
+        )
+        moved = _moved(plan, names, range_name)
+        is_undeclared = _is_undeclared(plan, rows)
+        self._keys = keys
+        self._light = [
+            *light(plan, rows, moved, rest),
+            is_undeclared.alias(undeclared),
+        ]
+        # Rows of undeclared types have no positions. They are sorted apart from the others and
+        # behind them, so that the numbers of these begin with 1.
+        window = Window.partitionBy(*keys, column_named(undeclared)).orderBy(*order)
+        self._counters = [
+            (rank, functions.rank().over(window)),
+            (number, _number(window) if keys else _number_in_task()),
+        ]
+        # A rank has 32 bits.
+        differs = column_named(rank).cast("bigint").bitwiseXOR(column_named(number))
+        self._is_declared = ~column_named(undeclared)
+        is_tied = self._is_declared & (differs.bitwiseAND(_BITS_OF_A_RANK) != 0)
+        matters = column_named(rest).isNotNull()
+        self._kept, self._number = matters | is_tied, column_named(number)
+        marked = functions.when(is_tied, TIED).when(matters, MATTERS).otherwise(COUNTED)
+        self._found = [
+            *(
+                (
+                    column_named(name)
+                    if name in moved
+                    else column_named(rest).getField(name).alias(name)
+                )
+                for name in names
+            ),
+            functions.when(self._is_declared, self._number).otherwise(0).alias(number),
+            marked.cast("tinyint").alias(mark),
+        ]
+        self.columns = TaskColumns(range_name, number, mark)
+
+    def of(self, rows: DataFrame, ranges: RangeColumns | None = None) -> DataFrame:
+        """The rows that can matter, sorted within partitions, with the columns of numbers and marks
+        last."""
+        together = rows.select(*self._light)
+        counted = together.repartition(*self._keys) if self._keys else together.coalesce(1)
+        for name, column in self._counters:
+            # One after the other: Spark would move the second one below the window of the first.
+            counted = counted.withColumn(name, column)
+        kept = self._kept
+        if ranges is not None:
+            kept = kept | (self._is_declared & (self._number >= ranges.rows))
+            kept = kept & (self._is_declared | ~ranges.is_foreign)
+        return counted.where(kept).select(*self._found)
 
 
 def _number(window: WindowSpec) -> Column:
@@ -128,14 +151,15 @@ def _number_in_task() -> Column:
     return functions.monotonically_increasing_id().bitwiseAND(_LOW_BITS) + 1
 
 
-def _moved(plan: Plan, names: Sequence[str], ranges: RangeColumns | None) -> list[str]:
+def _moved(plan: Plan, names: Sequence[str], range_name: str) -> list[str]:
     """The columns that rows which cannot matter keep on their way through a shuffle."""
-    needed = {*plan.key_columns, *plan.order_by, *plan.tiebreak, ranges.name if ranges else ""}
+    needed = {*plan.key_columns, *plan.order_by, *plan.tiebreak, range_name}
     return [name for name in names if name in needed]
 
 
-def light(plan: Plan, rows: DataFrame, moved: Sequence[str], rest: str) -> DataFrame:
-    """The columns that all rows keep, and `rest` with the others: NULL where a row cannot matter.
+def light(plan: Plan, rows: DataFrame, moved: Sequence[str], rest: str) -> list[Column]:
+    """The columns that each of some rows keeps, and `rest` with the others: NULL where the row
+    cannot matter.
 
     Rejected: to keep all columns where there is no shuffle. Spark's window copies the rows that it
     reads: with 1 % that can matter this took 1.5 times as long, with 30 % 1.1 times.
@@ -146,7 +170,7 @@ def light(plan: Plan, rows: DataFrame, moved: Sequence[str], rest: str) -> DataF
     # As text, which takes fewer calls of the JVM than columns do.
     whole = functions.expr(f"struct({', '.join(map(quoted, left))})" if left else "TRUE")
     matters = can_matter(plan, rows.schema)
-    return rows.select(*map(column_named, moved), functions.when(matters, whole).alias(rest))
+    return [*map(column_named, moved), functions.when(matters, whole).alias(rest)]
 
 
 def _is_undeclared(plan: Plan, rows: DataFrame) -> Column:

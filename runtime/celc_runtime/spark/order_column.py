@@ -98,11 +98,13 @@ class OrderColumn(ValueColumn):
         """Portable values as numbers, without NULL, NaN, infinities, and values that no literal
         holds."""
         found = [self._number(value) for value in portable or () if value is not None]
-        return [
-            number
-            for number in found
-            if number is not None and math.isfinite(number) and not self._is_in_gap(number)
-        ]
+        return [number for number in found if number is not None and self.can_cut(number)]
+
+    def can_cut(self, number: Number) -> bool:
+        """Whether a literal can hold a number, so that rows are compared with it."""
+        if not math.isfinite(number) or self._is_in_gap(number):
+            return False
+        return self.found != "timestamp_ntz" or _FIRST_YEAR <= number <= _LAST_YEAR
 
     def latest(self, rows: DataFrame) -> Number | None:
         """The greatest value in some rows; None: there is none."""

@@ -72,7 +72,7 @@ def unsorted_rows(
         return _together(rows, keys), TaskColumns(unsorted=Unsorted(names, ""))
     rest, number, mark = (unused_name(name, names) for name in ("rest", "number", "mark"))
     moved = [name for name in names if name in sort_columns(plan)]
-    together = _together(light(plan, rows, moved, rest), keys)
+    together = _together(rows.select(*light(plan, rows, moved, rest)), keys)
     return together, TaskColumns("", number, mark, Unsorted(names, rest))
 
 

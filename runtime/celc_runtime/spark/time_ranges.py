@@ -4,8 +4,9 @@ A match is found in every part of the stream that holds its first event and its 
 of the CEP2ASP paper). So each range reads its own events, and before them the events to which a
 window reaches back; it keeps the matches that end in its own events. Where events after a match
 decide it, the range reads on, as far behind its own events as a deadline lies. The seams may be
-anywhere, so they are taken from a sample. Ranges are cut between values of the first order column:
-events with one value stay together, whatever orders them further.
+anywhere, so they are taken from the statistics of files (`file_statistics`) or from a sample.
+Ranges are cut between values of the first order column: events with one value stay together,
+whatever orders them further.
 
 Positions have to be exact. Once the seams are known, the rows between them are counted, with the
 same constants by which the ranges are filtered. The counts give the position at which a range
@@ -35,7 +36,7 @@ from celc_runtime.spark.order_column import Number, OrderColumn
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_GRID = 256
+GRID = 256
 """A sample is described by its quantiles, one less than this number."""
 
 _FRACTION = 0.01
@@ -50,6 +51,10 @@ _MOST_READ = 1.5
 _LONGEST = 0.75
 """Fewer ranges are made where all of them read more than `_MOST_READ` times the number of rows, or
 one of them reads more than the share `_LONGEST` of the rows."""
+
+
+_EVEN = 1.25
+"""Ranges are even where none has more than so many times its share."""
 
 
 class TimeRange(NamedTuple):
@@ -140,7 +145,7 @@ def quantiles(order: OrderColumn) -> Column:
     """The grid of an order column, in portable values."""
     from pyspark.sql import functions
 
-    shares = [place / _GRID for place in range(1, _GRID)]
+    shares = [place / GRID for place in range(1, GRID)]
     found = functions.percentile_approx(order.column, shares)
     return functions.transform(found, order.portable)
 
@@ -254,6 +259,13 @@ def ranges_of(cuts: Cuts, counts: Sequence[int], window: Window) -> list[TimeRan
             if enough and (low is None or candidate > low):
                 low = candidate
     return ranges
+
+
+def is_even(cuts: Cuts, counts: Sequence[int]) -> bool:
+    """Whether no range has many more events of its own than another one."""
+    before = dict(zip(cuts.borders, accumulate(counts[:-1]), strict=True))
+    own = [to - start for start, to in pairwise((0, *(before[s] for s in cuts.seams), sum(counts)))]
+    return max(own) * len(own) <= _EVEN * sum(counts)
 
 
 def worthwhile(cuts: Cuts, counts: Sequence[int], window: Window) -> list[TimeRange]:

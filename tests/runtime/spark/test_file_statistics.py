@@ -1,0 +1,280 @@
+"""Cuts by the statistics of Parquet files: what they tell, and when a sample is taken instead."""
+
+from __future__ import annotations
+
+import random
+import re
+from bisect import bisect_left
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from celc_runtime import CompiledQuery
+from celc_runtime.spark.file_statistics import (
+    RowGroup,
+    quantiles_of,
+    sampled_by_files,
+    spread,
+)
+from celc_runtime.spark.order_column import OrderColumn
+from celc_runtime.spark.time_ranges import GRID, Sample
+from engines import interpreted, only_query
+
+import celc
+
+NOTHING = Sample(0, ())
+MONTHS = OrderColumn("ts", "LONG", "bigint")
+BY_FILES = "cuts: by the statistics of the files' row groups"
+
+
+# --- quantiles ------------------------------------------------------------------------------------
+
+
+def _far_off(grid: tuple[float, ...], values: np.ndarray) -> float:
+    """The greatest distance of a quantile from its share, as a part of all values."""
+    ranks = [bisect_left(values, value) / len(values) for value in grid]
+    return max(abs(rank - (n + 1) / GRID) for n, rank in enumerate(ranks))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_quantiles_are_those_of_values_that_are_spread_evenly(seed: int) -> None:
+    rng = random.Random(seed)
+    groups, values = [], []
+    for _ in range(rng.choice((1, 2, 5, 40, 300))):
+        least = rng.randint(-1000, 1000)
+        rows, wide = rng.randint(1, 3000), rng.choice((0, 10, 400, 10_000))
+        groups.append(RowGroup(rows, least, least + wide))
+        values += [least + wide * place / rows for place in range(rows)]
+    found = quantiles_of(groups, MONTHS)
+    assert found.rows == len(values)
+    assert len(found.grid) == GRID - 1
+    assert list(found.grid) == sorted(found.grid)
+    # Where values are equal, any number of quantiles is the same.
+    if all(group.greatest - group.least >= 400 for group in groups):
+        assert _far_off(found.grid, np.sort(values)) < 0.02
+
+
+def test_no_rows_have_no_quantiles() -> None:
+    assert quantiles_of([], MONTHS) == NOTHING
+
+
+def test_quantiles_are_values_that_literals_hold() -> None:
+    """No day of October 1582: Spark's literals for Parquet have other days there."""
+    days = OrderColumn("day", "DATE", "date")
+    grid = quantiles_of([RowGroup(1000, -141_500, -141_400)], days).grid
+    assert 200 < len(grid) < GRID - 1
+    assert not set(range(-141_440, -141_424)) & {int(day) for day in grid}
+
+
+def test_places_are_spread() -> None:
+    assert spread(0, 4) == []
+    assert spread(3, 4) == [0, 1, 2]
+    assert spread(10, 1) == [5]
+    assert spread(10, 4) == [1, 3, 6, 8]
+    for count in range(1, 60):
+        for most in range(1, 70):
+            places = spread(count, most)
+            assert len(places) == len(set(places)) == min(count, most)
+            assert set(places) <= set(range(count))
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def _columns(rows: int) -> dict[str, tuple[OrderColumn, pa.Array]]:
+    """A column of each type in order, from before 1970 on."""
+    counted = np.arange(rows) - rows // 4
+    micros = pa.array(counted * 1_000_003)
+    return {
+        "tiny": (OrderColumn("tiny", "INT", "tinyint"), pa.array(counted % 100, pa.int8())),
+        "small": (OrderColumn("small", "INT", "smallint"), pa.array(counted, pa.int16())),
+        "int": (OrderColumn("int", "INT", "int"), pa.array(counted * 1000, pa.int32())),
+        "long": (OrderColumn("long", "LONG", "bigint"), pa.array(counted * 10**12)),
+        "day": (OrderColumn("day", "DATE", "date"), pa.array(counted, pa.int32()).cast("date32")),
+        "ts": (
+            OrderColumn("ts", "TIMESTAMP", "timestamp"),
+            micros.cast(pa.timestamp("us", tz="UTC")),
+        ),
+        "local": (
+            OrderColumn("local", "TIMESTAMP", "timestamp_ntz"),
+            micros.cast(pa.timestamp("us")),
+        ),
+    }
+
+
+def _written(folder: Path, table: pa.Table, files: int = 3, **options: Any) -> Path:
+    """A table in files that follow each other, of several row groups each."""
+    folder.mkdir()
+    each = -(-len(table) // files)
+    for number in range(files):
+        part = table.slice(number * each, each)
+        pq.write_table(part, folder / f"part-{number:02}.parquet", row_group_size=100, **options)
+    return folder
+
+
+def test_every_type_of_order_column(spark: Any, tmp_path: Path) -> None:
+    rows = 4000
+    columns = _columns(rows)
+    table = pa.table({name: values for name, (_, values) in columns.items()})
+    frame = spark.read.parquet(str(_written(tmp_path / "events", table)))
+    found = dict(frame.dtypes)
+    for name, (order, values) in columns.items():
+        assert found[name] == order.found
+        sample, why = sampled_by_files(frame, order, 4)
+        assert not why, name
+        # Row groups are looked at that lie evenly, so each file's rows are known.
+        assert sample.rows == pytest.approx(rows, rel=0.01)
+        width = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
+        numbers = np.sort(np.asarray(values.cast(width)))
+        assert numbers[0] <= sample.grid[0]
+        assert sample.grid[-1] <= numbers[-1]
+        assert _far_off(sample.grid, numbers) < 0.05, name
+
+
+def test_many_files_are_not_all_looked_at(spark: Any, tmp_path: Path) -> None:
+    """Nobody notices that the others are damaged."""
+    table = pa.table({"ts": np.arange(9000)})
+    folder = _written(tmp_path / "events", table, files=90)
+    frame = spark.read.parquet(str(folder))
+    chosen = {sorted(folder.glob("*.parquet"))[place] for place in spread(90, 32)}
+    for path in set(folder.glob("*.parquet")) - chosen:
+        path.write_bytes(b"")
+    sample, why = sampled_by_files(frame, MONTHS, 4)
+    assert not why
+    assert sample.rows == 9000
+    # A file in three is looked at, which is a hundredth of the rows.
+    assert _far_off(sample.grid, np.arange(9000)) < 0.04
+    # More ranges are cut more finely.
+    assert "cannot be read (" in sampled_by_files(frame, MONTHS, 12)[1]
+
+
+def _spoilt(folder: Path) -> None:
+    next(folder.glob("part-01*")).unlink()
+
+
+def _without_statistics(folder: Path) -> None:
+    path = folder / "part-01.parquet"
+    pq.write_table(pq.read_table(path), path, write_statistics=False)
+
+
+def _of_another_type(folder: Path) -> None:
+    path = folder / "part-01.parquet"
+    seconds = pq.read_table(path)["ts"].cast(pa.timestamp("us", tz="UTC"))
+    pq.write_table(pa.table({"ts": seconds}), path)
+
+
+def _without_the_column(folder: Path) -> None:
+    pq.write_table(pa.table({"other": [1, 2]}), folder / "part-01.parquet")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (_spoilt, r"the statistics of file:.*part-01.parquet cannot be read \("),
+        (_without_statistics, "a file has no statistics of 'ts'"),
+        (_of_another_type, r"a file has 'ts' as TIMESTAMP\(MICROS,true\)"),
+        (_without_the_column, "a file has no column 'ts'"),
+    ],
+)
+def test_files_that_do_not_tell(change: Any, why: str, spark: Any, tmp_path: Path) -> None:
+    folder = _written(tmp_path / "events", pa.table({"ts": np.arange(900)}))
+    frame = spark.read.schema("ts bigint").parquet(str(folder))
+    assert sampled_by_files(frame, MONTHS, 2)[1] == ""
+    change(folder)
+    found, told = sampled_by_files(frame, MONTHS, 2)
+    assert found == NOTHING
+    assert re.fullmatch(why + ".*", told, re.DOTALL), told
+
+
+def test_frames_that_are_not_their_files(spark: Any, tmp_path: Path) -> None:
+    table = pa.table({"ts": np.arange(900), "v": np.arange(900)})
+    frame = spark.read.parquet(str(_written(tmp_path / "events", table)))
+    changed = "the DataFrame is not all rows of Parquet files, as they are"
+    for as_they_are in (frame, frame.select("v", "ts"), frame.select("ts")):
+        assert sampled_by_files(as_they_are, MONTHS, 2)[1] == ""
+    for other in (
+        frame.where("v > 3"),
+        frame.where("ts > 3"),
+        frame.selectExpr("v AS ts"),
+        frame.selectExpr("-ts AS ts"),
+        frame.unionAll(frame),
+        frame.limit(10),
+        frame.sample(fraction=0.5),
+        frame.repartition(2),
+        frame.cache(),
+        spark.range(3).withColumnRenamed("id", "ts"),
+    ):
+        assert sampled_by_files(other, MONTHS, 2) == (NOTHING, changed)
+    frame.unpersist()
+    for order in (
+        OrderColumn("ts", "DOUBLE", "double"),
+        OrderColumn("ts", "LONG", "decimal(9,0)"),
+    ):
+        assert sampled_by_files(frame, order, 2) == (NOTHING, f"'ts' is of type {order.found}")
+
+
+def test_times_without_statistics(spark: Any, tmp_path: Path) -> None:
+    """Of Spark's older form of times, which is no number."""
+    old = "spark.sql.parquet.outputTimestampType"
+    given = spark.conf.get(old)
+    spark.conf.set(old, "INT96")
+    try:
+        frame = spark.range(100).selectExpr("timestamp_seconds(id) AS ts")
+        frame.write.parquet(str(tmp_path / "events"))
+    finally:
+        spark.conf.set(old, given)
+    frame = spark.read.parquet(str(tmp_path / "events"))
+    order = OrderColumn("ts", "TIMESTAMP", "timestamp")
+    assert sampled_by_files(frame, order, 2)[1].startswith("a file has 'ts' as a number")
+
+
+# --- plans ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def query() -> CompiledQuery:
+    with interpreted():
+        return only_query(
+            celc.compile(
+                "CREATE STREAM S { EVENT A { ts: LONG }, EVENT B { ts: LONG } } "
+                "SELECT * FROM S WHERE A ; B WITHIN 6 [ts]",
+                order_by="ts",
+            )
+        )
+
+
+def _events(rows: int, seed: int, late: int = 0) -> pa.Table:
+    """Events in order; of each hundred, a row group, the last one is so much too late."""
+    rng = np.random.default_rng(seed)
+    ts = 2 * np.arange(rows)
+    ts[99::100] -= late  # odd, so that no two are equal
+    return pa.table({"type": rng.choice(["A", "B", "C"], rows), "ts": ts})
+
+
+@pytest.mark.parametrize("late", [0, 301, 40_001])
+def test_answers_are_those_of_one_range(
+    late: int, spark: Any, tmp_path: Path, query: CompiledQuery
+) -> None:
+    """Late events stretch every row group. Where that makes ranges uneven, a sample cuts them."""
+    folder = _written(tmp_path / "events", _events(3000, 7, late))
+    frame = spark.read.parquet(str(folder))
+    text = query.explain_plan(frame, ranges=4)
+    assert "4 time ranges" in text
+    assert ("cuts: by a sample, because the files' statistics would" in text) == (late > 1000)
+    assert (BY_FILES in text) == (late < 1000)
+    found, wanted = (
+        sorted(map(repr, query.match(frame, ranges=ranges).toArrow().to_pylist()))
+        for ranges in (4, 1)
+    )
+    assert found == wanted
+    assert len(found) > 500
+
+
+def test_a_sample_is_told_with_its_reason(spark: Any, tmp_path: Path, query: CompiledQuery) -> None:
+    frame = spark.read.parquet(str(_written(tmp_path / "events", _events(900, 3))))
+    changed = query.explain_plan(frame.where("ts >= 0"), ranges=3)
+    assert "cuts: by a sample, because the DataFrame is not all rows of Parquet files" in changed
+    assert "cuts:" not in query.explain_plan(frame, ranges=1)
