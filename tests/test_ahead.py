@@ -148,10 +148,11 @@ print(json.dumps(made))
 """
 
 
-def test_the_machine_code_is_that_of_the_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("shapes", [1, pytest.param(len(SHAPES), marks=pytest.mark.long)])
+def test_the_machine_code_is_that_of_the_run(shapes: int, tmp_path: Path) -> None:
     """The process leaves machine code in the cache, and another one finds all of it there."""
     env = os.environ | {"CELC_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
-    source = Source("query.cel", _text(len(SHAPES)))
+    source = Source("query.cel", _text(shapes))
     given = json.dumps({"text": source.text, "options": {"tiebreak": [], "order_by": None}})
     program = ahead._PROGRAM.format(path=sys.path)
     subprocess.run([sys.executable, "-c", program], input=given, text=True, check=True, env=env)

@@ -108,12 +108,12 @@ def test_many_absences_that_are_compared_by_numba(first: int) -> None:
 
 
 def test_random_queries() -> None:
-    """Sixty queries, of which many have an absence before a formula or at its end."""
+    """Queries of which many have an absence before a formula or at its end."""
     tally = Tally()
-    for seed in range(26):
+    for seed in range(14):
         one_seed(seed, tally)
-    assert sum(" FOR " in text for text in tally.texts) >= 7, tally
-    assert tally.pairs_with_matches >= 40, tally
+    assert sum(" FOR " in text for text in tally.texts) >= 3, tally
+    assert tally.pairs_with_matches >= 20, tally
 
 
 @pytest.mark.long

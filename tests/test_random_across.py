@@ -313,25 +313,25 @@ def assert_enough(tally: Tally, *, queries: int, pairs: int) -> None:
 
 
 _SEEDS = {
-    "across": range(126, 140),
-    "look back": range(126, 140),
-    "rounds": range(131, 140),
-    "times": range(132, 139),
-    "aggregates": range(108, 115),
-    "aggregates of rounds": range(104, 108),
-    "aggregates for each start": range(114, 124),
-    "windows": range(99, 105),
+    "across": range(126, 134),
+    "look back": range(126, 134),
+    "rounds": range(131, 136),
+    "times": range(132, 136),
+    "aggregates": range(108, 112),
+    "aggregates of rounds": range(104, 106),
+    "aggregates for each start": range(114, 119),
+    "windows": range(99, 102),
 }
 _BY_NUMBA = {"aggregates": range(900, 902), "aggregates of rounds": range(900, 901)}
 _MORE_SEEDS = {
-    "across": range(126),
-    "look back": range(126),
-    "rounds": range(131),
-    "times": range(132),
-    "aggregates": range(108),
-    "aggregates of rounds": range(104),
-    "aggregates for each start": range(114),
-    "windows": range(99),
+    "across": range(140),
+    "look back": range(140),
+    "rounds": range(140),
+    "times": range(139),
+    "aggregates": range(115),
+    "aggregates of rounds": range(108),
+    "aggregates for each start": range(124),
+    "windows": range(105),
 }
 
 
@@ -364,12 +364,14 @@ def test_random_queries_of_seeds(name: str) -> None:
 def test_random_aggregates_on_streams() -> None:
     """What a stream keeps for later are the attributes that the calls read."""
     tally = Tally()
-    for seed in range(14):
+    for seed in range(8):
         check_as_stream(seed, tally)
-    assert tally.pairs_with_matches >= 8, tally
+    assert tally.pairs_with_matches >= 4, tally
 
 
-@pytest.mark.parametrize("name", ["aggregates", "aggregates of rounds"])
+@pytest.mark.parametrize(
+    "name", ["aggregates", pytest.param("aggregates of rounds", marks=pytest.mark.long)]
+)
 def test_random_aggregates_by_machine_code(name: str) -> None:
     """The functions of aggregates as Numba compiles them."""
     tally = Tally()

@@ -120,7 +120,7 @@ def check_as_stream(seed: int, tally: Counts, kind: str) -> None:
         tally.texts.add(text)
 
 
-_SLICES = {"and": range(24), "nested": range(24), "absent": range(24)}
+_SLICES = {"and": range(12), "nested": range(12), "absent": range(12)}
 _BY_NUMBA = {"and": range(900, 902), "nested": range(900, 902), "absent": range(900, 902)}
 
 
@@ -129,19 +129,22 @@ def test_random_queries(kind: str) -> None:
     tally = Counts()
     for seed in _SLICES[kind]:
         check(seed, tally, kind, streams=5)
-    assert tally.pairs_with_matches >= tally.pairs // 4, tally
+    assert tally.pairs_with_matches >= tally.pairs // 7, tally
     assert len(tally.by_definition) <= 2 * len(tally.texts) // 3, tally
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_queries_as_streams(kind: str) -> None:
     tally = Counts()
-    for seed in range(20):
+    for seed in range(10):
         check_as_stream(seed, tally, kind)
-    assert tally.pairs_with_matches >= 10, tally
+    assert tally.pairs_with_matches >= 5, tally
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    ["and", *(pytest.param(kind, marks=pytest.mark.long) for kind in KINDS if kind != "and")],
+)
 def test_random_queries_by_machine_code(kind: str) -> None:
     tally = Counts()
     for seed in _BY_NUMBA[kind]:
@@ -151,7 +154,7 @@ def test_random_queries_by_machine_code(kind: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("first", range(1000, 6000, 500))
+@pytest.mark.parametrize("first", [0, *range(1000, 6000, 500)])
 def test_many_random_queries(kind: str, first: int) -> None:
     tally = Counts()
     for seed in range(first, first + 500):

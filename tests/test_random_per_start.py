@@ -124,18 +124,18 @@ def _check_order(rows: list[dict[str, object]]) -> None:
 
 def test_one_match_for_each_start() -> None:
     tally = Tally()
-    for seed in range(50):
+    for seed in range(25):
         check(seed, tally)
-    assert tally.pairs_with_matches >= 60, tally
+    assert tally.pairs_with_matches >= 30, tally
     assert tally.too_large <= 3, tally
 
 
 def test_longest_runs_of_events() -> None:
     tally = Tally()
-    for seed in range(24):
+    for seed in range(18):
         check_runs(seed, tally)
-    assert len(tally.with_features) >= 12, tally
-    assert tally.pairs_with_matches >= 45, tally
+    assert len(tally.with_features) >= 10, tally
+    assert tally.pairs_with_matches >= 25, tally
 
 
 @pytest.mark.long

@@ -69,12 +69,13 @@ def check(seed: int, tally: Tally, *, compiled: bool = False) -> None:
 
 def test_searches() -> None:
     tally = Tally()
-    for seed in range(24):
+    for seed in range(12):
         check(seed, tally)
-    assert tally.pairs >= 240, tally
-    assert tally.pairs_with_matches >= 80, tally
+    assert tally.pairs >= 120, tally
+    assert tally.pairs_with_matches >= 40, tally
 
 
+@pytest.mark.long
 def test_searches_by_machine_code() -> None:
     tally = Tally()
     for seed in range(900, 902):

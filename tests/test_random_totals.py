@@ -355,12 +355,12 @@ def check_as_stream(seed: int, tally: Counts) -> None:
 def test_random_totals() -> None:
     """Dozens of queries on some streams, by every engine."""
     tally = Counts()
-    for seed in range(30):
+    for seed in range(16):
         with plain_totals(wavering=random.Random(seed) if seed % 2 else None):
             check(seed, tally)
-    assert len(tally.texts) >= 18, tally
-    assert tally.pairs_with_matches >= 24, tally
-    assert tally.counted >= 4, tally
+    assert len(tally.texts) >= 9, tally
+    assert tally.pairs_with_matches >= 12, tally
+    assert tally.counted >= 2, tally
 
 
 def test_random_totals_on_streams() -> None:

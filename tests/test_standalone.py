@@ -113,6 +113,7 @@ def test_aggregates_of_the_file_are_in_the_module(tmp_path: Path) -> None:
     assert run(COUNT, tmp_path, "alone", alone=True, **_PLAIN)["matches"]["alone"] == wanted > 0
 
 
+@pytest.mark.long
 def test_a_second_process_compiles_nothing(files: Path, tmp_path: Path) -> None:
     """Also where the file has another name there: its runtime has the same."""
     (tmp_path / "other_name.py").write_text((files / "mine.py").read_text())

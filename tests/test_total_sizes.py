@@ -93,7 +93,13 @@ def _expected(name: str, events: list[tuple[str, float | None]]) -> list[Row]:
     return [_row(iter([part])) for part in parts]
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name != "in a window" else pytest.param(name, marks=pytest.mark.long)
+        for name in QUERIES
+    ],
+)
 def test_few_matches_beside_many(name: str) -> None:
     query = only_query(celc.compile(DECLARED + QUERIES[name]))
     for seed in range(2):
@@ -188,6 +194,7 @@ def test_values_that_are_too_large_for_bounds(turns: Turns, most: int) -> None:
     assert (turns.removed > 0) == (most >= 1 << 40)
 
 
+@pytest.mark.long
 def test_few_values_beside_many_matches_with_keys() -> None:
     """Each event is added up as often as there are matches with it; the last ones are in few."""
     query = only_query(

@@ -269,8 +269,8 @@ def test_some_queries(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "step",
     [
-        # `test_streams` has others that end, over Connect too.
-        pytest.param(30 if ON_SPARK == "connect" else 15, id="some"),
+        # `test_streams` has others that end.
+        pytest.param(30, id="one"),
         pytest.param(1, id="thirty", marks=pytest.mark.long),
     ],
 )

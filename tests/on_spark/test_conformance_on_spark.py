@@ -25,6 +25,17 @@ def _frame(spark: Any, case: Case) -> Any:
     return _frames[key]
 
 
+_SOME_ROUTES = [
+    (
+        pytest.param(route, marks=pytest.mark.long)
+        if ON_SPARK == "connect" and route != "match"
+        else route
+    )
+    for route in _ROUTES
+]
+"""Over Connect the thirty queries take every route."""
+
+
 @pytest.mark.parametrize("route", _ROUTES)
 def test_thirty_queries(route: str, spark: Any) -> None:
     """By `match`; by the others, and over Connect, each route has a share of them: it is the same
@@ -51,7 +62,7 @@ def test_thirty_queries(route: str, spark: Any) -> None:
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize("route", _ROUTES)
+@pytest.mark.parametrize("route", _SOME_ROUTES)
 def test_simultaneous_events(route: str, spark: Any) -> None:
     """A few queries by each route, with a tiebreak for the positions inside an instant."""
     if route == "sql" and not has_table_functions():
@@ -62,7 +73,7 @@ def test_simultaneous_events(route: str, spark: Any) -> None:
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize("route", _ROUTES)
+@pytest.mark.parametrize("route", _SOME_ROUTES)
 def test_absences_at_the_end(route: str, spark: Any) -> None:
     """A few queries by each route, of those whose matches are decided later than they end."""
     if route == "sql" and not has_table_functions():

@@ -19,7 +19,7 @@ from celc_runtime.plan.errors import StateError
 from celc_runtime.plan.relevance import AttributeTest, Relevant
 from celc_runtime.spark import parameters as parameters_on_spark
 from celc_runtime.spark.pushdown import can_matter
-from conftest import ON_SPARK
+from conftest import ON_SPARK, long_over_connect
 from engines import only_query
 from parameters import answer_for_each, rows_table
 from places import TESTS
@@ -166,7 +166,8 @@ def test_many_values_are_asked_for_before_rows_are_moved(spark: Any) -> None:
     assert sorted(map(repr, found)) == wanted
 
 
-@pytest.mark.parametrize("type", ["STRING", "LONG", "INT"])
+@pytest.mark.parametrize("type", ["STRING", "LONG", pytest.param("INT", marks=pytest.mark.long)])
+@long_over_connect
 def test_very_many_values_are_looked_up_by_their_hashes(type: str, spark: Any) -> None:
     arrow = {"STRING": pa.string(), "LONG": pa.int64(), "INT": pa.int32()}[type]
     text = (
@@ -234,6 +235,7 @@ def test_large_tables_are_sent(spark: Any) -> None:
     assert _rows(query.match(spark.createDataFrame(_quotes()), rule=rules)) == wanted
 
 
+@long_over_connect
 def test_a_stream_gives_the_rows_of_a_table(spark: Any, tmp_path: Path) -> None:
     stream = _STREAM.replace("ts: LONG", "ts: TIMESTAMP")
     text = f"{_RISES} PARTITION BY venue WITHIN 30 SECONDS"

@@ -130,7 +130,7 @@ def _kill_once(marker: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@long_over_connect
+@pytest.mark.long
 def test_a_worker_that_is_killed_when_deadlines_are_due(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,7 @@ LATE = [
 AHEAD = event(80 * 366 * 86_400, "B", 1, row=1004)
 
 
+@long_over_connect
 def test_late_events_come_apart(spark: Any, tmp_path: Path) -> None:
     """A micro-batch brings late events and one of the year 2100, which moves no watermark.
 

@@ -108,7 +108,13 @@ def _plain(value: Any, type: pa.DataType) -> Any:
     return value
 
 
-@pytest.mark.parametrize("route", _ROUTES)
+@pytest.mark.parametrize(
+    "route",
+    [
+        route if route in ("match", "sql") else pytest.param(route, marks=pytest.mark.long)
+        for route in _ROUTES
+    ],
+)
 def test_cases(route: str, spark: Any) -> None:
     if route == "sql" and not has_table_functions():
         return
@@ -134,7 +140,9 @@ WHERE A+ ; B PARTITION BY id WITHIN 3 SECONDS [ts]"""
 _COLLAPSED = "SELECT COLLAPSED A[v], B WHERE A+ ; B PARTITION BY id WITHIN 3 SECONDS [ts]"
 
 
-@pytest.mark.parametrize("text", [_TOTAL, _COLLAPSED, f"{_TOTAL} PER 3 SECONDS"])
+@pytest.mark.parametrize(
+    "text", [_TOTAL, _COLLAPSED, pytest.param(f"{_TOTAL} PER 3 SECONDS", marks=pytest.mark.long)]
+)
 def test_streams_give_the_rows_of_a_table(text: str, spark: Any, tmp_path: Path) -> None:
     one, rows = query(text, tiebreak="row"), events(90, 4)
     pieces = [stream_table(part) for part in [*parts(rows, 4), [END]]]

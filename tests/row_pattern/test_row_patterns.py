@@ -47,7 +47,14 @@ def test_cases(case: RowCase) -> None:
 _COMPILED = [c for c in _CASES if c.expected is not None][::12]
 
 
-@pytest.mark.parametrize("case", _COMPILED, ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [
+        case if number % 4 == 0 else pytest.param(case, marks=pytest.mark.long)
+        for number, case in enumerate(_COMPILED)
+    ],
+    ids=str,
+)
 def test_cases_by_machine_code(case: RowCase) -> None:
     found = compiled(case.query).match_table(table_of(case.schema, case.table))
     assert same(case, rows_of(found)), found.to_pylist()

@@ -1018,6 +1018,7 @@ print(json.dumps([sorted(map(str, t.to_pylist())) for t in (found, query.match_t
 """
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_is_retried(spark: Any, tmp_path: Path) -> None:
     assert spark.version  # Java has been found
     script = tmp_path / "killed.py"

@@ -75,7 +75,9 @@ def _pickles(folder: Path) -> list[Path]:
     return paths
 
 
-@pytest.mark.parametrize("other", [False, True], ids=["nothing", "another version"])
+@pytest.mark.parametrize(
+    "other", [pytest.param(False, marks=pytest.mark.long), True], ids=["nothing", "another version"]
+)
 def test_texts_that_look_like_imports_are_left_alone(other: bool, tmp_path: Path) -> None:
     paths = _pickles(tmp_path)
     env = {"NUMBA_DISABLE_JIT": "1", "CELC_CACHE_DIR": str(tmp_path / "cache")}

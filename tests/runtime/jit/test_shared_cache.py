@@ -68,11 +68,12 @@ def _check_order(kinds: tuple[str, ...], plans: dict[str, str], folder: Path) ->
     assert last["hits"] > 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kinds",
     [
         pytest.param(KINDS, id="celc first"),
-        pytest.param(KINDS[::-1], id="celc last", marks=pytest.mark.long),
+        pytest.param(KINDS[::-1], id="celc last"),
     ],
 )
 def test_a_query_runs_whoever_compiled_it_before(kinds: tuple[str, ...], tmp_path: Path) -> None:

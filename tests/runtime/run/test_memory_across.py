@@ -44,10 +44,13 @@ def _held(run: Run) -> int:
     ("condition", "window"),
     [
         ("a.id = b.id AND b.id = c.id", "WITHIN 1000 EVENTS"),
-        ("a.name = b.name AND b.name = c.name", "WITHIN 100 [ts]"),
-        (
+        pytest.param(
+            "a.name = b.name AND b.name = c.name", "WITHIN 100 [ts]", marks=pytest.mark.long
+        ),
+        pytest.param(
             "a.id = b.id AND a.name = b.name AND b.id = c.id AND b.name = c.name",
             "WITHIN 1000 EVENTS",
+            marks=pytest.mark.long,
         ),
         ("b.id = a.id AND c.name = b.name", "WITHIN 100 [ts]"),
     ],
@@ -68,12 +71,16 @@ def test_keys_leave_with_the_window(condition: str, window: str) -> None:
     "formula",
     [
         "(A AS a ; B AS b) FILTER a.id > b.id",
-        "(A AS a ; B AS b) FILTER a.name > b.name OR a.id > b.id",
-        "(A AS a ; C AS c) UNLESS (B AS b FILTER b.ts >= a.ts)",
+        pytest.param(
+            "(A AS a ; B AS b) FILTER a.name > b.name OR a.id > b.id", marks=pytest.mark.long
+        ),
+        pytest.param(
+            "(A AS a ; C AS c) UNLESS (B AS b FILTER b.ts >= a.ts)", marks=pytest.mark.long
+        ),
         "A AS a ; !(B AS x ; B FILTER x.ts >= a.ts) ; A AS c",
-        "!B FOR 3 [ts] ; A ; C",
+        pytest.param("!B FOR 3 [ts] ; A ; C", marks=pytest.mark.long),
         "!(B AS b FILTER b.ts <= a.ts) FOR 3 [ts] ; A AS a ; C",
-        "!(B : A) FOR 30 EVENTS ; A ; C",
+        pytest.param("!(B : A) FOR 30 EVENTS ; A ; C", marks=pytest.mark.long),
     ],
 )
 def test_what_is_remembered_leaves_with_the_window(formula: str) -> None:

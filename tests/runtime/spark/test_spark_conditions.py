@@ -180,6 +180,7 @@ def test_random_conditions(spark: Any, tmp_path: Path) -> None:
     assert_same(conditions, table, decided_by_queries(conditions, table), expected)
 
 
+@pytest.mark.long
 def test_random_conditions_compiled(spark: Any, tmp_path: Path) -> None:
     rng = random.Random(2)
     generator = Generator(rng, NUMBERS_ONLY, attributes=0.8)
