@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from cases_io import Case, load_cases
 from cases_on_spark import matcher, problems_of
+from celc_runtime import EventWarning
 from chosen_cases import some_cases
 from conftest import ON_SPARK, long_over_connect
+from engines import only_query
 from reference import difference
 from spark_routes import ROUTES, answers, has_table_functions, table
+
+import celc
 
 _QUERIES = 38
 _ROUTES = list(ROUTES)
@@ -128,3 +137,29 @@ def test_all_cases(route: str, spark: Any) -> None:
 def _queries(stem: str) -> list[str]:
     """The queries of a file of cases."""
     return list(dict.fromkeys(case.query for case in load_cases(stem)))
+
+
+def test_time_ranges_of_files(spark: Any, tmp_path: Path) -> None:
+    """Cut by the statistics of files, or over Connect by a sample: the same matches."""
+    rng = np.random.default_rng(8)
+    types = rng.choice(["A", "B", "C"], 600)
+    events = pa.table({"type": types, "ts": np.arange(600)})
+    pq.write_table(events, tmp_path / "events.parquet", row_group_size=50)
+    text = (
+        "CREATE STREAM S { EVENT A { ts: LONG }, EVENT B { ts: LONG } } "
+        "SELECT * FROM S WHERE A ; B WITHIN 3 [ts]"
+    )
+    query = only_query(celc.compile(text, order_by="ts"))
+    frame = spark.read.parquet(str(tmp_path))
+    told = query.explain_plan(frame, ranges=3)
+    assert "plan: 3 time ranges" in told
+    if ON_SPARK == "connect":
+        assert "cuts: by a sample, because over Spark Connect no statistics of files" in told
+    else:
+        assert "cuts: by the statistics of the files' row groups" in told
+    found = query.match(frame, ranges=3).toArrow().to_pylist()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EventWarning)  # of C's
+        wanted = query.match_table(events).to_pylist()
+    assert sorted(map(repr, found)) == sorted(map(repr, wanted))
+    assert len(wanted) > 100

@@ -3,7 +3,7 @@
 The end of a Parquet file says for each of its row groups how many rows it has, and the least and
 the greatest value of each column. To cut a stream into time ranges takes no more: only where it is
 cut may be guessed, for the rows between the cuts are counted. A sample in its place reads the whole
-column, which was a tenth to a quarter of a `match` of ten million rows that was cut in two.
+column, which was a tenth to a fifth of a `match` of ten million rows that was cut in two.
 
 Spark has no function that tells these statistics, so the ends are read by the class that Spark
 reads them with, by its filesystems and its access to them. Spark Connect has no such way, and takes
@@ -72,13 +72,9 @@ def sampled_by_files(rows: DataFrame, order: OrderColumn, ranges: int) -> tuple[
     files = sorted(rows.inputFiles())
     most = max(_FEWEST, _FOR_A_RANGE * ranges)
     chosen = [files[place] for place in spread(len(files), most)]
-    footers = _Footers(rows.sparkSession, jvm, order)
-    groups: list[RowGroup] = []
-    for name in chosen:
-        of_file, why = footers.row_groups(name, -(-most // len(chosen)))
-        if why:
-            return nothing, why
-        groups += of_file
+    groups, why = _row_groups(rows.sparkSession, jvm, order, chosen, most)
+    if why:
+        return nothing, why
     found = quantiles_of(groups, order)
     return Sample(round(found.rows * len(files) / max(1, len(chosen))), found.grid), ""
 
@@ -120,8 +116,34 @@ def _is_all_of_files(rows: DataFrame) -> bool:
     )
 
 
+def _row_groups(
+    spark: Any, jvm: Any, order: OrderColumn, files: list[str], most: int
+) -> tuple[list[RowGroup], str]:
+    """About so many row groups of some files, and the reason if these do not tell where they
+    lie."""
+    from py4j.protocol import Py4JError
+
+    groups: list[RowGroup] = []
+    name = "files"
+    try:
+        footers = _Footers(spark, jvm, order)
+        if not footers.can_be_read:
+            return [], "this Spark has no class of Parquet's by which statistics are read"
+        for name in files:
+            of_file, why = footers.row_groups(name, -(-most // len(files)))
+            if why:
+                return [], why
+            groups += of_file
+    except Py4JError as problem:  # the cluster forbids it, or the file is not there or is damaged
+        return [], f"the statistics of {name} cannot be read ({str(problem).splitlines()[0]})"
+    return groups, ""
+
+
 class _Footers:
-    """Reads the ends of Parquet files. Each name and each element of Java's is a call."""
+    """Reads the ends of Parquet files. Each name and each element of Java's is a call.
+
+    Its methods raise Py4JError where Java does.
+    """
 
     def __init__(self, spark: Any, jvm: Any, order: OrderColumn) -> None:
         self._order = order
@@ -131,19 +153,21 @@ class _Footers:
         self._settings = spark._jsparkSession.sessionState().newHadoopConf()
         self._place = 0
 
+    @property
+    def can_be_read(self) -> bool:
+        """Whether the classes are there; some clusters have them under other names."""
+        from py4j.java_gateway import JavaPackage
+
+        return not any(isinstance(name, JavaPackage) for name in (self._file_of, self._opened))
+
     def row_groups(self, name: str, most: int) -> tuple[list[RowGroup], str]:
         """At most so many row groups of a file, each with its share of all rows, and the reason if
         they do not tell where these lie."""
-        from py4j.protocol import Py4JError
-
+        reader = self._opened(self._file_of(self._path(name), self._settings))
         try:
-            reader = self._opened(self._file_of(self._path(name), self._settings))
-            try:
-                return self._of_reader(reader, most)
-            finally:
-                reader.close()
-        except Py4JError as problem:
-            return [], f"the statistics of {name} cannot be read ({str(problem).splitlines()[0]})"
+            return self._of_reader(reader, most)
+        finally:
+            reader.close()
 
     def _of_reader(self, reader: Any, most: int) -> tuple[list[RowGroup], str]:
         order, rows = self._order, reader.getRecordCount()

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery
+from celc_runtime.spark import file_statistics
 from celc_runtime.spark.file_statistics import (
     RowGroup,
     quantiles_of,
@@ -22,6 +23,7 @@ from celc_runtime.spark.file_statistics import (
 from celc_runtime.spark.order_column import OrderColumn
 from celc_runtime.spark.time_ranges import GRID, Sample
 from engines import interpreted, only_query
+from py4j.protocol import Py4JError
 
 import celc
 
@@ -278,3 +280,35 @@ def test_a_sample_is_told_with_its_reason(spark: Any, tmp_path: Path, query: Com
     changed = query.explain_plan(frame.where("ts >= 0"), ranges=3)
     assert "cuts: by a sample, because the DataFrame is not all rows of Parquet files" in changed
     assert "cuts:" not in query.explain_plan(frame, ranges=1)
+
+
+def test_a_cluster_that_has_no_such_classes(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: CompiledQuery
+) -> None:
+    """Or forbids them: the reason is told, and a sample is taken."""
+    frame = spark.read.parquet(str(_written(tmp_path / "events", _events(900, 3))))
+    forbidden = Py4JError("not in the list of what may be called")
+    for name, change, why in (
+        ("can_be_read", False, "this Spark has no class of Parquet's"),
+        ("row_groups", _raises(forbidden), r"cannot be read \(not in the list of"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(file_statistics._Footers, name, change)
+            assert re.search(
+                f"cuts: by a sample, because .*{why}", query.explain_plan(frame, ranges=3)
+            )
+    assert BY_FILES in query.explain_plan(frame, ranges=3)
+
+
+def test_names_that_java_does_not_have_are_noticed(spark: Any) -> None:
+    footers = file_statistics._Footers(spark, spark._jvm, MONTHS)
+    assert footers.can_be_read
+    footers._opened = spark._jvm.org.apache.parquet.hadoop.NoSuchReader.open
+    assert not footers.can_be_read
+
+
+def _raises(problem: Exception) -> Any:
+    def fails(*_: Any) -> None:
+        raise problem
+
+    return fails
