@@ -8,6 +8,7 @@ timed.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from common import Figure, Settings, Task, quotient, rate
 from processes import tree_seconds
-from spark_jobs import answer, run_made, write
+from spark_jobs import answer, run_made, session, write
 
 import celc
 
@@ -53,17 +54,16 @@ def joins(rows: int) -> list[Join]:
     ]
 
 
-def join_figures(
-    spark: SparkSession, folder: Path, rows: int, settings: Settings
-) -> Iterator[Figure]:
-    """A;B;C by a self-join of events in buckets, beside `match`; the same matches."""
-    for number, join in enumerate(joins(rows)):
-        table = baselines.stream(join.rows)
-        ids = np.random.default_rng(13).integers(0, IDS, len(table))
-        table = table.append_column("id", pa.array(ids))
-        table = table.append_column("row", pa.array(np.arange(len(table))))
-        frame = spark.read.parquet(str(write(folder.with_name(f"join-{number}"), table)))
-        yield from _figures_of_join(frame, join, settings)
+def figures(settings: Settings) -> Iterator[Figure]:
+    """All figures of this part."""
+    with tempfile.TemporaryDirectory(prefix="celc-bench-") as folder, session() as spark:
+        for number, join in enumerate(joins(settings.events)):
+            table = baselines.stream(join.rows)
+            ids = np.random.default_rng(13).integers(0, IDS, len(table))
+            table = table.append_column("id", pa.array(ids))
+            table = table.append_column("row", pa.array(np.arange(len(table))))
+            written = write(Path(folder) / str(number), table)
+            yield from _figures_of_join(spark.read.parquet(str(written)), join, settings)
 
 
 def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterator[Figure]:

@@ -4,22 +4,17 @@ The driver, the JVM and the Python workers are counted (`processes.py`). Jobs wr
 `noop` sink. Data is written once into a temporary folder, as Parquet, with columns that no query
 reads.
 
-*Keyed*: rows in no order, a hundred for each key, 1 % of them of types that the query names.
+Rows in no order, a hundred for each key, 1 % of them of types that the query names.
 `match` stands beside the same plan with a function that reads all columns and returns nothing:
 what the shuffle, the sort and Arrow cost where all rows are handed to Python; beside a loop over
 rows in Python; and beside the query in SQL, of a table in partitions and of one that is sorted.
-*Keyless*: rows in the order of time; there two time ranges on two cores stand beside one on one
-core, by the clock on the wall. *Join*: what a user would write instead with DataFrames
-(`self_joins.py`).
 """
 
 from __future__ import annotations
 
 import inspect
-import os
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -28,8 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 from common import Figure, Settings, Task, quotient, rate
-from processes import pin_tree, sorting_seconds, tree_seconds
-from self_joins import join_figures
+from processes import tree_seconds
 from spark_jobs import answer, run, run_made, session, write
 from streams import one_batch, rare_types, seconds_apart
 
@@ -42,18 +36,14 @@ ROWS_OF_A_KEY = 100
 TYPES = "ABC"
 DECLARED = "key: INT, n: INT, v: DOUBLE, name: STRING, ts: TIMESTAMP"
 KEYED = "PARTITION BY key WITHIN 10 MINUTES [ts]"
-KEYLESS = {"W=1000 rows": "WITHIN 1000 EVENTS", "a window of 10 minutes": "WITHIN 10 MINUTES [ts]"}
 
 
 def figures(settings: Settings) -> Iterator[Figure]:
     """All figures of this part."""
-    rows = 10_000_000 if settings.full else 1_000_000
+    rows = settings.events
     with tempfile.TemporaryDirectory(prefix="celc-bench-") as folder, session() as spark:
         keyed = write_keyed(Path(folder) / "keyed", rows)
         yield from keyed_figures(spark.read.parquet(str(keyed)), rows, settings)
-        keyless = write_keyless(Path(folder) / "keyless", rows)
-        yield from range_figures(spark.read.parquet(str(keyless)), rows, settings)
-        yield from join_figures(spark, Path(folder) / "join", rows, settings)
 
 
 # --- data -----------------------------------------------------------------------------------------
@@ -85,11 +75,6 @@ def write_keyed(folder: Path, rows: int) -> Path:
     shuffled = pa.array(times, pa.timestamp("us", tz="UTC"))
     table = table.set_column(table.schema.get_field_index("ts"), "ts", shuffled)
     return write(folder, table)
-
-
-def write_keyless(folder: Path, rows: int) -> Path:
-    """Rows in the order of their times."""
-    return write(folder, events(rows, 1))
 
 
 def query_of(clauses: str) -> Any:
@@ -248,64 +233,3 @@ def by_pandas(query: Any, frame: DataFrame) -> DataFrame:
 
 def _takes(function: Callable[..., Any], name: str) -> bool:
     return name in inspect.signature(function).parameters
-
-
-# --- no keys --------------------------------------------------------------------------------------
-
-
-def range_figures(frame: DataFrame, rows: int, settings: Settings) -> Iterator[Figure]:
-    """No key: two time ranges on two cores beside one on one core, by the clock on the wall."""
-    cores = sorted(os.sched_getaffinity(0))
-    if len(cores) < 2:
-        print("  not available: two ranges on two cores, for there is one")
-        return
-    turns = [
-        (sorting_seconds(cores[:1]), sorting_seconds(cores[:2]))
-        for _ in range(settings.repetitions)
-    ]
-    # Twice the work in so many times the seconds.
-    yield quotient(
-        "two processes that share nothing, speed beside one",
-        [2 * alone for alone, _ in turns],
-        [both for _, both in turns],
-        higher_is_better=True,
-    )
-    for name, clause in KEYLESS.items():
-        query = query_of(clause)
-        if not _takes(query.match, "ranges"):
-            whole = settings.repeated(
-                [Task("match", partial(_run_ranges, query, frame, None))],
-                repetitions=settings.fewer,
-                clock=tree_seconds,
-            )
-            yield rate(f"keyless, {name}, match", "rows/s", rows, whole["match"], rows=rows)
-            print("  not available: match(…, ranges=…)")
-            continue
-        one, two = (answer(query.match(frame, ranges=ranges)) for ranges in (1, 2))
-        if one != two:
-            raise RuntimeError(f"keyless, {name}: one range gives {one}, two give {two}")
-        tasks = [
-            Task("one", partial(_run_ranges, query, frame, 1), partial(pin_tree, cores[:1])),
-            Task("two", partial(_run_ranges, query, frame, 2), partial(pin_tree, cores)),
-        ]
-        try:
-            timings = settings.repeated(
-                tasks, repetitions=settings.repetitions, clock=time.perf_counter
-            )
-        finally:
-            pin_tree(cores)
-        context: dict[str, Any] = {"rows": rows, "matches": one[0]}
-        for which, ranges in (("one", "one range on one core"), ("two", "two ranges")):
-            yield rate(f"keyless, {name}, {ranges}", "rows/s", rows, timings[which], **context)
-        yield quotient(
-            f"keyless, {name}, two ranges' speed beside one",
-            timings["one"].seconds,
-            timings["two"].seconds,
-            1.6,
-            higher_is_better=True,
-            **context,
-        )
-
-
-def _run_ranges(query: Any, frame: DataFrame, ranges: int | None) -> None:
-    run(query.match(frame) if ranges is None else query.match(frame, ranges=ranges))

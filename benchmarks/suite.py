@@ -41,12 +41,14 @@ PARTS = {
     "table": "from Arrow table to Arrow table",
     "baselines": "what a user would write by hand, with the same matches",
     "start": "the start of a generated module",
-    "spark": "Spark jobs, by the CPU time of all their processes",
+    "spark": "Spark jobs with many keys, by the CPU time of all their processes",
+    "ranges": "Spark jobs without keys: two time ranges beside one, on the clock",
+    "self-joins": "Spark jobs beside joins as a user would write them, by CPU time",
     "streaming": "streams in their steady state, beside Spark's own count",
 }
-MODULES = {"start": "warm"}
+MODULES = {"start": "warm", "ranges": "time_ranges", "self-joins": "self_joins"}
 """Where a part is not in the module of its name."""
-ONLY_FULL = ("spark", "streaming")
+ONLY_FULL = ("spark", "ranges", "self-joins", "streaming")
 """Parts that run in the quick mode only where they are asked for."""
 
 

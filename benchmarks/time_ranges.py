@@ -1,0 +1,90 @@
+"""Time ranges of a stream without keys on Spark, by the clock on the wall.
+
+Rows in the order of time, in Parquet files that follow each other; two ranges on two cores stand
+beside one on one core. Before them stands what two processes that sort and share nothing gain,
+which is the most that two tasks can.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from common import Figure, Settings, Task, quotient, rate
+from processes import pin_tree, sorting_seconds
+from spark import events, query_of
+from spark_jobs import answer, run, session, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+KEYLESS = {"W=1000 rows": "WITHIN 1000 EVENTS", "a window of 10 minutes": "WITHIN 10 MINUTES [ts]"}
+
+
+def figures(settings: Settings) -> Iterator[Figure]:
+    """All figures of this part."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        print("  not available: two ranges on two cores, for there is one")
+        return
+    turns = [
+        (sorting_seconds(cores[:1]), sorting_seconds(cores[:2]))
+        for _ in range(settings.repetitions)
+    ]
+    # Twice the work in so many times the seconds.
+    yield quotient(
+        "two processes that share nothing, speed beside one",
+        [2 * alone for alone, _ in turns],
+        [both for _, both in turns],
+        higher_is_better=True,
+    )
+    with tempfile.TemporaryDirectory(prefix="celc-bench-") as folder, session() as spark:
+        written = write_in_order(Path(folder) / "keyless", settings.events)
+        frame = spark.read.parquet(str(written))
+        for name, clause in KEYLESS.items():
+            yield from _figures_of(name, query_of(clause), frame, settings, cores)
+
+
+def write_in_order(folder: Path, rows: int) -> Path:
+    """Rows in the order of their times."""
+    return write(folder, events(rows, 1))
+
+
+def _figures_of(
+    name: str, query: Any, frame: DataFrame, settings: Settings, cores: list[int]
+) -> Iterator[Figure]:
+    one, two = (answer(query.match(frame, ranges=ranges)) for ranges in (1, 2))
+    if one != two:
+        raise RuntimeError(f"keyless, {name}: one range gives {one}, two give {two}")
+    tasks = [
+        Task("one", partial(_run, query, frame, 1), partial(pin_tree, cores[:1])),
+        Task("two", partial(_run, query, frame, 2), partial(pin_tree, cores)),
+    ]
+    try:
+        timings = settings.repeated(
+            tasks, repetitions=settings.repetitions, clock=time.perf_counter
+        )
+    finally:
+        pin_tree(cores)
+    context: dict[str, Any] = {"rows": settings.events, "matches": one[0]}
+    for which, ranges in (("one", "one range on one core"), ("two", "two ranges")):
+        yield rate(
+            f"keyless, {name}, {ranges}", "rows/s", settings.events, timings[which], **context
+        )
+    yield quotient(
+        f"keyless, {name}, two ranges' speed beside one",
+        timings["one"].seconds,
+        timings["two"].seconds,
+        1.6,
+        higher_is_better=True,
+        **context,
+    )
+
+
+def _run(query: Any, frame: DataFrame, ranges: int) -> None:
+    run(query.match(frame, ranges=ranges))
