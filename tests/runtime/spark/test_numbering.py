@@ -196,5 +196,6 @@ def test_no_row_matters_where_nothing_can_match(spark: Any) -> None:
     assert query.plan.relevant == ()
     schema = "stream STRING, type STRING, v INT, ts LONG"
     frame = spark.createDataFrame([("S", "A", 1, 1), ("T", "A", None, 2)], schema)
-    assert "Spark numbers the sorted rows" in query.explain_plan(frame)
+    # Spark, or the task: over Connect the size of such a DataFrame is known.
+    assert "numbers the sorted rows" in query.explain_plan(frame)
     assert query.match(frame).toArrow().num_rows == 0
