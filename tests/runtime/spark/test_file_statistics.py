@@ -28,7 +28,7 @@ from py4j.protocol import Py4JError
 import celc
 
 NOTHING = Sample(0, ())
-MONTHS = OrderColumn("ts", "LONG", "bigint")
+LONGS = OrderColumn("ts", "LONG", "bigint")
 BY_FILES = "cuts: by the statistics of the files' row groups"
 
 
@@ -50,7 +50,7 @@ def test_quantiles_are_those_of_values_that_are_spread_evenly(seed: int) -> None
         rows, wide = rng.randint(1, 3000), rng.choice((0, 10, 400, 10_000))
         groups.append(RowGroup(rows, least, least + wide))
         values += [least + wide * place / rows for place in range(rows)]
-    found = quantiles_of(groups, MONTHS)
+    found = quantiles_of(groups, LONGS)
     assert found.rows == len(values)
     assert len(found.grid) == GRID - 1
     assert list(found.grid) == sorted(found.grid)
@@ -60,7 +60,7 @@ def test_quantiles_are_those_of_values_that_are_spread_evenly(seed: int) -> None
 
 
 def test_no_rows_have_no_quantiles() -> None:
-    assert quantiles_of([], MONTHS) == NOTHING
+    assert quantiles_of([], LONGS) == NOTHING
 
 
 def test_quantiles_are_values_that_literals_hold() -> None:
@@ -144,13 +144,13 @@ def test_many_files_are_not_all_looked_at(spark: Any, tmp_path: Path) -> None:
     chosen = {sorted(folder.glob("*.parquet"))[place] for place in spread(90, 32)}
     for path in set(folder.glob("*.parquet")) - chosen:
         path.write_bytes(b"")
-    sample, why = sampled_by_files(frame, MONTHS, 4)
+    sample, why = sampled_by_files(frame, LONGS, 4)
     assert not why
     assert sample.rows == 9000
     # A file in three is looked at, which is a hundredth of the rows.
     assert _far_off(sample.grid, np.arange(9000)) < 0.04
     # More ranges are cut more finely.
-    assert "cannot be read (" in sampled_by_files(frame, MONTHS, 12)[1]
+    assert "cannot be read (" in sampled_by_files(frame, LONGS, 12)[1]
 
 
 def _spoilt(folder: Path) -> None:
@@ -164,8 +164,8 @@ def _without_statistics(folder: Path) -> None:
 
 def _of_another_type(folder: Path) -> None:
     path = folder / "part-01.parquet"
-    seconds = pq.read_table(path)["ts"].cast(pa.timestamp("us", tz="UTC"))
-    pq.write_table(pa.table({"ts": seconds}), path)
+    times = pq.read_table(path)["ts"].cast(pa.timestamp("us", tz="UTC"))
+    pq.write_table(pa.table({"ts": times}), path)
 
 
 def _without_the_column(folder: Path) -> None:
@@ -184,9 +184,9 @@ def _without_the_column(folder: Path) -> None:
 def test_files_that_do_not_tell(change: Any, why: str, spark: Any, tmp_path: Path) -> None:
     folder = _written(tmp_path / "events", pa.table({"ts": np.arange(900)}))
     frame = spark.read.schema("ts bigint").parquet(str(folder))
-    assert sampled_by_files(frame, MONTHS, 2)[1] == ""
+    assert sampled_by_files(frame, LONGS, 2)[1] == ""
     change(folder)
-    found, told = sampled_by_files(frame, MONTHS, 2)
+    found, told = sampled_by_files(frame, LONGS, 2)
     assert found == NOTHING
     assert re.fullmatch(why + ".*", told, re.DOTALL), told
 
@@ -196,7 +196,7 @@ def test_frames_that_are_not_their_files(spark: Any, tmp_path: Path) -> None:
     frame = spark.read.parquet(str(_written(tmp_path / "events", table)))
     changed = "the DataFrame is not all rows of Parquet files, as they are"
     for as_they_are in (frame, frame.select("v", "ts"), frame.select("ts")):
-        assert sampled_by_files(as_they_are, MONTHS, 2)[1] == ""
+        assert sampled_by_files(as_they_are, LONGS, 2)[1] == ""
     for other in (
         frame.where("v > 3"),
         frame.where("ts > 3"),
@@ -209,7 +209,7 @@ def test_frames_that_are_not_their_files(spark: Any, tmp_path: Path) -> None:
         frame.cache(),
         spark.range(3).withColumnRenamed("id", "ts"),
     ):
-        assert sampled_by_files(other, MONTHS, 2) == (NOTHING, changed)
+        assert sampled_by_files(other, LONGS, 2) == (NOTHING, changed)
     frame.unpersist()
     for order in (
         OrderColumn("ts", "DOUBLE", "double"),
@@ -301,7 +301,7 @@ def test_a_cluster_that_has_no_such_classes(
 
 
 def test_names_that_java_does_not_have_are_noticed(spark: Any) -> None:
-    footers = file_statistics._Footers(spark, spark._jvm, MONTHS)
+    footers = file_statistics._Footers(spark, spark._jvm, LONGS)
     assert footers.can_be_read
     footers._opened = spark._jvm.org.apache.parquet.hadoop.NoSuchReader.open
     assert not footers.can_be_read
