@@ -615,43 +615,38 @@ class _Planner:
         tasks = parallelism(rows) if ranges is None else ranges
         sample, unknown = sampled_by_files(self._rows, self._order, tasks)
         if not unknown:
-            found, why = self._cut(rows, sample, tasks, ranges, must_be_even=True)
-            if why:
+            found, why, even = self._cut(rows, sample, tasks, ranges)
+            if even:
                 if len(found) > 1:
                     self._lines.append(_CUT_BY_FILES)
                 return found, why, ""
             unknown = "the files' statistics would cut uneven ranges"
         sample = sampled(self._rows, self._order, whole=ranges is not None)
-        found, why = self._cut(rows, sample, tasks, ranges)
+        found, why, _ = self._cut(rows, sample, tasks, ranges)
         if len(found) > 1:
             self._lines.append(f"cuts: by a sample, because {unknown}")
         return found, why, ""
 
     def _cut(
-        self,
-        rows: DataFrame,
-        sample: Sample,
-        tasks: int,
-        asked: int | None,
-        *,
-        must_be_even: bool = False,
-    ) -> tuple[list[TimeRange], str]:
-        """The ranges by a sample, for so many tasks or as many as were asked for, and the reason if
-        there is one only; no reason where they are not even and must be."""
+        self, rows: DataFrame, sample: Sample, tasks: int, asked: int | None
+    ) -> tuple[list[TimeRange], str, bool]:
+        """The ranges by a sample, for so many tasks or as many as were asked for, the reason if
+        there is one only, and whether they are even."""
         window = self._plan.whole_window
         assert window is not None
         if asked is None:
             tasks = min(tasks, sample.rows // self._rows_per_range)
             if tasks < 2:
-                return [], f"about {sample.rows:,} events are too few for more"
+                return [], f"about {sample.rows:,} events are too few for more", True
         cuts = cuts_for(sample, self._order, window, tasks, self._plan.farthest_deadline)
         counts = counted(rows, self._order, cuts.borders)
-        if must_be_even and not is_even(cuts, counts):
-            return [], ""
         found = (worthwhile if asked is None else ranges_of)(cuts, counts, window)
-        if cuts.seams:
-            return found, "the window holds too large a part of the events"
-        return found, f"{self._order.name!r} has too few values to cut between"
+        why = (
+            "the window holds too large a part of the events"
+            if cuts.seams
+            else f"{self._order.name!r} has too few values to cut between"
+        )
+        return found, why, is_even(cuts, counts)
 
     def _hot_keys(self, ranges: int | None) -> tuple[list[HotKey], str]:
         """The keys to be cut, and the reason if there are none."""
