@@ -45,7 +45,7 @@ from celc_runtime.engine.instants import (
     instant_rows,
     write_symbols,
 )
-from celc_runtime.engine.listing import with_more_room
+from celc_runtime.engine.listing import Output, with_more_room
 from celc_runtime.plan.errors import EventWarning, WorkLimitError
 from celc_runtime.plan.parameters import no_table
 from celc_runtime.program import Program
@@ -554,18 +554,7 @@ class Run:
                 return
             found = self._entries()
             numbers = numbers[: self._output.used[0]]  # a choice by starts leaves none of them late
-        batch = matches_batch(
-            self._plan,
-            self._schema,
-            self._output,
-            found,
-            prepared.events,
-            self._events,
-            int(self._memory.counters[ENTRY]),
-            numbers,
-            self._bounds,
-            None if self._plan.begin is None else self._listing.begins(found.starts),
-        )
+        batch = self._batch(self._output, found, numbers, prepared)
         if self._deadlines is not None:
             rows = self._output.rows[: self._output.used[0]]
             entries = found.starts, found.ends
@@ -581,6 +570,27 @@ class Run:
                 yield batch
         else:
             self._choice.add(batch, found.starts, found.ends)
+
+    def _matches(self, output: Output, prepared: Prepared) -> pa.RecordBatch:
+        """Matches as a batch, out of buffers that hold what the listing of this run lists."""
+        found = self._listing.entries(self._plan.label_names, output, self._kinds)
+        return self._batch(output, found, self._listing.deadlines(output), prepared)
+
+    def _batch(
+        self, output: Output, found: LabelEntries, numbers: np.ndarray, prepared: Prepared
+    ) -> pa.RecordBatch:
+        return matches_batch(
+            self._plan,
+            self._schema,
+            output,
+            found,
+            prepared.events,
+            self._events,
+            int(self._memory.counters[ENTRY]),
+            numbers,
+            self._bounds,
+            None if self._plan.begin is None else self._listing.begins(found.starts),
+        )
 
     def _entries(self) -> LabelEntries:
         return self._listing.entries(self._plan.label_names, self._output, self._kinds)

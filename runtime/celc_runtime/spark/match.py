@@ -41,6 +41,7 @@ from celc_runtime.spark.columns import (
 )
 from celc_runtime.spark.compact import compact_reader, compact_wire_ddl, with_form
 from celc_runtime.spark.event_types import is_of_types
+from celc_runtime.spark.factorised import factorised_ddl, factors_of, taken_apart
 from celc_runtime.spark.file_statistics import sampled_by_files
 from celc_runtime.spark.hot_keys import HotKey, KeySample, hot_keys, range_numbers, sampled_keys
 from celc_runtime.spark.joins import joined, why_kernel
@@ -112,6 +113,11 @@ _ONE_TASK_NUMBERS = (
 )
 
 _CUT_BY_FILES = "cuts: by the statistics of the files' row groups; the rows between were counted"
+
+_FACTORISED = (
+    "matches: those that end at one event travel as one row, which Spark takes apart (inline, "
+    "explode)"
+)
 
 _UNDECIDED = (
     "undecided: matches whose absence at the end is not certain yet are left out; "
@@ -402,6 +408,8 @@ class _Planner:
         return self._made(self._side_by_side(united))
 
     def _made(self, matches: DataFrame, warning: str = "") -> SparkPlan:
+        if not self._is_compact and factors_of(self._program):
+            self._lines.append(_FACTORISED)
         return SparkPlan(matches, "\n".join(self._lines), warning)
 
     # --- building ---------------------------------------------------------------------------------
@@ -420,8 +428,12 @@ class _Planner:
         if self._is_compact:
             reader = compact_reader(self._program, columns, shipped)
             return mapped(ordered, reader, compact_wire_ddl(self._plan), self._counting)
-        ddl = wire_ddl(self._plan)
         observation, rules = self._undecided, self._rules
+        if factors := factors_of(self._program):
+            reader = task_reader(self._program, columns, shipped)
+            rows = mapped(ordered, reader, factorised_ddl(factors), self._counting)
+            return taken_apart(self._plan, factors, rows)
+        ddl = wire_ddl(self._plan)
         if observation is None:
             reader = task_reader(self._program, columns, shipped, rules)
             found = mapped(ordered, reader, ddl, self._counting)

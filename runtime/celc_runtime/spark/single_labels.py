@@ -17,7 +17,8 @@ three as much, and lists of one, which are all that most queries have, 1.6 times
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -27,6 +28,9 @@ from celc_runtime.plan.plan import Label, Plan, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+_BY_NAME: Mapping[int, str] = MappingProxyType({})
 
 
 class _AnswerColumn(NamedTuple):
@@ -39,13 +43,20 @@ class _AnswerColumn(NamedTuple):
     fields: tuple[str, ...]
 
 
+class WireColumn(NamedTuple):
+    """A column that travels: its column of the answer, its place among the fields of that one's
+    only event (None: it is the column itself), and its type as Spark's SQL spells it."""
+
+    answer: int
+    field: int | None
+    type: str
+
+
 class _Way(NamedTuple):
-    """How the answer of a plan travels. `sources`: for each column that does, its column of the
-    answer, and its place among the fields of the event there (None: it is the column itself)."""
+    """How the answer of a plan travels."""
 
     answer: tuple[_AnswerColumn, ...]
-    sources: tuple[tuple[int, int | None], ...]
-    types: tuple[str, ...]
+    columns: tuple[WireColumn, ...]
 
 
 def with_single_fields(plan: Plan, matches: pa.RecordBatch) -> pa.RecordBatch:
@@ -61,9 +72,9 @@ def with_single_fields(plan: Plan, matches: pa.RecordBatch) -> pa.RecordBatch:
     }
     columns = [
         matches.column(at) if field is None else events[at].field(field)
-        for at, field in way.sources
+        for at, field, _ in way.columns
     ]
-    return pa.RecordBatch.from_arrays(columns, list(map(_wire_name, range(len(columns)))))
+    return pa.RecordBatch.from_arrays(columns, list(map(wire_name, range(len(columns)))))
 
 
 def _only_events(column: pa.ListArray, name: str) -> pa.StructArray:
@@ -73,23 +84,33 @@ def _only_events(column: pa.ListArray, name: str) -> pa.StructArray:
     return events
 
 
+def wire_columns(plan: Plan) -> tuple[WireColumn, ...]:
+    """The columns of `with_single_fields`, named by their places."""
+    return _way(plan).columns
+
+
+def wire_name(place: int) -> str:
+    """The name of the column at a place of those that travel."""
+    return f"column_{place}"
+
+
 def wire_ddl(plan: Plan) -> str:
     """The columns of `with_single_fields` in Spark's notation."""
-    types = _way(plan).types
-    return ", ".join(f"{_wire_name(place)} {type}" for place, type in enumerate(types))
+    return ", ".join(f"{wire_name(place)} {c.type}" for place, c in enumerate(wire_columns(plan)))
 
 
-def with_lists(plan: Plan, matches: DataFrame) -> DataFrame:
-    """The DataFrame of matches with the columns of the answer, from one with `wire_ddl`.
+def with_lists(plan: Plan, matches: DataFrame, texts: Mapping[int, str] = _BY_NAME) -> DataFrame:
+    """The DataFrame of matches with the columns of the answer, from one with `wire_ddl`; texts:
+    expressions in Spark's SQL that stand for columns at some places.
 
     As text: to make eight such columns by functions took 700 calls of the JVM.
     """
-    return matches.selectExpr(*map(_made, _way(plan).answer))
+    return matches.selectExpr(*(_made(column, texts) for column in _way(plan).answer))
 
 
-def _made(column: _AnswerColumn) -> str:
+def _made(column: _AnswerColumn, texts: Mapping[int, str]) -> str:
     """A column of the answer in Spark's SQL."""
-    found = list(map(_wire_name, column.places))
+    found = [texts.get(place, wire_name(place)) for place in column.places]
     if not column.fields:
         return f"{found[0]} AS {quoted(column.name)}"
     fields = zip(found, column.fields, strict=True)
@@ -103,15 +124,13 @@ def _way(plan: Plan) -> _Way:
     """How the answer travels: first the fields of single labels, then the other columns."""
     columns = plan.ddl_columns()
     header = len(columns) - len(plan.items)
-    sources: list[tuple[int, int | None]] = []
-    types: list[str] = []
+    sent: list[WireColumn] = []
     answer: dict[int, _AnswerColumn] = {}
     ends: dict[str, int] = {}
     for at, label in _single(plan, header):
         fields = plan.ddl_fields(label)
-        places = tuple(range(len(sources), len(sources) + len(fields)))
-        sources += [(at, field) for field in range(len(fields))]
-        types += [type for _, type in fields]
+        places = tuple(range(len(sent), len(sent) + len(fields)))
+        sent += [WireColumn(at, field, type) for field, (_, type) in enumerate(fields)]
         names = tuple(name for name, _ in fields)
         answer[at] = _AnswerColumn(*columns[at], places, names)
         ends |= _ends(plan, label, places)
@@ -121,10 +140,9 @@ def _way(plan: Plan) -> _Way:
         if at < header and at >= len(plan.partition_by) and name in ends:
             answer[at] = _AnswerColumn(name, type, (ends[name],), ())
             continue
-        answer[at] = _AnswerColumn(name, type, (len(sources),), ())
-        sources.append((at, None))
-        types.append(type)
-    return _Way(tuple(answer[at] for at in range(len(columns))), tuple(sources), tuple(types))
+        answer[at] = _AnswerColumn(name, type, (len(sent),), ())
+        sent.append(WireColumn(at, None, type))
+    return _Way(tuple(answer[at] for at in range(len(columns))), tuple(sent))
 
 
 def _single(plan: Plan, header: int) -> Iterator[tuple[int, Label]]:
@@ -148,7 +166,3 @@ def _ends(plan: Plan, label: Label, places: tuple[int, ...]) -> dict[str, int]:
         if is_there and time in of_attribute:
             found[f"{end}_time"] = of_attribute[time]
     return found
-
-
-def _wire_name(place: int) -> str:
-    return f"column_{place}"

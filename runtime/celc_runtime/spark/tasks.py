@@ -21,6 +21,7 @@ from celc_runtime.rules.rows import Rows, batch_of_rows, rows_of_batch
 from celc_runtime.rules.run import ForEachRun, run_for
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
+from celc_runtime.spark.factorised import FactorisedRun, factors_of
 from celc_runtime.spark.single_labels import with_single_fields
 from celc_runtime.spark.sorted_rows import sorted_rows
 from celc_runtime.spark.task_columns import COUNTED, TIED, TaskColumns
@@ -47,10 +48,13 @@ def batch_route(program: Program) -> Route:
         undecided: list[int] = []
         events = map(received, batches)
         rules = None if table is None else rows_of_batch(table)
-        new_run = partial(_run_for, rules)
+        is_factorised = factors_of(program) is not None
+        new_run = FactorisedRun if is_factorised else partial(_run_for, rules)
         found = matches_of_task(
             program, TaskColumns.of(columns), ranges, events, undecided.append, new_run
         )
+        if is_factorised:
+            return found
         sent = (with_single_fields(program.plan, batch) for batch in found)
         if not counts_undecided:
             return sent
@@ -73,8 +77,9 @@ def task_reader(
     *,
     counts_undecided: bool = False,
 ) -> Any:
-    """The function that `mapInArrow` gets; its batches have `single_labels.wire_ddl`, and with
-    `counts_undecided` the column of `undecided` behind it."""
+    """The function that `mapInArrow` gets; its batches have `factorised_ddl` where the program has
+    factors, else `single_labels.wire_ddl`, and with `counts_undecided` the column of `undecided`
+    behind it."""
     # What a worker reads before it has this runtime is of other packages.
     table = None if rules is None else batch_of_rows(rules)
     return partial(batch_route(program), columns.shipped(), ranges, counts_undecided, table)
