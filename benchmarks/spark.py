@@ -109,6 +109,8 @@ def keyed_figures(frame: DataFrame, rows: int, settings: Settings) -> Iterator[F
     if hasattr(query, "register"):
         ways["SQL table function"] = by_sql(query, frame, "PARTITION BY (key) ORDER BY (ts)")
         ways["SQL table function of a sorted table"] = by_sql(query, frame, sorted_by="key, ts")
+        if _takes(query.register, "sorts"):
+            ways["SQL table function that sorts"] = by_sorting_sql(query, frame)
     else:
         print("  not available: query.register, for SQL")
     check(query, ways)
@@ -227,6 +229,14 @@ def by_sql(
     spread = f"SELECT * FROM celc_bench_events DISTRIBUTE BY key SORT BY {sorted_by}"
     table = f"TABLE({spread if sorted_by else 'celc_bench_events'}) {parts}"
     return lambda: spark.sql(f"SELECT * FROM celc_bench_matches({table})")
+
+
+def by_sorting_sql(query: Any, frame: DataFrame) -> Callable[[], DataFrame]:
+    """The query as a table function whose tasks sort what Spark has spread."""
+    frame.select(*query.plan.input_schema().names).createOrReplaceTempView("celc_bench_unsorted")
+    query.register(frame.sparkSession, "celc_bench_sorting", sorts=True)
+    table = "TABLE(SELECT * FROM celc_bench_unsorted DISTRIBUTE BY key)"
+    return lambda: frame.sparkSession.sql(f"SELECT * FROM celc_bench_sorting({table})")
 
 
 def by_pandas(query: Any, frame: DataFrame) -> DataFrame:

@@ -107,6 +107,24 @@ def _by_sql(matcher: Any, frame: Any) -> Any:
     return frame.sparkSession.sql(f"SELECT * FROM {name}({table})")
 
 
+def _by_sorting_sql(matcher: Any, frame: Any) -> Any:
+    """With a table in no order where tasks can sort it, else as `_by_sql`."""
+    from pyspark.sql import functions
+
+    name = f"q{uuid.uuid4().hex}"
+    try:
+        matcher.register(frame.sparkSession, name=name, sorts=True)
+    except ValueError as error:
+        if "sorts=True" not in str(error):
+            raise
+        return _by_sql(matcher, frame)
+    keys = ", ".join(plan_of(matcher).key_sql)
+    frame.sort(functions.desc("row")).createOrReplaceTempView(f"{name}_events")
+    events = f"SELECT * FROM {name}_events{f' DISTRIBUTE BY {keys}' if keys else ''}"
+    whole = "" if keys else "WITH SINGLE PARTITION"
+    return frame.sparkSession.sql(f"SELECT * FROM {name}(TABLE({events}) {whole})")
+
+
 Way = str | Callable[[Any, Any], Any]
 """A name in `ROUTES`, or a function from a query and a DataFrame to the matches."""
 
@@ -115,6 +133,7 @@ ROUTES: dict[str, Callable[[Any, Any], Any]] = {
     "arrow": _by_arrow,
     "pandas": _by_pandas,
     "sql": _by_sql,
+    "sorting sql": _by_sorting_sql,
 }
 
 

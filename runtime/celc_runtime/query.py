@@ -43,7 +43,7 @@ from celc_runtime.spark.compact import compact_route, is_spark_frame
 from celc_runtime.spark.match import spark_compact, spark_matches, spark_plan
 from celc_runtime.spark.parameters import given_rules
 from celc_runtime.spark.progress import watched
-from celc_runtime.spark.sql import TaskStream, registered
+from celc_runtime.spark.sql import SortingStream, TaskStream, registered
 from celc_runtime.spark.tasks import batch_route
 from celc_runtime.stream.explain import explain_stream
 from celc_runtime.stream.match import stream_matches
@@ -401,17 +401,23 @@ class CompiledQuery:
         """The function that runs the events that a stream has left in its state."""
         return finishing_route(self.program)
 
-    def register(self, spark: SparkSession, name: str | None = None) -> Any:
+    def register(self, spark: SparkSession, name: str | None = None, *, sorts: bool = False) -> Any:
         """Makes the query a table function of a Spark session, called like the query or `name`.
 
         `SELECT * FROM name(TABLE(events) PARTITION BY (key) ORDER BY (ts))`; a query without
         PARTITION BY, or with CONSUME BY ANY, takes its table WITH SINGLE PARTITION. Returns the
         function, for `function(df.asTable().partitionBy("key").orderBy("ts"))`. Needs PySpark 4.1.
-        Raises EventError where the query has no order column, ValueError for a name that SQL
-        cannot call or that a function of Spark has.
+
+        sorts: each task holds its rows and sorts them itself, which costs less than Spark's sort:
+        `SELECT * FROM name(TABLE(SELECT * FROM events DISTRIBUTE BY key))`. A task then needs
+        memory or a temporary file for all its rows.
+
+        Raises EventError where the query has no order column; ValueError for a name that SQL
+        cannot call or that a function of Spark has, and where a query's rows cannot be sorted by
+        tasks.
         """
         check_no_chain(self.program, "a table function", ONE_FUNCTION_EACH)
-        return registered(self.program, spark, name)
+        return registered(self.program, spark, name, sorts=sorts)
 
     @property
     def all_task_route(self) -> Route:
@@ -422,6 +428,11 @@ class CompiledQuery:
     def task_stream(self) -> TaskStream:
         """The run that all instances of the table function share in a task."""
         return TaskStream(self.program)
+
+    @property
+    def sorting_stream(self) -> SortingStream:
+        """The same for a table function that sorts."""
+        return SortingStream(self.program)
 
     def with_options(
         self,

@@ -141,6 +141,39 @@ def test_a_table_that_is_spread_and_sorted_needs_no_partition_by(queries: Any, s
     assert "not in the order of ts" in _said(spark, f"fires(TABLE({spread}, ts DESC))")
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "(TABLE(SELECT * FROM unsorted DISTRIBUTE BY station))",
+        "(TABLE(unsorted) PARTITION BY (station))",
+        "(TABLE(unsorted) WITH SINGLE PARTITION)",
+    ],
+)
+def test_a_function_that_sorts(call: str, queries: Any, spark: Any) -> None:
+    """Rows in no order; positions are those in the partitions."""
+    queries["fires"].register(spark, "sorting", sorts=True)
+    frame = spark.createDataFrame(_table())
+    frame.orderBy("value", "ts").createOrReplaceTempView("unsorted")
+    wanted = _sorted(queries["fires"].match_table(_table()).to_pylist())
+    assert len(wanted) > 10
+    assert _sorted(spark.sql(f"SELECT * FROM sorting{call}").toArrow().to_pylist()) == wanted
+    assert spark.sql(f"SELECT * FROM sorting{call} LIMIT 1").count() == 1
+
+
+def test_what_a_function_cannot_sort(queries: Any, spark: Any) -> None:
+    queries["fires"].register(spark, "sorting", sorts=True)
+    tied = "TABLE(SELECT * FROM events UNION ALL SELECT * FROM events)"
+    assert "two events are equal in ts" in _said(spark, f"sorting({tied} PARTITION BY (station))")
+    by_value = queries["fires"].with_options(tiebreak="value")
+    with pytest.raises(
+        ValueError, match=r"sorts=True, because .*'value' is of type double.*SORT BY"
+    ):
+        by_value.register(spark, "by_value", sorts=True)
+    queries["fires"].with_options(tiebreak="more").register(spark, "by_more", sorts=True)
+    more = "TABLE(SELECT *, value AS more FROM events) PARTITION BY (station)"
+    assert "sorts=True, but the column 'more' is of type double" in _said(spark, f"by_more({more})")
+
+
 def test_a_query_with_keys(queries: Any, spark: Any) -> None:
     """More events than such a query looks ahead."""
     queries["same"].register(spark)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from itertools import chain
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,13 @@ from celc_runtime.arrow.arrays import in_one_piece, numbers, plain
 from celc_runtime.arrow.gathering import gathered
 from celc_runtime.arrow.sorting import sort_columns
 from celc_runtime.plan.plan import Plan
-from celc_runtime.spark.task_columns import MATTERS, TIED, TaskColumns, Unsorted
+from celc_runtime.spark.task_columns import (
+    EVENTS_ALONE,
+    MATTERS,
+    TIED,
+    TaskColumns,
+    Unsorted,
+)
 
 _BITS = 63
 """The bits of a number that is not negative."""
@@ -36,35 +41,83 @@ def sorted_rows(
     if unsorted is None:
         yield from batches
         return
-    with ExitStack() as stack:
-        table = _held(batches, stack)
+    with closing(HeldRows()) as held:
+        for batch in batches:
+            held.add(batch)
+        table = held.table()
         if table is not None:
             yield from _sorted(plan, columns, unsorted, table)
 
 
-def _held(batches: Iterable[pa.RecordBatch], stack: ExitStack) -> pa.Table | None:
-    """All rows, in memory or, where these are many bytes, in a file that is there until `stack` is
-    closed; None: there are none."""
-    held: list[pa.RecordBatch] = []
-    size = 0
-    batches = (batch for batch in batches if len(batch))
-    for batch in batches:
-        held.append(batch)
-        size += batch.nbytes
-        if size > _BYTES_IN_MEMORY:
-            return _in_file(chain(held, batches), batch.schema, stack)
-    return pa.Table.from_batches(held).combine_chunks() if held else None
+def sorted_table(plan: Plan, table: pa.Table | None) -> Iterator[pa.RecordBatch]:
+    """All rows of a table key by key, in the order of each."""
+    if table is not None:
+        yield from _sorted(plan, EVENTS_ALONE, Unsorted((), ""), table)
 
 
-def _in_file(batches: Iterable[pa.RecordBatch], schema: pa.Schema, stack: ExitStack) -> pa.Table:
-    """Rows in a file that is mapped into memory, so that the system can take the memory back."""
-    folder = tempfile.TemporaryDirectory(prefix="celc-sort-", dir=_local_folder())
-    path = Path(stack.enter_context(folder)) / "rows"
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
-        for batch in gathered(batches):
-            writer.write_batch(batch)
-    source = stack.enter_context(pa.memory_map(str(path)))
-    return pa.ipc.open_file(source).read_all()
+def why_not_sorted(plan: Plan, schema: pa.Schema) -> str:
+    """Why rows with these columns cannot be sorted here as Spark would; empty where they can, and
+    where a column is missing, which the query itself tells."""
+    for name in sort_columns(plan):
+        if name in schema.names and not _is_ordered(schema.field(name).type):
+            return f"the column {name!r} is of type {schema.field(name).type}"
+    return ""
+
+
+def _is_ordered(type: pa.DataType) -> bool:
+    kinds = pa.types
+    is_text = kinds.is_string(type) or kinds.is_large_string(type)
+    return bool(
+        is_text or kinds.is_integer(type) or kinds.is_boolean(type) or kinds.is_temporal(type)
+    )
+
+
+class HeldRows:
+    """Rows until all have come: in memory or, where these are many bytes, in a file that is mapped
+    into memory, so that the system can take the memory back. The file is gone when this is closed.
+    """
+
+    def __init__(self) -> None:
+        self._batches: list[pa.RecordBatch] = []
+        self._size = 0
+        self._stack = ExitStack()
+        self._file: tuple[Path, pa.OSFile, pa.RecordBatchFileWriter] | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take a batch; it must not be changed."""
+        if len(batch):
+            self._batches.append(batch)
+            self._size += batch.nbytes
+            if self._size > _BYTES_IN_MEMORY:
+                self._write()
+
+    def table(self) -> pa.Table | None:
+        """All rows, of which no more will come; None: there are none."""
+        if self._file is None:
+            return pa.Table.from_batches(self._batches).combine_chunks() if self._batches else None
+        self._write()
+        path, sink, writer = self._file
+        writer.close()
+        sink.close()
+        source = self._stack.enter_context(pa.memory_map(str(path)))
+        return pa.ipc.open_file(source).read_all()
+
+    def close(self) -> None:
+        """Forget the rows."""
+        self._batches.clear()
+        self._stack.close()
+
+    def _write(self) -> None:
+        if self._file is None:
+            folder = tempfile.TemporaryDirectory(prefix="celc-sort-", dir=_local_folder())
+            path = Path(self._stack.enter_context(folder)) / "rows"
+            sink = self._stack.enter_context(pa.OSFile(str(path), "wb"))
+            writer = pa.ipc.new_file(sink, self._batches[0].schema)
+            self._file = path, sink, writer
+        for batch in gathered(self._batches):
+            self._file[2].write_batch(batch)
+        self._batches.clear()
+        self._size = 0
 
 
 def _local_folder() -> str | None:

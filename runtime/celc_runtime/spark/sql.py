@@ -8,6 +8,9 @@ run of its own costs each partition 30 µs to make and 100 µs for buffers that 
 beside the 330 µs of a batch of a hundred rows. And only a run that sees all partitions of a task
 can find that the table is partitioned otherwise than the query.
 
+With `sorts=True` the rows of a task come in no order, and are sorted when all have come, as those
+of `match` are (`sorted_rows`): that costs less than Spark's own sort.
+
 Spark refuses `analyze()` for this kind of function, so the function knows nothing but the rows that
 come. Two things cannot be checked: that a query of the whole stream reads all of it, and that all
 rows of a partition reach one task. Rejected: a UDTF of rows, which can have `analyze()` and with it
@@ -25,16 +28,19 @@ import pyarrow as pa
 from celc_runtime.arrow.partition_keys import partition_keys
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.parameters import no_table
+from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.run.deadlines import check_clock_is_known
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
-from celc_runtime.spark.columns import unordered_error
+from celc_runtime.spark.columns import SPARK_TYPES, unordered_error
+from celc_runtime.spark.sorted_rows import HeldRows, sorted_table, why_not_sorted
+from celc_runtime.spark.task_sort import why_spark_sorts
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def registered(program: Program, spark: Any, name: str | None) -> Any:
+def registered(program: Program, spark: Any, name: str | None, *, sorts: bool = False) -> Any:
     """A query's table function, registered in a Spark session; see `CompiledQuery.register`."""
     from pyspark.sql import functions
 
@@ -61,8 +67,21 @@ def registered(program: Program, spark: Any, name: str | None) -> Any:
     if not program.plan.order_by:
         raise unordered_error(program.plan)
     check_clock_is_known(program.plan, "a table function")
-    function = functions.arrow_udtf(_handler(TaskStream(program)), returnType=program.output_ddl)
+    if sorts and (why := why_spark_sorts(program.plan, _declared_types(program.plan))):
+        raise ValueError(
+            f"query {program.name!r} cannot be registered with sorts=True, because {why}: leave "
+            "sorts out, and write ORDER BY or SORT BY in the call"
+        )
+    stream = (SortingStream if sorts else TaskStream)(program)
+    function = functions.arrow_udtf(_handler(stream), returnType=program.output_ddl)
     return spark.udtf.register(called, function)
+
+
+def _declared_types(plan: Plan) -> dict[str, str]:
+    """The types of the columns to sort by, as far as the query declares them; those of the others
+    are seen with the rows."""
+    declared = {one.name: SPARK_TYPES[one.type][0] for one in plan.attributes}
+    return dict.fromkeys(plan.tiebreak, "bigint") | declared
 
 
 def _handler(stream: TaskStream) -> type:
@@ -166,3 +185,42 @@ class TaskStream:
             )
         self._begins = False
         self._last = keys[-1]
+
+
+class SortingStream(TaskStream):
+    """The same where the rows of a partition of the table come in no order."""
+
+    waits = True
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self._held = HeldRows()
+
+    def __reduce__(self) -> Any:
+        return getattr, (self._program.shipped, "sorting_stream")
+
+    def begin(self) -> None:
+        super().begin()
+        self._held.close()
+        self._held = HeldRows()
+
+    def read(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Hold a batch. Raises EventError where a column to sort by cannot be sorted here."""
+        if why := why_not_sorted(self._program.plan, events.schema):
+            raise EventError(
+                f"query {self._program.name!r} was registered with sorts=True, but {why}: register "
+                "it without, and write ORDER BY or SORT BY in the call"
+            )
+        self._held.add(events)
+        return iter(())
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """All matches: the partition is over, and its rows are sorted and read."""
+        for batch in sorted_table(self._program.plan, self._held.table()):
+            yield from super().read(batch)
+        self._held.close()
+        yield from super().rest()
+
+    def end(self) -> None:
+        self._held.close()
+        super().end()
