@@ -91,7 +91,7 @@ class Numbering:
         is_undeclared = _is_undeclared(plan, rows)
         self._keys = keys
         self._light = [
-            *light(plan, rows, moved, rest),
+            *_light(plan, rows, moved, rest),
             is_undeclared.alias(undeclared),
         ]
         # Rows of undeclared types have no positions. They are sorted apart from the others and
@@ -157,7 +157,7 @@ def _moved(plan: Plan, names: Sequence[str], range_name: str) -> list[str]:
     return [name for name in names if name in needed]
 
 
-def light(plan: Plan, rows: DataFrame, moved: Sequence[str], rest: str) -> list[Column]:
+def _light(plan: Plan, rows: DataFrame, moved: Sequence[str], rest: str) -> list[Column]:
     """The columns that each of some rows keeps, and `rest` with the others: NULL where the row
     cannot matter.
 

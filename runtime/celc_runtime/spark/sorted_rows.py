@@ -132,26 +132,20 @@ def _sorted(
     codes = _codes([table.column(name) for name in plan.key_columns], len(table))
     by = [name for name in sort_columns(plan) if name not in plan.key_columns]
     order = _order(codes, [table.column(name) for name in by])
-    if not unsorted.rest:
+    if not unsorted.matters:
         yield from _taken(table, order)
         return
-    matters = np.asarray(table.column(unsorted.rest).is_valid())
+    matters = np.asarray(table.column(unsorted.matters).fill_null(False))
     undeclared = _undeclared(plan, table, unsorted, matters)
     number, tied = _numbers(codes, [table.column(name) for name in by], order, undeclared)
     kept = np.flatnonzero(matters[order] | tied)
     rows, number, tied = order[kept], number[kept], tied[kept]
     marks = np.where(tied, TIED, MATTERS).astype(np.int8)
-    left = _names_in_rest(table, unsorted)
     first = 0
     for batch in _taken(table, rows):
         part = slice(first, first + len(batch))
-        inside = batch.column(unsorted.rest)
-        found = [
-            pc.struct_field(inside, left.index(name)) if name in left else batch.column(name)
-            for name in unsorted.names
-        ]
         yield pa.RecordBatch.from_arrays(
-            [*found, pa.array(number[part]), pa.array(marks[part])],
+            [*map(batch.column, unsorted.names), pa.array(number[part]), pa.array(marks[part])],
             [*unsorted.names, columns.number, columns.mark],
         )
         first += len(batch)
@@ -213,11 +207,6 @@ def _order(codes: np.ndarray, columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
     return found
 
 
-def _names_in_rest(table: pa.Table, unsorted: Unsorted) -> list[str]:
-    """The columns that only rows which can matter have, in the order of the fields."""
-    return [name for name in unsorted.names if name not in table.column_names]
-
-
 def _undeclared(plan: Plan, table: pa.Table, unsorted: Unsorted, matters: np.ndarray) -> np.ndarray:
     """bool[rows]: whether a row is of no declared type. Rows that cannot matter are of one.
 
@@ -248,12 +237,7 @@ def _texts(table: pa.Table, name: str, unsorted: Unsorted) -> pa.Array | None:
     """A column of texts; None: there is none."""
     if name not in unsorted.names:
         return None
-    left = _names_in_rest(table, unsorted)
-    if name in left:
-        column = pc.struct_field(table.column(unsorted.rest), left.index(name))
-    else:
-        column = table.column(name)
-    return in_one_piece(column).cast(pa.string())
+    return in_one_piece(table.column(name)).cast(pa.string())
 
 
 def _numbers(

@@ -12,13 +12,13 @@ it; it is there because of its number only."""
 class Unsorted(NamedTuple):
     """Rows that come in no order, all those of a key to one task, which sorts them.
 
-    names: the columns of the events. rest: the column with those of them that only rows which can
-    matter have, NULL for the others, which are left out when they have been numbered; empty: all
-    rows have all columns, and none is left out.
+    names: the columns of the events. matters: the column that says which rows can matter; the
+    others have no values but those they are sorted by, and are left out when they have been
+    numbered; empty: all rows have all values, and none is left out.
     """
 
     names: tuple[str, ...]
-    rest: str
+    matters: str
 
 
 class TaskColumns(NamedTuple):

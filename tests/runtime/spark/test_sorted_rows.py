@@ -50,23 +50,17 @@ def _types(plan: Plan, table: pa.Table) -> dict[str, str]:
     return {name: declared.get(name, "bigint") for name in table.column_names}
 
 
-def _unsorted(plan: Plan, table: pa.Table, rest: str) -> pa.Table:
+def _unsorted(plan: Plan, table: pa.Table, matters: str) -> pa.Table:
     """The rows as Spark would hand them over, of which types alone decide what can matter."""
-    if not rest:
+    if not matters:
         return table
-    moved = [name for name in table.column_names if name in sort_columns(plan)]
-    left = [name for name in table.column_names if name not in moved]
-    values: list[Any] = []
-    for row in table.to_pylist():
+    rows = table.to_pylist()
+    for row in rows:
         is_declared, can_matter = what_is_known(plan, row.get("stream"), row.get("type"))
-        is_kept = can_matter or not is_declared
-        values.append({name: row[name] for name in left} if is_kept else None)
-    inner = pa.struct([table.schema.field(name) for name in left])
-    found = table.select(moved)
-    if not left:
-        kept = pa.array([None if value is None else True for value in values], pa.bool_())
-        return found.append_column(rest, kept)
-    return found.append_column(rest, pa.array(values, inner))
+        row[matters] = True if can_matter or not is_declared else None
+        if not row[matters]:
+            row |= {name: None for name in table.column_names if name not in sort_columns(plan)}
+    return pa.Table.from_pylist(rows, table.schema.append(pa.field(matters, pa.bool_())))
 
 
 def _random_queries(seed: int, count: int) -> tuple[int, int]:
@@ -85,13 +79,13 @@ def _random_queries(seed: int, count: int) -> tuple[int, int]:
         if why_spark_sorts(plan, _types(plan, table)):
             continue
         count -= 1
-        rest = "" if why_not_numbered(plan) else "rest"
-        numbered += bool(rest)
+        matters = "" if why_not_numbered(plan) else "matters"
+        numbered += bool(matters)
         columns = TaskColumns(
-            *("", "number", "mark") if rest else (),
-            unsorted=Unsorted(tuple(table.schema.names), rest),
+            *("", "number", "mark") if matters else (),
+            unsorted=Unsorted(tuple(table.schema.names), matters),
         )
-        handed = _unsorted(plan, table, rest)
+        handed = _unsorted(plan, table, matters)
         handed = handed.take(pa.array(np.random.default_rng(seed).permutation(len(handed))))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EventWarning)
@@ -314,8 +308,8 @@ def test_equal_rows_are_an_error_whether_they_matter_or_not(spark: Any, tmp_path
 
 def test_a_mark_of_equal_rows_names_them() -> None:
     query = _compiled("PARTITION BY id", order_by="ts")
-    table = pa.table({"id": [1, 1], "ts": [5, 5], "rest": [None, None]})
-    table = table.set_column(2, "rest", pa.nulls(2, pa.struct([("type", pa.string())])))
-    columns = TaskColumns("", "number", "mark", Unsorted(("type", "id", "ts"), "rest"))
+    none = {"type": pa.nulls(2, pa.string()), "matters": pa.nulls(2, pa.bool_())}
+    table = pa.table({"id": [1, 1], "ts": [5, 5], **none})
+    columns = TaskColumns("", "number", "mark", Unsorted(("type", "id", "ts"), "matters"))
     with pytest.raises(EventError, match=r"equal in ts \(ts=5\), and a distributed"):
         list(matches_of_task(query.program, columns, (), table.to_batches()))
