@@ -56,10 +56,10 @@ def sorted_table(plan: Plan, table: pa.Table | None) -> Iterator[pa.RecordBatch]
 
 
 def why_not_sorted(plan: Plan, schema: pa.Schema) -> str:
-    """Why rows with these columns cannot be sorted here as Spark would; empty where they can, and
-    where a column is missing, which the query itself tells."""
+    """Why rows with these columns, which conform, cannot be sorted here as Spark would; empty where
+    they can."""
     for name in sort_columns(plan):
-        if name in schema.names and not _is_ordered(schema.field(name).type):
+        if not _is_ordered(schema.field(name).type):
             return f"the column {name!r} is of type {schema.field(name).type}"
     return ""
 

@@ -25,6 +25,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from celc_runtime.arrow.conforming import conforming
 from celc_runtime.arrow.partition_keys import partition_keys
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.parameters import no_table
@@ -195,6 +196,7 @@ class SortingStream(TaskStream):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self._held = HeldRows()
+        self._seen = 0
 
     def __reduce__(self) -> Any:
         return getattr, (self._program.shipped, "sorting_stream")
@@ -205,7 +207,10 @@ class SortingStream(TaskStream):
         self._held = HeldRows()
 
     def read(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Hold a batch. Raises EventError where a column to sort by cannot be sorted here."""
+        """Hold what the query reads of a batch. Raises EventError where it does not fit the query,
+        and where a column to sort by cannot be sorted here."""
+        events = conforming(self._program.plan, events, self._seen)
+        self._seen += len(events)
         if why := why_not_sorted(self._program.plan, events.schema):
             raise EventError(
                 f"query {self._program.name!r} was registered with sorts=True, but {why}: register "

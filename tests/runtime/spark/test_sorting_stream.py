@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from celc_runtime import CompiledQuery, EventWarning
+from celc_runtime import CompiledQuery, EventError, EventWarning
 from celc_runtime.arrow import gathering
 from celc_runtime.plan.plan import Plan
 from celc_runtime.spark import sorted_rows
@@ -119,3 +119,29 @@ def test_a_task_that_is_stopped_leaves_no_file(
             assert len(next(stream.rest())) > 0
         stream.end()
         assert list(tmp_path.iterdir()) == []
+
+
+def test_rows_that_do_not_fit_are_told_as_they_come() -> None:
+    query = _query()
+    table = table_of(query.plan, _partition(1))
+    stream = SortingStream(query.program)
+    stream.begin()
+    (batch,) = table.to_batches()
+    for wrong, told in (
+        (batch.drop_columns(["ts"]), r"reads the column 'ts', which is missing"),
+        (batch.set_column(1, "id", batch["id"].cast(pa.string())), "'id'"),
+    ):
+        with pytest.raises(EventError, match=told):
+            stream.read(wrong)
+
+
+def test_narrower_types_and_columns_that_the_query_does_not_read() -> None:
+    """An INT will do for a LONG."""
+    query = _query()
+    table = table_of(query.plan, _partition(1))
+    table = table.set_column(1, "id", table["id"].cast(pa.int32()))
+    table = table.append_column("note", pa.array(["x"] * len(table)))
+    assert list(table.schema.names) == ["type", "id", "ts", "note"]
+    found = texts_of(_read(SortingStream(query.program), iter(table.to_batches())))
+    assert found == texts_of(query.match_table(table).to_batches())
+    assert len(found) == 3
