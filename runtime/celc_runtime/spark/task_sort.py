@@ -15,8 +15,8 @@ attributes; they are numbered, and left out before the query sees them (see `num
 
 Rejected: their attributes in one struct, which is NULL where a row cannot matter. Arrow writes each
 field of a NULL struct all the same, and the whole job took 1.1 times as much CPU. And to let Spark
-sort by a hash of the key alone, by which a task would read one key after
-another and hold the rows of one: that sort took as long as the shuffle and the sort here together.
+sort by a hash of the key alone, by which a task would read one key after another and hold the rows
+of one: that sort took as long as the shuffle and the sort here together.
 """
 
 from __future__ import annotations
