@@ -186,13 +186,14 @@ class _Rows(NamedTuple):
     """The matches in the buffers as rows.
 
     runs: int64, the first match of each run; rows: int64, the first run of each row. firsts: int64,
-    the first events of all matches, newest first. begins, ends: int64[runs], the places among these
-    of the first events of a run's first and last match.
+    the first events of all matches, newest first; None: those of the runs, which have one match
+    each. begins, ends: int64[runs], the places among these of the first events of a run's first and
+    last match.
     """
 
     runs: np.ndarray
     rows: np.ndarray
-    firsts: np.ndarray
+    firsts: np.ndarray | None
     begins: np.ndarray
     ends: np.ndarray
 
@@ -205,25 +206,29 @@ class _Rows(NamedTuple):
     def events(self, matches: Output, places: int) -> Output:
         """The matches of which columns are made: the first of each run, and behind these one with
         each of the first events, where the columns that others give mean nothing."""
-        others = np.zeros(len(self.firsts), np.int64)
-        chosen = np.concatenate([self.runs, others])
+        chosen = self.runs
+        if self.firsts is not None:
+            chosen = np.concatenate([chosen, np.zeros(len(self.firsts), np.int64)])
         stride = len(matches.rows)
         tags = matches.tags[: places * stride].reshape(places, stride)[:, chosen]
-        tags[0, len(self.runs) :] = self.firsts
+        if self.firsts is not None:
+            tags[0, len(self.runs) :] = self.firsts
         used = np.array([len(chosen), tags.size])
         return matches._replace(rows=matches.rows[chosen], tags=tags.ravel(), used=used)
 
     def batch(self, factors: Factors, shown: pa.RecordBatch) -> pa.RecordBatch:
         """The rows that travel; shown: the columns of `events`."""
         runs = len(self.runs)
-        of_runs, of_firsts = shown.slice(0, runs), shown.slice(runs)
+        of_runs = shown.slice(0, runs)
         of_rows = pa.array(self.rows)
         low, high = self.stretches()
         sizes = high - low + 1
         offsets = np.append(0, np.cumsum(sizes))
         places = pa.array(np.arange(offsets[-1]) + np.repeat(low - offsets[:-1], sizes))
         of_last = [of_runs.column(place).take(of_rows) for place in factors.of_last]
-        of_first = [of_firsts.column(place).take(places) for place in factors.of_first]
+        of_first = [shown.column(place) for place in factors.of_first]
+        if self.firsts is not None:
+            of_first = [column.slice(runs).take(places) for column in of_first]
         columns = [*of_last, _lists(offsets, of_first, factors.of_first)]
         names = [*map(wire_name, factors.of_last), _FIRSTS]
         if factors.has_runs:
@@ -267,6 +272,8 @@ def _rows_of(output: Output, places: int) -> _Rows:
     runs = np.flatnonzero(begins_run)
     rows = np.flatnonzero(begins_row[runs])
     lasts = np.append(runs[1:], matches) - 1
+    if len(runs) == matches:
+        return _Rows(runs, rows, None, runs, runs)
     starts = output.tags[:matches]
     firsts = _different(starts)
     places_of = [len(firsts) - 1 - np.searchsorted(firsts, starts[at]) for at in (runs, lasts)]
