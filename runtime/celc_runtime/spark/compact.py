@@ -25,6 +25,7 @@ from celc_runtime.program import Program, Route
 from celc_runtime.run.compact import are_graphs
 from celc_runtime.run.compact_run import CompactRun
 from celc_runtime.spark.columns import column_named, mapped
+from celc_runtime.spark.single_labels import sent_name
 from celc_runtime.spark.task_columns import TaskColumns
 from celc_runtime.spark.tasks import ShippedRange, matches_of_task
 
@@ -81,8 +82,8 @@ def with_form(program: Program, found: DataFrame) -> DataFrame:
     """The compact answers under their names, with the form of the nodes."""
     names = [name for name, _ in compact_ddl(program.plan)]
     text = schema_of(program.plan, listed=not are_graphs(program)).metadata[KEY].decode()
-    columns = [column_named(_wire_name(place)).alias(name) for place, name in enumerate(names)]
-    nodes = column_named(_wire_name(len(names) - 1))
+    columns = [column_named(sent_name(place)).alias(name) for place, name in enumerate(names)]
+    nodes = column_named(sent_name(len(names) - 1))
     return found.select(*columns[:-1], nodes.alias(names[-1], metadata={_META: text}))
 
 
@@ -105,7 +106,7 @@ def expand_frame(compact: DataFrame, limit: int | None) -> DataFrame:
     if limit is not None:
         found = found.limit(limit)
     return found.select(
-        *(column_named(_wire_name(n)).alias(name) for n, (name, _) in enumerate(form.ddl))
+        *(column_named(sent_name(n)).alias(name) for n, (name, _) in enumerate(form.ddl))
     )
 
 
@@ -131,16 +132,10 @@ class ExpandTask:
         return pickled({"__celc_text__": _TASK}, options, "expand")
 
 
-def _wire_name(place: int) -> str:
-    return f"column_{place}"
-
-
 def _wire_ddl(types: Iterable[str]) -> str:
-    return ", ".join(f"{_wire_name(place)} {type}" for place, type in enumerate(types))
+    return ", ".join(f"{sent_name(place)} {type}" for place, type in enumerate(types))
 
 
 def _sent(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch under the names of the way, without its metadata."""
-    return pa.RecordBatch.from_arrays(
-        batch.columns, list(map(_wire_name, range(batch.num_columns)))
-    )
+    return pa.RecordBatch.from_arrays(batch.columns, list(map(sent_name, range(batch.num_columns))))

@@ -37,8 +37,8 @@ from celc_runtime.program import Program
 from celc_runtime.run.listings import ListingOfRun, RunsListing
 from celc_runtime.run.run import Run
 from celc_runtime.spark.single_labels import (
+    sent_name,
     wire_columns,
-    wire_name,
     with_lists,
     with_single_fields,
 )
@@ -128,7 +128,7 @@ def _places(plan: Plan, listing: InRuns, label: Label) -> list[int]:
 
 def factorised_ddl(factors: Factors) -> str:
     """The columns of the rows that travel, in Spark's notation."""
-    columns = [f"{wire_name(place)} {factors.types[place]}" for place in factors.of_last]
+    columns = [f"{sent_name(place)} {factors.types[place]}" for place in factors.of_last]
     columns.append(f"{_FIRSTS} {_list_ddl(factors, factors.of_first)}")
     if factors.has_runs:
         columns.append(f"{_RUNS} {_list_ddl(factors, factors.of_run, _BOUNDS)}")
@@ -136,19 +136,19 @@ def factorised_ddl(factors: Factors) -> str:
 
 
 def _list_ddl(factors: Factors, places: Sequence[int], numbers: Sequence[str] = ()) -> str:
-    fields = [f"{wire_name(place)}: {factors.types[place]}" for place in places]
+    fields = [f"{sent_name(place)}: {factors.types[place]}" for place in places]
     return f"ARRAY<STRUCT<{', '.join([*fields, *(f'{name}: INT' for name in numbers)])}>>"
 
 
 def taken_apart(plan: Plan, factors: Factors, rows: DataFrame) -> DataFrame:
     """The DataFrame of matches, with the columns of the answer, from one of `factorised_ddl`."""
-    last, run = ([*map(wire_name, places)] for places in (factors.of_last, factors.of_run))
+    last, run = ([*map(sent_name, places)] for places in (factors.of_last, factors.of_run))
     if not factors.has_runs:
         return with_lists(plan, rows.selectExpr(*last, f"inline({_FIRSTS})"))
     runs = rows.selectExpr(*last, _FIRSTS, f"inline({_RUNS})")
     places = f"explode(sequence({', '.join(_BOUNDS)})) AS {_PLACE}"
     matches = runs.selectExpr(*last, *run, _FIRSTS, places)
-    of_first = map(wire_name, factors.of_first)
+    of_first = map(sent_name, factors.of_first)
     texts = [f"{_FIRSTS}[{_PLACE}].{name}" for name in of_first]
     return with_lists(plan, matches, dict(zip(factors.of_first, texts, strict=True)))
 
@@ -224,13 +224,13 @@ class _Rows(NamedTuple):
         low, high = self.stretches()
         sizes = high - low + 1
         offsets = np.append(0, np.cumsum(sizes))
-        places = pa.array(np.arange(offsets[-1]) + np.repeat(low - offsets[:-1], sizes))
         of_last = [of_runs.column(place).take(of_rows) for place in factors.of_last]
         of_first = [shown.column(place) for place in factors.of_first]
         if self.firsts is not None:
+            places = pa.array(np.arange(offsets[-1]) + np.repeat(low - offsets[:-1], sizes))
             of_first = [column.slice(runs).take(places) for column in of_first]
         columns = [*of_last, _lists(offsets, of_first, factors.of_first)]
-        names = [*map(wire_name, factors.of_last), _FIRSTS]
+        names = [*map(sent_name, factors.of_last), _FIRSTS]
         if factors.has_runs:
             edges = np.append(self.rows, runs)
             before = np.repeat(low, np.diff(edges))
@@ -246,7 +246,7 @@ def _lists(
 ) -> pa.ListArray:
     """Lists of structs, from one edge to the next; the fields are named as columns that travel, and
     others behind them."""
-    structs = pa.StructArray.from_arrays(fields, [*map(wire_name, places), *others])
+    structs = pa.StructArray.from_arrays(fields, [*map(sent_name, places), *others])
     return pa.ListArray.from_arrays(pa.array(edges, pa.int32()), structs)
 
 

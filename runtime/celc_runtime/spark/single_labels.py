@@ -74,7 +74,7 @@ def with_single_fields(plan: Plan, matches: pa.RecordBatch) -> pa.RecordBatch:
         matches.column(at) if field is None else events[at].field(field)
         for at, field, _ in way.columns
     ]
-    return pa.RecordBatch.from_arrays(columns, list(map(wire_name, range(len(columns)))))
+    return pa.RecordBatch.from_arrays(columns, list(map(sent_name, range(len(columns)))))
 
 
 def _only_events(column: pa.ListArray, name: str) -> pa.StructArray:
@@ -89,14 +89,14 @@ def wire_columns(plan: Plan) -> tuple[WireColumn, ...]:
     return _way(plan).columns
 
 
-def wire_name(place: int) -> str:
+def sent_name(place: int) -> str:
     """The name of the column at a place of those that travel."""
     return f"column_{place}"
 
 
 def wire_ddl(plan: Plan) -> str:
     """The columns of `with_single_fields` in Spark's notation."""
-    return ", ".join(f"{wire_name(place)} {c.type}" for place, c in enumerate(wire_columns(plan)))
+    return ", ".join(f"{sent_name(place)} {c.type}" for place, c in enumerate(wire_columns(plan)))
 
 
 def with_lists(plan: Plan, matches: DataFrame, texts: Mapping[int, str] = _BY_NAME) -> DataFrame:
@@ -110,7 +110,7 @@ def with_lists(plan: Plan, matches: DataFrame, texts: Mapping[int, str] = _BY_NA
 
 def _made(column: _AnswerColumn, texts: Mapping[int, str]) -> str:
     """A column of the answer in Spark's SQL."""
-    found = [texts.get(place, wire_name(place)) for place in column.places]
+    found = [texts.get(place, sent_name(place)) for place in column.places]
     if not column.fields:
         return f"{found[0]} AS {quoted(column.name)}"
     fields = zip(found, column.fields, strict=True)

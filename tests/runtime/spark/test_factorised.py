@@ -35,6 +35,7 @@ _FIXED = (
     "SELECT FIRST * FROM S WHERE A AS a ; B AS b ; C AS c WITHIN 20 [ts]",
     "SELECT * FROM S WHERE A AS a ; (B AS b OR C AS c FILTER c.id = 1 AND c.id = 2) ; "
     "C AS d WITHIN 20 [ts]",
+    "SELECT * FROM S WHERE (A AS a OR C AS c FILTER c.id = 1 AND c.id = 2) ; B AS b WITHIN 9 [ts]",
     "SELECT * FROM S WHERE A AS a ; (B AS b){2} ; C AS x ; A AS x WITHIN 20 [ts]",
     "SELECT * FROM S WHERE A AS a ; B AS b ; C AS c FILTER b.id > 1 WITHIN 40 EVENTS",
 )
