@@ -1,22 +1,30 @@
 """Where the order column of Parquet files lies, by the statistics of their row groups.
 
 The end of a Parquet file says for each of its row groups how many rows it has, and the least and
-the greatest value of each column. To cut a stream into time ranges takes no more: only where it is
-cut may be guessed, for the rows between the cuts are counted. A sample in its place reads the whole
-column, which was a tenth to a fifth of a `match` of ten million rows that was cut in two.
+the greatest value of each column. To cut a stream into time ranges takes no more. Of many files
+some are looked at: where the stream is cut may be guessed, for the rows between the cuts are then
+counted. A sample in its place reads the whole column, which was a tenth to a fifth of a `match` of
+ten million rows that was cut in two.
+
+Of few files all row groups are looked at, and rows need not be counted where a row group begins
+(`group_cuts`). Positions count rows of declared types alone, so this takes a proof that there are
+no others: each row group has a dictionary of its types, and Parquet's own filter tells by it which
+row groups may have a row that `type NOT IN (...)` is true of. Where it names one, rows are counted.
 
 Spark has no function that tells these statistics, so the ends are read by the class that Spark
 reads them with, by its filesystems and its access to them. Spark Connect has no such way, and takes
 a sample. Rejected: pyarrow on the driver (knows neither Hadoop's filesystems nor the credentials of
-the session); to count the rows by statistics as well (positions count rows of declared types alone,
-and no statistics tell how many rows of a type there are).
+the session); to read the dictionaries one by one (as slow as the count for files nearby).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from celc_runtime.spark.group_cuts import GroupCuts, RowGroup, group_cuts
 from celc_runtime.spark.order_column import Number, OrderColumn
 from celc_runtime.spark.probe import explained
 from celc_runtime.spark.time_ranges import GRID, Sample
@@ -28,6 +36,18 @@ _FEWEST = 32
 _FOR_A_RANGE = 8
 """So many row groups are looked at, and for each range that is wanted so many, evenly chosen: each
 takes some calls of Java, a tenth of a millisecond each."""
+
+_MOST_FILES = 32
+_MOST_GROUPS = 128
+"""Of no more files and row groups all are looked at. It takes a millisecond for each row group, and
+several for each file; a file on another machine takes as long as some answers from there."""
+
+_MOST_TYPES = 200
+"""Of no more types it is asked whether rows have others: each is some calls of Java."""
+
+_FIRST_TIME = {"DATE": -25_567, "TIMESTAMP": -2_208_988_800_000_000}
+"""The year 1900. Spark reads earlier values as days of another calendar, if the file was written so
+(Spark 4.1, RebaseDateTime); the statistics are those of the file."""
 
 _POINTS = 8 * GRID
 """A row group stands for some places between its ends, together with all others for this number."""
@@ -50,33 +70,53 @@ _PASSING = re.compile(r"ColumnarToRow$|Project \[[^()]*\]$")
 """Operators that change no row; a projection without calls and without new names."""
 
 
-class RowGroup(NamedTuple):
-    """How many rows there are, and the least and the greatest value of the order column."""
+class DeclaredTypes(NamedTuple):
+    """The column of types, and those of rows that have a position; no names: there are such types,
+    but a name alone does not tell them."""
 
-    rows: int
-    least: Number
-    greatest: Number
+    column: str
+    names: tuple[str, ...]
 
 
-def sampled_by_files(rows: DataFrame, order: OrderColumn, ranges: int) -> tuple[Sample, str]:
-    """The quantiles of an order column by the statistics of files, fine enough for so many ranges,
-    and the reason if there are none: the sample is then empty."""
+class FilesTell(NamedTuple):
+    """The quantiles of the order column, and the reason if there are none (`unknown`): the sample
+    is then empty. The cuts at row groups, and the reason if there are none (`uncounted`)."""
+
+    sample: Sample
+    unknown: str = ""
+    cuts: GroupCuts | None = None
+    uncounted: str = ""
+
+
+def told_by_files(
+    rows: DataFrame, order: OrderColumn, ranges: int, types: DeclaredTypes | None
+) -> FilesTell:
+    """What the statistics of files tell of an order column, fine enough for so many ranges.
+
+    types: those that rows are counted of; None: all rows are counted.
+    """
     nothing = Sample(0, ())
     if order.found not in _ANNOTATIONS:
-        return nothing, f"{order.name!r} is of type {order.found}"
+        return FilesTell(nothing, f"{order.name!r} is of type {order.found}")
     jvm = getattr(rows.sparkSession, "_jvm", None)
     if jvm is None:
-        return nothing, "over Spark Connect no statistics of files can be read"
+        return FilesTell(nothing, "over Spark Connect no statistics of files can be read")
     if not _is_all_of_files(rows):
-        return nothing, "the DataFrame is not all rows of Parquet files, as they are"
+        return FilesTell(nothing, "the DataFrame is not all rows of Parquet files, as they are")
     files = sorted(rows.inputFiles())
     most = max(_FEWEST, _FOR_A_RANGE * ranges)
-    chosen = [files[place] for place in spread(len(files), most)]
-    groups, why = _row_groups(rows.sparkSession, jvm, order, chosen, most)
+    reads_all = len(files) <= _MOST_FILES
+    chosen = files if reads_all else [files[place] for place in spread(len(files), most)]
+    seen, why = _seen(_Footers(rows.sparkSession, jvm, order, types), chosen, most)
     if why:
-        return nothing, why
-    found = quantiles_of(groups, order)
-    return Sample(round(found.rows * len(files) / max(1, len(chosen))), found.grid), ""
+        return FilesTell(nothing, why)
+    found = quantiles_of([group for file in seen for group in file.groups], order)
+    sample = Sample(round(found.rows * len(files) / max(1, len(chosen))), found.grid)
+    uncounted = _why_uncounted(order, seen) if reads_all else f"there are {len(files):,} files"
+    if uncounted:
+        return FilesTell(sample, uncounted=uncounted)
+    groups = [group for file in seen for group in file.groups]
+    return FilesTell(sample, cuts=group_cuts(groups, order))
 
 
 def spread(count: int, most: int) -> list[int]:
@@ -116,27 +156,48 @@ def _is_all_of_files(rows: DataFrame) -> bool:
     )
 
 
-def _row_groups(
-    spark: Any, jvm: Any, order: OrderColumn, files: list[str], most: int
-) -> tuple[list[RowGroup], str]:
-    """About so many row groups of some files, and the reason if these do not tell where they
-    lie."""
+class _SeenFile(NamedTuple):
+    """Row groups of a file. is_whole: these are all. has_nulls: the order column may have some.
+    has_others: there may be rows that have no position."""
+
+    groups: list[RowGroup]
+    is_whole: bool
+    has_nulls: bool
+    has_others: bool
+
+
+def _why_uncounted(order: OrderColumn, seen: Sequence[_SeenFile]) -> str:
+    """Why the rows before a value are not known, although all files were looked at."""
+    if not all(file.is_whole for file in seen):
+        return f"a file has more than {_MOST_GROUPS // len(seen)} row groups"
+    if any(file.has_nulls for file in seen):
+        return f"{order.name!r} may be NULL"
+    if any(file.has_others for file in seen):
+        return "a row group may have rows of undeclared types"
+    first = _FIRST_TIME.get(order.declared)
+    if first is not None and any(group.least < first for file in seen for group in file.groups):
+        return f"{order.name!r} has values before the year 1900"
+    return ""
+
+
+def _seen(footers: _Footers, files: list[str], most: int) -> tuple[list[_SeenFile], str]:
+    """Some files with at least about `most` row groups, and the reason if these do not tell where
+    they lie."""
     from py4j.protocol import Py4JError
 
-    groups: list[RowGroup] = []
+    seen: list[_SeenFile] = []
     name = "files"
     try:
-        footers = _Footers(spark, jvm, order)
         if not footers.can_be_read:
             return [], "this Spark has no class of Parquet's by which statistics are read"
         for name in files:
-            of_file, why = footers.row_groups(name, -(-most // len(files)))
-            if why:
+            file, why = footers.seen(name, -(-most // len(files)), _MOST_GROUPS // len(files))
+            if file is None:
                 return [], why
-            groups += of_file
+            seen.append(file)
     except Py4JError as problem:  # the cluster forbids it, or the file is not there or is damaged
         return [], f"the statistics of {name} cannot be read ({str(problem).splitlines()[0]})"
-    return groups, ""
+    return seen, ""
 
 
 class _Footers:
@@ -145,11 +206,16 @@ class _Footers:
     Its methods raise Py4JError where Java does.
     """
 
-    def __init__(self, spark: Any, jvm: Any, order: OrderColumn) -> None:
+    def __init__(
+        self, spark: Any, jvm: Any, order: OrderColumn, types: DeclaredTypes | None
+    ) -> None:
         self._order = order
+        self._types = types
+        self._jvm = jvm
         self._path = jvm.org.apache.hadoop.fs.Path
         self._file_of = jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath
         self._opened = jvm.org.apache.parquet.hadoop.ParquetFileReader.open
+        self._filtered = jvm.org.apache.parquet.filter2.compat.RowGroupFilter.filterRowGroups
         self._settings = spark._jsparkSession.sessionState().newHadoopConf()
         self._place = 0
 
@@ -158,32 +224,65 @@ class _Footers:
         """Whether the classes are there; some clusters have them under other names."""
         from py4j.java_gateway import JavaPackage
 
-        return not any(isinstance(name, JavaPackage) for name in (self._file_of, self._opened))
+        names = (self._file_of, self._opened, self._filtered)
+        return not any(isinstance(name, JavaPackage) for name in names)
 
-    def row_groups(self, name: str, most: int) -> tuple[list[RowGroup], str]:
-        """At most so many row groups of a file, each with its share of all rows, and the reason if
-        they do not tell where these lie."""
+    def seen(self, name: str, few: int, most: int) -> tuple[_SeenFile | None, str]:
+        """All row groups of a file, or only `few` of them if it has more than `most`, each with its
+        share of all rows; None, and the reason, if they do not tell where these lie."""
         reader = self._opened(self._file_of(self._path(name), self._settings))
         try:
-            return self._of_reader(reader, most)
+            return self._of_reader(reader, few, most)
         finally:
             reader.close()
 
-    def _of_reader(self, reader: Any, most: int) -> tuple[list[RowGroup], str]:
-        order, rows = self._order, reader.getRecordCount()
-        blocks = reader.getFooter().getBlocks()
-        places = spread(len(blocks), most)
+    def _of_reader(self, reader: Any, few: int, most: int) -> tuple[_SeenFile | None, str]:
+        blocks = reader.getRowGroups()
+        count = len(blocks)
+        places = spread(count, count if count <= most else few)
+        is_whole = len(places) == count
+        share = 0 if is_whole else reader.getRecordCount() // len(places)
         groups = []
+        has_nulls = False
         for number, place in enumerate(places):
-            columns = blocks[place].getColumns()
+            block = blocks.get(place)
+            columns = block.getColumns()
+            rows = int(block.getRowCount()) if is_whole else share
             if number == 0 and (why := self._why_not_of(columns)):
-                return [], why
-            statistics = columns[self._place].getStatistics()
+                return None, why
+            statistics = columns.get(self._place).getStatistics()
             if not statistics.hasNonNullValue():
-                return [], f"a file has no statistics of {order.name!r}"
-            share = rows // len(places)
-            groups.append(RowGroup(share, statistics.genericGetMin(), statistics.genericGetMax()))
-        return groups, ""
+                return None, f"a file has no statistics of {self._order.name!r}"
+            groups.append(RowGroup(rows, statistics.genericGetMin(), statistics.genericGetMax()))
+            has_nulls = has_nulls or statistics.getNumNulls() != 0  # −1: it is not known
+        has_others = not is_whole or self._has_others(reader, blocks)
+        return _SeenFile(groups, is_whole, has_nulls, has_others), ""
+
+    def _has_others(self, reader: Any, blocks: Any) -> bool:
+        """Whether a file may have a row of an undeclared type, or one without a type."""
+        if self._types is None:
+            return False
+        if not 0 < len(self._types.names) <= _MOST_TYPES:
+            return True
+        levels, others = self._filter
+        return int(self._filtered(levels, others, blocks, reader).size()) > 0
+
+    @cached_property
+    def _filter(self) -> tuple[Any, Any]:
+        """By dictionaries: the row groups that may have a row of no declared type.
+
+        Parquet's filter keeps a row group whose types may be NULL or are not all in its dictionary.
+        """
+        assert self._types is not None
+        parquet, sets = self._jvm.org.apache.parquet, self._jvm.java.util
+        names = sets.HashSet()
+        for name in self._types.names:
+            names.add(parquet.io.api.Binary.fromString(name))
+        api = parquet.filter2.predicate.FilterApi
+        others = api.notIn(api.binaryColumn(self._types.column), names)
+        levels = sets.ArrayList()
+        levels.add(parquet.filter2.compat.RowGroupFilter.FilterLevel.DICTIONARY)
+        return levels, parquet.filter2.compat.FilterCompat.get(others)
 
     def _why_not_of(self, columns: Any) -> str:
         """Find the order column among those of a row group; the reason if it is not to be read."""
@@ -194,7 +293,7 @@ class _Footers:
             if not found:
                 return f"a file has no column {name!r}"
             self._place = found[0]
-        annotation = columns[self._place].getPrimitiveType().getLogicalTypeAnnotation()
+        annotation = columns.get(self._place).getPrimitiveType().getLogicalTypeAnnotation()
         written = "" if annotation is None else str(annotation.toString())
         if written not in _ANNOTATIONS[self._order.found]:
             return f"a file has {name!r} as {written or 'a number of no type'}"
@@ -203,4 +302,4 @@ class _Footers:
     def _is_at(self, columns: Any, place: int) -> bool:
         if place >= len(columns):
             return False
-        return bool(columns[place].getPath().toDotString() == self._order.name)
+        return bool(columns.get(place).getPath().toDotString() == self._order.name)

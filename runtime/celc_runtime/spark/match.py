@@ -41,8 +41,9 @@ from celc_runtime.spark.columns import (
 )
 from celc_runtime.spark.compact import compact_reader, compact_wire_ddl, with_form
 from celc_runtime.spark.event_types import is_of_types
-from celc_runtime.spark.factorised import factorised_ddl, factors_of, taken_apart
-from celc_runtime.spark.file_statistics import sampled_by_files
+from celc_runtime.spark.factorised import Factors, factorised_ddl, factors_of, taken_apart
+from celc_runtime.spark.file_statistics import DeclaredTypes, FilesTell, told_by_files
+from celc_runtime.spark.group_cuts import cuts_between_groups
 from celc_runtime.spark.hot_keys import HotKey, KeySample, hot_keys, range_numbers, sampled_keys
 from celc_runtime.spark.joins import joined, why_kernel
 from celc_runtime.spark.key_columns import with_key_columns
@@ -62,6 +63,7 @@ from celc_runtime.spark.task_columns import EVENTS_ALONE, TaskColumns
 from celc_runtime.spark.task_sort import MOST_ROWS, unsorted_rows, why_spark_sorts
 from celc_runtime.spark.tasks import task_reader
 from celc_runtime.spark.time_ranges import (
+    Cuts,
     Sample,
     TimeRange,
     counted,
@@ -113,6 +115,10 @@ _ONE_TASK_NUMBERS = (
 )
 
 _CUT_BY_FILES = "cuts: by the statistics of the files' row groups; the rows between were counted"
+_CUT_AT_GROUPS = (
+    "cuts: where row groups of the files begin, so that their statistics tell how many rows are "
+    "between"
+)
 
 _FACTORISED = (
     "matches: those that end at one event travel as one row, which Spark takes apart (inline, "
@@ -394,21 +400,22 @@ class _Planner:
         parts, why, warning = self._time_ranges(ranges)
         if len(parts) < 2:
             self._lines.append(f"plan: one task reads all events, because {why}")
-            return self._made(self._by_one_task(self._rows), warning)
+            return self._made(self._mapped(*self._of_one_task(self._rows)), warning)
         reach = f"window on {self._order.name!r} or of EVENTS"
         if self._plan.window is None:
             reach = "matches of one event"
         self._lines.append(
             f"plan: {_shown(parts)}; each is read and sorted by one task (no PARTITION BY, {reach})"
         )
-        found = [
-            self._by_one_task(self._rows.where(within(self._order, part)), part) for part in parts
+        sent = [
+            self._sent(*self._of_range(self._rows.where(within(self._order, part)), part))
+            for part in parts
         ]
-        united = reduce(lambda one, other: one.unionAll(other), found)
-        return self._made(self._side_by_side(united))
+        united = reduce(lambda one, other: one.unionAll(other), sent)
+        return self._made(self._received(self._side_by_side(united)))
 
     def _made(self, matches: DataFrame, warning: str = "") -> SparkPlan:
-        if not self._is_compact and factors_of(self._program):
+        if self._factors:
             self._lines.append(_FACTORISED)
         return SparkPlan(matches, "\n".join(self._lines), warning)
 
@@ -421,6 +428,12 @@ class _Planner:
         ranges: Sequence[TimeRange] = (),
     ) -> DataFrame:
         """The matches that tasks find in rows which are spread and sorted."""
+        return self._received(self._sent(ordered, columns, ranges))
+
+    def _sent(
+        self, ordered: DataFrame, columns: TaskColumns, ranges: Sequence[TimeRange]
+    ) -> DataFrame:
+        """What tasks send of the matches that they find."""
         if made := set(self._plan.chosen_columns):
             kept = [name for name in ordered.columns if name not in made]
             ordered = ordered.select(*map(column_named, kept))
@@ -428,45 +441,57 @@ class _Planner:
         if self._is_compact:
             reader = compact_reader(self._program, columns, shipped)
             return mapped(ordered, reader, compact_wire_ddl(self._plan), self._counting)
-        observation, rules = self._undecided, self._rules
-        if factors := factors_of(self._program):
+        if factors := self._factors:
             reader = task_reader(self._program, columns, shipped)
-            rows = mapped(ordered, reader, factorised_ddl(factors), self._counting)
-            return taken_apart(self._plan, factors, rows)
+            return mapped(ordered, reader, factorised_ddl(factors), self._counting)
+        counts_undecided = self._undecided is not None
+        reader = task_reader(
+            self._program, columns, shipped, self._rules, counts_undecided=counts_undecided
+        )
         ddl = wire_ddl(self._plan)
-        if observation is None:
-            reader = task_reader(self._program, columns, shipped, rules)
-            found = mapped(ordered, reader, ddl, self._counting)
-        else:
-            reader = task_reader(self._program, columns, shipped, rules, counts_undecided=True)
-            wider = f"{ddl}, {UNDECIDED_DDL}" if ddl else UNDECIDED_DDL
-            found = without_counts(mapped(ordered, reader, wider, self._counting), observation)
-        return with_lists(self._plan, found)
+        if counts_undecided:
+            ddl = f"{ddl}, {UNDECIDED_DDL}" if ddl else UNDECIDED_DDL
+        return mapped(ordered, reader, ddl, self._counting)
 
-    def _by_one_task(self, rows: DataFrame, part: TimeRange | None = None) -> DataFrame:
-        """The matches that one task finds, in a time range or in all rows."""
+    def _received(self, sent: DataFrame) -> DataFrame:
+        """The matches of all that tasks send."""
+        if self._is_compact:
+            return sent
+        if factors := self._factors:
+            return taken_apart(self._plan, factors, sent)
+        if self._undecided is not None:
+            sent = without_counts(sent, self._undecided)
+        return with_lists(self._plan, sent)
+
+    @cached_property
+    def _factors(self) -> Factors | None:
+        return None if self._is_compact else factors_of(self._program)
+
+    def _of_one_task(self, rows: DataFrame) -> tuple[DataFrame, TaskColumns]:
+        """All rows, in their order or as one task sorts them."""
+        why = why_spark_sorts(self._plan, self._types) or self._why_too_large_for_one()
+        if why:
+            self._lines.append(f"sort: by Spark, because {why}")
+            if self._is_numbered:
+                numbering = self._numbering_in_one_task
+                return numbering.of(rows), numbering.columns
+            return rows.coalesce(1).sortWithinPartitions(*self._sort), EVENTS_ALONE
+        self._lines += [_ONE_TASK_SORTS, *([_ONE_TASK_NUMBERS] if self._is_numbered else [])]
+        return unsorted_rows(self._plan, rows, [], numbered=self._is_numbered)
+
+    def _of_range(
+        self, rows: DataFrame, part: TimeRange
+    ) -> tuple[DataFrame, TaskColumns, list[TimeRange]]:
+        """The rows of a range in their order, as one task reads them."""
         from pyspark.sql import functions
 
-        if part is None:
-            why = why_spark_sorts(self._plan, self._types) or self._why_too_large_for_one()
-            if not why:
-                self._lines += [
-                    _ONE_TASK_SORTS,
-                    *([_ONE_TASK_NUMBERS] if self._is_numbered else []),
-                ]
-                found = unsorted_rows(self._plan, rows, [], numbered=self._is_numbered)
-                return self._mapped(*found)
-            self._lines.append(f"sort: by Spark, because {why}")
-        ranges = [] if part is None else [part]
         if not self._is_numbered:
             ordered = rows.coalesce(1).sortWithinPartitions(*self._sort)
-            return self._mapped(ordered, ranges=ranges)
-        of_range = None
-        if part is not None:
-            is_foreign = self._is_outside(self._start_of(part), self._later_of(part))
-            of_range = RangeColumns(functions.lit(part.rows), is_foreign)
+            return ordered, EVENTS_ALONE, [part]
+        is_foreign = self._is_outside(self._start_of(part), self._later_of(part))
+        of_range = RangeColumns(functions.lit(part.rows), is_foreign)
         numbering = self._numbering_in_one_task
-        return self._mapped(numbering.of(rows, of_range), numbering.columns, ranges)
+        return numbering.of(rows, of_range), numbering.columns, [part]
 
     def _sorted_by_key(self) -> tuple[DataFrame, TaskColumns]:
         """The rows of each key in one task, sorted there or by Spark."""
@@ -522,16 +547,14 @@ class _Planner:
 
         From Spark 4.1 on, a union of parts with one Spark partition each has one partition, which a
         single task would read (`spark.sql.unionOutputPartitioning`). A part of another kind
-        prevents that.
+        prevents that. Its columns are NULL, but depend on a number: of a constant Spark would find
+        out that the filter of a job leaves no row, and would take the part away.
         """
         from pyspark.sql import functions
 
-        nothing = self._rows.sparkSession.range(0).select(
-            *(
-                functions.lit(None).cast(field.dataType).alias(field.name)
-                for field in united.schema.fields
-            )
-        )
+        nulls = functions.array(functions.lit(None).cast(united.schema))
+        row = functions.get(nulls, functions.col("id").cast("int"))
+        nothing = self._rows.sparkSession.range(0).select(row.alias("row")).select("row.*")
         return united.unionAll(nothing)
 
     def _with_hot_keys(self, hot: Sequence[HotKey]) -> DataFrame:
@@ -619,39 +642,69 @@ class _Planner:
             return [], why, f"query {name!r} is run by one task, because {why}{remedy}"
         if ranges == 1:
             return [], "ranges=1 was asked for", ""
-        rows = self._declared_rows()
         if ranges is None:
             why = self._why_too_small() or why_not_read_twice(self._rows)
             if why:
                 return [], f"{why} (ranges=… cuts it all the same)", ""
-        tasks = parallelism(rows) if ranges is None else ranges
-        sample, unknown = sampled_by_files(self._rows, self._order, tasks)
+        tasks = parallelism(self._rows) if ranges is None else ranges
+        told = told_by_files(self._rows, self._order, tasks, self._declared_types)
+        unknown = told.unknown
         if not unknown:
-            found, why, even = self._cut(rows, sample, tasks, ranges)
-            if even:
+            found, why, line = self._cut_by_files(told, tasks, ranges)
+            if line:
                 if len(found) > 1:
-                    self._lines.append(_CUT_BY_FILES)
+                    self._lines.append(line)
                 return found, why, ""
             unknown = "the files' statistics would cut uneven ranges"
         sample = sampled(self._rows, self._order, whole=ranges is not None)
-        found, why, _ = self._cut(rows, sample, tasks, ranges)
+        found, why, _ = self._cut(sample, tasks, ranges)
         if len(found) > 1:
             self._lines.append(f"cuts: by a sample, because {unknown}")
         return found, why, ""
 
+    def _cut_by_files(
+        self, told: FilesTell, tasks: int, asked: int | None
+    ) -> tuple[list[TimeRange], str, str]:
+        """The ranges by what files tell, as `_cut` finds them, and a line that says how they were
+        cut; empty where they are not even."""
+        uncounted = told.uncounted
+        if told.cuts is not None:
+            plan, known, window = self._plan, told.cuts, self._plan.whole_window
+            assert window is not None
+            wanted = self._wanted(known.rows, tasks, asked)
+            cuts = cuts_between_groups(known, self._order, window, wanted, plan.farthest_deadline)
+            if cuts is not None:
+                found, why, even = self._ranges(cuts, known.counts(cuts), asked)
+                if even:
+                    return found, why, _CUT_AT_GROUPS
+            uncounted = "not enough row groups begin near the cuts"
+        found, why, even = self._cut(told.sample, tasks, asked)
+        return found, why, f"{_CUT_BY_FILES}, because {uncounted}" if even else ""
+
     def _cut(
-        self, rows: DataFrame, sample: Sample, tasks: int, asked: int | None
+        self, sample: Sample, tasks: int, asked: int | None
     ) -> tuple[list[TimeRange], str, bool]:
         """The ranges by a sample, for so many tasks or as many as were asked for, the reason if
         there is one only, and whether they are even."""
+        plan, window = self._plan, self._plan.whole_window
+        assert window is not None
+        wanted = self._wanted(sample.rows, tasks, asked)
+        if asked is None and wanted < 2:
+            return [], f"about {sample.rows:,} events are too few for more", True
+        cuts = cuts_for(sample, self._order, window, wanted, plan.farthest_deadline)
+        counts = counted(self._declared_rows(), self._order, cuts.borders)
+        return self._ranges(cuts, counts, asked)
+
+    def _wanted(self, rows: int, tasks: int, asked: int | None) -> int:
+        """The number of ranges for so many rows and tasks, or that which was asked for."""
+        return min(tasks, rows // self._rows_per_range) if asked is None else asked
+
+    def _ranges(
+        self, cuts: Cuts, counts: Sequence[int], asked: int | None
+    ) -> tuple[list[TimeRange], str, bool]:
+        """The ranges between cuts, as `_cut` tells them."""
         window = self._plan.whole_window
         assert window is not None
-        if asked is None:
-            tasks = min(tasks, sample.rows // self._rows_per_range)
-            if tasks < 2:
-                return [], f"about {sample.rows:,} events are too few for more", True
-        cuts = cuts_for(sample, self._order, window, tasks, self._plan.farthest_deadline)
-        counts = counted(rows, self._order, cuts.borders)
         found = (worthwhile if asked is None else ranges_of)(cuts, counts, window)
         why = (
             "the window holds too large a part of the events"
@@ -659,6 +712,15 @@ class _Planner:
             else f"{self._order.name!r} has too few values to cut between"
         )
         return found, why, is_even(cuts, counts)
+
+    @property
+    def _declared_types(self) -> DeclaredTypes | None:
+        """The types whose rows have positions; None: all rows have."""
+        plan = self._plan
+        if plan.type_name not in self._rows.columns:
+            return None
+        names = () if plan.stream_column else tuple(name for _, name in plan.declared_types)
+        return DeclaredTypes(plan.type_name, names)
 
     def _hot_keys(self, ranges: int | None) -> tuple[list[HotKey], str]:
         """The keys to be cut, and the reason if there are none."""

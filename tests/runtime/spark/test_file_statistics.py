@@ -13,13 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery
-from celc_runtime.spark import file_statistics
+from celc_runtime.spark import file_statistics, match
 from celc_runtime.spark.file_statistics import (
-    RowGroup,
+    DeclaredTypes,
     quantiles_of,
-    sampled_by_files,
     spread,
+    told_by_files,
 )
+from celc_runtime.spark.group_cuts import RowGroup
 from celc_runtime.spark.order_column import OrderColumn
 from celc_runtime.spark.time_ranges import GRID, Sample
 from engines import interpreted, only_query
@@ -30,6 +31,11 @@ import celc
 NOTHING = Sample(0, ())
 LONGS = OrderColumn("ts", "LONG", "bigint")
 BY_FILES = "cuts: by the statistics of the files' row groups"
+
+
+def sampled_by_files(frame: Any, order: OrderColumn, ranges: int) -> tuple[Sample, str]:
+    told = told_by_files(frame, order, ranges, None)
+    return told.sample, told.unknown
 
 
 # --- quantiles ------------------------------------------------------------------------------------
@@ -290,7 +296,7 @@ def test_a_cluster_that_has_no_such_classes(
     forbidden = Py4JError("not in the list of what may be called")
     for name, change, why in (
         ("can_be_read", False, "this Spark has no class of Parquet's"),
-        ("row_groups", _raises(forbidden), r"cannot be read \(not in the list of"),
+        ("seen", _raises(forbidden), r"cannot be read \(not in the list of"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(file_statistics._Footers, name, change)
@@ -301,7 +307,7 @@ def test_a_cluster_that_has_no_such_classes(
 
 
 def test_names_that_java_does_not_have_are_noticed(spark: Any) -> None:
-    footers = file_statistics._Footers(spark, spark._jvm, LONGS)
+    footers = file_statistics._Footers(spark, spark._jvm, LONGS, None)
     assert footers.can_be_read
     footers._opened = spark._jvm.org.apache.parquet.hadoop.NoSuchReader.open
     assert not footers.can_be_read
@@ -312,3 +318,181 @@ def _raises(problem: Exception) -> Any:
         raise problem
 
     return fails
+
+
+# --- cuts where row groups begin ------------------------------------------------------------------
+
+AT_GROUPS = "cuts: where row groups of the files begin"
+DECLARED = DeclaredTypes("type", ("A", "B", "C"))
+
+
+def _uncounted(
+    frame: Any, types: DeclaredTypes | None = DECLARED, order: OrderColumn = LONGS
+) -> str:
+    """Why rows are counted; empty: they are not."""
+    told = told_by_files(frame, order, 2, types)
+    assert not told.unknown
+    assert told.sample.grid
+    assert (told.cuts is None) == bool(told.uncounted)
+    return told.uncounted
+
+
+def test_rows_need_not_be_counted_where_all_have_positions(spark: Any, tmp_path: Path) -> None:
+    frame = spark.read.parquet(str(_written(tmp_path / "events", _events(1000, 1))))
+    others = "a row group may have rows of undeclared types"
+    assert _uncounted(frame) == ""
+    assert _uncounted(frame, DeclaredTypes("type", ("A", "B", "C", "no such type"))) == ""
+    assert _uncounted(frame, DeclaredTypes("type", ("A", "B"))) == others
+    assert _uncounted(frame, DeclaredTypes("type", ())) == others
+    many = tuple(f"type {number}" for number in range(300))
+    assert _uncounted(frame, DeclaredTypes("type", ("A", "B", "C", *many))) == others
+    assert _uncounted(frame.select("ts"), None) == ""
+    cuts = told_by_files(frame, LONGS, 2, DECLARED).cuts
+    assert cuts is not None
+    # Three files of 334, 334 and 332 rows, in row groups of 100.
+    begins = [0, 100, 200, 300, 334, 434, 534, 634, 668, 768, 868, 968]
+    assert cuts == (tuple(2 * begin for begin in begins), tuple(begins), 1000)
+
+
+def _changed(table: pa.Table, column: str, row: int, value: Any) -> pa.Table:
+    values = table[column].to_pylist()
+    values[row] = value
+    place = table.column_names.index(column)
+    return table.set_column(place, column, pa.array(values, table[column].type))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "why"),
+    [
+        ("type", "D", "a row group may have rows of undeclared types"),
+        ("type", None, "a row group may have rows of undeclared types"),
+        ("ts", None, "'ts' may be NULL"),
+    ],
+)
+def test_one_row_without_a_position_is_noticed(
+    column: str, value: Any, why: str, spark: Any, tmp_path: Path
+) -> None:
+    for row in (0, 150, 999):
+        table = _changed(_events(1000, 1), column, row, value)
+        frame = spark.read.parquet(str(_written(tmp_path / f"events{row}", table)))
+        assert _uncounted(frame) == why
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"use_dictionary": False},
+        {"use_dictionary": ["ts"]},
+        {"write_statistics": ["ts"]},  # whether a type is NULL is not known
+        {"dictionary_pagesize_limit": 1, "data_page_size": 1, "write_batch_size": 5},
+    ],
+)
+def test_types_without_a_whole_dictionary_are_counted(
+    options: dict[str, Any], spark: Any, tmp_path: Path
+) -> None:
+    folder = _written(tmp_path / "events", _events(1000, 1), **options)
+    frame = spark.read.parquet(str(folder))
+    assert _uncounted(frame) == "a row group may have rows of undeclared types"
+    assert _uncounted(frame, None) == ""
+
+
+def test_values_of_another_calendar_are_counted(spark: Any, tmp_path: Path) -> None:
+    for type, first in ((pa.date32(), -25_567), (pa.timestamp("us"), -2_208_988_800_000_000)):
+        for early in (0, 1):
+            values = pa.array(first - early + np.arange(900)).cast(
+                pa.int32() if type == pa.date32() else pa.int64()
+            )
+            folder = _written(tmp_path / f"{type.id}{early}", pa.table({"ts": values.cast(type)}))
+            frame = spark.read.parquet(str(folder))
+            name = "DATE" if type == pa.date32() else "TIMESTAMP"
+            order = OrderColumn("ts", name, frame.dtypes[0][1])
+            early_told = "'ts' has values before the year 1900" if early else ""
+            assert _uncounted(frame, None, order) == early_told
+
+
+def test_many_row_groups_and_files_are_counted(spark: Any, tmp_path: Path) -> None:
+    table = pa.table({"ts": np.arange(9000)})
+    for files, why in (
+        (1, ""),  # 90 row groups
+        (30, ""),  # three in each
+        (33, "there are 33 files"),
+        (2, "a file has more than 64 row groups"),
+    ):
+        given = table if files != 2 else pa.table({"ts": np.arange(13_000)})
+        frame = spark.read.parquet(str(_written(tmp_path / f"{files}", given, files=files)))
+        assert _uncounted(frame, None) == why
+
+
+def test_files_without_rows_are_passed_by(spark: Any, tmp_path: Path) -> None:
+    folder = _written(tmp_path / "events", _events(1000, 1))
+    spark.read.parquet(str(folder)).limit(0).coalesce(1).write.mode("append").parquet(str(folder))
+    frame = spark.read.parquet(str(folder))
+    assert len(frame.inputFiles()) == 4
+    assert _uncounted(frame) == ""
+
+
+@pytest.fixture(scope="module")
+def queries() -> dict[str, CompiledQuery]:
+    """Of all three types of the events, so that each row has a position."""
+    declared = (
+        "CREATE STREAM S { EVENT A { ts: LONG }, EVENT B { ts: LONG }, EVENT C { ts: LONG } } "
+    )
+    texts = {
+        "time": "SELECT * FROM S WHERE A ; B WITHIN 6 [ts]",
+        "numbered": "SELECT * FROM S WHERE A ; B AS b WITHIN 6 [ts]",
+        "events": "SELECT * FROM S WHERE A ; B WITHIN 4 EVENTS",
+        "all": "SELECT * FROM S WHERE A ; (B OR C) WITHIN 5 [ts]",
+        "deadline": "SELECT * FROM S WHERE A ; !B FOR 4 [ts]",
+        "totals": "SELECT TOTAL COUNT(*) AS n FROM S WHERE A ; B+ WITHIN 6 [ts] PER END",
+    }
+    with interpreted():
+        return {
+            name: only_query(celc.compile(declared + text, order_by="ts"))
+            for name, text in texts.items()
+        }
+
+
+@pytest.mark.parametrize("name", ["time", "numbered", "events", "all", "deadline", "totals"])
+@pytest.mark.parametrize("late", [0, 301])
+def test_answers_without_a_count_are_those_of_one_range(
+    name: str,
+    late: int,
+    spark: Any,
+    tmp_path: Path,
+    queries: dict[str, CompiledQuery],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two late events in the middle leave cuts elsewhere."""
+    events = _events(12_000, 9)
+    if late:
+        for row in (5999, 6500):
+            events = _changed(events, "ts", row, 2 * row - late)
+    frame = spark.read.parquet(str(_written(tmp_path / "events", events)))
+    query = queries[name]
+    with monkeypatch.context() as patch:
+        patch.setattr(match, "counted", _raises(AssertionError("rows were counted")))
+        assert AT_GROUPS in query.explain_plan(frame, ranges=4)
+        cut = query.match(frame, ranges=4)
+    found, wanted = (
+        sorted(map(repr, frame.toArrow().to_pylist()))
+        for frame in (cut, query.match(frame, ranges=1))
+    )
+    assert found == wanted
+    assert len(found) > 500
+
+
+def test_filters_of_a_job_leave_the_ranges_side_by_side(
+    spark: Any, tmp_path: Path, queries: dict[str, CompiledQuery]
+) -> None:
+    """Spark unites parts of one Spark partition in one task, unless a part is of another kind."""
+    frame = spark.read.parquet(str(_written(tmp_path / "events", _events(6000, 9))))
+    for name in ("time", "numbered", "totals"):
+        matches = queries[name].match(frame, ranges=4)
+        first = matches.columns[-1]
+        for job in (
+            matches,
+            matches.where("end_pos > 5"),
+            matches.where(f"`{first}` IS NOT NULL"),
+            matches.select("end_pos").where("end_pos IS NOT NULL"),
+        ):
+            assert job.rdd.getNumPartitions() >= 4

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,16 @@ def _in_one(frame: Any) -> Any:
     return frame.coalesce(1)
 
 
+def _in_small_row_groups(frame: Any) -> Any:
+    (path,) = frame.inputFiles()
+    written = Path(path.removeprefix("file:")).parent.with_name("small_row_groups")
+    if not written.exists():
+        written.mkdir()
+        table = pq.read_table(path.removeprefix("file:"))
+        pq.write_table(table, written / "events.parquet", row_group_size=50)
+    return frame.sparkSession.read.parquet(str(written))
+
+
 def _as_it_is(frame: Any) -> Any:
     return frame
 
@@ -90,6 +101,9 @@ _PLANS: dict[str, Callable[[Any], str]] = {
     "one_task_consuming": _plan(f"{_BY_KEY} CONSUME BY ANY"),
     "small_data": _plan(f"{_IN_ORDER} WITHIN 30 [ts]"),
     "time_ranges": _plan(f"{_IN_ORDER} WITHIN 30 [ts]", ranges=4),
+    "time_ranges_at_row_groups": _plan(
+        f"{_IN_ORDER} WITHIN 30 EVENTS", made=_in_small_row_groups, ranges=4
+    ),
     "time_ranges_of_events": _plan(f"{_IN_ORDER} WITHIN 30 EVENTS", ranges=4),
     "time_ranges_with_a_deadline": _plan(
         "SELECT * FROM S WHERE A ; B ; !C FOR 20 [ts] WITHIN 30 [ts]", ranges=4
