@@ -38,7 +38,7 @@ _FOR_A_RANGE = 8
 takes some calls of Java, a tenth of a millisecond each."""
 
 _MOST_FILES = 32
-_MOST_GROUPS = 128
+_MOST_GROUPS = 256
 """Of no more files and row groups all are looked at. It takes a millisecond for each row group, and
 several for each file; a file on another machine takes as long as some answers from there."""
 

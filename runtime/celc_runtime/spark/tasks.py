@@ -27,7 +27,7 @@ from celc_runtime.spark.sorted_rows import sorted_rows
 from celc_runtime.spark.task_columns import COUNTED, TIED, TaskColumns
 from celc_runtime.spark.undecided import with_undecided
 
-ShippedRange: TypeAlias = tuple[int | float | None, int, int, int | float | None]
+ShippedRange: TypeAlias = tuple[int | float | None, int, int | None, int | float | None]
 """The value at which a range's own events begin (None: with its first event), the position of its
 first event, how many events it has, and the value from which on they are not its own (None: there
 is none); times as whole numbers."""
@@ -275,7 +275,7 @@ class _RangeReader:
         Raises EventError where its events are not as many as were counted, because positions and
         the ranges of other tasks would not fit them."""
         seen = self._seen if self._numbered else self._seen - self._run.dropped
-        if seen != self._expected:
+        if self._expected is not None and seen != self._expected:
             found = f"{seen:,}"
             if self._numbered:
                 # The row with the last number is not there, or one with a greater number is.

@@ -61,6 +61,7 @@ class TimeRange(NamedTuple):
     """The rows from `low` on and before `end`; the rows from `start` on are the range's own. None:
     no border. `first_position`: the position of its first row. `rows`: the number of its rows.
     `later`: the rows from there on are not its own, but decide its matches; None: there are none.
+    `is_checked`: a task that reads another number of rows refuses them.
     """
 
     low: Number | None
@@ -69,11 +70,13 @@ class TimeRange(NamedTuple):
     first_position: int
     rows: int
     later: Number | None = None
+    is_checked: bool = True
 
     @property
-    def shipped(self) -> tuple[Number | None, int, int, Number | None]:
-        """The range for a worker, as plain values."""
-        return self.start, self.first_position, self.rows, self.later
+    def shipped(self) -> tuple[Number | None, int, int | None, Number | None]:
+        """The range for a worker, as plain values; no number of rows where it is not checked."""
+        rows = self.rows if self.is_checked else None
+        return self.start, self.first_position, rows, self.later
 
 
 @dataclass(frozen=True, slots=True)

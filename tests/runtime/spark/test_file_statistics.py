@@ -416,9 +416,9 @@ def test_many_row_groups_and_files_are_counted(spark: Any, tmp_path: Path) -> No
         (1, ""),  # 90 row groups
         (30, ""),  # three in each
         (33, "there are 33 files"),
-        (2, "a file has more than 64 row groups"),
+        (2, "a file has more than 128 row groups"),
     ):
-        given = table if files != 2 else pa.table({"ts": np.arange(13_000)})
+        given = table if files != 2 else pa.table({"ts": np.arange(26_000)})
         frame = spark.read.parquet(str(_written(tmp_path / f"{files}", given, files=files)))
         assert _uncounted(frame, None) == why
 
@@ -479,6 +479,34 @@ def test_answers_without_a_count_are_those_of_one_range(
     )
     assert found == wanted
     assert len(found) > 500
+
+
+def test_filtered_rows_need_no_count(
+    spark: Any,
+    tmp_path: Path,
+    queries: dict[str, CompiledQuery],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nor a proof of their types: without positions nothing depends on their number."""
+    events = _changed(_events(12_000, 9), "type", 7000, "of no declared type")
+    frame = spark.read.parquet(str(_written(tmp_path / "events", events)))
+    for whole in (queries["time"], queries["numbered"]):
+        assert BY_FILES in whole.explain_plan(frame, ranges=4)
+        silent = whole.with_options(positions=False)
+        with monkeypatch.context() as patch:
+            for name in ("counted", "sampled"):
+                patch.setattr(match, name, _raises(AssertionError("rows were read")))
+            assert AT_GROUPS in silent.explain_plan(frame, ranges=4)
+            cut = silent.match(frame, ranges=4)
+        found, wanted = (
+            sorted(map(repr, frame.toArrow().to_pylist()))
+            for frame in (cut, silent.match(frame, ranges=1))
+        )
+        assert found == wanted
+        assert len(found) > 500
+    coarse = spark.read.parquet(str(_written(tmp_path / "coarse", _events(900, 9))))
+    told = queries["time"].with_options(positions=False).explain_plan(coarse, ranges=4)
+    assert "cuts: by a sample, because rows are filtered, and not enough row groups" in told
 
 
 def test_filters_of_a_job_leave_the_ranges_side_by_side(
