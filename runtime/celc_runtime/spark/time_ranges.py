@@ -9,7 +9,8 @@ Ranges are cut between values of the first order column: events with one value s
 whatever orders them further.
 
 Positions have to be exact. Once the seams are known, the rows between them are counted, with the
-same constants by which the ranges are filtered. The counts give the position at which a range
+same constants by which the ranges are filtered, or the statistics tell how many there are
+(`group_cuts`). The counts give the position at which a range
 begins, how far back a window of EVENTS reaches, and how many rows a range will read, which the
 range checks.
 
