@@ -9,7 +9,7 @@ timed.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,12 +19,12 @@ import numpy as np
 import pyarrow as pa
 from common import Figure, Settings, Task, quotient, rate
 from processes import tree_seconds
-from spark_jobs import answer, run_made, session, write
+from spark_jobs import answer, run_made, run_unmeasured, session, write
 
 import celc
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 
 class Join(NamedTuple):
@@ -80,7 +80,7 @@ def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterat
     if len(set(answers.values())) > 1:
         raise RuntimeError(f"the self-join finds other matches (rows, checksum): {answers}")
     tasks = [Task(way, partial(run_made, make)) for way, make in ways.items()]
-    tasks.append(Task(UNMEASURED, partial(_run_unmeasured, frame.sparkSession, ways["match"])))
+    tasks.append(Task(UNMEASURED, partial(run_unmeasured, frame.sparkSession, ways["match"])))
     timings = settings.repeated(tasks, repetitions=settings.fewer, clock=tree_seconds)
     context: dict[str, Any] = {
         "rows": join.rows,
@@ -105,17 +105,6 @@ def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterat
             higher_is_better=True,
             **context,
         )
-
-
-def _run_unmeasured(spark: SparkSession, make: Callable[[], DataFrame]) -> None:
-    setting = "spark.sql.execution.arrow.maxBytesPerBatch"
-    before = spark.conf.get(setting)
-    assert before is not None
-    spark.conf.set(setting, "2147483647")
-    try:
-        run_made(make)
-    finally:
-        spark.conf.set(setting, before)
 
 
 def _fields(matches: DataFrame, field: str) -> DataFrame:

@@ -62,6 +62,19 @@ def run_made(make: Callable[[], DataFrame]) -> None:
     run(make())
 
 
+def run_unmeasured(spark: SparkSession, make: Callable[[], DataFrame]) -> None:
+    """Make a plan and run it with the setting that `explain_plan` names: Spark does not add up the
+    size of a batch row by row."""
+    setting = "spark.sql.execution.arrow.maxBytesPerBatch"
+    before = spark.conf.get(setting)
+    assert before is not None
+    spark.conf.set(setting, "2147483647")
+    try:
+        run_made(make)
+    finally:
+        spark.conf.set(setting, before)
+
+
 def answer(frame: DataFrame) -> tuple[Any, ...]:
     """The number of rows and a checksum of them that no order changes."""
     from pyspark.sql import functions
