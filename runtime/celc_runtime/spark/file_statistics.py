@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -89,11 +90,16 @@ class FilesTell(NamedTuple):
 
 
 def told_by_files(
-    rows: DataFrame, order: OrderColumn, ranges: int, types: DeclaredTypes | None
+    rows: DataFrame,
+    order: OrderColumn,
+    ranges: int,
+    types: DeclaredTypes | None,
+    fewest: int = 0,
 ) -> FilesTell:
     """What the statistics of files tell of an order column, fine enough for so many ranges.
 
-    types: those that rows are counted of; None: all rows are counted.
+    types: those that rows are counted of; None: all rows are counted. fewest: of fewer rows than
+    this their number is told alone.
     """
     nothing = Sample(0, ())
     if order.found not in _ANNOTATIONS:
@@ -103,15 +109,20 @@ def told_by_files(
         return FilesTell(nothing, "over Spark Connect no statistics of files can be read")
     if not _is_all_of_files(rows):
         return FilesTell(nothing, "the DataFrame is not all rows of Parquet files, as they are")
-    files = sorted(rows.inputFiles())
+    files, why = _files_of(rows)
+    if why:
+        return FilesTell(nothing, why)
     most = max(_FEWEST, _FOR_A_RANGE * ranges)
     reads_all = len(files) <= _MOST_FILES
     chosen = files if reads_all else [files[place] for place in spread(len(files), most)]
-    seen, why = _seen(_Footers(rows.sparkSession, jvm, order, types), chosen, most)
+    footers = _Footers(rows.sparkSession, jvm, order, types)
+    weight = len(files) / max(1, len(chosen))
+    found, seen, why = _seen(footers, chosen, most, fewest / weight)
     if why:
         return FilesTell(nothing, why)
-    found = quantiles_of([group for file in seen for group in file.groups], order)
-    sample = Sample(round(found.rows * len(files) / max(1, len(chosen))), found.grid)
+    sample = Sample(round(found.rows * weight), found.grid)
+    if not seen:
+        return FilesTell(sample)
     uncounted = _why_uncounted(order, seen) if reads_all else f"there are {len(files):,} files"
     if uncounted:
         return FilesTell(sample, uncounted=uncounted)
@@ -156,6 +167,21 @@ def _is_all_of_files(rows: DataFrame) -> bool:
     )
 
 
+def _files_of(rows: DataFrame) -> tuple[list[str], str]:
+    """The files of a scan, as URIs, and the reason if they are not told.
+
+    Not by `DataFrame.inputFiles`, which has a file once however often it is read.
+    """
+    from py4j.protocol import Py4JError
+
+    try:
+        scan: Any = rows._jdf.queryExecution().optimizedPlan().collectLeaves().head()
+        files = sorted(scan.relation().inputFiles())
+    except Py4JError as problem:
+        return [], f"Spark does not tell its files ({str(problem).splitlines()[0]})"
+    return files, "" if len(set(files)) == len(files) else "a file is read more than once"
+
+
 class _SeenFile(NamedTuple):
     """Row groups of a file. is_whole: these are all. has_nulls: the order column may have some.
     has_others: there may be rows that have no position."""
@@ -180,24 +206,38 @@ def _why_uncounted(order: OrderColumn, seen: Sequence[_SeenFile]) -> str:
     return ""
 
 
-def _seen(footers: _Footers, files: list[str], most: int) -> tuple[list[_SeenFile], str]:
+def _seen(
+    footers: _Footers, files: list[str], most: int, fewest: float
+) -> tuple[Sample, list[_SeenFile], str]:
     """Some files with at least about `most` row groups, and the reason if these do not tell where
-    they lie."""
+    they lie. No files: they have fewer rows than `fewest`, which the sample tells alone."""
     from py4j.protocol import Py4JError
 
+    nothing = Sample(0, ())
     seen: list[_SeenFile] = []
     name = "files"
     try:
         if not footers.can_be_read:
-            return [], "this Spark has no class of Parquet's by which statistics are read"
-        for name in files:
-            file, why = footers.seen(name, -(-most // len(files)), _MOST_GROUPS // len(files))
-            if file is None:
-                return [], why
-            seen.append(file)
+            why = "this Spark has no class of Parquet's by which statistics are read"
+            return nothing, [], why
+        with ExitStack() as opened:
+            readers = []
+            for name in files:
+                readers.append(opened.enter_context(footers.opened(name)))
+            rows = sum(reader.getRecordCount() for reader in readers)
+            if rows < fewest:
+                return Sample(rows, ()), [], ""
+            few, all_of_them = -(-most // len(files)), _MOST_GROUPS // len(files)
+            for reader in readers:
+                file, why = footers.seen(reader, few, all_of_them)
+                if file is None:
+                    return nothing, [], why
+                seen.append(file)
     except Py4JError as problem:  # the cluster forbids it, or the file is not there or is damaged
-        return [], f"the statistics of {name} cannot be read ({str(problem).splitlines()[0]})"
-    return seen, ""
+        why = f"the statistics of {name} cannot be read ({str(problem).splitlines()[0]})"
+        return nothing, [], why
+    groups = [group for file in seen for group in file.groups]
+    return quantiles_of(groups, footers.order), seen, ""
 
 
 class _Footers:
@@ -209,9 +249,10 @@ class _Footers:
     def __init__(
         self, spark: Any, jvm: Any, order: OrderColumn, types: DeclaredTypes | None
     ) -> None:
-        self._order = order
+        self.order = order
         self._types = types
         self._jvm = jvm
+        self._uri = jvm.java.net.URI
         self._path = jvm.org.apache.hadoop.fs.Path
         self._file_of = jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath
         self._opened = jvm.org.apache.parquet.hadoop.ParquetFileReader.open
@@ -227,32 +268,32 @@ class _Footers:
         names = (self._file_of, self._opened, self._filtered)
         return not any(isinstance(name, JavaPackage) for name in names)
 
-    def seen(self, name: str, few: int, most: int) -> tuple[_SeenFile | None, str]:
+    def opened(self, name: str) -> Any:
+        """A reader of a file, which is closed in the end."""
+        path = self._path(self._uri(name))
+        return closing(self._opened(self._file_of(path, self._settings)))
+
+    def seen(self, reader: Any, few: int, most: int) -> tuple[_SeenFile | None, str]:
         """All row groups of a file, or only `few` of them if it has more than `most`, each with its
         share of all rows; None, and the reason, if they do not tell where these lie."""
-        reader = self._opened(self._file_of(self._path(name), self._settings))
-        try:
-            return self._of_reader(reader, few, most)
-        finally:
-            reader.close()
-
-    def _of_reader(self, reader: Any, few: int, most: int) -> tuple[_SeenFile | None, str]:
         blocks = reader.getRowGroups()
         count = len(blocks)
         places = spread(count, count if count <= most else few)
         is_whole = len(places) == count
         share = 0 if is_whole else reader.getRecordCount() // len(places)
-        groups = []
+        groups: list[RowGroup] = []
         has_nulls = False
-        for number, place in enumerate(places):
+        for place in places:
             block = blocks.get(place)
-            columns = block.getColumns()
             rows = int(block.getRowCount()) if is_whole else share
-            if number == 0 and (why := self._why_not_of(columns)):
+            if not rows:
+                continue
+            columns = block.getColumns()
+            if not groups and (why := self._why_not_of(columns)):
                 return None, why
             statistics = columns.get(self._place).getStatistics()
             if not statistics.hasNonNullValue():
-                return None, f"a file has no statistics of {self._order.name!r}"
+                return None, f"a file has no statistics of {self.order.name!r}"
             groups.append(RowGroup(rows, statistics.genericGetMin(), statistics.genericGetMax()))
             has_nulls = has_nulls or statistics.getNumNulls() != 0  # −1: it is not known
         has_others = not is_whole or self._has_others(reader, blocks)
@@ -286,7 +327,7 @@ class _Footers:
 
     def _why_not_of(self, columns: Any) -> str:
         """Find the order column among those of a row group; the reason if it is not to be read."""
-        name = self._order.name
+        name = self.order.name
         if not self._is_at(columns, self._place):
             # Not by the list's own iterator, which takes a hundred times as long.
             found = [place for place in range(len(columns)) if self._is_at(columns, place)]
@@ -295,11 +336,11 @@ class _Footers:
             self._place = found[0]
         annotation = columns.get(self._place).getPrimitiveType().getLogicalTypeAnnotation()
         written = "" if annotation is None else str(annotation.toString())
-        if written not in _ANNOTATIONS[self._order.found]:
+        if written not in _ANNOTATIONS[self.order.found]:
             return f"a file has {name!r} as {written or 'a number of no type'}"
         return ""
 
     def _is_at(self, columns: Any, place: int) -> bool:
         if place >= len(columns):
             return False
-        return bool(columns.get(place).getPath().toDotString() == self._order.name)
+        return bool(columns.get(place).getPath().toDotString() == self.order.name)

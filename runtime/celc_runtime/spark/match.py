@@ -653,7 +653,8 @@ class _Planner:
             if why:
                 return [], f"{why} (ranges=… cuts it all the same)", ""
         tasks = parallelism(self._rows) if ranges is None else ranges
-        told = told_by_files(self._all_rows, self._order, tasks, self._counted_types)
+        fewest = 2 * self._rows_per_range if ranges is None else 0
+        told = told_by_files(self._all_rows, self._order, tasks, self._counted_types, fewest)
         unknown = told.unknown
         if not unknown:
             found, why, line = self._cut_by_files(told, tasks, ranges)
@@ -674,12 +675,12 @@ class _Planner:
         """The ranges by what files tell, the reason if there is one only, and a line that says how
         they were cut; no line: a sample has to cut them, for that reason."""
         uncounted = told.uncounted
+        wanted = self._wanted(told.sample.rows, tasks, asked)
+        if wanted < 2:
+            return [], _too_few(told.sample.rows), _CUT_BY_FILES
         if told.cuts is not None:
             plan, known, window = self._plan, told.cuts, self._plan.whole_window
             assert window is not None
-            wanted = self._wanted(known.rows, tasks, asked)
-            if wanted < 2:
-                return [], _too_few(known.rows), _CUT_AT_GROUPS
             cuts = cuts_between_groups(known, self._order, window, wanted, plan.farthest_deadline)
             if cuts is not None:
                 found, why, even = self._ranges(cuts, known.counts(cuts), asked)

@@ -431,6 +431,28 @@ def test_files_without_rows_are_passed_by(spark: Any, tmp_path: Path) -> None:
     assert _uncounted(frame) == ""
 
 
+def test_files_that_are_read_twice(spark: Any, tmp_path: Path) -> None:
+    """Their rows are there twice, and their names once."""
+    folder = str(_written(tmp_path / "events", _events(1000, 1)))
+    first = f"{folder}/part-00.parquet"
+    twice = "a file is read more than once"
+    assert told_by_files(spark.read.parquet(folder, folder), LONGS, 2, DECLARED).unknown == twice
+    assert told_by_files(spark.read.parquet(folder, first), LONGS, 2, DECLARED).unknown == twice
+    both = spark.read.parquet(first, f"{folder}/part-01.parquet")
+    assert _uncounted(both) == ""
+
+
+def test_names_of_files_that_are_written_in_another_way(spark: Any, tmp_path: Path) -> None:
+    folder = _written(tmp_path / "my events 100 % #1", _events(1000, 1))
+    assert _uncounted(spark.read.parquet(str(folder))) == ""
+
+
+def test_few_rows_are_told_alone(spark: Any, tmp_path: Path) -> None:
+    frame = spark.read.parquet(str(_written(tmp_path / "events", _events(1000, 1))))
+    assert told_by_files(frame, LONGS, 2, DECLARED, fewest=1001) == (Sample(1000, ()), "", None, "")
+    assert told_by_files(frame, LONGS, 2, DECLARED, fewest=1000).cuts is not None
+
+
 @pytest.fixture(scope="module")
 def queries() -> dict[str, CompiledQuery]:
     """Of all three types of the events, so that each row has a position."""
@@ -452,8 +474,13 @@ def queries() -> dict[str, CompiledQuery]:
         }
 
 
-@pytest.mark.parametrize("name", ["time", "numbered", "events", "all", "deadline", "totals"])
-@pytest.mark.parametrize("late", [0, 301])
+@pytest.mark.parametrize(
+    ("name", "late"),
+    [
+        *[(name, 0) for name in ("time", "numbered", "events", "all", "deadline", "totals")],
+        *[(name, 301) for name in ("numbered", "events")],
+    ],
+)
 def test_answers_without_a_count_are_those_of_one_range(
     name: str,
     late: int,
@@ -463,16 +490,16 @@ def test_answers_without_a_count_are_those_of_one_range(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two late events in the middle leave cuts elsewhere."""
-    events = _events(12_000, 9)
+    events = _events(6000, 9)
     if late:
-        for row in (5999, 6500):
+        for row in (2999, 3500):
             events = _changed(events, "ts", row, 2 * row - late)
     frame = spark.read.parquet(str(_written(tmp_path / "events", events)))
     query = queries[name]
     with monkeypatch.context() as patch:
         patch.setattr(match, "counted", _raises(AssertionError("rows were counted")))
-        assert AT_GROUPS in query.explain_plan(frame, ranges=4)
-        cut = query.match(frame, ranges=4)
+        assert AT_GROUPS in query.explain_plan(frame, ranges=2)
+        cut = query.match(frame, ranges=2)
     found, wanted = (
         sorted(map(repr, frame.toArrow().to_pylist()))
         for frame in (cut, query.match(frame, ranges=1))
@@ -488,16 +515,16 @@ def test_filtered_rows_need_no_count(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nor a proof of their types: without positions nothing depends on their number."""
-    events = _changed(_events(12_000, 9), "type", 7000, "of no declared type")
+    events = _changed(_events(6000, 9), "type", 5000, "of no declared type")
     frame = spark.read.parquet(str(_written(tmp_path / "events", events)))
     for whole in (queries["time"], queries["numbered"]):
-        assert BY_FILES in whole.explain_plan(frame, ranges=4)
+        assert BY_FILES in whole.explain_plan(frame, ranges=2)
         silent = whole.with_options(positions=False)
         with monkeypatch.context() as patch:
             for name in ("counted", "sampled"):
                 patch.setattr(match, name, _raises(AssertionError("rows were read")))
-            assert AT_GROUPS in silent.explain_plan(frame, ranges=4)
-            cut = silent.match(frame, ranges=4)
+            assert AT_GROUPS in silent.explain_plan(frame, ranges=2)
+            cut = silent.match(frame, ranges=2)
         found, wanted = (
             sorted(map(repr, frame.toArrow().to_pylist()))
             for frame in (cut, silent.match(frame, ranges=1))
@@ -505,7 +532,7 @@ def test_filtered_rows_need_no_count(
         assert found == wanted
         assert len(found) > 500
     coarse = spark.read.parquet(str(_written(tmp_path / "coarse", _events(900, 9))))
-    told = queries["time"].with_options(positions=False).explain_plan(coarse, ranges=4)
+    told = queries["time"].with_options(positions=False).explain_plan(coarse, ranges=2)
     assert "cuts: by a sample, because rows are filtered, and not enough row groups" in told
 
 
