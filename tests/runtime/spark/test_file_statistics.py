@@ -551,3 +551,52 @@ def test_filters_of_a_job_leave_the_ranges_side_by_side(
             matches.select("end_pos").where("end_pos IS NOT NULL"),
         ):
             assert job.rdd.getNumPartitions() >= 4
+
+
+_RANDOM = (
+    "SELECT * FROM S WHERE A ; B WITHIN 6 [ts]",
+    "SELECT * FROM S WHERE A AS a ; B AS b WITHIN 5 EVENTS",
+    "SELECT * FROM S WHERE A+ ; C WITHIN 4 [ts]",
+    "SELECT * FROM S WHERE A ; !B FOR 4 [ts]",
+    "SELECT * FROM S WHERE !B FOR 3 [ts] ; A",
+    "SELECT NXT * FROM S WHERE A+ ; B WITHIN 7 [ts]",
+    "SELECT * FROM S WHERE A : C WITHIN 12 EVENTS",
+)
+
+
+@pytest.mark.parametrize(
+    "count", [pytest.param(5, id="some"), pytest.param(150, id="many", marks=pytest.mark.long)]
+)
+def test_random_files_in_random_ranges(count: int, spark: Any, tmp_path: Path) -> None:
+    """Files in any order, with late events and equal times, some with undeclared types."""
+    event = "{ ts: LONG }"
+    declared = f"CREATE STREAM S {{ EVENT A {event}, EVENT B {event}, EVENT C {event} }} "
+    with interpreted():
+        queries = [
+            only_query(celc.compile(declared + text, order_by="ts", tiebreak="row"))
+            for text in _RANDOM
+        ]
+    cut_at_groups = 0
+    for seed in range(count):
+        rng, numbers = random.Random(seed), np.random.default_rng(seed)
+        rows = rng.choice((200, 400, 900))
+        ts = np.cumsum(numbers.integers(0, rng.choice((2, 3, 5)), rows))
+        for _ in range(rng.choice((0, 0, 2, 20))):
+            ts[rng.randrange(rows)] -= rng.randrange(40)
+        types = [*"ABC", *("D" if rng.random() < 0.1 else "")]
+        table = pa.table({"type": numbers.choice(types, rows), "ts": ts, "row": np.arange(rows)})
+        folder, files = tmp_path / str(seed), rng.choice((1, 2, 4))
+        folder.mkdir()
+        for place, name in enumerate(rng.sample(range(9), files)):
+            part = table.slice(place * rows // files, rows // files)
+            path, groups = folder / f"{name}.parquet", rng.choice((15, 25, 50))
+            pq.write_table(part, path, row_group_size=max(1, rows // files // groups))
+        query = rng.choice(queries)
+        if rng.random() < 0.4:
+            query = query.with_options(positions=False)
+        frame, ranges = spark.read.parquet(str(folder)), rng.randint(2, 5)
+        cut_at_groups += AT_GROUPS in query.explain_plan(frame, ranges=ranges)
+        found = query.match(frame, ranges=ranges).toArrow().to_pylist()
+        wanted = query.match_table(table.sort_by([("ts", "ascending"), ("row", "ascending")]))
+        assert sorted(map(repr, found)) == sorted(map(repr, wanted.to_pylist())), seed
+    assert 4 * cut_at_groups >= count
