@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -90,16 +90,11 @@ class FilesTell(NamedTuple):
 
 
 def told_by_files(
-    rows: DataFrame,
-    order: OrderColumn,
-    ranges: int,
-    types: DeclaredTypes | None,
-    fewest: int = 0,
+    rows: DataFrame, order: OrderColumn, ranges: int, types: DeclaredTypes | None
 ) -> FilesTell:
     """What the statistics of files tell of an order column, fine enough for so many ranges.
 
-    types: those that rows are counted of; None: all rows are counted. fewest: of fewer rows than
-    this their number is told alone.
+    types: those that rows are counted of; None: all rows are counted.
     """
     nothing = Sample(0, ())
     if order.found not in _ANNOTATIONS:
@@ -115,18 +110,17 @@ def told_by_files(
     most = max(_FEWEST, _FOR_A_RANGE * ranges)
     reads_all = len(files) <= _MOST_FILES
     chosen = files if reads_all else [files[place] for place in spread(len(files), most)]
-    footers = _Footers(rows.sparkSession, jvm, order, types)
-    weight = len(files) / max(1, len(chosen))
-    found, seen, why = _seen(footers, chosen, most, fewest / weight)
+    # Of a part of the files no types are asked for: rows are counted in any case.
+    footers = _Footers(rows.sparkSession, jvm, order, types if reads_all else None)
+    seen, why = _seen(footers, chosen, most, _MOST_GROUPS if reads_all else 0)
     if why:
         return FilesTell(nothing, why)
-    sample = Sample(round(found.rows * weight), found.grid)
-    if not seen:
-        return FilesTell(sample)
+    groups = [group for file in seen for group in file.groups]
+    found = quantiles_of(groups, order)
+    sample = Sample(round(found.rows * len(files) / max(1, len(chosen))), found.grid)
     uncounted = _why_uncounted(order, seen) if reads_all else f"there are {len(files):,} files"
     if uncounted:
         return FilesTell(sample, uncounted=uncounted)
-    groups = [group for file in seen for group in file.groups]
     return FilesTell(sample, cuts=group_cuts(groups, order))
 
 
@@ -206,38 +200,24 @@ def _why_uncounted(order: OrderColumn, seen: Sequence[_SeenFile]) -> str:
     return ""
 
 
-def _seen(
-    footers: _Footers, files: list[str], most: int, fewest: float
-) -> tuple[Sample, list[_SeenFile], str]:
-    """Some files with at least about `most` row groups, and the reason if these do not tell where
-    they lie. No files: they have fewer rows than `fewest`, which the sample tells alone."""
+def _seen(footers: _Footers, files: list[str], few: int, most: int) -> tuple[list[_SeenFile], str]:
+    """Some files with all their row groups, where each has its share of `most` or fewer, else about
+    `few` row groups of all files; and the reason if these do not tell where they lie."""
     from py4j.protocol import Py4JError
 
-    nothing = Sample(0, ())
     seen: list[_SeenFile] = []
     name = "files"
     try:
         if not footers.can_be_read:
-            why = "this Spark has no class of Parquet's by which statistics are read"
-            return nothing, [], why
-        with ExitStack() as opened:
-            readers = []
-            for name in files:
-                readers.append(opened.enter_context(footers.opened(name)))
-            rows = sum(reader.getRecordCount() for reader in readers)
-            if rows < fewest:
-                return Sample(rows, ()), [], ""
-            few, all_of_them = -(-most // len(files)), _MOST_GROUPS // len(files)
-            for reader in readers:
-                file, why = footers.seen(reader, few, all_of_them)
-                if file is None:
-                    return nothing, [], why
-                seen.append(file)
+            return [], "this Spark has no class of Parquet's by which statistics are read"
+        for name in files:
+            file, why = footers.seen(name, -(-few // len(files)), most // len(files))
+            if file is None:
+                return [], why
+            seen.append(file)
     except Py4JError as problem:  # the cluster forbids it, or the file is not there or is damaged
-        why = f"the statistics of {name} cannot be read ({str(problem).splitlines()[0]})"
-        return nothing, [], why
-    groups = [group for file in seen for group in file.groups]
-    return quantiles_of(groups, footers.order), seen, ""
+        return [], f"the statistics of {name} cannot be read ({str(problem).splitlines()[0]})"
+    return seen, ""
 
 
 class _Footers:
@@ -249,7 +229,7 @@ class _Footers:
     def __init__(
         self, spark: Any, jvm: Any, order: OrderColumn, types: DeclaredTypes | None
     ) -> None:
-        self.order = order
+        self._order = order
         self._types = types
         self._jvm = jvm
         self._uri = jvm.java.net.URI
@@ -268,14 +248,14 @@ class _Footers:
         names = (self._file_of, self._opened, self._filtered)
         return not any(isinstance(name, JavaPackage) for name in names)
 
-    def opened(self, name: str) -> Any:
-        """A reader of a file, which is closed in the end."""
-        path = self._path(self._uri(name))
-        return closing(self._opened(self._file_of(path, self._settings)))
-
-    def seen(self, reader: Any, few: int, most: int) -> tuple[_SeenFile | None, str]:
+    def seen(self, name: str, few: int, most: int) -> tuple[_SeenFile | None, str]:
         """All row groups of a file, or only `few` of them if it has more than `most`, each with its
         share of all rows; None, and the reason, if they do not tell where these lie."""
+        path = self._path(self._uri(name))
+        with closing(self._opened(self._file_of(path, self._settings))) as reader:
+            return self._of_reader(reader, few, most)
+
+    def _of_reader(self, reader: Any, few: int, most: int) -> tuple[_SeenFile | None, str]:
         blocks = reader.getRowGroups()
         count = len(blocks)
         places = spread(count, count if count <= most else few)
@@ -293,7 +273,7 @@ class _Footers:
                 return None, why
             statistics = columns.get(self._place).getStatistics()
             if not statistics.hasNonNullValue():
-                return None, f"a file has no statistics of {self.order.name!r}"
+                return None, f"a file has no statistics of {self._order.name!r}"
             groups.append(RowGroup(rows, statistics.genericGetMin(), statistics.genericGetMax()))
             has_nulls = has_nulls or statistics.getNumNulls() != 0  # −1: it is not known
         has_others = not is_whole or self._has_others(reader, blocks)
@@ -327,7 +307,7 @@ class _Footers:
 
     def _why_not_of(self, columns: Any) -> str:
         """Find the order column among those of a row group; the reason if it is not to be read."""
-        name = self.order.name
+        name = self._order.name
         if not self._is_at(columns, self._place):
             # Not by the list's own iterator, which takes a hundred times as long.
             found = [place for place in range(len(columns)) if self._is_at(columns, place)]
@@ -336,11 +316,11 @@ class _Footers:
             self._place = found[0]
         annotation = columns.get(self._place).getPrimitiveType().getLogicalTypeAnnotation()
         written = "" if annotation is None else str(annotation.toString())
-        if written not in _ANNOTATIONS[self.order.found]:
+        if written not in _ANNOTATIONS[self._order.found]:
             return f"a file has {name!r} as {written or 'a number of no type'}"
         return ""
 
     def _is_at(self, columns: Any, place: int) -> bool:
         if place >= len(columns):
             return False
-        return bool(columns.get(place).getPath().toDotString() == self.order.name)
+        return bool(columns.get(place).getPath().toDotString() == self._order.name)

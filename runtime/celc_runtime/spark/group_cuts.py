@@ -21,8 +21,8 @@ from celc_runtime.spark.order_column import Number, OrderColumn
 from celc_runtime.spark.time_ranges import Cuts
 
 _MOST_IN_VAIN = 0.1
-"""The rows that a range reads in vain, as a part of its own. To count a row took a tenth of the
-time that a range takes for it, or less."""
+"""The rows that a range reads in vain, as a part of its own. To count all rows took 0.08 of the
+time of two ranges of all rows, and 0.27 of those where few rows reach Python."""
 
 
 class RowGroup(NamedTuple):

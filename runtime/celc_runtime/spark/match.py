@@ -653,8 +653,7 @@ class _Planner:
             if why:
                 return [], f"{why} (ranges=… cuts it all the same)", ""
         tasks = parallelism(self._rows) if ranges is None else ranges
-        fewest = 2 * self._rows_per_range if ranges is None else 0
-        told = told_by_files(self._all_rows, self._order, tasks, self._counted_types, fewest)
+        told = told_by_files(self._all_rows, self._order, tasks, self._counted_types)
         unknown = told.unknown
         if not unknown:
             found, why, line = self._cut_by_files(told, tasks, ranges)
@@ -676,7 +675,7 @@ class _Planner:
         they were cut; no line: a sample has to cut them, for that reason."""
         uncounted = told.uncounted
         wanted = self._wanted(told.sample.rows, tasks, asked)
-        if wanted < 2:
+        if wanted < 2:  # also of filtered rows, which are fewer
             return [], _too_few(told.sample.rows), _CUT_BY_FILES
         if told.cuts is not None:
             plan, known, window = self._plan, told.cuts, self._plan.whole_window

@@ -29,8 +29,8 @@ from celc_runtime.spark.undecided import with_undecided
 
 ShippedRange: TypeAlias = tuple[int | float | None, int, int | None, int | float | None]
 """The value at which a range's own events begin (None: with its first event), the position of its
-first event, how many events it has, and the value from which on they are not its own (None: there
-is none); times as whole numbers."""
+first event, how many events it has (None: that is not checked), and the value from which on they
+are not its own (None: there is none); times as whole numbers."""
 
 
 def batch_route(program: Program) -> Route:

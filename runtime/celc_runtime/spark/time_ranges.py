@@ -10,9 +10,8 @@ whatever orders them further.
 
 Positions have to be exact. Once the seams are known, the rows between them are counted, with the
 same constants by which the ranges are filtered, or the statistics tell how many there are
-(`group_cuts`). The counts give the position at which a range
-begins, how far back a window of EVENTS reaches, and how many rows a range will read, which the
-range checks.
+(`group_cuts`). The counts give the position at which a range begins, how far back a window of
+EVENTS reaches, and how many rows a range will read, which the range checks.
 
 Rejected: buckets of equal width between the smallest and the largest value (one event with a wrong
 date, and everything is in one bucket); a shuffle by range (an event costs twice as much, and two

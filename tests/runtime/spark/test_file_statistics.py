@@ -447,10 +447,13 @@ def test_names_of_files_that_are_written_in_another_way(spark: Any, tmp_path: Pa
     assert _uncounted(spark.read.parquet(str(folder))) == ""
 
 
-def test_few_rows_are_told_alone(spark: Any, tmp_path: Path) -> None:
-    frame = spark.read.parquet(str(_written(tmp_path / "events", _events(1000, 1))))
-    assert told_by_files(frame, LONGS, 2, DECLARED, fewest=1001) == (Sample(1000, ()), "", None, "")
-    assert told_by_files(frame, LONGS, 2, DECLARED, fewest=1000).cuts is not None
+def test_a_folder_without_files(spark: Any, tmp_path: Path, query: CompiledQuery) -> None:
+    (tmp_path / "empty").mkdir()
+    frame = spark.read.schema("type string, ts bigint").parquet(str(tmp_path / "empty"))
+    told = told_by_files(frame, LONGS, 2, DECLARED)
+    assert (told.sample, told.unknown) == (NOTHING, "")
+    for silent in (query, query.with_options(positions=False)):
+        assert silent.match(frame, ranges=3).count() == 0
 
 
 @pytest.fixture(scope="module")
@@ -500,10 +503,11 @@ def test_answers_without_a_count_are_those_of_one_range(
         patch.setattr(match, "counted", _raises(AssertionError("rows were counted")))
         assert AT_GROUPS in query.explain_plan(frame, ranges=2)
         cut = query.match(frame, ranges=2)
-    found, wanted = (
-        sorted(map(repr, frame.toArrow().to_pylist()))
-        for frame in (cut, query.match(frame, ranges=1))
-    )
+    _compare(cut, query.match(frame, ranges=1))
+
+
+def _compare(cut: Any, whole: Any) -> None:
+    found, wanted = (sorted(map(repr, one.toArrow().to_pylist())) for one in (cut, whole))
     assert found == wanted
     assert len(found) > 500
 
@@ -525,12 +529,7 @@ def test_filtered_rows_need_no_count(
                 patch.setattr(match, name, _raises(AssertionError("rows were read")))
             assert AT_GROUPS in silent.explain_plan(frame, ranges=2)
             cut = silent.match(frame, ranges=2)
-        found, wanted = (
-            sorted(map(repr, frame.toArrow().to_pylist()))
-            for frame in (cut, silent.match(frame, ranges=1))
-        )
-        assert found == wanted
-        assert len(found) > 500
+        _compare(cut, silent.match(frame, ranges=1))
     coarse = spark.read.parquet(str(_written(tmp_path / "coarse", _events(900, 9))))
     told = queries["time"].with_options(positions=False).explain_plan(coarse, ranges=2)
     assert "cuts: by a sample, because rows are filtered, and not enough row groups" in told
