@@ -24,7 +24,8 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
+from celc_runtime import Attribute, AttributeTest, CompiledQuery, Kind, Label, Plan, Program
+from celc_runtime import Relevant, Window, module_names
 from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEVER
 from celc_runtime.engine.arena import NEXT_NODE, PART, ROW, SHIFT, USABLE, put_flat, reserve
 from celc_runtime.engine.arena import room_for_rows, seal, select_by_mask
@@ -178,6 +179,12 @@ query_1 = CompiledQuery(
             limit=None,
             symbol_dtype="uint8",
             collapsed=True,
+            told_apart=(
+                Relevant(
+                    "Plant", "Reading", (((AttributeTest(">", "value", "DOUBLE", (20.0,)),),),)
+                ),
+                Relevant("Plant", "Alarm"),
+            ),
         ),
         classify_1,
         BranchFree(update_1, piles=1),

@@ -24,8 +24,8 @@ QUERY = "\n".join(
 )
 CELC_VERSION = "0.1.0"
 
-from celc_runtime import Attribute, CompiledQuery, Constant, Kind, Label, Plan, Program, Window
-from celc_runtime import module_names
+from celc_runtime import Attribute, AttributeTest, CompiledQuery, Constant, Kind, Label, Plan
+from celc_runtime import Program, Relevant, Window, module_names
 from celc_runtime.engine.arena import BLOCK
 from celc_runtime.engine.batch import block_of
 from celc_runtime.engine.union_lists import update_by_tables
@@ -138,6 +138,12 @@ query_1 = CompiledQuery(
                 ),
                 "END",
                 Compared(">", ItemValue("rises"), Constant(1, "DECIMAL(38, 0)")),
+            ),
+            told_apart=(
+                Relevant(
+                    "Plant", "Reading", (((AttributeTest(">", "value", "DOUBLE", (20.0,)),),),)
+                ),
+                Relevant("Plant", "Alarm"),
             ),
         ),
         classify_1,

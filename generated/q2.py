@@ -20,7 +20,8 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
+from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Relevant, Window
+from celc_runtime import module_names
 from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST
 from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, put_flat, reserve
 from celc_runtime.engine.arena import room_for_rows, seal, select_by_mask
@@ -314,6 +315,12 @@ query_1 = CompiledQuery(
             consume_by="NONE",
             limit=None,
             symbol_dtype="uint8",
+            told_apart=(
+                Relevant("S", "A"),
+                Relevant("S", "B"),
+                Relevant("S", "C"),
+                Relevant("S", "D"),
+            ),
         ),
         classify_1,
         BranchFree(update_1, piles=3),

@@ -20,7 +20,8 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
+from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Relevant, Window
+from celc_runtime import module_names
 from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, KEYS_FULL
 from celc_runtime.engine.arena import LOWEST, NEXT_NODE, ROW, SHIFT, USABLE, put, reserve
 from celc_runtime.engine.batch import next_relevant_row
@@ -280,6 +281,7 @@ query_1 = CompiledQuery(
             consume_by="NONE",
             limit=None,
             symbol_dtype="uint8",
+            told_apart=(Relevant("S", "A"), Relevant("S", "B"), Relevant("S", "C")),
         ),
         classify_1,
         Keyed(

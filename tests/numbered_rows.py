@@ -55,7 +55,7 @@ def what_is_known(plan: Plan, stream: str | None, type: str | None) -> tuple[boo
         for of, name in plan.declared_types
         if type in (None, name) and stream in (None, of)
     }
-    return bool(pairs), any((one.stream, one.type) in pairs for one in plan.relevant or ())
+    return bool(pairs), any((one.stream, one.type) in pairs for one in plan.events_read or ())
 
 
 def cut(table: pa.Table, rng: random.Random, most: int = 4) -> list[pa.RecordBatch]:

@@ -23,6 +23,7 @@ from celc.plan.reaches import reaches_of
 from celc.plan.relevance import (
     AttributeTest,
     RelevantEvents,
+    events_told_apart,
     has_selectors,
     relevant_events,
 )
@@ -59,11 +60,12 @@ def plan_arguments(
     query, tables = program.query, program.tables
     imports = code.imports
     parameters, added = query.parameters, columns_added(query.parameters)
-    relevant = None
+    relevant = told_apart = None
     if parameters is not None:
         read = {*read, *(one.attribute for one in parameters.patterns)}
     else:
         relevant = relevant_events(program, sees_all_events=sees_all_events)
+        told_apart = events_told_apart(program, sees_all_events=sees_all_events)
     fields = {
         "name": string_literal(query.name),
         "streams": string_tuple(stream.name for stream in query.streams),
@@ -124,6 +126,8 @@ def plan_arguments(
         fields["nested_selectors"] = "True"
     if relevant is not None:
         fields["relevant"] = _relevant(relevant, imports)
+    if told_apart is not None:
+        fields["told_apart"] = _relevant(told_apart, imports)
     if parameters is not None:
         fields["consume_by"] = string_literal(parameters.consume_by)
         concerns = concerns_of(program, sees_all_events=sees_all_events)
@@ -308,7 +312,7 @@ def _keys_by_type(query: core.Query, imports: Imports) -> dict[str, str]:
 
 
 def _relevant(events: Iterable[RelevantEvents], imports: Imports) -> str:
-    """The events that can change an answer."""
+    """The events that can change an answer, or of which a query reads more than their number."""
     return tuple_text(_relevant_of_type(of_type, imports) for of_type in events)
 
 

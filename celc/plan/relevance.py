@@ -3,7 +3,9 @@
 On Spark the events that cannot are dropped before rows are moved, where positions are not wanted.
 That is sound only if such an event is as good as none at all: nothing counts it (a window of
 EVENTS), no condition asks whether two events are neighbours (`:`, `:+`, STRICT), and no selector
-has to read it. The filter holds only conditions that Spark certainly decides as celc does. An
+has to read it. Where something counts it or asks for neighbours, such events are alike: of them
+the query needs the number between two others alone, which Spark can tell once rows are sorted. The
+filter holds only conditions that Spark certainly decides as celc does. An
 arithmetic operation may overflow, which is an error in ANSI mode; RLIKE is another language there;
 a cast of a DATE to a TIMESTAMP depends on the session's zone. Such conditions are left out, which
 only keeps more events.
@@ -79,15 +81,9 @@ def relevant_events(
 
     `sees_all_events`: a selection has to read the events that the query does not ask about.
     """
-    query, tables = program.query, program.tables
-    windows = [*([] if query.window is None else [query.window]), *windows_in(query.formula)]
-    counts = any(window.unit is core.WindowUnit.EVENTS for window in windows)
-    if counts or sees_all_events or tables.contexts is not None:
+    if counts_others(program.query) or _selects_inside(program, sees_all_events):
         return None
-    if query.strategy == "STRICT" or has_selectors(query.formula):
-        return None
-    if asks_for_neighbours(query.formula):
-        return None
+    assert program.tables.is_idle(0), "an event that no condition tells apart changes nothing"
     decided = _is_decided_by_tables(program)
     return tuple(
         _relevant(conditions, truths, _moves(program, conditions) if decided else {})
@@ -95,10 +91,38 @@ def relevant_events(
     )
 
 
+def events_told_apart(
+    program: Program, *, sees_all_events: bool
+) -> tuple[RelevantEvents, ...] | None:
+    """The events of which a query has to know more than that they are there, by type; None where it
+    need not know of others at all (`relevant_events`), or has to read every event.
+
+    `sees_all_events`: a selection has to read the events that the query does not ask about.
+    """
+    if not counts_others(program.query) or _selects_inside(program, sees_all_events):
+        return None
+    return tuple(
+        _relevant(conditions, truths, {}) for conditions, truths in truths_that_matter(program)
+    )
+
+
+def counts_others(query: core.Query) -> bool:
+    """Whether events that no condition tells apart count: for a window of EVENTS, or because they
+    keep others from being neighbours."""
+    windows = [*([] if query.window is None else [query.window]), *windows_in(query.formula)]
+    counts = any(window.unit is core.WindowUnit.EVENTS for window in windows)
+    return counts or query.strategy == "STRICT" or asks_for_neighbours(query.formula)
+
+
+def _selects_inside(program: Program, sees_all_events: bool) -> bool:
+    has_contexts = program.tables.contexts is not None
+    return sees_all_events or has_contexts or has_selectors(program.query.formula)
+
+
 def truths_that_matter(program: Program) -> Iterator[tuple[TypeConditions, set[int]]]:
-    """For each event type the sets of conditions that are TRUE of events which change something."""
+    """For each event type the sets of conditions that are TRUE of events which do something else
+    than events that no condition tells apart."""
     tables = program.tables
-    assert tables.is_idle(0), "an event that no condition tells apart changes nothing"
     for conditions in program.alphabet.types:
         truths = {
             symbol.truth

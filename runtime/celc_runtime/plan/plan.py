@@ -142,7 +142,9 @@ class Plan:
     steps conditions across events may take at one event before a match is found. `type_name`: the
     name of the column of event types. `positions`: whether the output shows positions. `relevant`:
     the events that can change the answer; all others may be left out of the stream where positions
-    are not shown. None: the query must see all events. `partition_by`: the keys as the output calls
+    are not shown. None: the query must see all events. `told_apart`: where it must see them only
+    because they count, or keep others from being neighbours, the events of which it reads more than
+    that they are there. `partition_by`: the keys as the output calls
     them; `chosen_keys`: the keys among them for which the input has no column. `local_windows`: the
     windows of parts of the formula and the lengths of absences, each once. `reaches`: the events
     before a match that can decide whether it is one, as hops from its start: each tuple holds the
@@ -189,6 +191,7 @@ class Plan:
     type_name: str = "type"
     positions: bool = True
     relevant: tuple[Relevant, ...] | None = None
+    told_apart: tuple[Relevant, ...] | None = None
     chosen_keys: tuple[ChosenKey, ...] = ()
     local_windows: tuple[Window, ...] = ()
     reaches: tuple[tuple[int, ...], ...] = ()
@@ -313,6 +316,11 @@ class Plan:
             return None
         farthest = max(sum(one.size for one in row) for row in hops)
         return Window(window.unit, window.size + farthest, window.attribute)
+
+    @property
+    def events_read(self) -> tuple[Relevant, ...] | None:
+        """The events of which the query reads more than that they are there; None: all events."""
+        return self.told_apart if self.relevant is None else self.relevant
 
     @property
     def farthest_deadline(self) -> Window | None:

@@ -36,10 +36,13 @@ class GroupedRun(Run):
         self._by_parts = not (program.plan.deadlines or program.plan.interleaves)
 
     def push(
-        self, events: pa.RecordBatch, positions: np.ndarray | None = None
+        self,
+        events: pa.RecordBatch,
+        positions: np.ndarray | None = None,
+        absent: np.ndarray | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Read a batch of events; yields the rows that are known."""
-        yield from self._rows_of(self._pushed(events, positions))
+        yield from self._rows_of(self._pushed(events, positions, absent))
 
     def push_parts(
         self, events: pa.RecordBatch, codes: np.ndarray, parts: np.ndarray, positions: np.ndarray

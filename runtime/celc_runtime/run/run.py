@@ -176,27 +176,35 @@ class Run:
         return 0 if self._deadlines is None else self._deadlines.undecided
 
     def push(
-        self, events: pa.RecordBatch, positions: np.ndarray | None = None
+        self,
+        events: pa.RecordBatch,
+        positions: np.ndarray | None = None,
+        absent: np.ndarray | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Read a batch of events; yields the matches that end in it, in batches of bounded size.
 
         positions: int64[rows], of the rows in their partitions, where rows that cannot matter have
-        been left out; None: all rows come, and are counted. Raises EventError where the events do
-        not fit the query. Where simultaneous events have no order, the last instant waits for the
-        next batch, or for `rest`.
+        been left out; None: all rows come, and are counted. absent: bool[rows], rows without values
+        that only count, whatever their type; not where simultaneous events have no order. Raises
+        EventError where the events do not fit the query. Where simultaneous events have no order,
+        the last instant waits for the next batch, or for `rest`.
         """
-        yield from self._pushed(events, positions)
+        yield from self._pushed(events, positions, absent)
 
     def _pushed(
-        self, events: pa.RecordBatch, positions: np.ndarray | None
+        self,
+        events: pa.RecordBatch,
+        positions: np.ndarray | None,
+        absent: np.ndarray | None = None,
     ) -> Iterator[pa.RecordBatch]:
         most = self._listing.most_rows
         if most is not None and len(events) > most:
             for start in range(0, len(events), most):
-                given = None if positions is None else positions[start : start + most]
-                yield from self._pushed(events.slice(start, most), given)
+                part = slice(start, start + most)
+                of_part = (None if rows is None else rows[part] for rows in (positions, absent))
+                yield from self._pushed(events.slice(start, most), *of_part)
         elif self._whole is None:
-            yield from self._push(events, positions)
+            yield from self._push(events, positions, absent)
         else:
             events = self._columns.conforming(events, self._whole.rows)
             for whole, given in self._whole.of(events, positions):
@@ -256,7 +264,12 @@ class Run:
                 yield from self._push(events, positions, conforms=True)
 
     def _push(
-        self, events: pa.RecordBatch, positions: np.ndarray | None, *, conforms: bool = False
+        self,
+        events: pa.RecordBatch,
+        positions: np.ndarray | None,
+        absent: np.ndarray | None = None,
+        *,
+        conforms: bool = False,
     ) -> Iterator[pa.RecordBatch]:
         """Read a batch of events, of whole instants where these matter."""
         prepared = self._columns.prepare(events, conforms=conforms)
@@ -265,6 +278,9 @@ class Run:
         if not rows:
             return
         self._classify(prepared)
+        if absent is not None:
+            known = prepared.known
+            prepared.batch.symbols[absent if known is None else absent[known]] = 0
         of_rows = self._positions(prepared, positions)
         self._listing.look(prepared, of_rows)
         yield from self._looked_at(prepared, of_rows)

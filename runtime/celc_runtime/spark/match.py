@@ -105,6 +105,8 @@ _WHY_JOINS = (
 
 _NUMBERS = "numbers: Spark numbers the sorted rows, and hands to Python those that can matter"
 
+_PUT_BACK = "counting: the tasks put back rows that only count, by the numbers of those around them"
+
 _TASKS_SORT = "sort: by the tasks, which hold their rows in memory"
 _TASKS_NUMBER = (
     "numbers: the tasks number the sorted rows, and keep those that can matter; of the others "
@@ -482,7 +484,9 @@ class _Planner:
                 numbering = self._numbering_in_one_task
                 return numbering.of(rows), numbering.columns
             return rows.coalesce(1).sortWithinPartitions(*self._sort), EVENTS_ALONE
-        self._lines += [_ONE_TASK_SORTS, *([_ONE_TASK_NUMBERS] if self._is_numbered else [])]
+        self._lines.append(_ONE_TASK_SORTS)
+        if self._is_numbered:
+            self._tell_numbers(_ONE_TASK_NUMBERS)
         return unsorted_rows(self._plan, rows, [], numbered=self._is_numbered)
 
     def _of_range(
@@ -506,7 +510,7 @@ class _Planner:
         if not why:
             self._lines.append(_TASKS_SORT)
             if self._is_numbered:
-                self._lines.append(_TASKS_NUMBER)
+                self._tell_numbers(_TASKS_NUMBER)
             return unsorted_rows(self._plan, self._rows, keys, numbered=self._is_numbered)
         self._lines.append(f"sort: by Spark, because {why}")
         if self._is_numbered:
@@ -522,8 +526,13 @@ class _Planner:
         self, rows: DataFrame, keys: Sequence[Column], range_name: str = ""
     ) -> Numbering:
         """What gives Spark's numbers to rows, and leaves out those that cannot matter."""
-        self._lines.append(_NUMBERS)
+        self._tell_numbers(_NUMBERS)
         return Numbering(self._plan, rows, keys, self._sort_in_key, range_name)
+
+    def _tell_numbers(self, line: str) -> None:
+        self._lines.append(line)
+        if self._plan.told_apart is not None:
+            self._lines.append(_PUT_BACK)
 
     def _start_of(self, part: TimeRange) -> Column:
         """The place in the order at which a range's own events begin; NULL: at the first event."""

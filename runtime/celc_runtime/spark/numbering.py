@@ -24,7 +24,7 @@ from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan, quoted
 from celc_runtime.spark.columns import column_named
 from celc_runtime.spark.event_types import is_of_types
-from celc_runtime.spark.pushdown import can_matter, why_all_matter
+from celc_runtime.spark.pushdown import can_matter, why_all_are_read
 from celc_runtime.spark.task_columns import COUNTED, MATTERS, TIED, TaskColumns
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def why_not_numbered(plan: Plan) -> str:
     for name in (plan.window_attribute, *plan.local_attributes):
         if name not in (None, plan.order_by[0]):
             return f"a window is measured on {name!r}, which must not fall from one row to the next"
-    return why_all_matter(plan)
+    return why_all_are_read(plan)
 
 
 class Numbering:
@@ -180,7 +180,7 @@ def _is_undeclared(plan: Plan, rows: DataFrame, matters: Column) -> Column:
 
     if plan.type_name not in rows.columns:
         return functions.lit(False)
-    assert plan.relevant is not None
-    relevant = is_of_types(plan, [(r.stream, r.type) for r in plan.relevant])
+    assert plan.events_read is not None
+    relevant = is_of_types(plan, [(r.stream, r.type) for r in plan.events_read])
     known = functions.coalesce(relevant, functions.lit(True))
     return functions.when(matters, ~known).otherwise(functions.lit(False))

@@ -62,24 +62,33 @@ def why_all_matter(plan: Plan) -> str:
     """Why every row can change the answer, its positions aside; empty where some rows cannot."""
     if plan.relevant is None:
         return "the query counts events, asks which are neighbours, or has a selector inside"
+    return why_all_are_read(plan)
+
+
+def why_all_are_read(plan: Plan) -> str:
+    """Why the query reads more of every row than that it is there; empty where it does not."""
+    read = plan.events_read
+    if read is None:
+        return "the query reads every event, as a selector inside or FOR EACH does"
     if not all(map(plan.is_on_clock, plan.deadlines)):
         return "every event can show that a match is decided"
-    all_types = len(plan.relevant) == len(plan.types) and not plan.other_types
-    if all_types and not any(relevant.all_ways for relevant in plan.relevant):
+    all_types = len(read) == len(plan.types) and not plan.other_types
+    if all_types and not any(relevant.all_ways for relevant in read):
         return "every event can change the answer, as far as Spark can tell"
     return ""
 
 
 def can_matter(plan: Plan, schema: StructType) -> Column:
-    """A condition that is TRUE of every row that can change the answer, and of every faulty row.
+    """A condition that is TRUE of every row that can change the answer by more than that it is
+    there, and of every faulty row.
 
-    Only for plans for which `why_all_matter` is empty. `schema`: of the DataFrame of needed
+    Only for plans for which `why_all_are_read` is empty. `schema`: of the DataFrame of needed
     columns.
     """
     from pyspark.sql import functions
 
-    assert plan.relevant is not None
-    relevant = {(r.stream, r.type): _condition(r, schema) for r in plan.relevant}
+    assert plan.events_read is not None
+    relevant = {(r.stream, r.type): _condition(r, schema) for r in plan.events_read}
     typed = plan.type_column or plan.type_name in schema.names
     if not typed:
         (only,) = plan.declared_types

@@ -22,6 +22,7 @@ from celc_runtime.rules.run import ForEachRun, run_for
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.spark.factorised import FactorisedRun, factors_of
+from celc_runtime.spark.rows_between import RowsBetween
 from celc_runtime.spark.single_labels import with_single_fields
 from celc_runtime.spark.sorted_rows import sorted_rows
 from celc_runtime.spark.task_columns import COUNTED, TIED, TaskColumns
@@ -100,6 +101,8 @@ def matches_of_task(
     Raises EventError where two rows of a partition are equal in their order, and where a range has
     not as many rows as were counted.
     """
+    # Of rows that are numbered the marks tell it.
+    new_run = partial(new_run, ties_are_errors=not columns.number)
     whole = _WholeReader(program, new_run)
     alone = _RangeReader(program, ranges[0], new_run) if ranges and not columns.range else None
     reader, number, undecided = alone or whole, 0, 0
@@ -176,15 +179,29 @@ def stretches_of(values: np.ndarray) -> Iterator[tuple[int, int]]:
     yield from pairwise(edges)
 
 
+def _pushed(
+    run: Run | ForEachRun, rows: _Rows, between: RowsBetween | None, *, first_position: int
+) -> Iterator[pa.RecordBatch]:
+    """The matches that end in rows; `between` puts back those that were left out."""
+    if rows.numbers is None:
+        yield from run.push(rows.events)
+    elif between is None:
+        yield from run.push(rows.events, first_position - 1 + rows.numbers)
+    else:
+        assert isinstance(run, Run), "of a query FOR EACH no rows are left out that count"
+        for events, absent in between.filled(rows.events, rows.numbers):
+            yield from run.push(events, absent=absent)
+
+
 class _WholeReader:
     """Reads whole partitions, one after another."""
 
     def __init__(self, program: Program, new_run: Callable[..., Run | ForEachRun]) -> None:
-        self._run = new_run(program, ties_are_errors=True)
+        self._run = new_run(program)
+        self._between = None if program.plan.told_apart is None else RowsBetween(program.plan)
 
     def push(self, rows: _Rows) -> Iterator[pa.RecordBatch]:
-        positions = None if rows.numbers is None else rows.numbers - 1
-        yield from self._run.push(rows.events, positions)
+        yield from _pushed(self._run, rows, self._between, first_position=0)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """The matches that wait for more events: a range or nothing comes next."""
@@ -215,9 +232,8 @@ class _RangeReader:
     ) -> None:
         self._program = program
         self._start, self._first_position, self._expected, self._later = shipped
-        self._run = new_run(
-            program, ties_are_errors=True, first_position=self._first_position, continues=True
-        )
+        self._run = new_run(program, first_position=self._first_position, continues=True)
+        self._between = None if program.plan.told_apart is None else RowsBetween(program.plan)
         self._seen = 0
         self._is_in_own: bool | None = None
         self._numbered = False
@@ -261,10 +277,7 @@ class _RangeReader:
     def _push(self, rows: _Rows) -> Iterator[pa.RecordBatch]:
         if not len(rows.events):
             return
-        positions = None
-        if rows.numbers is not None:
-            positions = self._first_position - 1 + rows.numbers
-        yield from self._run.push(rows.events, positions)
+        yield from _pushed(self._run, rows, self._between, first_position=self._first_position)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """The matches that wait for more events: the range is over."""

@@ -95,7 +95,8 @@ def _plan(
 _NO_POSITIONS = {"positions": False}
 _PLANS: dict[str, Callable[[Any], str]] = {
     "one_task": _plan(_IN_ORDER),
-    "one_task_of_all_rows": _plan("SELECT * FROM S WHERE A : B WITHIN 30 [ts]"),
+    "one_task_of_all_rows": _plan("SELECT * FROM S WHERE NXT(A ; B) WITHIN 30 [ts]"),
+    "one_task_of_neighbours": _plan("SELECT * FROM S WHERE A : B WITHIN 30 [ts]"),
     "one_task_without_positions": _plan(_IN_ORDER, _NO_POSITIONS),
     "one_task_presorted": _plan(_IN_ORDER, made=_in_one, presorted=True),
     "one_task_consuming": _plan(f"{_BY_KEY} CONSUME BY ANY"),
@@ -110,7 +111,8 @@ _PLANS: dict[str, Callable[[Any], str]] = {
     ),
     "time_ranges_of_single_events": _plan("SELECT * FROM S WHERE !B FOR 20 [ts] ; A", ranges=4),
     "by_key": _plan(_BY_KEY, ranges=1),
-    "by_key_of_all_rows": _plan("SELECT * FROM S WHERE A : B PARTITION BY id", ranges=1),
+    "by_key_of_all_rows": _plan("SELECT * FROM S WHERE NXT(A ; B) PARTITION BY id", ranges=1),
+    "by_key_of_neighbours": _plan("SELECT * FROM S WHERE A : B PARTITION BY id", ranges=1),
     "by_key_without_positions": _plan(_BY_KEY, _NO_POSITIONS, ranges=1),
     "by_key_sorted_by_spark": _plan(_BY_KEY, {"tiebreak": "value"}, ranges=1),
     "by_key_presorted": _plan(_BY_KEY, made=_spread, presorted=True),
