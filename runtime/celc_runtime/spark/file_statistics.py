@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from celc_runtime.spark.group_cuts import GroupCuts, RowGroup, group_cuts
 from celc_runtime.spark.order_column import Number, OrderColumn
-from celc_runtime.spark.probe import explained
 from celc_runtime.spark.time_ranges import GRID, Sample
 
 if TYPE_CHECKING:
@@ -64,10 +63,8 @@ _ANNOTATIONS = {
 }
 """Parquet's names of the types whose values are the numbers of an order column."""
 
-_SCAN = re.compile(
-    r"FileScan parquet .*DataFilters: \[\], Format: Parquet, .*PartitionFilters: \[\], "
-)
-_PASSING = re.compile(r"ColumnarToRow$|Project \[[^()]*\]$")
+_SCAN = re.compile(r"Relation .*\] parquet$")
+_PASSING = re.compile(r"Project \[[^()]*\]$")
 """Operators that change no row; a projection without calls and without new names."""
 
 
@@ -102,8 +99,6 @@ def told_by_files(
     jvm = getattr(rows.sparkSession, "_jvm", None)
     if jvm is None:
         return FilesTell(nothing, "over Spark Connect no statistics of files can be read")
-    if not _is_all_of_files(rows):
-        return FilesTell(nothing, "the DataFrame is not all rows of Parquet files, as they are")
     files, why = _files_of(rows)
     if why:
         return FilesTell(nothing, why)
@@ -149,11 +144,10 @@ def quantiles_of(groups: list[RowGroup], order: OrderColumn) -> Sample:
     return Sample(total, tuple(value for value in grid if order.can_cut(value)))
 
 
-def _is_all_of_files(rows: DataFrame) -> bool:
-    """Whether Spark reads each row of Parquet files, and makes none of the columns itself."""
-    lines = explained(rows).partition("== Physical Plan ==")[2].splitlines()
-    operators = [re.sub(r"^[\s:+|-]*(\*\(\d+\) )?", "", line).strip() for line in lines]
-    *above, scan = [operator for operator in operators if operator] or [""]
+def _is_all_of_files(plan: str) -> bool:
+    """Whether Spark reads each row of Parquet files, and makes none of the columns itself; by the
+    text of its logical plan."""
+    *above, scan = [re.sub(r"^[\s:+|-]*", "", line).strip() for line in plan.splitlines()] or [""]
     return (
         _SCAN.match(scan) is not None
         and all(map(_PASSING.match, above))
@@ -162,15 +156,18 @@ def _is_all_of_files(rows: DataFrame) -> bool:
 
 
 def _files_of(rows: DataFrame) -> tuple[list[str], str]:
-    """The files of a scan, as URIs, and the reason if they are not told.
+    """The files of a scan, as URIs, and the reason if they are not told, or tell of other rows.
 
-    Not by `DataFrame.inputFiles`, which has a file once however often it is read.
+    Not by `DataFrame.inputFiles`, which has a file once however often it is read. Not by EXPLAIN,
+    for which Spark makes a physical plan in vain.
     """
     from py4j.protocol import Py4JError
 
     try:
-        scan: Any = rows._jdf.queryExecution().optimizedPlan().collectLeaves().head()
-        files = sorted(scan.relation().inputFiles())
+        plan: Any = rows._jdf.queryExecution().optimizedPlan()
+        if not _is_all_of_files(str(plan.toString())):
+            return [], "the DataFrame is not all rows of Parquet files, as they are"
+        files = sorted(plan.collectLeaves().head().relation().inputFiles())
     except Py4JError as problem:
         return [], f"Spark does not tell its files ({str(problem).splitlines()[0]})"
     return files, "" if len(set(files)) == len(files) else "a file is read more than once"

@@ -415,10 +415,7 @@ class _Planner:
         self._lines.append(
             f"plan: {_shown(parts)}; each is read and sorted by one task (no PARTITION BY, {reach})"
         )
-        sent = [
-            self._sent(*self._of_range(self._rows.where(within(self._order, part)), part))
-            for part in parts
-        ]
+        sent = [self._sent(*self._of_range(within(self._order, part), part)) for part in parts]
         united = reduce(lambda one, other: one.unionAll(other), sent)
         return self._made(self._received(self._side_by_side(united)))
 
@@ -482,7 +479,7 @@ class _Planner:
             self._lines.append(f"sort: by Spark, because {why}")
             if self._is_numbered:
                 numbering = self._numbering_in_one_task
-                return numbering.of(rows), numbering.columns
+                return numbering.of(), numbering.columns
             return rows.coalesce(1).sortWithinPartitions(*self._sort), EVENTS_ALONE
         self._lines.append(_ONE_TASK_SORTS)
         if self._is_numbered:
@@ -490,18 +487,19 @@ class _Planner:
         return unsorted_rows(self._plan, rows, [], numbered=self._is_numbered)
 
     def _of_range(
-        self, rows: DataFrame, part: TimeRange
+        self, is_inside: Column, part: TimeRange
     ) -> tuple[DataFrame, TaskColumns, list[TimeRange]]:
         """The rows of a range in their order, as one task reads them."""
         from pyspark.sql import functions
 
         if not self._is_numbered:
+            rows = self._rows.where(is_inside)
             ordered = rows.coalesce(1).sortWithinPartitions(*self._sort)
             return ordered, EVENTS_ALONE, [part]
         is_foreign = self._is_outside(self._start_of(part), self._later_of(part))
         of_range = RangeColumns(functions.lit(part.rows), is_foreign)
         numbering = self._numbering_in_one_task
-        return numbering.of(rows, of_range), numbering.columns, [part]
+        return numbering.of(of_range, is_inside), numbering.columns, [part]
 
     def _sorted_by_key(self) -> tuple[DataFrame, TaskColumns]:
         """The rows of each key in one task, sorted there or by Spark."""
@@ -515,7 +513,7 @@ class _Planner:
         self._lines.append(f"sort: by Spark, because {why}")
         if self._is_numbered:
             numbering = self._numbering(self._rows, keys)
-            return numbering.of(self._rows), numbering.columns
+            return numbering.of(), numbering.columns
         return self._rows.repartition(*keys).sortWithinPartitions(*self._sort), EVENTS_ALONE
 
     @cached_property
@@ -591,7 +589,7 @@ class _Planner:
         laters = functions.array(*(self._later_of(part) for part in ranges))
         is_foreign = self._is_outside(functions.get(starts, place), functions.get(laters, place))
         numbering = self._numbering(in_ranges, by_key, name)
-        found = numbering.of(in_ranges, RangeColumns(rows, is_foreign))
+        found = numbering.of(RangeColumns(rows, is_foreign))
         return self._mapped(found, numbering.columns, ranges)
 
     # --- looking at the data ----------------------------------------------------------------------

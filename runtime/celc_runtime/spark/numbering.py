@@ -67,6 +67,7 @@ class Numbering:
     """Numbers rows in the order of each partition, and leaves out those that cannot matter.
 
     Its columns are made once, for however many time ranges: each takes hundreds of calls of Java.
+    And so is the DataFrame of which ranges are parts, because Spark looks at each new one anew.
     """
 
     def __init__(
@@ -90,10 +91,10 @@ class Numbering:
         moved = _moved(plan, names, range_name)
         matters = can_matter(plan, rows.schema)
         self._keys = keys
-        self._light = [
+        self._rows = rows.select(
             *_light(matters, names, moved, rest),
             _is_undeclared(plan, rows, matters).alias(undeclared),
-        ]
+        )
         # Rows of undeclared types have no positions. They are sorted apart from the others and
         # behind them, so that the numbers of these begin with 1.
         window = Window.partitionBy(*keys, column_named(undeclared)).orderBy(*order)
@@ -119,12 +120,13 @@ class Numbering:
             f"AS TINYINT) AS {mark}",
         ]
 
-    def of(self, rows: DataFrame, ranges: RangeColumns | None = None) -> DataFrame:
+    def of(self, ranges: RangeColumns | None = None, within: Column | None = None) -> DataFrame:
         """The rows that can matter, sorted within partitions, with the columns of numbers and marks
-        last."""
+        last. within: a condition on the columns that rows are sorted by, of the rows that are
+        numbered; None: all are."""
         from pyspark.sql import functions
 
-        together = rows.select(*self._light)
+        together = self._rows if within is None else self._rows.where(within)
         counted = together.repartition(*self._keys) if self._keys else together.coalesce(1)
         for name, column in self._counters:
             # One after the other: Spark would move the second one below the window of the first.

@@ -20,6 +20,7 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.spark.task_columns import (
     EVENTS_ALONE,
     MATTERS,
+    NO_TYPE,
     TIED,
     TaskColumns,
     Unsorted,
@@ -135,7 +136,7 @@ def _sorted(
     if not unsorted.matters:
         yield from _taken(table, order)
         return
-    matters = np.asarray(table.column(unsorted.matters).fill_null(False))
+    matters, table = _that_matter(table, unsorted)
     undeclared = _undeclared(plan, table, unsorted, matters)
     number, tied = _numbers(codes, [table.column(name) for name in by], order, undeclared)
     kept = np.flatnonzero(matters[order] | tied)
@@ -149,6 +150,20 @@ def _sorted(
             [*unsorted.names, columns.number, columns.mark],
         )
         first += len(batch)
+
+
+def _that_matter(table: pa.Table, unsorted: Unsorted) -> tuple[np.ndarray, pa.Table]:
+    """bool[rows]: which rows can matter; and the rows with NULL where they have no type."""
+    marks = table.column(unsorted.matters)
+    if pa.types.is_boolean(marks.type):
+        return np.asarray(marks.fill_null(False)), table
+    without = pc.equal(marks, pa.scalar(NO_TYPE, marks.type))
+    if pc.any(without).as_py():
+        none = pa.scalar(None, marks.type)
+        place = table.schema.get_field_index(unsorted.matters)
+        told = pc.if_else(without, none, marks)
+        table = table.set_column(place, table.schema.field(place), told)
+    return np.asarray(marks.is_valid()), table
 
 
 def _codes(columns: Sequence[pa.ChunkedArray], rows: int) -> np.ndarray:

@@ -9,12 +9,18 @@ MATTERS, TIED, COUNTED = range(3)
 it; it is there because of its number only."""
 
 
+NO_TYPE = "\0"
+"""The text of a row that has no type, where NULL says that a row cannot matter. No declared type is
+called so: such a row is refused as one without a type."""
+
+
 class Unsorted(NamedTuple):
     """Rows that come in no order, all those of a key to one task, which sorts them.
 
-    names: the columns of the events. matters: the column that says which rows can matter; the
-    others have no values but those they are sorted by, and are left out when they have been
-    numbered; empty: all rows have all values, and none is left out.
+    names: the columns of the events. matters: the column that says which rows can matter, a BOOLEAN
+    or the column of types, which is then NULL in the other rows (`NO_TYPE`); these have no values
+    but those they are sorted by, and are left out when they have been numbered. Empty: all rows
+    have all values, and none is left out.
     """
 
     names: tuple[str, ...]

@@ -64,9 +64,8 @@ def test_rows_are_put_back_in_front_of_others(
     last: dict[object, int] = {}
     for place, (key, number) in enumerate(rows):
         before = max(0, number - last.get(key, 0) - 1)
-        expected += [(key, None, 10 * place, True)] * before + [
-            (key, f"{place}", 10 * place, False)
-        ]
+        expected += [(key, None, 10 * place, True)] * before
+        expected.append((key, f"{place}", 10 * place, False))
         last[key] = max(number, last.get(key, 0))
     batches = [
         batch

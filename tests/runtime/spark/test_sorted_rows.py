@@ -20,7 +20,7 @@ from celc_runtime.spark import sorted_rows as module
 from celc_runtime.spark.columns import SPARK_TYPES
 from celc_runtime.spark.numbering import why_not_numbered
 from celc_runtime.spark.sorted_rows import sorted_rows
-from celc_runtime.spark.task_columns import TaskColumns, Unsorted
+from celc_runtime.spark.task_columns import NO_TYPE, TaskColumns, Unsorted
 from celc_runtime.spark.task_sort import why_spark_sorts
 from celc_runtime.spark.tasks import matches_of_task
 from engines import interpreted, only_query, table_of
@@ -57,9 +57,15 @@ def _unsorted(plan: Plan, table: pa.Table, matters: str) -> pa.Table:
     rows = table.to_pylist()
     for row in rows:
         is_declared, can_matter = what_is_known(plan, row.get("stream"), row.get("type"))
-        row[matters] = True if can_matter or not is_declared else None
-        if not row[matters]:
+        told = True if can_matter or not is_declared else None
+        if not told:
             row |= {name: None for name in table.column_names if name not in sort_columns(plan)}
+        elif matters == plan.type_name and row[matters] is None:
+            row[matters] = NO_TYPE
+        if matters != plan.type_name:
+            row[matters] = told
+    if matters == plan.type_name:
+        return pa.Table.from_pylist(rows, table.schema)
     return pa.Table.from_pylist(rows, table.schema.append(pa.field(matters, pa.bool_())))
 
 
@@ -80,6 +86,8 @@ def _random_queries(seed: int, count: int) -> tuple[int, int]:
             continue
         count -= 1
         matters = "" if why_not_numbered(plan) else "matters"
+        if matters and count % 3 and plan.type_name in table.column_names:
+            matters = plan.type_name
         numbered += bool(matters)
         columns = TaskColumns(
             *("", "number", "mark") if matters else (),
@@ -304,6 +312,23 @@ def test_equal_rows_are_an_error_whether_they_matter_or_not(spark: Any, tmp_path
     fine = ("Stranger", 1, "", 0.0, 1), ("Stranger", 1, "", 0.0, 1), ("X", 2, "", 0.0, 1)
     found = query.match(frame("fine", *whole, *fine)).toArrow()
     assert [(row["start_pos"], row["end_pos"]) for row in found.to_pylist()] == [(0, 2)]
+
+
+@pytest.mark.parametrize("type", [NO_TYPE, "Stranger"])
+def test_a_row_without_a_type_is_told_from_one_that_cannot_matter(type: str) -> None:
+    query = _compiled("PARTITION BY id", order_by="ts")
+    types = ["A", None, type, "B"]
+    rows = {"id": [1] * 4, "place": [""] * 4, "value": [2.0] * 4, "ts": [1, 2, 3, 4]}
+    table = pa.table({"type": types, **rows})
+    columns = TaskColumns("", "number", "mark", Unsorted(tuple(table.column_names), "type"))
+    found = matches_of_task(query.program, columns, (), table.to_batches())
+    if type == NO_TYPE:
+        with pytest.raises(EventError, match="column 'type' is NULL in row"):
+            list(found)
+        return
+    with pytest.warns(EventWarning, match="'Stranger'"):
+        matches = [row for batch in found for row in batch.to_pylist()]
+    assert [(row["start_pos"], row["end_pos"]) for row in matches] == [(0, 2)]
 
 
 def test_a_mark_of_equal_rows_names_them() -> None:
