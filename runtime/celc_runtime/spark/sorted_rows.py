@@ -20,10 +20,10 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.spark.task_columns import (
     EVENTS_ALONE,
     MATTERS,
-    NO_TYPE,
     TIED,
     TaskColumns,
     Unsorted,
+    no_type,
 )
 
 _BITS = 63
@@ -136,7 +136,7 @@ def _sorted(
     if not unsorted.matters:
         yield from _taken(table, order)
         return
-    matters, table = _that_matter(table, unsorted)
+    matters, table = _that_matter(plan, table, unsorted)
     undeclared = _undeclared(plan, table, unsorted, matters)
     number, tied = _numbers(codes, [table.column(name) for name in by], order, undeclared)
     kept = np.flatnonzero(matters[order] | tied)
@@ -152,12 +152,12 @@ def _sorted(
         first += len(batch)
 
 
-def _that_matter(table: pa.Table, unsorted: Unsorted) -> tuple[np.ndarray, pa.Table]:
+def _that_matter(plan: Plan, table: pa.Table, unsorted: Unsorted) -> tuple[np.ndarray, pa.Table]:
     """bool[rows]: which rows can matter; and the rows with NULL where they have no type."""
     marks = table.column(unsorted.matters)
     if pa.types.is_boolean(marks.type):
         return np.asarray(marks.fill_null(False)), table
-    without = pc.equal(marks, pa.scalar(NO_TYPE, marks.type))
+    without = pc.equal(marks, pa.scalar(no_type(plan), marks.type))
     if pc.any(without).as_py():
         none = pa.scalar(None, marks.type)
         place = table.schema.get_field_index(unsorted.matters)

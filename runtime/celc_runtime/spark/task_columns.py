@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from celc_runtime.plan.names import unused_name
+from celc_runtime.plan.plan import Plan
+
 MATTERS, TIED, COUNTED = range(3)
 """The marks of rows that were numbered: it can matter; the order leaves it equal to the row before
 it; it is there because of its number only."""
 
 
-NO_TYPE = "\0"
-"""The text of a row that has no type, where NULL says that a row cannot matter. No declared type is
-called so: such a row is refused as one without a type."""
+def no_type(plan: Plan) -> str:
+    """The text of a row without a type, where NULL says that a row cannot matter. No declared type
+    is called so: a row with it is refused as one without a type."""
+    return unused_name("no type", (name for _, name in plan.declared_types))
 
 
 class Unsorted(NamedTuple):
     """Rows that come in no order, all those of a key to one task, which sorts them.
 
     names: the columns of the events. matters: the column that says which rows can matter, a BOOLEAN
-    or the column of types, which is then NULL in the other rows (`NO_TYPE`); these have no values
+    or the column of types, which is then NULL in the other rows (`no_type`); these have no values
     but those they are sorted by, and are left out when they have been numbered. Empty: all rows
     have all values, and none is left out.
     """

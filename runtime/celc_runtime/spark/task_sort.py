@@ -33,7 +33,7 @@ from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan, quoted
 from celc_runtime.spark.columns import INTERVALS
 from celc_runtime.spark.pushdown import can_matter
-from celc_runtime.spark.task_columns import NO_TYPE, TaskColumns, Unsorted
+from celc_runtime.spark.task_columns import TaskColumns, Unsorted, no_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -85,7 +85,8 @@ def unsorted_rows(
     known = rows.withColumn(matters, can_matter(plan, rows.schema))
     if plan.type_name in names and plan.type_name not in sort_columns(plan):
         type = quoted(plan.type_name)
-        told = f"COALESCE(CAST({type} AS STRING), CAST(X'{NO_TYPE.encode().hex()}' AS STRING))"
+        # Without a collation, as a text beside it has none.
+        told = f"COALESCE(CAST({type} AS STRING), '{no_type(plan)}')"
         light[names.index(plan.type_name)] = f"IF({matters}, {told}, NULL) AS {type}"
         together = _together(known.selectExpr(*light), keys)
         return together, TaskColumns("", number, mark, Unsorted(names, plan.type_name))

@@ -20,7 +20,7 @@ from celc_runtime.spark import sorted_rows as module
 from celc_runtime.spark.columns import SPARK_TYPES
 from celc_runtime.spark.numbering import why_not_numbered
 from celc_runtime.spark.sorted_rows import sorted_rows
-from celc_runtime.spark.task_columns import NO_TYPE, TaskColumns, Unsorted
+from celc_runtime.spark.task_columns import TaskColumns, Unsorted, no_type
 from celc_runtime.spark.task_sort import why_spark_sorts
 from celc_runtime.spark.tasks import matches_of_task
 from engines import interpreted, only_query, table_of
@@ -61,7 +61,7 @@ def _unsorted(plan: Plan, table: pa.Table, matters: str) -> pa.Table:
         if not told:
             row |= {name: None for name in table.column_names if name not in sort_columns(plan)}
         elif matters == plan.type_name and row[matters] is None:
-            row[matters] = NO_TYPE
+            row[matters] = no_type(plan)
         if matters != plan.type_name:
             row[matters] = told
     if matters == plan.type_name:
@@ -314,7 +314,7 @@ def test_equal_rows_are_an_error_whether_they_matter_or_not(spark: Any, tmp_path
     assert [(row["start_pos"], row["end_pos"]) for row in found.to_pylist()] == [(0, 2)]
 
 
-@pytest.mark.parametrize("type", [NO_TYPE, "Stranger"])
+@pytest.mark.parametrize("type", ["no type", "Stranger"])
 def test_a_row_without_a_type_is_told_from_one_that_cannot_matter(type: str) -> None:
     query = _compiled("PARTITION BY id", order_by="ts")
     types = ["A", None, type, "B"]
@@ -322,7 +322,7 @@ def test_a_row_without_a_type_is_told_from_one_that_cannot_matter(type: str) -> 
     table = pa.table({"type": types, **rows})
     columns = TaskColumns("", "number", "mark", Unsorted(tuple(table.column_names), "type"))
     found = matches_of_task(query.program, columns, (), table.to_batches())
-    if type == NO_TYPE:
+    if type == no_type(query.plan):
         with pytest.raises(EventError, match="column 'type' is NULL in row"):
             list(found)
         return
