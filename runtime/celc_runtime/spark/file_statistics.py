@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from celc_runtime.spark.group_cuts import GroupCuts, RowGroup, group_cuts
 from celc_runtime.spark.order_column import Number, OrderColumn
+from celc_runtime.spark.probe import explained
 from celc_runtime.spark.time_ranges import GRID, Sample
 
 if TYPE_CHECKING:
@@ -63,8 +64,10 @@ _ANNOTATIONS = {
 }
 """Parquet's names of the types whose values are the numbers of an order column."""
 
-_SCAN = re.compile(r"Relation .*\] parquet$")
-_PASSING = re.compile(r"Project \[[^()]*\]$")
+_SCAN = re.compile(
+    r"FileScan parquet .*DataFilters: \[\], Format: Parquet, .*PartitionFilters: \[\], "
+)
+_PASSING = re.compile(r"ColumnarToRow$|Project \[[^()]*\]$")
 """Operators that change no row; a projection without calls and without new names."""
 
 
@@ -99,6 +102,8 @@ def told_by_files(
     jvm = getattr(rows.sparkSession, "_jvm", None)
     if jvm is None:
         return FilesTell(nothing, "over Spark Connect no statistics of files can be read")
+    if not _is_all_of_files(rows):
+        return FilesTell(nothing, "the DataFrame is not all rows of Parquet files, as they are")
     files, why = _files_of(rows)
     if why:
         return FilesTell(nothing, why)
@@ -144,10 +149,14 @@ def quantiles_of(groups: list[RowGroup], order: OrderColumn) -> Sample:
     return Sample(total, tuple(value for value in grid if order.can_cut(value)))
 
 
-def _is_all_of_files(plan: str) -> bool:
-    """Whether Spark reads each row of Parquet files, and makes none of the columns itself; by the
-    text of its logical plan."""
-    *above, scan = [re.sub(r"^[\s:+|-]*", "", line).strip() for line in plan.splitlines()] or [""]
+def _is_all_of_files(rows: DataFrame) -> bool:
+    """Whether Spark reads each row of Parquet files, and makes none of the columns itself.
+
+    By its physical plan: formats over Parquet leave out deleted rows by a filter there.
+    """
+    lines = explained(rows).partition("== Physical Plan ==")[2].splitlines()
+    operators = [re.sub(r"^[\s:+|-]*(\*\(\d+\) )?", "", line).strip() for line in lines]
+    *above, scan = [operator for operator in operators if operator] or [""]
     return (
         _SCAN.match(scan) is not None
         and all(map(_PASSING.match, above))
@@ -156,18 +165,15 @@ def _is_all_of_files(plan: str) -> bool:
 
 
 def _files_of(rows: DataFrame) -> tuple[list[str], str]:
-    """The files of a scan, as URIs, and the reason if they are not told, or tell of other rows.
+    """The files of a scan, as URIs, and the reason if they are not told.
 
-    Not by `DataFrame.inputFiles`, which has a file once however often it is read. Not by EXPLAIN,
-    for which Spark makes a physical plan in vain.
+    Not by `DataFrame.inputFiles`, which has a file once however often it is read.
     """
     from py4j.protocol import Py4JError
 
     try:
-        plan: Any = rows._jdf.queryExecution().optimizedPlan()
-        if not _is_all_of_files(str(plan.toString())):
-            return [], "the DataFrame is not all rows of Parquet files, as they are"
-        files = sorted(plan.collectLeaves().head().relation().inputFiles())
+        scan: Any = rows._jdf.queryExecution().optimizedPlan().collectLeaves().head()
+        files = sorted(scan.relation().inputFiles())
     except Py4JError as problem:
         return [], f"Spark does not tell its files ({str(problem).splitlines()[0]})"
     return files, "" if len(set(files)) == len(files) else "a file is read more than once"

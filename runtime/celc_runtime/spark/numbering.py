@@ -60,6 +60,8 @@ def why_not_numbered(plan: Plan) -> str:
     for name in (plan.window_attribute, *plan.local_attributes):
         if name not in (None, plan.order_by[0]):
             return f"a window is measured on {name!r}, which must not fall from one row to the next"
+    if plan.told_apart is not None and plan.chosen_keys:
+        return "a key is another attribute for each event type, and rows that only count have none"
     return why_all_are_read(plan)
 
 

@@ -42,9 +42,7 @@ class RowsBetween:
 
     def __init__(self, plan: Plan) -> None:
         self._keys = plan.key_columns
-        copied = {plan.type_name, "stream", *plan.key_columns, *plan.order_by, *plan.tiebreak}
-        # A key that is another attribute for each type is read from these.
-        self._copied = copied | {a.name for a in plan.attributes if plan.chosen_keys}
+        self._copied = {plan.type_name, "stream", *self._keys, *plan.order_by, *plan.tiebreak}
         self._last: tuple[tuple[object, ...], int] | None = None
 
     def filled(self, events: pa.RecordBatch, numbers: np.ndarray) -> Iterator[Filled]:

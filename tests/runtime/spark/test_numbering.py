@@ -110,6 +110,20 @@ def test_which_queries_are_numbered(clauses: str, why: str) -> None:
     assert bool(why) == bool(found)
 
 
+def test_rows_that_count_are_not_left_out_where_types_have_keys_of_their_own() -> None:
+    text = (
+        "CREATE STREAM S { EVENT A { id: LONG, ts: LONG }, EVENT B { other: LONG, ts: LONG }, "
+        "EVENT X { id: LONG, ts: LONG } } "
+        "SELECT * FROM S WHERE A AS a ; B AS b PARTITION BY [id, other] WITHIN 9 "
+    )
+    with interpreted():
+        counting, timed = (
+            only_query(celc.compile(text + unit, order_by="ts")) for unit in ("EVENTS", "[ts]")
+        )
+    assert "a key is another attribute" in why_not_numbered(counting.plan)
+    assert why_not_numbered(timed.plan) == ""
+
+
 # --- in Spark -------------------------------------------------------------------------------------
 
 
