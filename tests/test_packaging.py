@@ -46,7 +46,9 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def unpacked(sdist: Path) -> Path:
     """The folder that it unpacks to."""
     with tarfile.open(sdist) as archive:
-        archive.extractall(sdist.parent / "unpacked", filter="data")
+        # Python 3.11.4 is the first that knows filters.
+        filters: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+        archive.extractall(sdist.parent / "unpacked", **filters)
     return sdist.parent / "unpacked" / _NAME
 
 
