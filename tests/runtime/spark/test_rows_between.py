@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import random
+import warnings
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from celc_runtime import CompiledQuery
+from celc_runtime import CompiledQuery, EventWarning, expand
+from celc_runtime.spark import match
 from celc_runtime.spark import rows_between as module
 from celc_runtime.spark.rows_between import RowsBetween
 from celc_runtime.spark.tasks import matches_of_task
@@ -120,3 +125,84 @@ def test_queries_that_count_find_what_they_find_among_all_rows(
         matches += len(found)
     assert matches > 5
     assert left_out > 10 or "!X" in formula
+
+
+# --- in Spark -------------------------------------------------------------------------------------
+
+_KEYED = "PARTITION BY id WITHIN 5 EVENTS"
+
+
+def _stream(rows: int) -> pa.Table:
+    """Rows of which a tenth is of each of the query's types, and half of one key."""
+    rng = np.random.default_rng(6)
+    return pa.table(
+        {
+            "type": rng.choice(["A", "B", "X", "Stranger"], rows, p=[0.1, 0.1, 0.7, 0.1]),
+            "id": np.where(rng.random(rows) < 0.5, 3, rng.integers(0, 5, rows)),
+            "note": rng.choice(["p", "q"], rows),
+            "ts": np.sort(rng.integers(0, rows, rows)),
+            "row": np.arange(rows),
+        }
+    )
+
+
+_BY_SPARK, _BY_TASKS = 0, match.MOST_ROWS
+
+
+@pytest.mark.parametrize(
+    ("clauses", "formula", "select", "ranges", "most_rows"),
+    [
+        ("WITHIN 20 EVENTS", "A AS a ; B AS b", "a, b", None, _BY_TASKS),
+        ("WITHIN 20 EVENTS", "A AS a ; B AS b", "a, b", 4, _BY_SPARK),
+        ("WITHIN 50 [ts]", "A AS a : B AS b", "a, b", None, _BY_SPARK),
+        (_KEYED, "A AS a ; B AS b", "a, b", None, _BY_TASKS),
+        (_KEYED, "A AS a ; B AS b", "a, b", 3, _BY_SPARK),
+        (_KEYED, "A AS a ; B AS b", "STRICT a, b", None, _BY_SPARK),
+        (_KEYED, "(A OR B) AS a ; (A OR B) AS b", "NXT a, b", None, _BY_TASKS),
+        (_KEYED, "A AS a ; B AS b", "TOTAL COUNT(*) AS n", None, _BY_TASKS),
+    ],
+)
+def test_answers_are_those_of_all_rows(
+    clauses: str,
+    formula: str,
+    select: str,
+    ranges: int | None,
+    most_rows: int,
+    spark: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(match, "MOST_ROWS", most_rows)
+    events, query = _stream(1500), _query(clauses, formula, select)
+    shuffled = events.take(pa.array(np.random.default_rng(4).permutation(len(events))))
+    pq.write_table(shuffled, tmp_path / "events.parquet")
+    frame = spark.read.parquet(str(tmp_path))
+    plan = query.explain_plan(frame, ranges=ranges)
+    assert "counting: the tasks put back rows that only count" in plan
+    assert ("time ranges, which" in plan) == (ranges is not None)
+    for one in (query, query.with_options(positions=False)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EventWarning)
+            wanted = one.match_table(events)
+        assert len(wanted) > 5
+        found = one.match(frame, ranges=ranges).toArrow().cast(one.output_schema)
+        assert texts_of(found.to_batches()) == texts_of(wanted.to_batches())
+    if "TOTAL" not in select:
+        expanded = expand(query.match_compact(frame, ranges=ranges)).toArrow()
+        assert len(expanded) == len(query.match_table(events))
+
+
+def test_rows_that_are_wrong_are_refused(spark: Any) -> None:
+    query = _query(_KEYED)
+    schema = "type STRING, id LONG, note STRING, ts LONG, row LONG"
+    good = [("A", 1, "p", 1, 1), ("X", 1, None, 2, 2), ("B", 1, "q", 3, 3)]
+    for wrong, said in (
+        ((None, 1, "p", 2, 4), "column 'type' is NULL"),
+        (("X", 1, None, None, 4), "order column 'ts' is NULL"),
+        (("X", 1, None, 2, 2), "two events are equal in ts, row"),
+    ):
+        frame = spark.createDataFrame([*good, wrong], schema)
+        with pytest.raises(Exception, match=said):
+            query.match(frame).toArrow()
+    found = query.match(spark.createDataFrame(good, schema)).toArrow()
+    assert [(row["start_pos"], row["end_pos"]) for row in found.to_pylist()] == [(0, 2)]
