@@ -81,7 +81,7 @@ def relevant_events(
 
     `sees_all_events`: a selection has to read the events that the query does not ask about.
     """
-    if counts_others(program.query) or _selects_inside(program, sees_all_events):
+    if _counts_others(program.query) or _selects_inside(program, sees_all_events):
         return None
     assert program.tables.is_idle(0), "an event that no condition tells apart changes nothing"
     decided = _is_decided_by_tables(program)
@@ -99,14 +99,14 @@ def events_told_apart(
 
     `sees_all_events`: a selection has to read the events that the query does not ask about.
     """
-    if not counts_others(program.query) or _selects_inside(program, sees_all_events):
+    if not _counts_others(program.query) or _selects_inside(program, sees_all_events):
         return None
     return tuple(
         _relevant(conditions, truths, {}) for conditions, truths in truths_that_matter(program)
     )
 
 
-def counts_others(query: core.Query) -> bool:
+def _counts_others(query: core.Query) -> bool:
     """Whether events that no condition tells apart count: for a window of EVENTS, or because they
     keep others from being neighbours."""
     windows = [*([] if query.window is None else [query.window]), *windows_in(query.formula)]

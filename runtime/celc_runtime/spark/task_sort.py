@@ -88,9 +88,10 @@ def unsorted_rows(
         # Without a collation, as a text beside it has none.
         told = f"COALESCE(CAST({type} AS STRING), '{no_type(plan)}')"
         light[names.index(plan.type_name)] = f"IF({matters}, {told}, NULL) AS {type}"
-        together = _together(known.selectExpr(*light), keys)
-        return together, TaskColumns("", number, mark, Unsorted(names, plan.type_name))
-    together = _together(known.selectExpr(*light, matters), keys)
+        matters = plan.type_name
+    else:
+        light.append(matters)
+    together = _together(known.selectExpr(*light), keys)
     return together, TaskColumns("", number, mark, Unsorted(names, matters))
 
 

@@ -6,6 +6,7 @@ import random
 import re
 from bisect import bisect_left
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from celc_runtime.spark.file_statistics import (
 )
 from celc_runtime.spark.group_cuts import RowGroup
 from celc_runtime.spark.order_column import OrderColumn
+from celc_runtime.spark.probe import explained
 from celc_runtime.spark.time_ranges import GRID, Sample
 from engines import interpreted, only_query
 from py4j.protocol import Py4JError
@@ -238,6 +240,30 @@ def test_times_without_statistics(spark: Any, tmp_path: Path) -> None:
     frame = spark.read.parquet(str(tmp_path / "events"))
     order = OrderColumn("ts", "TIMESTAMP", "timestamp")
     assert sampled_by_files(frame, order, 2)[1].startswith("a file has 'ts' as a number")
+
+
+def test_a_plan_is_explained_with_and_without_a_statement(spark: Any, tmp_path: Path) -> None:
+    """Where a cluster forbids the class that DataFrame.explain asks, a statement tells the same."""
+    table = pa.table({"ts": np.arange(90), "v": np.arange(90)})
+    frame = spark.read.parquet(str(_written(tmp_path / "events", table))).where("v > 3")
+    asked: list[str] = []
+
+    def explain(*_: Any) -> str:
+        raise Py4JError("forbidden")
+
+    def sql(text: str, events: Any) -> Any:
+        asked.append(text)
+        return spark.sql(text, events=frame)
+
+    jvm = SimpleNamespace(PythonSQLUtils=SimpleNamespace(explainString=explain))
+    forbidding = SimpleNamespace(_jdf=frame._jdf, sparkSession=SimpleNamespace(_jvm=jvm, sql=sql))
+    for mode in ("", "EXTENDED", "COST"):
+        told, stated = explained(frame, mode), explained(forbidding, mode)  # type: ignore[arg-type]
+        assert "FileScan parquet" in told
+        # What was parsed is the statement or the DataFrame; all else is the same.
+        *_, optimized = told.split("== Optimized Logical Plan ==")
+        assert stated.endswith(optimized)
+    assert len(asked) == 3
 
 
 # --- plans ----------------------------------------------------------------------------------------
