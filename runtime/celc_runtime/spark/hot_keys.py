@@ -19,6 +19,7 @@ from celc_runtime.plan.plan import Window
 from celc_runtime.spark.order_column import OrderColumn, ValueColumn
 from celc_runtime.spark.time_ranges import (
     Cuts,
+    Draw,
     Sample,
     TimeRange,
     bucket,
@@ -67,11 +68,11 @@ class KeySample:
         return round(self.total * self.weight)
 
 
-def sampled_keys(rows: DataFrame, keys: Sequence[ValueColumn], fraction: float) -> KeySample:
+def sampled_keys(draw: Draw, keys: Sequence[ValueColumn], fraction: float) -> KeySample:
     """A sample of `fraction` of the rows (1: all rows), counted by the hashes of their keys."""
     from pyspark.sql import functions
 
-    sample = rows if fraction == 1 else rows.sample(fraction=fraction, seed=1)
+    sample = draw(fraction)
     of_key = functions.pmod(functions.hash(*(key.column for key in keys)), functions.lit(_HASHES))
     counts = sample.groupBy(of_key.alias("hash")).agg(
         functions.count(functions.lit(1)).alias("rows")

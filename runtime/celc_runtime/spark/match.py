@@ -617,7 +617,24 @@ class _Planner:
 
     @cached_property
     def _key_sample(self) -> KeySample:
-        return sampled_keys(self._rows, self._keys, _FRACTION_OF_KEYS)
+        return sampled_keys(self._drawn, self._keys, _FRACTION_OF_KEYS)
+
+    def _drawn(self, fraction: float) -> DataFrame:
+        """A sample of the rows that are read, the same one each time; of the fraction 1, all rows.
+
+        Each row is drawn before it is looked at, and rows without an order are not asked for, whose
+        column would be read for it: of ten million rows this took 0.5 s of CPU, a sample of the
+        filtered rows 1.2. In one condition, because Spark moves none past a sample, and then reads
+        files that the condition on the rows rules out.
+        """
+        from pyspark.sql import functions
+
+        if fraction == 1:
+            return self._rows
+        rows, wanted = self._all_rows, functions.rand(seed=1) < fraction
+        if self._is_filtered:
+            wanted = wanted & can_matter(self._plan, rows.schema, faulty=False)
+        return with_key_columns(self._plan, rows.where(wanted))
 
     def _why_too_large(self) -> str:
         """Why a task may get more rows than it can hold."""
@@ -669,7 +686,7 @@ class _Planner:
                     self._lines.append(line)
                 return found, why, ""
             unknown = why
-        sample = sampled(self._rows, self._order, whole=ranges is not None)
+        sample = sampled(self._drawn, self._order, whole=ranges is not None)
         found, why, _ = self._cut(sample, tasks, ranges)
         if len(found) > 1:
             self._lines.append(f"cuts: by a sample, because {unknown}")
@@ -766,7 +783,7 @@ class _Planner:
                 return [], f"about {sample.estimated:,} events are too few"
             tasks = min(parallelism(rows), sample.estimated // self._rows_per_range)
         elif sample.total < _FEW_SAMPLED:
-            sample = sampled_keys(self._rows, self._keys, 1)
+            sample = sampled_keys(self._drawn, self._keys, 1)
         hot = hot_keys(
             rows,
             sample,

@@ -78,9 +78,10 @@ def why_all_are_read(plan: Plan) -> str:
     return ""
 
 
-def can_matter(plan: Plan, schema: StructType) -> Column:
+def can_matter(plan: Plan, schema: StructType, *, faulty: bool = True) -> Column:
     """A condition that is TRUE of every row that can change the answer by more than that it is
-    there, and of every faulty row.
+    there, and of every faulty row; not `faulty`: not of rows without a type or an order, so that
+    only columns with a condition on them are read.
 
     Only for plans for which `why_all_are_read` is empty. `schema`: of the DataFrame of needed
     columns.
@@ -108,10 +109,12 @@ def can_matter(plan: Plan, schema: StructType) -> Column:
             for pair, condition in relevant.items()
             if condition is not None
         ]
-    faulty = ["stream"] if plan.stream_column else []
-    faulty += [plan.type_name] if typed else []
-    faulty += plan.order_by
-    return _any([*(column_named(name).isNull() for name in faulty), _all(keeps)])
+    if not faulty:
+        return _all(keeps)
+    never_null = ["stream"] if plan.stream_column else []
+    never_null += [plan.type_name] if typed else []
+    never_null += plan.order_by
+    return _any([*(column_named(name).isNull() for name in never_null), _all(keeps)])
 
 
 def _is_type(plan: Plan, stream: str, name: str) -> Column:

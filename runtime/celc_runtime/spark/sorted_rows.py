@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow import gathering
-from celc_runtime.arrow.arrays import in_one_piece, numbers, plain
+from celc_runtime.arrow.arrays import in_one_piece
 from celc_runtime.arrow.gathering import gathered
 from celc_runtime.arrow.sorting import sort_columns
 from celc_runtime.plan.plan import Plan
+from celc_runtime.spark.row_order import RowOrder, codes_of_keys, order_of, values_of
 from celc_runtime.spark.task_columns import (
     EVENTS_ALONE,
     MATTERS,
@@ -25,9 +26,6 @@ from celc_runtime.spark.task_columns import (
     Unsorted,
     no_type,
 )
-
-_BITS = 63
-"""The bits of a number that is not negative."""
 
 _BYTES_IN_MEMORY = 1 << 29
 """More than this goes to a file."""
@@ -130,17 +128,17 @@ def _local_folder() -> str | None:
 def _sorted(
     plan: Plan, columns: TaskColumns, unsorted: Unsorted, table: pa.Table
 ) -> Iterator[pa.RecordBatch]:
-    codes = _codes([table.column(name) for name in plan.key_columns], len(table))
+    codes = codes_of_keys([table.column(name) for name in plan.key_columns], len(table))
     by = [name for name in sort_columns(plan) if name not in plan.key_columns]
-    order = _order(codes, [table.column(name) for name in by])
+    order = order_of(codes, [table.column(name) for name in by])
     if not unsorted.matters:
-        yield from _taken(table, order)
+        yield from _taken(table, order.rows)
         return
     matters, table = _that_matter(plan, table, unsorted)
     undeclared = _undeclared(plan, table, unsorted, matters)
-    number, tied = _numbers(codes, [table.column(name) for name in by], order, undeclared)
-    kept = np.flatnonzero(matters[order] | tied)
-    rows, number, tied = order[kept], number[kept], tied[kept]
+    number, tied = _numbers([table.column(name) for name in by], order, undeclared)
+    kept = np.flatnonzero(matters[order.rows] | tied)
+    rows, number, tied = order.rows[kept], number[kept], tied[kept]
     marks = np.where(tied, TIED, MATTERS).astype(np.int8)
     first = 0
     for batch in _taken(table, rows):
@@ -164,62 +162,6 @@ def _that_matter(plan: Plan, table: pa.Table, unsorted: Unsorted) -> tuple[np.nd
         told = pc.if_else(without, none, marks)
         table = table.set_column(place, table.schema.field(place), told)
     return np.asarray(marks.is_valid()), table
-
-
-def _codes(columns: Sequence[pa.ChunkedArray], rows: int) -> np.ndarray:
-    """int64[rows]: a number for the key of each row, from 0 on; equal keys have equal numbers, and
-    without columns all keys are equal."""
-    codes: np.ndarray | None = None
-    for column in columns:
-        coded = in_one_piece(column).dictionary_encode(null_encoding="encode")
-        found = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        if codes is not None:
-            # Dense numbers again, so that the next product fits as well.
-            pairs = pa.array(codes * max(1, len(coded.dictionary)) + found)
-            found = pairs.dictionary_encode().indices.to_numpy().astype(np.int64)
-        codes = found
-    return np.zeros(rows, np.int64) if codes is None else codes
-
-
-def _values(columns: Sequence[pa.ChunkedArray]) -> Iterator[np.ndarray]:
-    """Arrays by which rows are sorted, the first one first; NULL comes before all values."""
-    for chunked in columns:
-        column = plain(in_one_piece(chunked))
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            column = _ranks(column)
-        values, known = numbers(column)
-        if known.all():
-            yield values
-        else:
-            yield known
-            yield np.where(known, values, 0)
-
-
-def _ranks(texts: pa.Array) -> pa.Array:
-    """The places of texts among all of them in order, byte by byte as Spark compares them."""
-    coded = texts.dictionary_encode()
-    ranks = np.empty(len(coded.dictionary), np.int64)
-    ranks[np.asarray(pc.sort_indices(coded.dictionary))] = np.arange(len(ranks))
-    return pa.array(ranks).take(coded.indices)
-
-
-def _order(codes: np.ndarray, columns: Sequence[pa.ChunkedArray]) -> np.ndarray:
-    """int64[rows]: the rows by their keys' numbers, then by the columns."""
-    if not columns:
-        return np.argsort(codes, kind="stable")
-    first = next(_values(columns[:1]))
-    low, high = int(first.min()), int(first.max())
-    bits = (high - low).bit_length()
-    if first.dtype != np.bool_ and bits + int(codes.max()).bit_length() <= _BITS:
-        # One number for both: it is sorted four times as fast as two are.
-        both = (codes << bits) + (first.astype(np.int64) - low)
-        if (both[1:] > both[:-1]).all():
-            return np.arange(len(both))
-        order = np.argsort(both)
-        if len(columns) == 1 or _differ(both[order]).all():
-            return order
-    found: np.ndarray = np.lexsort((*reversed(list(_values(columns))), codes))
-    return found
 
 
 def _undeclared(plan: Plan, table: pa.Table, unsorted: Unsorted, matters: np.ndarray) -> np.ndarray:
@@ -256,29 +198,29 @@ def _texts(table: pa.Table, name: str, unsorted: Unsorted) -> pa.Array | None:
 
 
 def _numbers(
-    codes: np.ndarray,
     columns: Sequence[pa.ChunkedArray],
-    order: np.ndarray,
+    order: RowOrder,
     undeclared: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """For each row in the order: its number in its key, from 1 on (int64; 0: of no declared type),
     and whether the order leaves it equal to the row before it (bool)."""
-    counted = np.flatnonzero(~undeclared[order]) if undeclared.any() else None
+    counted = np.flatnonzero(~undeclared[order.rows]) if undeclared.any() else None
     # No array longer than needed: there may be millions of rows.
-    rows = order if counted is None else order[counted]
+    rows = order.rows if counted is None else order.rows[counted]
+    codes = order.codes if counted is None else order.codes[counted]
     begins = np.ones(len(rows), np.bool_)
-    begins[1:] = _differ(codes[rows])
+    begins[1:] = _differ(codes)
     starts = np.flatnonzero(begins)
     of_key = np.arange(1, len(rows) + 1)
     of_key -= np.repeat(starts, np.diff(np.append(starts, len(rows))))
-    equal = ~begins
-    for values in _values(columns):
+    equal = ~begins if order.may_tie else np.zeros(len(rows), np.bool_)
+    for values in values_of(columns):
         if not equal.any():
             break
         equal[1:] &= ~_differ(values[rows])
     if counted is None:
         return of_key, equal
-    number, tied = np.zeros(len(order), np.int64), np.zeros(len(order), np.bool_)
+    number, tied = np.zeros(len(order.rows), np.int64), np.zeros(len(order.rows), np.bool_)
     number[counted], tied[counted] = of_key, equal
     return number, tied
 

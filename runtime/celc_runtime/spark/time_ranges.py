@@ -24,17 +24,20 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from celc_runtime.plan.plan import Plan, Window
 from celc_runtime.spark.order_column import Number, OrderColumn
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+Draw: TypeAlias = "Callable[[float], DataFrame]"
+"""Draws a fraction of the rows that a plan reads, the same rows whenever it is asked; of 1, all."""
 
 GRID = 256
 """A sample is described by its quantiles, one less than this number."""
@@ -129,11 +132,11 @@ def why_not_split(plan: Plan) -> str:
 # --- looking at the data --------------------------------------------------------------------------
 
 
-def sampled(rows: DataFrame, order: OrderColumn, *, whole: bool) -> Sample:
+def sampled(draw: Draw, order: OrderColumn, *, whole: bool) -> Sample:
     """The quantiles of the order column; `whole`: of all rows where a sample of them is small."""
-    found = _sample(rows.sample(fraction=_FRACTION, seed=1), order, 1 / _FRACTION)
+    found = _sample(draw(_FRACTION), order, 1 / _FRACTION)
     if whole and found.rows * _FRACTION < _SMALL_SAMPLE:
-        return _sample(rows, order, 1)
+        return _sample(draw(1), order, 1)
     return found
 
 

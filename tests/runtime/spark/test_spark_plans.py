@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,9 +25,17 @@ from celc_runtime import CompiledQuery, EventError, EventWarning, PlanWarning
 from celc_runtime.plan.plan import Window
 from celc_runtime.spark import match as spark_module
 from celc_runtime.spark.order_column import OrderColumn
-from celc_runtime.spark.probe import arrow_line, explained
+from celc_runtime.spark.probe import arrow_line, explained, parallelism
 from celc_runtime.spark.pushdown import can_matter
-from celc_runtime.spark.time_ranges import TimeRange, counted, cuts_for, ranges_of, sampled, within
+from celc_runtime.spark.time_ranges import (
+    Draw,
+    TimeRange,
+    counted,
+    cuts_for,
+    ranges_of,
+    sampled,
+    within,
+)
 from engines import interpreted, only_query, table_of
 from spark_conditions import Generator, queries, table_of_values
 from spark_routes import INTERPRETED_PLANS
@@ -35,6 +43,9 @@ from strategies import compiled_queries, random_stream
 from stream_routes import settings
 
 import celc
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 DECLARATION = (
     "CREATE STREAM S {\n"
@@ -460,7 +471,7 @@ def test_orders_of_every_type_are_cut_where_they_are_counted(spark: Any, tmp_pat
             order = OrderColumn(name, declared.removesuffix("_NTZ"), types[name])
             assert not order.why_not_cut, declared
             window = Window("VALUE", size, None)
-            cuts = cuts_for(sampled(frame, order, whole=True), order, window, 4)
+            cuts = cuts_for(sampled(_drawing(frame), order, whole=True), order, window, 4)
             ranges = ranges_of(cuts, counted(frame, order, cuts.borders), window)
             assert len(ranges) == (3 if declared == "FLOAT" else 4), declared
             found = [frame.where(within(order, part)).count() for part in ranges]
@@ -470,13 +481,23 @@ def test_orders_of_every_type_are_cut_where_they_are_counted(spark: Any, tmp_pat
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
+def test_the_number_of_tasks_is_that_of_a_range(spark: Any) -> None:
+    """A classic session tells it without a job."""
+    ids = spark.range(1 << 16).selectExpr("spark_partition_id() AS id")
+    assert parallelism(spark.range(1)) == ids.distinct().count()
+
+
+def _drawing(frame: DataFrame) -> Draw:
+    return lambda fraction: frame.sample(fraction=float(fraction), seed=1)
+
+
 def test_a_sample_is_the_same_each_time(spark: Any, tmp_path: Path) -> None:
     """Else each call cuts elsewhere, and Spark compiles its code for other borders anew."""
     frame = _read(spark, stream(9, 4000), tmp_path)
     order = OrderColumn("ts", "TIMESTAMP", "timestamp")
-    found = sampled(frame, order, whole=False)
+    found = sampled(_drawing(frame), order, whole=False)
     assert len(found.grid) > 20
-    assert found == sampled(frame, order, whole=False)
+    assert found == sampled(_drawing(frame), order, whole=False)
 
 
 def test_ranges_skip_row_groups_by_statistics_alone(spark: Any, tmp_path: Path) -> None:
