@@ -4,12 +4,15 @@ Events are put into buckets of the window's size; each pair of a match is in one
 neighbours. A join knows no positions: so it stands beside `match` without them, and numbers the
 rows first to stand beside `match` with them. All ways must find the same matches before they are
 timed.
+
+Where a window is wide and has no key, the rows of the answer are the cost of each way. So the
+matches of such a window are counted as well, by `SELECT TOTAL` and by the join.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -40,6 +43,9 @@ class Join(NamedTuple):
 
 IDS = 100
 
+MOST_COUNTED = 2_000_000
+"""Of so many rows the join counts a thousand million matches."""
+
 UNMEASURED = "match, batches not measured"
 """With the setting that `explain_plan` names: Spark does not add up a batch's size row by row."""
 
@@ -64,6 +70,37 @@ def figures(settings: Settings) -> Iterator[Figure]:
             table = table.append_column("row", pa.array(np.arange(len(table))))
             written = write(Path(folder) / str(number), table)
             yield from _figures_of_join(spark.read.parquet(str(written)), join, settings)
+        wide = Join(1_000, False, min(settings.events, MOST_COUNTED), 10.0)
+        table = baselines.stream(wide.rows)
+        table = table.append_column("row", pa.array(np.arange(len(table))))
+        written = write(Path(folder) / "counted", table)
+        yield from _figures_of_count(spark.read.parquet(str(written)), wide, settings)
+
+
+def _figures_of_count(frame: DataFrame, join: Join, settings: Settings) -> Iterator[Figure]:
+    query = _total_of_join(join)
+    ways: dict[str, Callable[[], DataFrame]] = {
+        "matches counted by SELECT TOTAL": lambda: query.match(frame).select("matches"),
+        "matches counted by the self-join": lambda: by_join(frame, join).groupBy().count(),
+    }
+    counts = {way: make().collect()[0][0] for way, make in ways.items()}
+    if len(set(counts.values())) > 1:
+        raise RuntimeError(f"the self-join counts other matches: {counts}")
+    tasks = [Task(way, partial(run_made, make)) for way, make in ways.items()]
+    timings = settings.repeated(tasks, repetitions=settings.fewer, clock=tree_seconds)
+    (total, _), (other, count) = counts.items()
+    context: dict[str, Any] = {"rows": join.rows, "matches": count, "window": join.window}
+    name = f"A;B;C W={join.window}"
+    for way in ways:
+        yield rate(f"{name}, {way}", "rows/s", join.rows, timings[way], **context)
+    yield quotient(
+        f"{name}, speed of matches counted by SELECT TOTAL beside the self-join",
+        timings[other].seconds,
+        timings[total].seconds,
+        join.goal,
+        higher_is_better=True,
+        **context,
+    )
 
 
 def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterator[Figure]:
@@ -118,12 +155,20 @@ def _fields(matches: DataFrame, field: str) -> DataFrame:
 
 def _query_of_join(join: Join, shown: str) -> Any:
     """The pattern with an attribute of each event."""
-    attributes = "id: LONG, ts: LONG, row: LONG"
+    return _query(join, f"a[{shown}], b[{shown}], c[{shown}]", "id: LONG, ts: LONG, row: LONG")
+
+
+def _total_of_join(join: Join) -> Any:
+    """The number of all matches of the pattern."""
+    return _query(join, "TOTAL COUNT(*) AS matches", "ts: LONG, row: LONG", " PER PARTITION")
+
+
+def _query(join: Join, selected: str, attributes: str, last: str = "") -> Any:
     declared = ", ".join(f"EVENT {name} {{ {attributes} }}" for name in baselines.TYPES)
     clauses = "PARTITION BY id " if join.keyed else ""
     text = (
-        f"CREATE STREAM S {{ {declared} }} SELECT a[{shown}], b[{shown}], c[{shown}] FROM S "
-        f"WHERE {baselines.QUERY} {clauses}WITHIN {join.window} [ts]"
+        f"CREATE STREAM S {{ {declared} }} SELECT {selected} FROM S "
+        f"WHERE {baselines.QUERY} {clauses}WITHIN {join.window} [ts]{last}"
     )
     compiled = celc.compile(text, order_by="ts", tiebreak="row")
     return next(iter(compiled.queries.values()))
