@@ -7,12 +7,17 @@ timed.
 
 Where a window is wide and has no key, the rows of the answer are the cost of each way. So the
 matches of such a window are counted as well, by `SELECT TOTAL` and by the join.
+
+Three jobs without a query show how fast any way can be that hands rows to Python, and any that
+returns the matches: they read the rows that can matter, or all rows, with a function that returns
+nothing; and they make as many rows as there are matches out of few.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -42,6 +47,7 @@ class Join(NamedTuple):
 
 
 IDS = 100
+OF_QUERY = "type IN ('A', 'B', 'C')"
 
 MOST_COUNTED = 2_000_000
 """Of so many rows the join counts a thousand million matches."""
@@ -116,7 +122,13 @@ def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterat
     answers = {way: answer(make()) for way, make in ways.items()}
     if len(set(answers.values())) > 1:
         raise RuntimeError(f"the self-join finds other matches (rows, checksum): {answers}")
-    tasks = [Task(way, partial(run_made, make)) for way, make in ways.items()]
+    alone: dict[str, Callable[[], DataFrame]] = {
+        "no query, the rows that can matter": lambda: to_nothing(frame.where(OF_QUERY), join),
+        "no query, all rows": lambda: to_nothing(frame, join),
+        "no query, the rows of the answer": lambda: out_of_few(frame, answers["match"][0]),
+    }
+    every = {**ways, **alone}
+    tasks = [Task(way, partial(run_made, make)) for way, make in every.items()]
     tasks.append(Task(UNMEASURED, partial(run_unmeasured, frame.sparkSession, ways["match"])))
     timings = settings.repeated(tasks, repetitions=settings.fewer, clock=tree_seconds)
     context: dict[str, Any] = {
@@ -142,6 +154,42 @@ def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterat
             higher_is_better=True,
             **context,
         )
+    for way in alone:
+        joined = timings["self-join"].seconds
+        figure = quotient(
+            f"{name}, speed of {way} beside the self-join",
+            joined,
+            timings[way].seconds,
+            higher_is_better=True,
+            **context,
+        )
+        yield replace(figure, compared=False)
+
+
+def to_nothing(rows: DataFrame, join: Join) -> DataFrame:
+    """The columns of the query in the tasks that `match` has, for a function that returns nothing.
+
+    With keys there is a shuffle; without a key one task reads all rows. Nothing is sorted.
+    """
+
+    # In here, so that Spark ships it by its content: workers cannot import this file.
+    def read(batches: Any) -> Any:
+        for _ in batches:
+            pass
+        return iter(())
+
+    names = ["type", *(["id"] if join.keyed else []), "ts", "row"]
+    columns = rows.select(*names)
+    together = columns.repartition("id") if join.keyed else columns.coalesce(1)
+    return together.mapInArrow(read, "nothing INT")
+
+
+def out_of_few(frame: DataFrame, matches: int) -> DataFrame:
+    """So many rows of three numbers, a thousand or fewer out of each row of a range."""
+    each = min(1_000, max(1, matches))
+    few = frame.sparkSession.range(-(-matches // each))
+    many = few.selectExpr("id", f"explode(sequence(1, {each})) AS place")
+    return many.selectExpr("id AS a", "id + place AS b", "id - place AS c")
 
 
 def _fields(matches: DataFrame, field: str) -> DataFrame:
