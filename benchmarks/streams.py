@@ -130,7 +130,7 @@ class Reading:
         for _ in run._advance(self._prepared, positions):
             used = run._output.used
             self.matches += int(used[0])
-            self.positions += run._listing.events_in(run._output, 0, int(used[0]))
+            self.positions += run._listing.events_in(run._output, 0)
             used[:] = 0
         run._leave_batch(self._prepared, len(self._prepared.events))
 

@@ -135,7 +135,7 @@ class _Expansion:
                 len(names), len(marks)
             ),
             np.array([max(1, (len(marks) - 1).bit_length())], np.int64),
-            np.zeros(3, np.int64),
+            np.zeros(4, np.int64),
         )
         matches = _MATCHES_PER_BATCH if limit is None else min(limit, _MATCHES_PER_BATCH)
         self._output = new_output(matches=matches, room=_ENTRIES_PER_BATCH, limit=limit)

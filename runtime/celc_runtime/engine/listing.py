@@ -50,9 +50,9 @@ class Kinds(NamedTuple):
     """The kinds of cells as arrays. A kind is a label set, and whether a cell can begin a match.
 
     starts: bool[kinds]. belongs: uint64[columns, kinds], 1 where events of a kind go to an output
-    column, else 0. bits: int64[1], how many low bits of a tag hold the kind. runs: int64[3], for
+    column, else 0. bits: int64[1], how many low bits of a tag hold the kind. runs: int64[4], for
     matches of one shape (see `runs`): their number of events, the pile of the cells that begin a
-    match, and 1 if there are no partitions.
+    match, 1 if there are no partitions, and 1 if a run of matches is listed as one.
     """
 
     starts: np.ndarray

@@ -13,7 +13,9 @@ that fired before still list them. So the pile goes on behind such an event with
 which no walk follows, and a run begins at the first cell behind the last such event.
 
 The walk then costs the number of cells before the last place, not the number of matches: most of
-the cost of an output is writing it.
+the cost of an output is writing it. Who can do without the single matches has a run listed as one:
+`tags` then holds the run's oldest leaf in the first place, and `ends` its newest, both counted from
+the first leaf ever, and `rows` and the other places of `tags` what all matches of the run share.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ def list_runs(memory, output, kinds):  # type: ignore[no-untyped-def]
     CHOOSE and nothing listed, where what fires is not listed here.
 
     The entries of place p of the matches are `output.tags[p * stride :]`, with `stride` the length
-    of `output.rows`, whose last PADDING elements are never a match's.
+    of `output.rows`, whose last PADDING elements are never a match's. OUTPUT_FULL also where leaves
+    would move that listed runs refer to.
     """
     counters = memory.counters
     if counters[DEFERS] and counters[FIRED] > 0:
@@ -63,8 +66,10 @@ def list_runs(memory, output, kinds):  # type: ignore[no-untyped-def]
     if output.limit[0] == 0:
         counters[LISTED] = counters[FIRED] = 0
         return DONE
-    if counters[LISTED] < counters[FIRED] and not _note_leaves(memory, kinds):
-        return LEAVES_FULL
+    if counters[LISTED] < counters[FIRED]:
+        status = _note_leaves(memory, output, kinds)
+        if status != DONE:
+            return status
     while True:
         if counters[STACK_SIZE] == 0 and counters[RUN_LEFT] == 0:
             if counters[LISTED] == counters[FIRED]:
@@ -86,8 +91,9 @@ def list_runs(memory, output, kinds):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _note_leaves(memory, kinds):  # type: ignore[no-untyped-def]
-    """Note the new cells of the pile of leaves; False where there is no room for them.
+def _note_leaves(memory, output, kinds):  # type: ignore[no-untyped-def]
+    """Note the new cells of the pile of leaves; DONE, or LEAVES_FULL or OUTPUT_FULL where there is
+    no room for them.
 
     CHILD of each, which is free in a cell that begins a match, becomes its place among all leaves
     ever.
@@ -108,7 +114,9 @@ def _note_leaves(memory, kinds):  # type: ignore[no-untyped-def]
     if count + fresh > marks.shape[0]:
         # The leaves before `first` have left the window.
         if count - first + fresh > marks.shape[0] // 2:
-            return False
+            return LEAVES_FULL
+        if kinds.runs[3] and output.used[0] > 0:
+            return OUTPUT_FULL
         for place in range(first, count):
             memory.leaves[PADDING + place - first] = memory.leaves[PADDING + place]
             marks[place - first] = marks[place]
@@ -130,7 +138,7 @@ def _note_leaves(memory, kinds):  # type: ignore[no-untyped-def]
         if marks[place, 2] < 0:
             marks[place, 2] = marks[place - 1, 2] if place > 0 else counters[LEAF_BASE]
     counters[LEAF_NODE] = max(head, counters[LEAF_NODE])
-    return True
+    return DONE
 
 
 @njit(nogil=True, cache=True)
@@ -150,7 +158,13 @@ def _walk_runs(memory, output, kinds):  # type: ignore[no-untyped-def]
     before = output.used[0]
     matches, waiting, status = before, counters[STACK_SIZE], DONE
     while True:
-        if left > 0:
+        if left > 0 and kinds.runs[3]:
+            if matches == room:
+                status = OUTPUT_FULL
+                break
+            tags[matches], output.ends[matches] = base + source - left + 1, base + source
+            matches, left = matches + 1, 0
+        elif left > 0:
             run = min(left, room - matches)
             _copy_down(tags, matches, leaves, PADDING + source, run)
             matches, left, source = matches + run, left - run, source - run

@@ -123,8 +123,8 @@ class CompactListing(ListingOfRun):
         # The graphs of a batch may go on behind those of the last reading; more would not fit.
         return status if status == DONE else OUTPUT_FULL
 
-    def events_in(self, output: Output, first: int, count: int) -> int:
-        return count
+    def events_in(self, output: Output, first: int) -> int:
+        return self.matches_in(output, first)
 
     def taken(self) -> None:
         """Empty the buffers."""

@@ -80,5 +80,8 @@ def kinds_of(plan: Plan, listing: ListingOfRun) -> Kinds:
         np.array([kind.starts for kind in plan.kinds] or [False], np.bool_),
         np.array(belongs, np.uint64).reshape(len(columns), len(plan.kinds)),
         np.array([plan.kind_bits], np.int64),
-        np.array([listing.places, listing.leaf_pile, not plan.partition_by], np.int64),
+        np.array(
+            [listing.places, listing.leaf_pile, not plan.partition_by, listing.lists_runs],
+            np.int64,
+        ),
     )

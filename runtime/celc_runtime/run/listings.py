@@ -67,6 +67,9 @@ class ListingOfRun:
     """How many events every match has, if the output holds them place by place; 0: matches differ
     in length, and the output holds one after another."""
 
+    lists_runs = False
+    """Whether the output holds a run of such matches as one (`engine.runs`)."""
+
     judge: Judge | None = None
     """Says which matches are decided, where the plan has deadlines."""
 
@@ -124,8 +127,12 @@ class ListingOfRun:
         plan has deadlines; −1: decided when it ends."""
         return np.zeros(int(output.used[0]), np.int64)
 
-    def events_in(self, output: Output, first: int, count: int) -> int:
-        """How many events `count` matches in the buffers have together, from match `first` on."""
+    def matches_in(self, output: Output, first: int) -> int:
+        """How many matches the buffers hold from entry `first` on."""
+        return int(output.used[0]) - first
+
+    def events_in(self, output: Output, first: int) -> int:
+        """How many events these matches have together."""
         return int(output.used[1] - (output.ends[first - 1] if first else 0))
 
 
@@ -190,5 +197,5 @@ class RunsListing(ListingOfRun):
     def entries(self, names: Sequence[str], output: Output, kinds: Kinds) -> LabelEntries:
         return entries_of_runs(len(names), output, self._columns)
 
-    def events_in(self, output: Output, first: int, count: int) -> int:
-        return count * self.places
+    def events_in(self, output: Output, first: int) -> int:
+        return self.matches_in(output, first) * self.places

@@ -62,9 +62,8 @@ class ManyMatches:
         if row != self._row:
             self._row, self._matches, self._events = row, 0, 0
             self._is_counted = False
-        count = len(rows) - first
-        self._matches += count
-        self._events += self._listing.events_in(output, first, count)
+        self._matches += self._listing.matches_in(output, first)
+        self._events += self._listing.events_in(output, first)
         found: float = self._matches
         if self._is_interrupted(memory) and not self._is_counted and self._are_many:
             self._is_counted = True

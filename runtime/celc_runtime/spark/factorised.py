@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.columns import Prepared
-from celc_runtime.engine.arena import PADDING
+from celc_runtime.engine.arena import LEAF_BASE, PADDING, Memory
 from celc_runtime.engine.listing import Output, new_output
 from celc_runtime.plan.expressions import Computed
 from celc_runtime.plan.plan import Label, Plan
@@ -53,10 +53,8 @@ _MOST_MATCHES = 1 << 12
 """The most matches of a row: Spark holds all of them at once."""
 
 _LISTED_EVENTS = 3 << 18
-"""The most events of matches that are listed at a time."""
-
-_SPARSE = 8
-"""Events that lie farther apart are sorted, and not marked in an array of all between them."""
+"""The most events of matches that travel in a batch, and that are listed at a time; of matches that
+are listed as one, those of one."""
 
 
 class Factors(NamedTuple):
@@ -164,34 +162,64 @@ class FactorisedRun(Run):
 
     def _new_listing(self, program: Program) -> ListingOfRun:
         assert isinstance(program.listing, InRuns)
-        return _LongRuns(program.listing, program.plan)
+        return _WholeRuns(program.listing, program.plan)
 
     def _take(self, prepared: Prepared) -> Iterator[pa.RecordBatch]:
-        rows = _rows_of(self._output, self._factors.places)
-        events = rows.events(self._output, self._factors.places)
-        shown = with_single_fields(self._plan, self._matches(events, prepared))
+        places = self._factors.places
+        for rows in _rows_of(_Listed.of(self._output, self._memory), places):
+            events = rows.events(self._output, places)
+            shown = with_single_fields(self._plan, self._matches(events, prepared))
+            yield rows.batch(self._factors, shown)
         self._output.used[:] = 0
-        yield rows.batch(self._factors, shown)
 
 
-class _LongRuns(RunsListing):
-    """Lists more matches at a time, because fewer rows come out of them."""
+class _WholeRuns(RunsListing):
+    """Lists a run of matches as one."""
+
+    lists_runs = True
 
     def buffers(self, limit: int | None) -> Output:
-        matches = max(1, _LISTED_EVENTS // self.places) + PADDING
-        return new_output(matches=matches, room=matches * self.places, limit=limit)
+        runs = max(1, _LISTED_EVENTS // self.places) + PADDING
+        return new_output(matches=runs, room=runs * self.places, limit=limit)
+
+    def matches_in(self, output: Output, first: int) -> int:
+        some = slice(first, output.used[0])
+        return int((output.ends[some] - output.tags[some] + 1).sum())
+
+
+class _Listed(NamedTuple):
+    """What a listing of runs has left in the buffers.
+
+    rows: int64[runs], the batch's rows of their last events. newest, oldest: int64[runs], the first
+    events of a run's first and last match, as places among `leaves`: int64, first events from the
+    oldest on.
+    """
+
+    rows: np.ndarray
+    newest: np.ndarray
+    oldest: np.ndarray
+    leaves: np.ndarray
+
+    @classmethod
+    def of(cls, output: Output, memory: Memory) -> _Listed:
+        """Of buffers, and of the memory with which they were filled."""
+        runs, base = int(output.used[0]), memory.counters[LEAF_BASE]
+        newest, oldest = output.ends[:runs] - base, output.tags[:runs] - base
+        return cls(output.rows[:runs], newest, oldest, memory.leaves[PADDING:])
 
 
 class _Rows(NamedTuple):
-    """The matches in the buffers as rows.
+    """Matches as rows that travel.
 
-    runs: int64, the first match of each run; rows: int64, the first run of each row. firsts: int64,
-    the first events of all matches, newest first; None: those of the runs, which have one match
-    each. begins, ends: int64[runs], the places among these of the first events of a run's first and
-    last match.
+    runs: int64, for each run that which was listed of it: a run may be a part of one that was
+    listed. starts: int64, the event with which its first match starts. rows: int64, the first run
+    of each row. firsts: int64, the first events of all matches, newest first; None: those of the
+    runs, which have one match each. begins, ends: int64[runs], the places among these of the first
+    events of a run's first and last match.
     """
 
     runs: np.ndarray
+    starts: np.ndarray
     rows: np.ndarray
     firsts: np.ndarray | None
     begins: np.ndarray
@@ -203,18 +231,19 @@ class _Rows(NamedTuple):
         begins, ends = self.begins, self.ends
         return np.minimum.reduceat(begins, self.rows), np.maximum.reduceat(ends, self.rows)
 
-    def events(self, matches: Output, places: int) -> Output:
+    def events(self, listed: Output, places: int) -> Output:
         """The matches of which columns are made: the first of each run, and behind these one with
         each of the first events, where the columns that others give mean nothing."""
-        chosen = self.runs
+        chosen, starts = self.runs, self.starts
         if self.firsts is not None:
-            chosen = np.concatenate([chosen, np.zeros(len(self.firsts), np.int64)])
-        stride = len(matches.rows)
-        tags = matches.tags[: places * stride].reshape(places, stride)[:, chosen]
-        if self.firsts is not None:
-            tags[0, len(self.runs) :] = self.firsts
+            # No other run: its events may be older than all that are looked up here.
+            chosen = np.append(chosen, np.full(len(self.firsts), self.runs[0]))
+            starts = np.concatenate([starts, self.firsts])
+        stride = len(listed.rows)
+        tags = listed.tags[: places * stride].reshape(places, stride)[:, chosen]
+        tags[0] = starts
         used = np.array([len(chosen), tags.size])
-        return matches._replace(rows=matches.rows[chosen], tags=tags.ravel(), used=used)
+        return listed._replace(rows=listed.rows[chosen], tags=tags.ravel(), used=used)
 
     def batch(self, factors: Factors, shown: pa.RecordBatch) -> pa.RecordBatch:
         """The rows that travel; shown: the columns of `events`."""
@@ -250,45 +279,46 @@ def _lists(
     return pa.ListArray.from_arrays(pa.array(edges, pa.int32()), structs)
 
 
-def _rows_of(output: Output, places: int) -> _Rows:
-    """The matches in the buffers as rows, each of at most `_MOST_MATCHES`."""
-    matches, stride = int(output.used[0]), len(output.rows)
-    ends_at = output.rows[:matches]
-    begins_row, begins_run = np.ones((2, matches), np.bool_)
-    np.not_equal(ends_at[1:], ends_at[:-1], out=begins_row[1:])
-    begins_run[:] = begins_row
-    for place in range(1, places - 1):
-        events = output.tags[place * stride : place * stride + matches]
-        begins_run[1:] |= events[1:] != events[:-1]
-    # A row is whole runs, or a part of one: between such a part and another run lie first events
-    # that are in neither. What the buffers begin and end with may be parts.
-    whole = np.append(np.flatnonzero(begins_run), matches)
-    cuts = np.arange(0, matches, _MOST_MATCHES)
-    in_parts = np.append(np.searchsorted(whole, cuts, side="right") - 1, len(whole) - 2)
-    begins_row[cuts] = begins_run[cuts] = True
-    behind = whole[in_parts + 1]
-    begins_row[whole[in_parts]] = True
-    begins_row[behind[behind < matches]] = True
-    runs = np.flatnonzero(begins_run)
-    rows = np.flatnonzero(begins_row[runs])
-    lasts = np.append(runs[1:], matches) - 1
-    if len(runs) == matches:
-        return _Rows(runs, rows, None, runs, runs)
-    starts = output.tags[:matches]
-    firsts = _different(starts)
-    places_of = [len(firsts) - 1 - np.searchsorted(firsts, starts[at]) for at in (runs, lasts)]
-    found = _Rows(runs, rows, firsts[::-1], *places_of)
-    if (found.ends - found.begins != lasts - runs).any():
-        raise AssertionError("the first events of a run are not a stretch of all first events")
-    return found
+def _rows_of(listed: _Listed, places: int) -> Iterator[_Rows]:
+    """The matches as rows, each of at most `_MOST_MATCHES`, and as many rows at a time as have
+    `_LISTED_EVENTS` events in their matches.
+
+    A row is whole runs, or a part of one: between such a part and another run lie first events that
+    are in neither.
+    """
+    before = np.append(0, np.cumsum(listed.newest - listed.oldest + 1))
+    matches = int(before[-1])
+    cuts = np.arange(_MOST_MATCHES, matches, _MOST_MATCHES)
+    places_of_cuts = np.searchsorted(before, cuts, side="right") - 1
+    in_parts = places_of_cuts[before[places_of_cuts] != cuts]
+    starts = np.union1d(before[:-1], cuts) if len(in_parts) else before[:-1]
+    runs = np.searchsorted(before, starts, side="right") - 1
+    newest = listed.newest[runs] - (starts - before[runs])
+    oldest = newest - np.diff(np.append(starts, matches)) + 1
+    begins_row = np.ones(len(starts), np.bool_)
+    rows = listed.rows[runs]
+    np.not_equal(rows[1:], rows[:-1], out=begins_row[1:])
+    edges = np.concatenate([cuts, before[in_parts], before[in_parts + 1]])
+    begins_row[np.searchsorted(starts, edges[edges < matches])] = True
+    at_once = max(1, _LISTED_EVENTS // places // _MOST_MATCHES) * _MOST_MATCHES
+    borders = np.searchsorted(starts, np.arange(0, matches, at_once))
+    for some in map(slice, borders, [*borders[1:], len(starts)]):
+        first_runs = np.flatnonzero(begins_row[some])
+        yield _rows_with(listed.leaves, runs[some], first_runs, newest[some], oldest[some])
 
 
-def _different(events: np.ndarray) -> np.ndarray:
-    """int64: the different events, oldest first."""
-    low = int(events.min())
-    span = int(events.max()) - low + 1
-    if span > _SPARSE * len(events):
-        return np.unique(events)
-    is_there = np.zeros(span, np.bool_)
-    is_there[events - low] = True
-    return np.flatnonzero(is_there) + low
+def _rows_with(
+    leaves: np.ndarray, runs: np.ndarray, rows: np.ndarray, newest: np.ndarray, oldest: np.ndarray
+) -> _Rows:
+    if (newest == oldest).all():
+        own = np.arange(len(runs))
+        return _Rows(runs, leaves[newest], rows, None, own, own)
+    low, high = int(oldest.min()), int(newest.max())
+    # How many runs a leaf is in.
+    steps = np.bincount(oldest - low, minlength=high - low + 2)
+    steps -= np.bincount(newest - low + 1, minlength=high - low + 2)
+    used = np.flatnonzero(np.cumsum(steps[:-1]))[::-1] + low
+    places = np.empty(high - low + 1, np.int64)
+    places[used - low] = np.arange(len(used))
+    begins, ends = places[newest - low], places[oldest - low]
+    return _Rows(runs, leaves[newest], rows, leaves[used], begins, ends)
