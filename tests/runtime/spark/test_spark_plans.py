@@ -491,6 +491,31 @@ def _drawing(frame: DataFrame) -> Draw:
     return lambda fraction: frame.sample(fraction=float(fraction), seed=1)
 
 
+def test_a_sample_of_keys_reads_no_order_and_skips_what_is_filtered(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = []
+
+    def sampled_keys(draw: Draw, keys: Any, fraction: float) -> Any:
+        drawn.append((draw(fraction), draw(1)))
+        return original(draw, keys, fraction)
+
+    original = spark_module.sampled_keys
+    monkeypatch.setattr(spark_module, "sampled_keys", sampled_keys)
+    query = _compiled(
+        "SELECT a FROM S WHERE A AS a ; B AS b PARTITION BY id WITHIN 9 MINUTES [ts]"
+    ).with_options(positions=False)
+    frame = _read(spark, stream(3, 4000), tmp_path)
+    query.match(frame, ranges=2)
+    sample, whole = drawn[0]
+    plan = explained(sample.select("id"))
+    assert "PushedFilters: [IsNotNull(type), Not(EqualTo(type,C))]" in plan
+    assert "ReadSchema: struct<type:string,id:bigint>" in plan
+    assert 10 < sample.count() < 100 < whole.count()
+    assert sample.select("row").collect() == sample.select("row").collect()
+    assert {row[0] for row in sample.select("type").collect()} <= {"A", "B", "Stranger"}
+
+
 def test_a_sample_is_the_same_each_time(spark: Any, tmp_path: Path) -> None:
     """Else each call cuts elsewhere, and Spark compiles its code for other borders anew."""
     frame = _read(spark, stream(9, 4000), tmp_path)
