@@ -104,6 +104,7 @@ def test_matches_come_out_of_their_rows_as_they_were_listed(
 ) -> None:
     monkeypatch.setattr(factorised, "_MOST_MATCHES", most)
     monkeypatch.setattr(factorised, "_LISTED_EVENTS", 7 * most)
+    monkeypatch.setattr(factorised, "_LISTED_RUNS", 2 * most)
     query, rng = _query(text), random.Random(text + str(most))
     events = _events(rng, 90)
     if query.plan.partition_by:
@@ -172,6 +173,7 @@ def test_random_chains(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
             continue
         monkeypatch.setattr(factorised, "_MOST_MATCHES", rng.choice([2, 5, 4096]))
         monkeypatch.setattr(factorised, "_LISTED_EVENTS", rng.choice([9, 60, 3 << 18]))
+        monkeypatch.setattr(factorised, "_LISTED_RUNS", rng.choice([1, 7, 1 << 15]))
         events = _events(rng, 60)
         if query.plan.partition_by:
             events.sort(key=lambda event: (event["id"], event["ts"]))
