@@ -70,17 +70,17 @@ def figures(settings: Settings) -> Iterator[Figure]:
     """All figures of this part."""
     with tempfile.TemporaryDirectory(prefix="celc-bench-") as folder, session() as spark:
         for number, join in enumerate(joins(settings.events)):
-            table = baselines.stream(join.rows)
-            ids = np.random.default_rng(13).integers(0, IDS, len(table))
-            table = table.append_column("id", pa.array(ids))
-            table = table.append_column("row", pa.array(np.arange(len(table))))
-            written = write(Path(folder) / str(number), table)
+            written = write(Path(folder) / str(number), _events(join.rows))
             yield from _figures_of_join(spark.read.parquet(str(written)), join, settings)
         wide = Join(1_000, False, min(settings.events, MOST_COUNTED), 10.0)
-        table = baselines.stream(wide.rows)
-        table = table.append_column("row", pa.array(np.arange(len(table))))
-        written = write(Path(folder) / "counted", table)
+        written = write(Path(folder) / "counted", _events(wide.rows))
         yield from _figures_of_count(spark.read.parquet(str(written)), wide, settings)
+
+
+def _events(rows: int) -> pa.Table:
+    table = baselines.stream(rows)
+    ids = np.random.default_rng(13).integers(0, IDS, rows)
+    return table.append_column("id", pa.array(ids)).append_column("row", pa.array(np.arange(rows)))
 
 
 def _figures_of_count(frame: DataFrame, join: Join, settings: Settings) -> Iterator[Figure]:
@@ -145,25 +145,17 @@ def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterat
         (UNMEASURED, "self-join"),
         ("match", "self-join of numbered rows"),
         ("match, positions=False", "self-join"),
+        *((way, "self-join") for way in alone),
     ):
-        yield quotient(
+        figure = quotient(
             f"{name}, speed of {way} beside the {other}",
             timings[other].seconds,
             timings[way].seconds,
-            join.goal,
+            None if way in alone else join.goal,
             higher_is_better=True,
             **context,
         )
-    for way in alone:
-        joined = timings["self-join"].seconds
-        figure = quotient(
-            f"{name}, speed of {way} beside the self-join",
-            joined,
-            timings[way].seconds,
-            higher_is_better=True,
-            **context,
-        )
-        yield replace(figure, compared=False)
+        yield replace(figure, compared=way not in alone)
 
 
 def to_nothing(rows: DataFrame, join: Join) -> DataFrame:
