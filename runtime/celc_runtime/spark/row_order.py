@@ -103,7 +103,7 @@ def _by_one_number(
     both.
 
     Where the row's own number fits behind them, numbers are sorted that bring their row along,
-    which takes a third of the time of an argsort. Two arrays took four times as long as that.
+    which takes less than half of the time of an argsort; a lexsort takes four times that of one.
     """
     if first.dtype == np.bool_:
         return None
