@@ -11,6 +11,8 @@ An HTML comment on the line before a fenced block says what the block is:
                                 ```text      lines `query`, `events`, `answer` (see `Example`)
     <!-- spark -->              a session with `>>>` that has `spark`; on_spark/test_spark_docs.py
                                 runs it
+    <!-- python: job.py -->     what `python job.py` prints, of a file of the page;
+                                test_readme_on_spark.py runs it
     <!-- worked: a/b.cel -->    that file of examples/worked; a query without the streams at its
                                 top, which are the declarations; of an answer, some of the lines
 
@@ -118,6 +120,8 @@ def test_blocks(
                     check_console(block.text, place, capfd)
                 case ("run", _, _), "python":
                     check_session(block, place, names)
+                case ("python", _, name), "text":
+                    assert Path(name).exists(), place
                 case ("spark", _, _), "python":
                     assert ">>> " in block.text, place
                 case ("run", _, _), "text":

@@ -46,7 +46,8 @@ def _scripts(page: str) -> list[Block]:
     return [block for block in plain if not any(part in block.text for part in _PARSED_ONLY)]
 
 
-_WITH_SCRIPTS = [page for page in _PAGES if _scripts(page)]
+_WITH_SCRIPTS = [page for page in _PAGES if _scripts(page) and page != "README.md"]
+"""The README's scripts run as printed, in sessions of their own (`test_readme_on_spark.py`)."""
 
 
 @long_over_connect
@@ -168,10 +169,10 @@ def _with_paths(text: str, folder: Path) -> str:
 
 
 def _shown_after(page: str, block: Block) -> str:
-    """The block of text after one that prints, without the command that runs it; else nothing."""
+    """The block of text after one that prints; else nothing."""
     blocks = _PAGES[page]
     after = blocks[blocks.index(block) + 1 :]
     prints = re.search(r"print\(|\.show\(", block.text)
     if not (prints and after and after[0].language == "text"):
         return ""
-    return re.sub(r"\A\$ python .*\n", "", after[0].text)
+    return after[0].text
