@@ -20,17 +20,24 @@ _FIRST = (
     "SELECT x.value AS v, x.id AS id FROM S WHERE A AS x : (B OR C)",
     "SELECT y, COUNT(y) AS n, MAX(x.value) AS v FROM S WHERE A AS x ; B AS y{window}{keys}",
     "SELECT x.value AS v, y.id AS id FROM S WHERE A AS x ; !C ; B AS y{window}",
+    "SELECT x.value AS v, x.id AS id FROM S WHERE A AS x ; !C FOR {length} [ts]{keys}",
+    "SELECT x.value AS v, x.id AS id FROM S "
+    "WHERE (A AS x ; !(B FILTER B.id = x.id) FOR {length} [ts]) OR B AS x{window}",
+    "SELECT x.value AS v, y.id AS id FROM S WHERE A AS x ; B AS y ; !C WITHIN {length} [ts]",
 )
 
 
 class Chain(NamedTuple):
     """A file, the names of its queries that read others, and its events. Of `readers` one is with
-    COLLAPSED, and `totals` are with TOTAL."""
+    COLLAPSED, and `totals` are with TOTAL. `at_end` and `clock` are options of the call: absences
+    at the ends of what is read are decided by them."""
 
     text: str
     readers: tuple[str, ...]
     totals: tuple[str, ...]
     events: list[dict[str, Any]]
+    at_end: str
+    clock: int | None
 
 
 class _Formulas:
@@ -133,7 +140,8 @@ def random_chain(rng: random.Random) -> Chain:
             )
         # The clauses stand in this order.
         query = query.replace("{window}{keys}", "{keys}{window}")
-        text += f"QUERY {name}:\n{query.format(window=window, keys=keys)}\n"
+        query = query.format(window=window, keys=keys, length=rng.randint(0, 6))
+        text += f"QUERY {name}:\n{query}\n"
         names.append(name)
         readable.append(name)
     readers = []
@@ -149,7 +157,10 @@ def random_chain(rng: random.Random) -> Chain:
     window = f" WITHIN {window}" if window else ""
     text += f"QUERY united:\nSELECT COLLAPSED * {rest}\n"
     text += f"QUERY counted:\nSELECT TOTAL COUNT(*) AS n {total}{window}{per}\n"
-    return Chain(text, (*readers, "united"), ("counted",), _events(rng))
+    events = _events(rng)
+    clock = rng.choice((None, None, events[-1]["ts"] + rng.randint(0, 5)))
+    at_end = rng.choice(("open", "closed"))
+    return Chain(text, (*readers, "united"), ("counted",), events, at_end, clock)
 
 
 def _events(rng: random.Random) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import pytest
 from cases_io import Case, load_cases, load_refused
 from celc_runtime import EventError
 from celc_runtime.arrow.output import FirstMatches
-from celc_runtime.chain.columns import as_run
+from celc_runtime.chain.columns import as_run, levels_of
 from celc_runtime.chain.rows import declared_rows, event_table
 from celc_runtime.chain.run import ChainRun
 from celc_runtime.run.by_definition import DefinitionListing
@@ -29,7 +29,7 @@ FOLDER = TESTS / "cases_queries"
 @pytest.mark.parametrize("case", load_cases(folder=FOLDER), ids=lambda case: case.name)
 def test_cases(case: Case) -> None:
     with interpreted():
-        matcher = celc.compile(case.query, order_by=case.order_by)
+        matcher = celc.compile(case.query, order_by=case.order_by, at_end=case.at_end)
     query = matcher.queries[case.query_name or next(iter(matcher.queries))]
     told = difference(chain_answer(query, case.events), case.expected)
     assert not told
@@ -132,6 +132,36 @@ def test_types_can_stand_in_another_column(second: str) -> None:
     found = query.with_options(type_column="kind").match_table(table.rename_columns(names))
     assert found.equals(query.match_table(table))
     assert len(found) > 0
+
+
+def test_options_reach_the_queries_that_are_read() -> None:
+    three = "QUERY reader: SELECT p FROM pairs WHERE pairs AS p\nQUERY last: SELECT r FROM reader "
+    text = f"{_PAIRS}{three}WHERE reader AS r\n"
+    options: dict[str, Any] = {"tiebreak": ("id",), "at_end": "closed", "max_work": 7}
+    with interpreted():
+        compiled = celc.compile(text, order_by="ts", **options).queries["last"]
+        plain = celc.compile(text, order_by="ts").queries["last"]
+    given = plain.with_options(**options, clock=9, type_column="kind")
+    assert [one.name for one in levels_of(given.program).values()] == ["pairs", "reader", "last"]
+    for query, more in ((compiled, {}), (given, {"clock": 9, "type_name": "kind"})):
+        for level in levels_of(query.program).values():
+            told = {name: getattr(level.plan, name) for name in (*options, *more)}
+            assert told == options | more, level.name
+
+
+def test_simultaneous_events_are_those_of_every_query_of_a_chain() -> None:
+    text = _PAIRS + "QUERY reader: SELECT p FROM pairs WHERE pairs AS p\n"
+    with interpreted():
+        ordered = celc.compile(text, order_by="ts").queries["reader"]
+        simultaneous = celc.compile(text, order_by="ts", ties="simultaneous").queries["reader"]
+    # The rows that a reader reads are simultaneous, however the events below them are compiled.
+    assert ordered.plan.ties == simultaneous.plan.ties == "simultaneous"
+    with pytest.raises(ValueError, match="'pairs' was compiled for events that come one after"):
+        ordered.with_options(ties="simultaneous")
+    events = [_event("A", 1), _event("B", 1)]
+    table = source_table(ordered, events)
+    assert len(ordered.match_table(table)) == 1
+    assert len(simultaneous.with_options(ties="simultaneous").match_table(table)) == 0
 
 
 def test_a_query_of_one_type_does_not_read_the_types_of_others() -> None:

@@ -14,7 +14,12 @@ def test_cases() -> None:
     problems = []
     for case in load_cases(folder=FOLDER):
         found = evaluate(
-            case.query, case.events, order_by=case.order_by, query=case.query_name, times=True
+            case.query,
+            case.events,
+            order_by=case.order_by,
+            query=case.query_name,
+            at_end=case.at_end,
+            times=True,
         )
         told = difference(found, case.expected)
         problems += [f"{case.name}: {told}"] if told else []
@@ -22,7 +27,7 @@ def test_cases() -> None:
 
 
 def test_all_cases_are_there() -> None:
-    assert len(load_cases(folder=FOLDER)) == 61
+    assert len(load_cases(folder=FOLDER)) == 63
     assert len(load_refused(folder=FOLDER)) == 15
 
 

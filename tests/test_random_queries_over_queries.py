@@ -40,7 +40,7 @@ def check(seed: int) -> str:
     chain = random_chain(random.Random(seed))
     try:
         with interpreted():
-            matcher = celc.compile(chain.text, order_by="ts")
+            matcher = celc.compile(chain.text, order_by="ts", at_end=chain.at_end)
     except CelError as problem:
         codes = {one.code for one in problem.diagnostics if one.severity == "error"}
         # A reader may ask for attributes that the rows it reads have not.
@@ -48,25 +48,26 @@ def check(seed: int) -> str:
             raise
         return "refused"
     found = "no rows"
+    options = {"order_by": "ts", "at_end": chain.at_end, "clock": chain.clock}
     for name in chain.readers:
+        query = matcher.queries[name].with_options(clock=chain.clock)
         try:
             wanted = evaluate(
-                chain.text, chain.events, query=name, order_by="ts", times=True, work_limit=200_000
+                chain.text, chain.events, query=name, times=True, work_limit=200_000, **options
             )
         except WorkLimitError:
             return "too much work"
         if len(wanted) > _MOST_ROWS:
             return "too many rows"
-        told = difference(chain_answer(matcher.queries[name], chain.events), wanted)
-        assert not told, f"{chain.text}\n{name} {chain.events}\n{told}"
+        told = difference(chain_answer(query, chain.events), wanted)
+        assert not told, f"{chain.text}\n{name} {options} {chain.events}\n{told}"
         found = "rows" if wanted else found
     for name in chain.totals:
-        query = matcher.queries[name]
+        query = matcher.queries[name].with_options(clock=chain.clock)
         totals = query.match_table(source_table(query, chain.events)).to_pylist()
-        told = totals_difference(
-            totals, evaluate_totals(chain.text, chain.events, query=name, order_by="ts")
-        )
-        assert not told, f"{chain.text}\n{name} {chain.events}\n{told}"
+        wanted = evaluate_totals(chain.text, chain.events, query=name, **options)
+        told = totals_difference(totals, wanted)
+        assert not told, f"{chain.text}\n{name} {options} {chain.events}\n{told}"
     return found
 
 

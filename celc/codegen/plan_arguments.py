@@ -113,8 +113,9 @@ def plan_arguments(
         fields["deadlines"] = tuple_text(
             imports.call("Deadline", places[one.length], repr(one.from_start)) for one in deadlines
         )
-        if at_end != "open":
-            fields["at_end"] = string_literal(at_end)
+    # A query that reads others gives its options to them, and to run it needs those of the file.
+    if at_end != "open" and (deadlines or query.begin is not None):
+        fields["at_end"] = string_literal(at_end)
     if query.simultaneous:
         fields["ties"] = string_literal(SIMULTANEOUS)
     if program.per_start is not None:

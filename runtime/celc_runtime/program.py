@@ -129,8 +129,8 @@ class Program:
         if order_by is not None and not plan.reads:
             plan = _ordered(plan, _given_names(order_by))
             self._check_runs(plan)
-        if ties not in (None, plan.ties):
-            raise _other_ties(plan, ties)
+        if ties is not None:
+            _check_ties(self, ties)
         if tiebreak is not None:
             plan = replace(plan, tiebreak=_given_names(tiebreak))
         if max_work is not None:
@@ -281,6 +281,14 @@ _NO_CONTEXTS = np.zeros((0, 0), np.int64)
 
 _MOST_WORK = 2**63 - 1
 """The most steps that kernels can count."""
+
+
+def _check_ties(program: Program, ties: object) -> None:
+    """Raises ValueError where a query, or one that it reads, was compiled for other ties."""
+    if program.plan.ties != ties:
+        raise _other_ties(program.plan, ties)
+    for one in program.reads:
+        _check_ties(one, ties)
 
 
 def _other_ties(plan: Plan, ties: object) -> ValueError:

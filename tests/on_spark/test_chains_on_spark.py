@@ -94,7 +94,7 @@ def test_refusals_say_what_to_do(spark: Any) -> None:
     "case", load_cases(folder=TESTS / "cases_queries"), ids=lambda one: one.name
 )
 def test_cases(spark: Any, case: Case) -> None:
-    module = celc.compile(case.query, order_by=case.order_by)
+    module = celc.compile(case.query, order_by=case.order_by, at_end=case.at_end)
     query = module.queries[case.query_name or next(iter(module.queries))]
     events = source_table(query, case.events)
     events = events.append_column("row", pa.array(range(len(events)), pa.int64()))

@@ -67,6 +67,7 @@ def evaluate(
     ties: str | None = None,
     work_limit: int | None = None,
     at_end: str = "open",
+    clock: Any = None,
     parameters: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     times: bool = False,
 ) -> list[Match]:
@@ -76,11 +77,12 @@ def evaluate(
     in the order of these attributes first (equal ones stay as they are), and WITHIN is measured on
     the first where the query names no attribute. With `ties` "simultaneous" events that are equal
     in all of them are one instant. Events of types that the query's streams do not have get no
-    position. With `at_end` "closed" the events are all there will ever be. Rows can look alike only
-    where SELECT computes expressions. Beyond `work_limit` steps WorkLimitError is raised.
-    `evaluate_totals` answers the queries with TOTAL. `parameters` are the tables of parameter sets;
-    rows of FOR EACH can look alike as well. With `times` matches have their start and end times. A
-    query that reads queries is given the events of the streams below them.
+    position. With `at_end` "closed" the events are all there will ever be, and those up to `clock`
+    are in any case. Rows can look alike only where SELECT computes expressions. Beyond `work_limit`
+    steps WorkLimitError is raised. `evaluate_totals` answers the queries with TOTAL. `parameters`
+    are the tables of parameter sets; rows of FOR EACH can look alike as well. With `times` matches
+    have their start and end times. A query that reads queries is given the events of the streams
+    below them.
     """
     file = parse(text)
     asked = pick_query(file, query)
@@ -100,6 +102,7 @@ def evaluate(
             ties=ties,
             work_limit=work_limit,
             at_end=at_end,
+            clock=clock,
             row=row,
         )
         if stream.query.per is not None:
@@ -120,6 +123,7 @@ def open_stream(
     ties: str | None = None,
     work_limit: int | None = None,
     at_end: str = "open",
+    clock: Any = None,
     row: Mapping[str, Any] | None = None,
 ) -> Stream:
     """The query and its stream, checked; the arguments are those of `evaluate`. `row` is that of
@@ -146,7 +150,15 @@ def open_stream(
                     text, events, query=query, order_by=columns, work_limit=work_limit, row=row
                 )
         return Stream(
-            asked, schema, events, columns, ties, work_limit, is_closed=is_closed, times=uncertain
+            asked,
+            schema,
+            events,
+            columns,
+            ties,
+            work_limit,
+            is_closed=is_closed,
+            clock=clock,
+            times=uncertain,
         )
     if not columns and asked.window is not None and asked.window.attribute is not None:
         columns = (asked.window.attribute,)
@@ -160,6 +172,7 @@ def open_stream(
             ties=ties,
             work_limit=work_limit,
             at_end=at_end,
+            clock=clock,
         )
         for one in reads
     ]
@@ -282,6 +295,7 @@ class Stream:
         work_limit: int | None,
         *,
         is_closed: bool,
+        clock: Any = None,
         lasting: bool = False,
         times: Uncertain | None = None,
     ) -> None:
@@ -322,6 +336,7 @@ class Stream:
         rows = [row for part in self.parts.values() for row in part.rows]
         times = [] if self.order_by is None else [row.values[self.order_by].value for row in rows]
         self.clock = max((time for time in times if time is not None), default=None)
+        self.clock = self.clock if clock is None else clock
         for part in self.parts.values():
             for attribute in dict.fromkeys(filter(None, measured)):
                 check_order(part.rows, attribute)

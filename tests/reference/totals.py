@@ -59,6 +59,7 @@ def evaluate_totals(
     ties: str | None = None,
     work_limit: int | None = None,
     at_end: str = "open",
+    clock: Any = None,
     parameters: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
 ) -> list[dict[str, Any]]:
     """The rows of a query with TOTAL, column → value, a DECIMAL as Decimal; the arguments are those
@@ -78,6 +79,7 @@ def evaluate_totals(
             ties=ties,
             work_limit=work_limit,
             at_end=at_end,
+            clock=clock,
             row=row,
         )
         shown = {} if name is None else {name: dict(shown_values(asked, kinds, row))}
