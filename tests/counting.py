@@ -27,6 +27,23 @@ def calls_of(work: Callable[[], object]) -> int:
     return calls
 
 
+def steps_of(work: Callable[[], object]) -> int:
+    """How many lines are run to do the work, each turn of a loop or a comprehension included."""
+    steps = 0
+
+    def step(_frame: FrameType, event: str, _argument: Any) -> Any:
+        nonlocal steps
+        steps += event == "line"
+        return step
+
+    sys.settrace(step)
+    try:
+        work()
+    finally:
+        sys.settrace(None)
+    return steps
+
+
 def lines_of(work: Callable[[], object], function: str) -> int:
     """How many lines of the functions of a name are run to do the work, each time they are run."""
     lines = 0

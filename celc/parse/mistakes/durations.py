@@ -90,8 +90,8 @@ def joined_parts(place: Place) -> Diagnostic | None:
     """`1 HOUR, 30 MINUTES` and `1 HOUR AND 30 MINUTES`."""
     tokens, sign = place.tokens, place.index
     if place.found.type != "COMMA":
-        sign = next((n for n in range(place.index - 1, place.start, -1) if _ends(place, n)), 0)
-        if not sign or not place.wants_comparison:
+        sign = place.index - 3
+        if sign <= place.start or not _ends(place, sign) or not place.wants_comparison:
             return None
     if tokens[sign - 1].type != "UNIT" or tokens[sign + 1].type not in _AMOUNTS:
         return None
@@ -108,10 +108,9 @@ def joined_parts(place: Place) -> Diagnostic | None:
 
 
 def _ends(place: Place, index: int) -> bool:
-    """Whether what stands from here to the place is `AND` and one duration."""
-    between = [token.type for token in place.tokens[index + 1 : place.index]]
-    is_duration = between == [*between[:1], "UNIT"] and between[0] in _AMOUNTS
-    return place.tokens[index].type == "AND" and is_duration
+    """Whether three tokens are `AND` and one duration."""
+    conjunction, amount, unit = (token.type for token in place.tokens[index : place.index])
+    return conjunction == "AND" and amount in _AMOUNTS and unit == "UNIT"
 
 
 def clock(place: Place) -> Diagnostic | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostic, Related, error
 from celc.parse.mistakes import (
     clauses,
@@ -118,6 +119,7 @@ def unexpected(place: Place) -> Diagnostic:
     """The diagnostic for a token that cannot stand at its place, or for the end of the file."""
     place = _at_clause(place)
     for case in _CASES:
+        look(place.found.span)  # each may go over the whole text, but not more
         diagnostic = case(place)
         if diagnostic is not None:
             return diagnostic
