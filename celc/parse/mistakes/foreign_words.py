@@ -61,7 +61,8 @@ def case_expression(place: Place) -> Diagnostic | None:
         start, end = place.index - 1, _end_of_case(place)
     elif _is_if(place):
         assert place.opener is not None
-        start, end = place.opener - 1, (place.closer(place.opener) or place.index) + 1
+        closer = place.closer(place.opener)
+        start, end = place.opener - 1, place.statement_end() if closer is None else closer + 1
     else:
         return None
     word = place.tokens[start].text.upper()
