@@ -346,7 +346,7 @@ def begins_statement(tokens: Sequence[Token], index: int) -> bool:
         return after.type == "NAME" and tokens[index + 2].type == "LPAR"
     if keyword == "QUERY":
         return after.type == "NAME" and tokens[index + 2].type == "COLON"
-    return after.type in ("STAR", "NAME", "LPAR", "INTEGER", "DOUBLE", "TEXT")
+    return after.type in _BEGINS_ITEM
 
 
 def begins_formula(tokens: Sequence[Token], index: int) -> bool:
@@ -367,3 +367,4 @@ def begins_formula(tokens: Sequence[Token], index: int) -> bool:
 
 _IN_RESULT = ("ABS", "LEAST", "GREATEST", "COALESCE", "IF")
 _BEFORE_ATTRIBUTE = frozenset({"DOT", "LSQB", "COMMA", "LBRACE"})
+_BEGINS_ITEM = frozenset({"STAR", "NAME", "LPAR", "MINUS", "PLUS", "INTEGER", "DOUBLE", "TEXT"})

@@ -31,6 +31,7 @@ from trees import (
     value,
 )
 
+from celc.editor.trees import same_tree
 from celc.parse import syntax
 from celc.parse.tables import grammar
 
@@ -218,3 +219,24 @@ def test_they_are_names_where_none_follow(word: str) -> None:
     called_first = query("SELECT FIRST(x.a) AS v WHERE A AS x").select
     assert called_first is not None
     assert called_first.per_start is None
+
+
+@pytest.mark.parametrize(
+    "result", ["s", "5", "s * 2", "(s)", "ABS(s)", "IF(s > 1, 2, s)", "s -- n"]
+)
+@pytest.mark.parametrize(
+    "items",
+    [
+        *("-x.v AS n", "- (x.v) AS n", "+x.v AS n", "-SUM(x.v) AS n, x", "ANY -x.v AS n"),
+        *("LONGEST DISJOINT -x.v AS n", "TOTAL -COUNT(*) AS n", "(-x.v) AS n", "*", "x", "`x`"),
+        *("1.5 AS n", "5 MINUTES AS n", "'a' AS n", "TRUE AS n", "DATE '2024-01-31' AS n", "NONE"),
+    ],
+)
+def test_a_query_ends_the_expression_of_result(result: str, items: str) -> None:
+    declared = f"AGGREGATE f(a: INT): INT STATE s: INT = 0 STEP s = a RESULT {result}\n"
+    text = f"SELECT {items} WHERE A AS x"
+    (alone,) = parsed(text).queries
+    behind = parsed(declared + text)
+    assert [one.name.text for one in behind.aggregates] == ["f"]
+    (found,) = behind.queries
+    assert same_tree(found, alone)
