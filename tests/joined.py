@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from functools import cache
 from typing import Any
@@ -25,6 +25,54 @@ from celc.resolve.resolver import resolve
 
 ORDER = Options(("ts",), tiebreak=("row",))
 """Events are ordered by their times, and where these tie by their rows."""
+
+SIGNS = (
+    *("\n", "\r", "\r\n", "\n\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"),
+    *(
+        "\t",
+        "\x1a",
+        "\\",
+        "\\n",
+        "'",
+        "`",
+        '"',
+        "{",
+        "{0}",
+        "$",
+        "%",
+        "--",
+        "/*",
+        "\ufeff",
+        "\u202e",
+    ),
+)
+"""What stands in texts and names as it is, whatever the lines of a statement are."""
+
+
+def signs_query(texts: Sequence[str], named: str) -> str:
+    """A query of pairs of events whose text is one of some texts; an absence and an attribute whose
+    name has the signs of `named` make it a statement of several levels."""
+    name = f"`a{named.replace('`', '``')}b`"
+    among = ", ".join("'" + one.replace("'", "''") + "'" for one in texts)
+    return f"""\
+CREATE STREAM S {{
+  EVENT A {{ {name}: STRING, ts: LONG }}, EVENT B {{ {name}: STRING, ts: LONG }}
+}}
+SELECT *
+FROM S
+WHERE (A AS x ; !(B AS z FILTER z.{name} != x.{name}) ; B AS y)
+  FILTER x.{name} IN ({among}) AND y.{name} = x.{name}
+WITHIN 10 [ts]
+"""
+
+
+def signs_events(texts: Iterable[str], named: str) -> list[dict[str, Any]]:
+    """A pair of events for each text, one pair after the other."""
+    pairs = [(kind, text) for text in texts for kind in "AB"]
+    return [
+        {"type": kind, "ts": 100 * (number // 2) + number % 2, f"a{named}b": text}
+        for number, (kind, text) in enumerate(pairs)
+    ]
 
 
 def _joined(text: str) -> Joined | None:

@@ -13,7 +13,7 @@ import pytest
 from cases_io import Case, load_cases
 from celc_runtime.query import CompiledQuery
 from engines import Event, answer_of
-from joined import compiled, is_joined, rows_of
+from joined import SIGNS, compiled, is_joined, rows_of, signs_events, signs_query
 from reference import WorkLimitError, check_answer, difference, evaluate
 from seeds import compare_seeds
 from strategies import Feature, declaration_for, random_query
@@ -78,6 +78,16 @@ def test_the_cases_of_the_class(part: slice, cases: dict[str, list[Case]]) -> No
             if wrong := difference(answer_of(made[0], rows, case.events), case.expected):
                 problems.append(f"{case.name}: {wrong}")
     assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("sign", SIGNS, ids=ascii)
+def test_texts_and_names_stand_in_a_statement_as_they_are(sign: str) -> None:
+    """A line end in them is none of the statement, whose lines are indented."""
+    texts = [f"{sign}a{sign}{sign}b", f"a{sign}"]
+    made = compiled(signs_query(texts, sign))
+    assert made is not None
+    found = rows_of(*made, signs_events(texts, sign))
+    assert [row["start_pos"] for row in found] == [0, 2]
 
 
 def trials(

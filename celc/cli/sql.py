@@ -98,9 +98,10 @@ def _statement(
 
 
 def _as_comment(query: Query, source: Source) -> str:
-    """The head of a statement: the query as it is written."""
+    """The head of a statement: the query as it is written, but for what Spark would replace by the
+    value of a variable, which can have lines of its own."""
     head = f"{visible(query.name)}: the matches of this query in CEL, by celc {VERSION}"
     _, column = source.line_and_column(query.span.start)
     lines = textwrap.dedent(" " * (column - 1) + source.slice(query.span)).split("\n")
     shown = [head, *(f"  {visible(one.rstrip())}" for one in lines if one.strip())]
-    return "".join(f"-- {one}\n" for one in shown)
+    return "".join(f"-- {one}\n" for one in shown).replace("${", "$ {")

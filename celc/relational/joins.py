@@ -11,6 +11,7 @@ from celc.core.traversal import nodes_of, windows_in
 from celc.diagnostics.source import Span
 from celc.relational.bands import Band, bands_of, is_tied
 from celc.relational.expressions import Dialect
+from celc.relational.layout import VARIABLE
 from celc.relational.relate import output_value, relate
 from celc.relational.relations import NotRelational, Relations
 from celc.relational.select import columns_of, select_text
@@ -57,9 +58,12 @@ def _joined(relations: Relations, dialect: Dialect) -> Joined:
     windows = [*windows_in(query.formula), *([] if query.window is None else [query.window])]
     timed = [window for window in windows if window.unit is not WindowUnit.EVENTS]
     named = (window.attribute.name for window in timed if window.attribute is not None)
+    numbered, plain = (select_text(relations, dialect, positions=one) for one in (True, False))
+    if dialect == "spark" and VARIABLE in numbered + plain:
+        raise NotRelational("Spark puts variables in the place of '${' in a name", query.span)
     return Joined(
-        select_text(relations, dialect, positions=True),
-        select_text(relations, dialect, positions=False),
+        numbered,
+        plain,
         columns.place,
         columns.time,
         columns.measure,

@@ -6,7 +6,7 @@ parentheses into three lines.
 
 from __future__ import annotations
 
-import textwrap
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -47,15 +47,37 @@ class Select:
     merged: tuple[exp.Expr, ...] = ()
 
 
-def laid_out(select: Select, dialect: Dialect) -> str:
-    """The text of a SELECT."""
-    return "\n".join(_lines(select, dialect))
+def laid_out(select: Select, dialect: Dialect, margin: str = "") -> str:
+    """The text of a SELECT; `margin` stands before each of its lines.
+
+    A text or a name can have line ends of its own, and nothing is put behind these: so the margin
+    is not that of the text, as `textwrap.indent` would write it.
+    """
+    return "\n".join(margin + line for line in _lines(select, dialect))
+
+
+VARIABLE = "${"
+"""What begins a variable of Spark. Its parser puts the values of variables into a statement before
+it reads the statement: into texts and names as well."""
+
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`", re.DOTALL)
 
 
 def sql(expression: exp.Expr, dialect: Dialect) -> str:
-    """The text of an expression, in one line."""
+    """The text of an expression, in one line but for line ends in texts and names."""
     # `Expression.sql` makes a generator and copies the tree each time, which took most of the time.
-    return _generator(dialect).generate(expression, copy=False)
+    text = _generator(dialect).generate(expression, copy=False)
+    return _without_variables(text) if dialect == "spark" and VARIABLE in text else text
+
+
+def _without_variables(text: str) -> str:
+    """The same expression with no variable in a text. Names have no escapes."""
+
+    def spelled(found: re.Match[str]) -> str:
+        quoted = found.group()
+        return quoted.replace(VARIABLE, "\\u0024{") if quoted.startswith("'") else quoted
+
+    return _QUOTED.sub(spelled, text)
 
 
 @cache
@@ -64,6 +86,7 @@ def _generator(dialect: Dialect) -> Generator:
 
 
 def _lines(select: Select, dialect: Dialect) -> list[str]:
+    """The lines of a SELECT, in which a text or a name with line ends is part of one."""
     columns = [sql(one, dialect) for one in select.columns]
     head = "SELECT"
     if select.merged:
@@ -89,8 +112,8 @@ def _lines(select: Select, dialect: Dialect) -> list[str]:
 def _from(select: Select, dialect: Dialect) -> list[str]:
     if isinstance(select.table, tuple):
         inner, name = select.table
-        text = textwrap.indent(laid_out(inner, dialect), "  ")
-        return ["FROM (", text, f") AS {sql(name, dialect)}"]
+        lines = [f"  {line}" for line in _lines(inner, dialect)]
+        return ["FROM (", *lines, f") AS {sql(name, dialect)}"]
     return [f"FROM {sql(select.table, dialect)}"]
 
 
@@ -102,8 +125,8 @@ def _all_of(
     for place, condition in enumerate(conditions):
         begin = later if place else first
         if isinstance(condition, Without):
-            text = textwrap.indent(laid_out(condition.found, dialect), "    ")
-            lines += [f"{begin}NOT EXISTS (", text, "  )"]
+            found = [f"    {line}" for line in _lines(condition.found, dialect)]
+            lines += [f"{begin}NOT EXISTS (", *found, "  )"]
         else:
             lines.append(f"{begin}{sql(condition, dialect)}")
     return lines

@@ -12,7 +12,6 @@ lost at a border (Theorem 1 of CEP2ASP). DuckDB joins by inequalities itself.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -129,7 +128,7 @@ class _Select:
         )
         role = "events that a match must not have" if absent else self._role(scan.name)
         lines = [f"-- {comment(scan.name)}: {role}", *self._explained(scan)]
-        body = textwrap.indent(laid_out(select, self._dialect), "  ")
+        body = laid_out(select, self._dialect, margin="  ")
         return "\n".join([*lines, f"{sql(identifier(scan.name), self._dialect)} AS (", body, ")"])
 
     def _explained(self, scan: Scan) -> Iterable[str]:

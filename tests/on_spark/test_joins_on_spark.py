@@ -16,7 +16,7 @@ from celc_runtime.plan.joins import NotJoined
 from celc_runtime.spark import joins
 from conftest import long_over_connect
 from engines import interpreted, only_query
-from joined import events_table
+from joined import SIGNS, events_table, signs_events, signs_query
 from reference import check_answer
 from spark_routes import answers
 from test_joins import trials
@@ -58,13 +58,16 @@ def _by_statement(query: Any, frame: Any) -> Any:
     """What the command line prints, over a view of its own: over Connect the text is read later."""
     view = f"events_{uuid.uuid4().hex}"
     frame.createOrReplaceTempView(view)
-    options = ["--order-by", *query.plan.order_by, "--tiebreak", *query.plan.tiebreak]
+    options = ["--order-by", *query.plan.order_by]
+    if query.plan.tiebreak:
+        options += ["--tiebreak", *query.plan.tiebreak]
     with TemporaryDirectory() as folder:
         source, statement = Path(folder, "q.cel"), Path(folder, "q.sql")
-        source.write_text(query.text)
+        source.write_bytes(query.text.encode())
         arguments = ["--to", "spark-sql", "--table", view, *options, "-o", str(statement)]
         assert main(["compile", str(source), *arguments]) == 0
-        return frame.sparkSession.sql(statement.read_text().rstrip().removesuffix(";"))
+        text = statement.read_bytes().decode()
+        return frame.sparkSession.sql(text.rstrip().removesuffix(";"))
 
 
 @pytest.mark.parametrize("way", [_by_joins, _by_statement])
@@ -152,6 +155,35 @@ def test_a_band_of_an_absent_event(spark: Any) -> None:
     assert rows == sorted(map(repr, query.match(events, plan="kernel").collect()))
     assert 0 < len(rows) < all_pairs.match(events, plan="joins").count()
     assert "z.band_of_z = x.band_of_z" in only_query(query).program.joins.plain
+
+
+@long_over_connect
+@pytest.mark.parametrize("named", ["".join(SIGNS), "\0"], ids=["signs", "NUL"])
+def test_texts_and_names_stand_in_a_statement_as_they_are(named: str, spark: Any) -> None:
+    """Spark puts the values of variables into a statement before it reads it."""
+    variables = ["${env:HOME}", "${system:user.home}", "${spark.app.name}", "${unknown}"]
+    texts = [
+        *(f"{sign}a{sign}b" for sign in (*SIGNS, "\0")),
+        *variables,
+        *map("\\{}".format, variables),
+    ]
+    with interpreted():
+        query = only_query(celc.compile(signs_query(texts, named), order_by=["ts"]))
+    events = spark.createDataFrame(pa.Table.from_pylist(signs_events(texts, named)))
+    wanted = [2 * number for number in range(len(texts))]
+    for way in (_by_joins, _by_statement):
+        assert sorted(row.start_pos for row in way(query, events).collect()) == wanted, way
+
+
+@long_over_connect
+def test_a_name_with_a_variable_is_refused(spark: Any) -> None:
+    with interpreted():
+        query = celc.compile(signs_query(["a"], "${env:HOME}"), order_by=["ts"])
+        by_time = celc.compile(_PAIR).with_options(order_by=["ts"], tiebreak=["${env:HOME}"])
+    events = spark.createDataFrame(pa.Table.from_pylist(signs_events(["a"], "${env:HOME}")))
+    for one in (query, by_time):
+        with pytest.raises(NotJoined, match="Spark puts variables in the place of"):
+            one.match(events, plan="joins")
 
 
 @long_over_connect

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.plan import Plan, sql_text
 
 SPARK, DUCKDB = "spark", "duckdb"
 
@@ -17,6 +17,8 @@ _DAY = 86_400_000_000
 _TIED = "two events of a partition are equal in the order, so none comes before the other: {}"
 _NULL = "the order column {} is NULL; every event needs a place in the order"
 _UNTYPED = "the column {} of event types is NULL; every event needs a type"
+_VARIABLE = "${"
+"""What begins a variable of Spark; a text has another way to write it, and a name has none."""
 
 
 class NotJoined(ValueError):
@@ -56,7 +58,7 @@ class Joins:
 NO_JOINS = Joins(why_not="its module was compiled without them")
 
 
-def check_joined(plan: Plan, joins: Joins) -> None:
+def check_joined(plan: Plan, joins: Joins, dialect: str = SPARK) -> None:
     """Raises NotJoined where the query, or its options, are none for joins."""
     if joins.why_not:
         raise NotJoined(f"query {plan.name!r} cannot be run as joins: {joins.why_not}")
@@ -77,6 +79,13 @@ def check_joined(plan: Plan, joins: Joins) -> None:
             f"query {plan.name!r} cannot be run as joins, because a window is measured on "
             f"{first!r}, whose values are floating numbers"
         )
+    names = [plan.type_name, *(name for name, _ in joins.reads), *plan.partition_by]
+    for name in [*names, *_order_names(plan)]:
+        if dialect == SPARK and _VARIABLE in name:
+            raise NotJoined(
+                f"query {plan.name!r} cannot be run as joins, because Spark puts variables in the "
+                f"place of '{_VARIABLE}' in the name {name!r}"
+            )
 
 
 def joins_text(
@@ -87,7 +96,7 @@ def joins_text(
     `table` is what stands after FROM. `typed`: it has the column of event types although the query
     needs none. Raises NotJoined.
     """
-    check_joined(plan, joins)
+    check_joined(plan, joins, dialect)
     numbered = plan.positions or joins.counts
     end = joins.numbered if plan.positions else joins.plain
     head = [
@@ -248,6 +257,4 @@ def _column(name: str, dialect: str) -> str:
 
 
 def _text(text: str, dialect: str) -> str:
-    if dialect == SPARK:
-        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-    return "'" + text.replace("'", "''") + "'"
+    return sql_text(text) if dialect == SPARK else "'" + text.replace("'", "''") + "'"

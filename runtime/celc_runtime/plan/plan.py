@@ -273,9 +273,9 @@ class Plan:
     def _types_sql(self, types: tuple[tuple[str, str], ...]) -> str:
         column = quoted(self.type_name)
         if not self.stream_column:
-            return f"{column} IN ({', '.join(_sql_text(name) for _, name in types)})"
+            return f"{column} IN ({', '.join(sql_text(name) for _, name in types)})"
         return " OR ".join(
-            f"(`stream` = {_sql_text(stream)} AND {column} = {_sql_text(name)})"
+            f"(`stream` = {sql_text(stream)} AND {column} = {sql_text(name)})"
             for stream, name in types
         )
 
@@ -519,8 +519,12 @@ def computed_ddl(item: Computed) -> str:
     return f"ARRAY<{element}>" if item.is_array else element
 
 
-def _sql_text(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+def sql_text(text: str) -> str:
+    """A text as Spark SQL quotes it.
+
+    Spark puts the values of variables (`${…}`) into a statement before it reads its quotes.
+    """
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
     return f"'{escaped}'"
 
 

@@ -6,6 +6,7 @@ Columns get the types that the query declares, because the statement relies on t
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -125,9 +126,10 @@ def joined(
     rows = _with_declared_types(plan, joins, rows)
     if counting is not None:
         rows = counting(rows)
-    # The session formats the text.
-    text = joins_text(plan, joins, "\0", typed=typed).replace("{", "{{").replace("}", "}}")
-    found = events.sparkSession.sql(text.replace("\0", f"{{{_TABLE}}}"), **{_TABLE: rows})
+    # The session formats the text. No text or name of a query has this mark.
+    mark = uuid.uuid4().hex
+    text = joins_text(plan, joins, mark, typed=typed).replace("{", "{{").replace("}", "}}")
+    found = events.sparkSession.sql(text.replace(mark, f"{{{_TABLE}}}"), **{_TABLE: rows})
     numbered = plan.positions or joins.counts
     lines = [
         f"columns: {', '.join(narrow.columns)} ({len(narrow.columns)} of the DataFrame's "
