@@ -16,6 +16,7 @@ from places import TESTS
 
 from celc.diagnostics.errors import CelError, Diagnostic, Fix, render_all
 from celc.diagnostics.source import Source
+from celc.parse.mistakes.tokens import offered
 from celc.pipeline import Options, compile_source
 
 FOLDER = TESTS / "errors" / "mistakes"
@@ -144,6 +145,17 @@ def test_the_help_shows_every_offered_text(mistake: Mistake) -> None:
         for fix in found.fixes:
             words = " ".join(fix.text.replace("'", "").split())
             assert words in said or len(words) > 200 or not words, (fix.text, found.help)
+
+
+def test_an_offered_text_is_what_was_written() -> None:
+    """On one line, which a comment up to the end of its line would hide, with its texts as they
+    are."""
+    text = (
+        "A -- one's\n  AS x\tFILTER\r\n x.`a  b` = 'it''s  --' /* isn't */ AND x.b = 'a\n' -- end"
+    )
+    assert offered(text) == (
+        "A AS x FILTER x.`a  b` = 'it''s  --' /* isn't */ AND x.b = 'a\n' -- end"
+    )
 
 
 def test_every_mistake_has_help(capsys: pytest.CaptureFixture[str]) -> None:

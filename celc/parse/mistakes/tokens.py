@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from celc.diagnostics.errors import Diagnostic, Diagnostics, Fix, error
@@ -48,6 +49,10 @@ MAX_ERRORS = 100
 _SHORT = 60
 _LONGEST_OFFER = 300
 
+_KEPT_OR_GAP = re.compile(
+    r"(?P<kept>'(?:[^']|'')*'|`(?:[^`]|``)*`|/\*(?s:.*?)\*/)|(?:\s|--[^\n]*\n)+"
+)
+
 
 def is_full(diagnostics: Diagnostics) -> bool:
     """Whether nobody would read another error, so that it need not be worded either."""
@@ -64,7 +69,7 @@ def shortened(text: str) -> str:
     """A piece of a query for use inside a message: on one line, without the middle if long."""
     if len(text) > 4 * _SHORT:
         text = f"{text[: 2 * _SHORT]} … {text[-2 * _SHORT :]}"
-    text = " ".join(text.split())
+    text = _on_one_line(text)
     if len(text) <= _SHORT:
         return text
     return f"{text[: _SHORT // 2].rstrip()} … {text[-_SHORT // 2 :].lstrip()}"
@@ -72,8 +77,14 @@ def shortened(text: str) -> str:
 
 def offered(text: str) -> str:
     """A piece of a query that a message offers: on one line, and whole unless it is very long."""
-    text = " ".join(text.split())
+    text = _on_one_line(text)
     return text if len(text) <= _LONGEST_OFFER else shortened(text)
+
+
+def _on_one_line(text: str) -> str:
+    """A piece of a query whose texts and names stay as they are. A comment that ends with its line
+    would hide what follows."""
+    return _KEPT_OR_GAP.sub(lambda found: found["kept"] or " ", text).strip()
 
 
 def unencodable(offset: int) -> Diagnostic:
