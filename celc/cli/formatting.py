@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,8 +91,8 @@ def _format(
 
 def _difference(source: Source, text: str) -> str:
     lines = difflib.unified_diff(
-        source.text.splitlines(keepends=True),
-        text.splitlines(keepends=True),
+        _lines(source.text),
+        _lines(text),
         source.name,
         f"{source.name} (formatted)",
     )
@@ -99,6 +100,11 @@ def _difference(source: Source, text: str) -> str:
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
     )
     return "".join(shown)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text with their ends; no other sign ends one, as for `str.splitlines`."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _summary(counts: _Counts, *, would: bool) -> str:

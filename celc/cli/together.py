@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics, render_all
 from celc.diagnostics.messages import files as messages
-from celc.diagnostics.source import Source, Span
+from celc.diagnostics.source import Source, Span, visible
 from celc.options import Options
 from celc.parse import syntax
 from celc.parse.parser import parse
@@ -73,7 +73,9 @@ class CompiledFiles:
         from celc.codegen.module import module_parts
 
         first = self.files[0]
-        texts = [f"-- {file.source.name}\n{file.source.text.rstrip()}\n" for file in self.files]
+        texts = [
+            f"-- {visible(file.source.name)}\n{file.source.text.rstrip()}\n" for file in self.files
+        ]
         programs = [stages.program for stages in self.queries]
         with first.deadline.running():
             return module_parts(

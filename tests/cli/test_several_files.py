@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from celc import Matcher
 from celc.cli import main
 
 _STREAM = """CREATE STREAM S { EVENT A { id: INT }, EVENT B { id: INT } }
@@ -41,6 +42,15 @@ def test_files_become_one_module(folder: Path, capsys: Any) -> None:
     _files(folder / "rules", a=one, b=two)
     assert main(["compile", "rules", "-o", "rules_udf.py"]) == 0
     assert (folder / "rules_udf.py").read_text().split("QUERY =")[1] == of_files
+
+
+def test_the_name_of_a_file_ends_no_comment(folder: Path) -> None:
+    one, two = f"{_STREAM}QUERY one: SELECT * FROM S WHERE A ; B", "QUERY two: SELECT * WHERE B ; A"
+    files = _files(folder, **{"a\nb": one, "c\u2028d": _STREAM + two})
+    assert main(["compile", *files, "-o", "all_udf.py"]) == 0
+    text = Matcher((folder / "all_udf.py").read_text()).QUERY
+    assert f"-- a\\nb.cel\n{_STREAM}" in text
+    assert f"-- c\\u2028d.cel\n{_STREAM}" in text
 
 
 def test_files_are_run_together(folder: Path, capsys: Any) -> None:

@@ -310,6 +310,15 @@ def test_check_and_diff_change_nothing(folder: Path, capsys: pytest.CaptureFixtu
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
+def test_a_difference_has_the_lines_of_the_text(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As other programs see them, which apply it."""
+    (folder / "signs.cel").write_text("-- a\f b\u2028c\nselect * from S where A\n")
+    assert main(["fmt", "--diff", "signs.cel"]) == 0
+    assert "No newline" not in capsys.readouterr().out
+
+
 def test_a_file_with_errors_stays_and_the_others_are_formatted(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
