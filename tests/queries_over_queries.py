@@ -26,6 +26,16 @@ def source_table(query: CompiledQuery, events: Sequence[Event]) -> pa.Table:
     return pa.table(columns)
 
 
+def batches_for(query: CompiledQuery, table: pa.Table) -> list[pa.RecordBatch]:
+    """The events as `match_arrow` takes them, in batches of a few rows."""
+    if not why_gathered(query.program):
+        # Partitions come one after another. Where all is gathered, ties stay as they are.
+        names = (*query.plan.partition_by, *query.plan.order_by)
+        table = table.take(pc.sort_indices(table, [(name, "ascending") for name in names]))
+    batches: list[pa.RecordBatch] = table.to_batches(max_chunksize=2)
+    return batches
+
+
 def rows_of_answer(query: CompiledQuery, answer: Sequence[Mapping[str, Any]]) -> list[Row]:
     """Rows of the output in the form of the cases, with their times."""
     plan = query.plan
@@ -54,11 +64,7 @@ def chain_answer(query: CompiledQuery, events: Sequence[Event]) -> list[Row]:
     found = query.match_table(table)
     assert found.schema.equals(query.output_schema)
     answer = rows_of_answer(query, found.to_pylist())
-    if not why_gathered(query.program):
-        # Partitions come one after another. Where all is gathered, ties stay as they are.
-        names = (*query.plan.partition_by, *query.plan.order_by)
-        table = table.take(pc.sort_indices(table, [(name, "ascending") for name in names]))
-    batches = query.match_arrow(table.to_batches(max_chunksize=2))
+    batches = query.match_arrow(batches_for(query, table))
     found = pa.Table.from_batches(batches, query.output_schema)
     told = difference(rows_of_answer(query, found.to_pylist()), answer)
     assert not told, f"batches and the table differ:\n{told}"

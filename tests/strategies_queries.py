@@ -27,6 +27,10 @@ _FIRST = (
 )
 
 
+_KEYS = " PARTITION BY id"
+_PER = ("", " PER END", " PER PARTITION", " PER PARTITION")
+
+
 class Chain(NamedTuple):
     """A file, the names of its queries that read others, and its events. Of `readers` one is with
     COLLAPSED, and `totals` are with TOTAL. `at_end` and `clock` are options of the call: absences
@@ -106,14 +110,15 @@ class _Formulas:
         return rng.choice((f"{one}.id = {other}.id", f"{one}.ts < {other}.ts"))
 
 
-def _reader(rng: random.Random, read: list[str]) -> tuple[str, str]:
-    """The items of a query that reads others, and perhaps the stream, and what follows them."""
+def _reader(rng: random.Random, read: list[str], *, keyed: bool) -> tuple[str, str]:
+    """The items of a query that reads others, and perhaps the stream, and what follows them.
+    keyed: with the keys that all queries of the chain have."""
     wide = rng.random() < 0.7
     types = [*read, *read, *(rng.sample("ABCD", 2) if wide else ())]
     made = _Formulas(rng, types)
     formula = made.formula(rng.randint(1, 2))
     shown = [label for label in made.single if f"AS {label}" in formula][:2]
-    keys = " PARTITION BY id" if rng.random() < 0.1 else ""
+    keys = _KEYS if keyed or rng.random() < 0.1 else ""
     number = "" if keys else f", {shown[-1]}.id AS id" if shown else ""
     items = "*"
     if shown and rng.random() < 0.6:
@@ -126,14 +131,16 @@ def _reader(rng: random.Random, read: list[str]) -> tuple[str, str]:
 
 def random_chain(rng: random.Random) -> Chain:
     """A file with one to three queries over the stream, and one or two that read queries."""
-    names: list[str] = []
     text = DECLARATION
     readable: list[str] = []
+    # With the same keys everywhere a chain runs batch by batch.
+    keyed = rng.random() < 0.25
+    firsts = [one for one in _FIRST if "{keys}" in one] if keyed else _FIRST
     for number in range(rng.randint(1, 2)):
         name = f"q{number}"
         window = f" WITHIN {rng.randint(1, 9)} [ts]" if rng.random() < 0.4 else ""
-        keys = " PARTITION BY id" if rng.random() < 0.2 else ""
-        query = rng.choice(_FIRST)
+        keys = _KEYS if keyed or rng.random() < 0.2 else ""
+        query = rng.choice(firsts)
         if keys and "{keys}" in query:
             query = query.replace("x.id AS id", "x.ts AS first").replace(
                 "y.id AS id", "y.ts AS first"
@@ -142,25 +149,27 @@ def random_chain(rng: random.Random) -> Chain:
         query = query.replace("{window}{keys}", "{keys}{window}")
         query = query.format(window=window, keys=keys, length=rng.randint(0, 6))
         text += f"QUERY {name}:\n{query}\n"
-        names.append(name)
         readable.append(name)
     readers = []
     for number in range(rng.randint(1, 2)):
         name = f"r{number}"
         read = rng.sample(readable, rng.randint(1, min(2, len(readable))))
-        items, rest = _reader(rng, read)
+        items, rest = _reader(rng, read, keyed=keyed)
         text += f"QUERY {name}:\nSELECT {items} {rest}\n"
         readers.append(name)
         readable.append(name)
     total, _, window = rest.partition(" WITHIN ")
-    per = rng.choice(("", " PER END", " PER PARTITION"))
+    per = rng.choice(_PER)
     window = f" WITHIN {window}" if window else ""
     text += f"QUERY united:\nSELECT COLLAPSED * {rest}\n"
     text += f"QUERY counted:\nSELECT TOTAL COUNT(*) AS n {total}{window}{per}\n"
+    read, keys = rng.choice(readable), _KEYS if keyed else ""
+    text += "QUERY rows:\nSELECT TOTAL COUNT(*) AS n, MAX(p.ts) AS latest "
+    text += f"FROM {read} WHERE {read} AS p{keys}{rng.choice(_PER)}\n"
     events = _events(rng)
     clock = rng.choice((None, None, events[-1]["ts"] + rng.randint(0, 5)))
     at_end = rng.choice(("open", "closed"))
-    return Chain(text, (*readers, "united"), ("counted",), events, at_end, clock)
+    return Chain(text, (*readers, "united"), ("counted", "rows"), events, at_end, clock)
 
 
 def _events(rng: random.Random) -> list[dict[str, Any]]:

@@ -93,6 +93,22 @@ QUERY three: SELECT a, b FROM two WHERE two AS a ; two AS b WITHIN 12 [ts]
     assert found + sum(map(len, run.rest())) == len(query.match_table(table)) > 500
 
 
+@pytest.mark.parametrize("keys", ["", "PARTITION BY id"])
+@pytest.mark.parametrize("per", ["PER END", "PER PARTITION", "PER 3 SECONDS"])
+@pytest.mark.parametrize("rows", [1, 3, 99])
+def test_the_last_totals_come_in_batches_too(keys: str, per: str, rows: int) -> None:
+    text = f"""CREATE STREAM S {{ EVENT A {{ id: LONG, ts: TIMESTAMP }} }}
+QUERY firsts: SELECT x.id AS one FROM S WHERE A AS x {keys}
+QUERY counted: SELECT TOTAL COUNT(*) AS n FROM firsts WHERE firsts AS f {keys} {per}
+"""
+    query = _compiled(text).queries["counted"]
+    times = pa.array([n * 1_000_000 for n in range(9)], pa.timestamp("us", tz="UTC"))
+    table = pa.table({"type": ["A"] * 9, "id": [n // 3 for n in range(9)], "ts": times})
+    found = pa.Table.from_batches(query.match_arrow(table.to_batches(max_chunksize=rows)))
+    assert found.to_pylist() == query.match_table(table).to_pylist()
+    assert sum(found.column("n").to_pylist()) == 9
+
+
 _PAIRS = f"""{DECLARATION}
 QUERY pairs: SELECT x.value AS v FROM S WHERE A AS x ; B
 """

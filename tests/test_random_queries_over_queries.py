@@ -9,9 +9,10 @@ import random
 import sys
 from collections import Counter
 
+import pyarrow as pa
 import pytest
 from engines import interpreted
-from queries_over_queries import chain_answer, source_table
+from queries_over_queries import batches_for, chain_answer, source_table
 from reference import (
     WorkLimitError,
     difference,
@@ -64,10 +65,16 @@ def check(seed: int) -> str:
         found = "rows" if wanted else found
     for name in chain.totals:
         query = matcher.queries[name].with_options(clock=chain.clock)
-        totals = query.match_table(source_table(query, chain.events)).to_pylist()
+        table = source_table(query, chain.events)
         wanted = evaluate_totals(chain.text, chain.events, query=name, **options)
-        told = totals_difference(totals, wanted)
-        assert not told, f"{chain.text}\n{name} {options} {chain.events}\n{told}"
+        batches = batches_for(query, table)
+        answers = {
+            "a table": query.match_table(table),
+            "batches": pa.Table.from_batches(query.match_arrow(batches), query.output_schema),
+        }
+        for way, totals in answers.items():
+            told = totals_difference(totals.to_pylist(), wanted)
+            assert not told, f"{way}: {chain.text}\n{name} {options} {chain.events}\n{told}"
     return found
 
 

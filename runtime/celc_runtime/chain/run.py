@@ -121,7 +121,7 @@ class ChainRun:
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """The matches that wait for more events, of which there are none."""
-        yield from self._read_up_to(None)
+        yield from self._read_up_to(None, is_over=True)
 
     def finish(self) -> None:
         """Warn as `Run.finish` does, of each query."""
@@ -160,8 +160,11 @@ class ChainRun:
         last = table.column(self._program.plan.order_by[0])[len(table) - 1]
         yield from self._read_up_to(last)
 
-    def _read_up_to(self, horizon: pa.Scalar | None) -> Iterator[pa.RecordBatch]:
-        """Let each level read what comes before the horizon; None: all, and nothing more comes."""
+    def _read_up_to(
+        self, horizon: pa.Scalar | None, *, is_over: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """Let each level read what comes before the horizon; None: all, and nothing more comes of
+        the partition, or of the whole input (`is_over`)."""
         for name, level in self._levels.items():
             batches: Iterable[pa.RecordBatch] = ()
             if level.reads:
@@ -169,7 +172,9 @@ class ChainRun:
                 batches = () if table is None else table.combine_chunks().to_batches()
             if level.reads or horizon is None:
                 pushed = chain.from_iterable(map(level.run.push, batches))
-                yield from self._hand_on(name, chain(pushed, level.run.end_of_instant()))
+                # Totals of a partition wait for the next one, or for the end of the input.
+                waited = level.run.rest() if is_over else level.run.end_of_instant()
+                yield from self._hand_on(name, chain(pushed, waited))
 
     def _hand_on(self, name: str, matches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Give the matches of a query to all that read it; those of the last one are the answer."""
