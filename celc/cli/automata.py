@@ -29,7 +29,7 @@ def explain(arguments: argparse.Namespace) -> int:
     (stages,) = chosen
     from celc.pages.automaton import automaton_page
 
-    if arguments.output is not None and not arguments.events:
+    if not arguments.events:
         check_output(arguments.output, force=arguments.force, inputs=[arguments.source])
     taken = _taken(arguments, compilation, stages) if arguments.events else None
     page = automaton_page(stages, read_source(arguments.source).text, taken)
@@ -46,7 +46,7 @@ def _taken(arguments: argparse.Namespace, compilation: CompiledFiles, stages: St
     cannot be read, or that do not fit the query."""
     from celc_runtime import EventError
 
-    from celc.cli.origins import origins_of
+    from celc.cli.origins import opened_origins
     from celc.cli.run import check_form, form_of, placed, typed
     from celc.cli.stream import EventStream
     from celc.cli.wanted import Wanted
@@ -55,12 +55,9 @@ def _taken(arguments: argparse.Namespace, compilation: CompiledFiles, stages: St
     from celc.pages.report import conforming_table
 
     form = form_of(arguments)
-    origins = origins_of(arguments.events, arguments.input_format)
-    try:
-        if arguments.output is not None:
-            read = [origin.path for origin in origins if origin.path is not None]
-            inputs = [arguments.source, *read]
-            check_output(arguments.output, force=arguments.force, inputs=inputs)
+    with opened_origins(arguments.events, arguments.input_format) as origins:
+        inputs = [arguments.source, *(origin.file for origin in origins)]
+        check_output(arguments.output, force=arguments.force, inputs=inputs)
         check_form(arguments, origins)
         queries = Matcher(compilation.module_parts("celc explain")).queries
         query = typed(queries[stages.query.name], arguments.type_column)
@@ -72,6 +69,3 @@ def _taken(arguments: argparse.Namespace, compilation: CompiledFiles, stages: St
             raise placed(events, problem) from None
         except ValueError as problem:
             raise CommandProblem(str(problem)) from None
-    finally:
-        for origin in reversed(origins):
-            origin.close()

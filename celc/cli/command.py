@@ -186,8 +186,7 @@ def _explain(arguments: argparse.Namespace) -> int:
     arguments.stage = arguments.stage or "formula"
     if arguments.format != "text" and arguments.stage not in ("chain", "cea", "det"):
         raise CommandProblem("only the stages chain, cea and det can be drawn")
-    if arguments.output is not None:
-        check_output(arguments.output, force=arguments.force, inputs=[arguments.source])
+    check_output(arguments.output, force=arguments.force, inputs=[arguments.source])
     if row_patterns.is_row_pattern([arguments.source]):
         text = row_patterns.explained(arguments)
     else:

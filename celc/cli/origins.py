@@ -10,7 +10,7 @@ import stat
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -49,6 +49,14 @@ class Origin:
     tabbed: bool
     size: int | None
     spool: Spool | None = None
+
+    @property
+    def file(self) -> Path:
+        """A path that leads to it."""
+        if self.path is not None:
+            return self.path
+        assert self.spool is not None
+        return Path(f"/dev/fd/{self.spool.descriptor}")
 
     @contextmanager
     def opened(self) -> Iterator[Feed]:
@@ -151,11 +159,22 @@ class Feed(io.RawIOBase):
 # --- what the arguments name ----------------------------------------------------------------------
 
 
-def origins_of(arguments: Sequence[str], format: str | None) -> list[Origin]:
+@contextmanager
+def opened_origins(arguments: Sequence[str], format: str | None) -> Iterator[list[Origin]]:
     """The origins that arguments name, in order; files of a folder or a pattern are sorted by name.
 
     `format` counts instead of the endings of names. Raises CommandProblem.
     """
+    # Closed in reverse order, since each spool puts back the signal pipe of the spool before it.
+    with ExitStack() as opened:
+        origins = []
+        for origin in _origins(arguments, format):
+            opened.callback(origin.close)
+            origins.append(origin)
+        yield origins
+
+
+def _origins(arguments: Sequence[str], format: str | None) -> Iterator[Origin]:
     if arguments.count("-") > 1:
         raise CommandProblem("standard input (-) can be named once")
     found: list[tuple[str, Path | None]] = []
@@ -166,7 +185,8 @@ def origins_of(arguments: Sequence[str], format: str | None) -> list[Origin]:
             found += [(str(path), path) for path in _paths(argument, format)]
     if len(found) == 1 and (only := found[0][1]) is not None:
         found = [(only.name, only)]
-    return [_origin(name, path, format) for name, path in found]
+    for name, path in found:
+        yield _origin(name, path, format)
 
 
 def _paths(argument: str, format: str | None) -> list[Path]:

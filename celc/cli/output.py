@@ -208,7 +208,7 @@ def check_name(path: Path | None) -> None:
 
 
 def check_output(
-    path: Path,
+    path: Path | None,
     *,
     force: bool,
     inputs: Sequence[Path],
@@ -218,26 +218,47 @@ def check_output(
     """Refuse an output file that would destroy something, before any work is done.
 
     It refuses one of the inputs, by whatever name, and without `force` any existing file that is
-    not `ours`; `whose` is the writer of our files. Raises CommandProblem.
+    not `ours`; `whose` is the writer of our files. path: None is standard output, which the shell
+    may have opened for one of the inputs. Raises CommandProblem.
     """
+    if path is None:
+        _check_apart("standard output", _status_of_standard_output(), inputs)
+        return
     check_name(path)
     found = _status(path)
-    if found is None or is_written_directly(path):
+    if found is None:
         return
     if stat.S_ISDIR(found.st_mode):
         raise CommandProblem(f"{path} is a directory; name a file in it")
-    for other in inputs:
-        read = _status(other)
-        if read is not None and os.path.samestat(found, read):
-            raise CommandProblem(
-                f"{path} is the file {other} that is read; write to another one (--force does not "
-                "change this)"
-            )
+    _check_apart(str(path), found, inputs)
+    if is_written_directly(path):
+        return
     if not force and not ours(path):
         what = f"exists and was not written by {whose}" if whose else "exists"
         raise CommandProblem(f"{path} {what}; use --force to overwrite it")
     if not os.access(path, os.W_OK):
         raise CommandProblem(f"{path} must not be written: its permissions say so")
+
+
+def _check_apart(name: str, found: os.stat_result | None, inputs: Sequence[Path]) -> None:
+    """Refuse an output that is one of the inputs. Devices and pipes hold nothing to destroy."""
+    if found is None or not stat.S_ISREG(found.st_mode):
+        return
+    for other in inputs:
+        read = _status(other)
+        if read is not None and os.path.samestat(found, read):
+            raise CommandProblem(
+                f"{name} is the file {other} that is read; write to another one (--force does not "
+                "change this)"
+            )
+
+
+def _status_of_standard_output() -> os.stat_result | None:
+    """None: it is closed, or the program that `main` runs in has put a stream of its own there."""
+    try:
+        return None if sys.stdout is None else os.fstat(sys.stdout.fileno())
+    except (OSError, ValueError, AttributeError):
+        return None
 
 
 @contextmanager

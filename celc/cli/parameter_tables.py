@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 import pyarrow as pa
 from celc_runtime import EventError
@@ -12,11 +14,20 @@ from celc_runtime.query import CompiledQuery
 from celc_runtime.rules.rows import rows_of
 
 from celc.cli.events import Form
-from celc.cli.origins import origins_of
+from celc.cli.origins import Origin, opened_origins
 from celc.cli.problems import CommandProblem
 from celc.cli.stream import EventStream
 from celc.cli.wanted import Wanted
+from celc.core.formula import Query
 from celc.diagnostics.messages.wording import quote
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """The file of a parameter set: its name as it is given, and what is read."""
+
+    name: str
+    origins: Sequence[Origin]
 
 
 def named_files(options: Sequence[str]) -> dict[str, str]:
@@ -33,9 +44,9 @@ def named_files(options: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def check_sets(files: Mapping[str, str], queries: Sequence[CompiledQuery]) -> None:
+def check_sets(files: Mapping[str, str], queries: Sequence[Query]) -> None:
     """Raises CommandProblem for a file that no query reads, and for a query without its file."""
-    sets = {query.plan.parameters.name for query in queries if query.plan.parameters is not None}
+    sets = {query.parameters.name for query in queries if query.parameters is not None}
     for name, file in files.items():
         if name not in sets:
             known = f"FOR EACH {', '.join(sorted(sets))}" if sets else "without FOR EACH"
@@ -44,7 +55,7 @@ def check_sets(files: Mapping[str, str], queries: Sequence[CompiledQuery]) -> No
                 f"is {known}"
             )
     for query in queries:
-        parameters = query.plan.parameters
+        parameters = query.parameters
         if parameters is not None and parameters.name not in files:
             raise CommandProblem(
                 f"query {quote(query.name)} is FOR EACH {parameters.name}: name the file with its "
@@ -52,7 +63,20 @@ def check_sets(files: Mapping[str, str], queries: Sequence[CompiledQuery]) -> No
             )
 
 
-def tables_of(query: CompiledQuery, files: Mapping[str, str], form: Form) -> dict[str, pa.Table]:
+@contextmanager
+def opened_tables(files: Mapping[str, str]) -> Iterator[dict[str, TableFile]]:
+    """The tables by the names of their sets. They are open for all queries that read them, because
+    a pipe can be read once only. Raises CommandProblem for a file that is not there."""
+    with ExitStack() as opened:
+        yield {
+            name: TableFile(file, opened.enter_context(opened_origins([file], None)))
+            for name, file in files.items()
+        }
+
+
+def tables_of(
+    query: CompiledQuery, files: Mapping[str, TableFile], form: Form
+) -> dict[str, pa.Table]:
     """The table of the parameter set of a query; none for a query without a set.
 
     Raises CommandProblem for a file that cannot be read, and where it does not fit the set.
@@ -60,15 +84,15 @@ def tables_of(query: CompiledQuery, files: Mapping[str, str], form: Form) -> dic
     parameters = query.plan.parameters
     if parameters is None:
         return {}
-    origins = origins_of([files[parameters.name]], None)
+    file = files[parameters.name]
     try:
-        stream = EventStream(origins, _wanted(query.name, parameters), form)
+        stream = EventStream(file.origins, _wanted(query.name, parameters), form)
         found = [pa.Table.from_batches([batch]) for batch in stream.batches()]
         stream.refuse_misspelt()
         if lacking := stream.lacking():
             names = ", ".join(map(quote, lacking))
             raise CommandProblem(
-                f"{files[parameters.name]}: no row has {names}, which parameter set "
+                f"{file.name}: no row has {names}, which parameter set "
                 f"{quote(parameters.name)} declares"
             )
         schema = pa.schema([(one.name, ARROW_TYPES[one.type]) for one in parameters.attributes])
@@ -76,10 +100,7 @@ def tables_of(query: CompiledQuery, files: Mapping[str, str], form: Form) -> dic
         table = schema.empty_table() if table is None else table
         rows_of(query.name, parameters, table)
     except EventError as problem:
-        raise CommandProblem(f"{files[parameters.name]}: {problem}") from None
-    finally:
-        for origin in reversed(origins):
-            origin.close()
+        raise CommandProblem(f"{file.name}: {problem}") from None
     return {parameters.name: table}
 
 

@@ -18,7 +18,7 @@ from celc_runtime.query import CompiledQuery
 
 from celc.cli import match_formats
 from celc.cli.events import Form
-from celc.cli.origins import Origin, origins_of
+from celc.cli.origins import Origin, opened_origins
 from celc.cli.output import (
     check_name,
     check_output,
@@ -27,7 +27,7 @@ from celc.cli.output import (
     tell,
     written,
 )
-from celc.cli.parameter_tables import check_sets, named_files, tables_of
+from celc.cli.parameter_tables import check_sets, named_files, opened_tables, tables_of
 from celc.cli.problems import FINE, CommandProblem
 from celc.cli.progress import shown
 from celc.cli.queries import SUFFIX, chosen_queries, compiled, query_files
@@ -52,22 +52,23 @@ def run(arguments: argparse.Namespace) -> int:
     if len(chosen) > 1 and format != "json":
         names = ", ".join(stages.query.name for stages in chosen)
         raise CommandProblem(f"name a query with --query ({names}), or use --format json")
-    origins = origins_of(events_of, arguments.input_format)
-    try:
-        if arguments.output is not None:
-            read = [origin.path for origin in origins if origin.path is not None]
-            inputs = [*paths, *read]
-            check_output(arguments.output, force=arguments.force, inputs=inputs)
+    named = named_files(arguments.parameters)
+    check_sets(named, [stages.query for stages in chosen])
+    first = FirstMatches(arguments.max_matches)
+    with (
+        opened_origins(events_of, arguments.input_format) as origins,
+        opened_tables(named) as files,
+    ):
+        read = [*origins, *(one for file in files.values() for one in file.origins)]
+        inputs = [*paths, *(origin.file for origin in read)]
+        check_output(arguments.output, force=arguments.force, inputs=inputs)
         check_form(arguments, origins)
         matcher = Matcher(compilation.module_parts("celc run"))
-        files = named_files(arguments.parameters)
-        check_sets(files, [matcher.queries[stages.query.name] for stages in chosen])
-        first = FirstMatches(arguments.max_matches)
         with output_of(arguments.output, format) as out:
-            file = [stages.query for stages in compilation.queries]
+            of_file = [stages.query for stages in compilation.queries]
             for stages in chosen:
                 query = typed(matcher.queries[stages.query.name], arguments.type_column)
-                events = EventStream(origins, Wanted.of(stages.query, query, file), form)
+                events = EventStream(origins, Wanted.of(stages.query, query, of_file), form)
                 tables = tables_of(query, files, form)
                 if format == "html":
                     _report(query, events, first, out, tables)
@@ -77,10 +78,6 @@ def run(arguments: argparse.Namespace) -> int:
                 if first.are_all:
                     break  # the rest of the events was not read, and may have what these lack
                 _tell_lacking(events, strict=arguments.strict_schema)
-    finally:
-        # In reverse order, since each spool puts back the signal pipe of the spool before it.
-        for origin in reversed(origins):
-            origin.close()
     if first.are_all:
         count = f"{arguments.max_matches:,} match{'' if arguments.max_matches == 1 else 'es'}"
         tell(f"celc: stopped after {count} (--max-matches); there may be more")

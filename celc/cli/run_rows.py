@@ -14,7 +14,7 @@ from celc_runtime import EventError
 from celc_runtime.row_pattern.query import RowPatternQuery
 
 from celc.cli import match_formats
-from celc.cli.origins import Origin, origins_of
+from celc.cli.origins import Origin, opened_origins
 from celc.cli.output import check_name, check_output, tell
 from celc.cli.problems import FINE, CommandProblem
 from celc.cli.row_patterns import compiled
@@ -33,11 +33,9 @@ def run(arguments: argparse.Namespace) -> int:
     for option, given in of_cel.items():
         if given:
             raise CommandProblem(f"{option} is for CEL; MATCH_RECOGNIZE has no such thing")
-    origins = origins_of(arguments.events, arguments.input_format)
-    try:
-        if arguments.output is not None:
-            read = [origin.path for origin in origins if origin.path is not None]
-            check_output(arguments.output, force=arguments.force, inputs=[arguments.source, *read])
+    with opened_origins(arguments.events, arguments.input_format) as origins:
+        inputs = [arguments.source, *(origin.file for origin in origins)]
+        check_output(arguments.output, force=arguments.force, inputs=inputs)
         check_form(arguments, origins)
         compilation = compiled(arguments, arguments.source, _schema_of(origins))
         matcher = Matcher(compilation.module_parts("celc run"))
@@ -55,9 +53,6 @@ def run(arguments: argparse.Namespace) -> int:
             rows = EventStream(origins, _wanted(query), form)
             limit = arguments.max_matches
             stopped = _match(query, rows, write, limit)
-    finally:
-        for origin in reversed(origins):
-            origin.close()
     if stopped:
         count = f"{arguments.max_matches:,} row{'' if arguments.max_matches == 1 else 's'}"
         tell(f"celc: stopped after {count} (--max-matches); there may be more")

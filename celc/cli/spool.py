@@ -21,7 +21,7 @@ class Spool:
     """A stream that can be read once, for readers who begin anew as often as they like."""
 
     def __init__(self, descriptor: int) -> None:
-        self._source = descriptor
+        self.descriptor = descriptor
         self._kept = tempfile.TemporaryFile(prefix="celc-")  # noqa: SIM115
         self._length = 0
         self._ended = False
@@ -63,10 +63,10 @@ class Spool:
         if place is not None and place < self._length:
             last = os.pread(self._kept.fileno(), 1, self._length - 1)
         while not self._ended and self._length < end:
-            if last.endswith(b"\n") and not select.select([self._source], [], [], 0)[0]:
+            if last.endswith(b"\n") and not select.select([self.descriptor], [], [], 0)[0]:
                 return
             self._wait()
-            last = os.read(self._source, _PIPE_BLOCK)
+            last = os.read(self.descriptor, _PIPE_BLOCK)
             self._ended = not last
             written = 0
             while written < len(last):
@@ -76,7 +76,7 @@ class Spool:
     def _wait(self) -> None:
         """Wait for bytes. A signal ends the wait, in any thread."""
         if self._stop is not None:
-            ready, _, _ = select.select([self._source, self._stop.end], [], [])
+            ready, _, _ = select.select([self.descriptor, self._stop.end], [], [])
             if self._stop.end in ready:
                 raise InterruptedError
 

@@ -33,8 +33,7 @@ def write_statements(arguments: argparse.Namespace, paths: Sequence[Path]) -> No
     """Print the statements of the queries, or write them to the output file."""
     if arguments.standalone:
         raise CommandProblem("--standalone is for modules: leave out --standalone or --to")
-    if arguments.output is not None:
-        check_output(arguments.output, force=arguments.force, inputs=paths)
+    check_output(arguments.output, force=arguments.force, inputs=paths)
     compilation = compiled(arguments, paths)
     text = _statements(compilation, DIALECTS[arguments.to], arguments)
     if arguments.output is None:

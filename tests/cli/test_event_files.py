@@ -17,7 +17,7 @@ from engines import interpreted
 import celc
 from celc.cli import events as event_files
 from celc.cli import main
-from celc.cli.origins import Origin, origins_of
+from celc.cli.origins import Origin, opened_origins
 
 Row = dict[str, Any]
 
@@ -80,8 +80,8 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any
 
 
 def origin_of(path: Path) -> Origin:
-    (origin,) = origins_of([str(path)], None)
-    return origin
+    with opened_origins([str(path)], None) as (origin,):
+        return origin
 
 
 # --- nested fields --------------------------------------------------------------------------------

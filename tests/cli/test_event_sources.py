@@ -469,11 +469,10 @@ def test_what_is_kept_of_standard_input_has_no_name(
     os.write(writing, b"a,b\n")
     with os.fdopen(reading, "rb") as stream:
         monkeypatch.setattr(sys, "stdin", stream)
-        (origin,) = origins.origins_of(["-"], "csv")
-        assert origin.spool is not None
-        assert origin.spool.starts_with(4) == b"a,b\n"
-        assert set(os.listdir(tmp_path)) == before
-        origin.close()
+        with origins.opened_origins(["-"], "csv") as (origin,):
+            assert origin.spool is not None
+            assert origin.spool.starts_with(4) == b"a,b\n"
+            assert set(os.listdir(tmp_path)) == before
     os.close(writing)
 
 

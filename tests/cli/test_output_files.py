@@ -385,6 +385,54 @@ def test_an_input_is_never_overwritten(
             assert original.read_bytes() == before
 
 
+_RULES = """CREATE STREAM S { EVENT A { id: INT, name: STRING } }
+PARAMETERS rule { id: INT }
+SELECT a FROM S FOR EACH rule WHERE A AS a FILTER a.id = rule.id
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["--force"]])
+def test_a_table_of_parameters_is_never_overwritten(
+    options: list[str],
+    files: tuple[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """By whatever name, alone or in a folder; nor is what standard input comes from."""
+    monkeypatch.chdir(tmp_path)
+    Path("q.cel").write_text(_RULES)
+    Path("rules").mkdir()
+    table = tmp_path / "rules" / "a.csv"
+    table.write_text("id\n3\n")
+    others = [*same_file(table).values(), Path("rules/a.csv")]
+    for given in ("rules/a.csv", "rules", "rules/[a]*.csv", str(table)):
+        for target in others:
+            if given == "rules" and target.parent == table.parent and target != table:
+                continue
+            set_of_rules = ["--parameters", f"rule={given}", "--format", "csv"]
+            assert celc("run", *files, *set_of_rules, "-o", target, *options) == 2
+            assert "that is read; write to another one" in capsys.readouterr().err
+            assert table.read_text() == "id\n3\n"
+
+
+@pytest.mark.parametrize("options", [[], ["--force"]])
+@pytest.mark.parametrize("streams", ["< events.jsonl", ">> events.jsonl", "1<> events.jsonl"])
+def test_events_that_the_shell_opens_are_never_overwritten(
+    streams: str, options: list[str], files: tuple[str, str], tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = Path("events.jsonl").read_bytes()
+    arguments = ["-", "--input-format", "json", "-o", "events.jsonl", *options]
+    if streams != "< events.jsonl":
+        arguments = ["events.jsonl"]
+    for more in ([], ["-o", "/dev/stdout"]) if arguments == ["events.jsonl"] else ([],):
+        ended = process(streams, "run", "q.cel", *arguments, "--format", "json", *more)
+        assert "that is read; write to another one" in ended.stderr
+        assert ended.returncode == 2
+        assert Path("events.jsonl").read_bytes() == before
+
+
 def test_explain_overwrites_when_told_to(
     files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

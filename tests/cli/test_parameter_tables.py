@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,22 @@ def test_totals_say_their_rows(said: Any) -> None:
     first = json.loads(printed.out.splitlines()[0])
     assert first["parameters"] == {"rule": {"id": 1, "symbol": "A", "factor": 2.0}}
     assert first["row"] == {"end_pos": 2, "end_time": 3, "n": "1"}
+
+
+def test_two_queries_read_a_table_that_comes_through_a_pipe(said: Any, tmp_path: Path) -> None:
+    """It can be read once only."""
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(_RULES,))
+    writer.start()
+    head, clauses = _QUERY.split("SELECT a, b")
+    query = f"{head}QUERY one: SELECT a, b{clauses} QUERY two: SELECT a, b{clauses}"
+    options = ("--parameters", f"rule={pipe}", "--format", "json")
+    code, printed = said(_RULES, *options, query=query)
+    writer.join()
+    assert code == 0
+    rows = [json.loads(line) for line in printed.out.splitlines()]
+    assert [row["query"] for row in rows] == ["one", "one", "two", "two"]
 
 
 def test_a_table_without_rows_has_no_matches(said: Any) -> None:
