@@ -265,8 +265,9 @@ def _status_of_standard_output() -> os.stat_result | None:
 def written(path: Path) -> Iterator[IO[bytes]]:
     """A file to write, which exists under its name once the block has ended well.
 
-    It is then on the disk, and has the permissions of the file that it replaces. A symbolic link
-    stays, and leads to the new file. Raises CommandProblem where the file cannot be written.
+    It is then on the disk. One that replaces another has the owner and the permissions of that one;
+    until then nobody else can read it, nor what a kill leaves of it. A symbolic link stays, and
+    leads to the new file. Raises CommandProblem where the file cannot be written.
     """
     found = _status(path)
     if is_written_directly(path):
@@ -277,14 +278,14 @@ def written(path: Path) -> Iterator[IO[bytes]]:
     beside = _beside(target)
     signals.unfinished[beside] = lambda: _remove(beside)
     try:
-        descriptor = _created(path, beside)
+        descriptor = _created(path, beside, 0o666 if found is None else 0o600)
         try:
             sink = _Sink(lambda data: _put_to_system(descriptor, data))
             with _buffered(sink, str(path), counts=False) as out:
                 yield out
             with _naming(path):
                 if found is not None:
-                    os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
+                    _pass_on(found, descriptor)
                 _synced(descriptor)
         except BaseException:
             _close_after_failure(descriptor)
@@ -339,14 +340,32 @@ def _beside(target: str) -> str:
     return os.path.join(folder, f".{name[:40]}.{secrets.token_hex(8)}.part")
 
 
-def _created(path: Path, beside: str) -> int:
+def _created(path: Path, beside: str, mode: int) -> int:
     try:
-        return os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        return os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     except OSError as problem:
         reason = words(problem)
         if isinstance(problem, PermissionError):
             reason += " in its folder, where files are written before they get their names"
         raise CommandProblem(f"{path}: {reason}") from None
+
+
+def _pass_on(found: os.stat_result, descriptor: int) -> None:
+    """Give a file the owner, the group and the permissions of the one that it replaces.
+
+    Where the group cannot be kept, another one gets no more than all have.
+    """
+    mode = stat.S_IMODE(found.st_mode)
+    now = os.fstat(descriptor)
+    if (now.st_uid, now.st_gid) != (found.st_uid, found.st_gid):
+        try:
+            os.fchown(descriptor, found.st_uid, found.st_gid)
+        except PermissionError:
+            try:
+                os.fchown(descriptor, -1, found.st_gid)
+            except PermissionError:
+                mode = mode & ~stat.S_IRWXG | (mode & stat.S_IRWXO) << 3
+    os.fchmod(descriptor, mode)
 
 
 def _synced(descriptor: int) -> None:

@@ -460,6 +460,52 @@ def test_the_new_file_has_the_mode_of_the_old_one(files: tuple[str, str], tmp_pa
     assert stat.S_IMODE(other.stat().st_mode) == 0o640
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_a_file_that_is_being_written_is_read_by_nobody_else(mode: int, tmp_path: Path) -> None:
+    """A kill would leave it so. A new file has the permissions that it keeps from the start."""
+    target = tmp_path / "out.json"
+    target.write_text("old")
+    target.chmod(mode)
+    with output.written(target) as out:
+        out.write(b"new")
+        out.flush()
+        (part,) = names(tmp_path) - {"out.json"}
+        assert stat.S_IMODE((tmp_path / part).stat().st_mode) == 0o600
+    assert (target.read_text(), stat.S_IMODE(target.stat().st_mode)) == ("new", mode)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files to others")
+@pytest.mark.parametrize(
+    ("refused", "owner", "mode"),
+    [(0, (1234, 2345), 0o654), (1, (0, 2345), 0o654), (2, (0, 0), 0o644)],
+)
+def test_the_new_file_is_of_the_owner_and_group_of_the_old_one(
+    refused: int,
+    owner: tuple[int, int],
+    mode: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As far as the system allows it; another group reads it only where everybody does."""
+    target = tmp_path / "out.json"
+    target.write_text("old")
+    os.chown(target, 1234, 2345)
+    target.chmod(0o654)
+    real, calls = os.fchown, []
+
+    def fchown(*arguments: Any) -> None:
+        calls.append(arguments)
+        if len(calls) <= refused:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+        real(*arguments)
+
+    monkeypatch.setattr(output.os, "fchown", fchown)
+    with output.written(target) as out:
+        out.write(b"new")
+    found = target.stat()
+    assert ((found.st_uid, found.st_gid), stat.S_IMODE(found.st_mode)) == (owner, mode)
+
+
 def test_a_symbolic_link_stays_and_leads_to_the_new_file(
     files: tuple[str, str], tmp_path: Path
 ) -> None:
