@@ -12,7 +12,7 @@ from celc_runtime import EventError
 from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.chain.columns import as_run, levels_of
 from celc_runtime.chain.rows import declared_rows, event_table
-from celc_runtime.chain.run import ChainRun
+from celc_runtime.chain.run import ChainRun, why_gathered
 from celc_runtime.run.by_definition import DefinitionListing
 from celc_runtime.run.matching import matches_of_table
 from engines import interpreted
@@ -213,13 +213,19 @@ def test_columns_that_only_a_reader_reads_are_checked(change: dict[str, Any], wo
         list(query.match_arrow(events.to_batches()))
 
 
-def test_batches_may_differ_in_how_texts_are_coded() -> None:
+@pytest.mark.parametrize("has_keys", [True, False])
+def test_batches_may_differ_in_how_texts_are_coded(has_keys: bool) -> None:
+    """Also where all events are read before the first query is run, as without common keys."""
     keys = "PARTITION BY name"
+    below = f"SELECT x.value AS v FROM S WHERE A AS x ; B {keys}"
+    if not has_keys:
+        below = "SELECT x.value AS v, x.name AS name FROM S WHERE A AS x ; B"
     text = f"""{DECLARATION}
-QUERY pairs: SELECT x.value AS v FROM S WHERE A AS x ; B {keys}
+QUERY pairs: {below}
 QUERY reader: SELECT p, c FROM pairs, S WHERE pairs AS p ; C AS c {keys}
 """
     query = _compiled(text).queries["reader"]
+    assert bool(why_gathered(query.program)) == (not has_keys)
     table = source_table(query, [_event(type, ts) for ts, type in enumerate("ABCABCAC")])
     plain = table.to_batches(max_chunksize=3)
     coded = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -22,10 +22,16 @@ def chain_of_table(program: Program, events: Any, first: FirstMatches) -> pa.Tab
     """The matches of a query that reads others, in a table of the declared streams below them; see
     `CompiledQuery.match_table`."""
     check_order(program)
+    return _answer(program, table_of(source_of(program), events).to_batches(), first)
+
+
+def _answer(program: Program, events: Iterable[pa.RecordBatch], first: FirstMatches) -> pa.Table:
+    """The matches of a query that reads others, each level run once on all events."""
     source = source_of(program)
     # In the declared types at once: a reader may be the only one that reads a column.
-    batches = list(_conforming(source, table_of(source, events).to_batches()))
-    table = pa.Table.from_batches(batches) if batches else source.file_schema.empty_table()
+    table = _joined(list(_conforming(source, events)))
+    if table is None:
+        table = source.file_schema.empty_table()
     types = types_of_chain(program)
     answers: dict[str, pa.Table] = {}
     for name, level in levels_of(program).items():
@@ -38,14 +44,32 @@ def chain_of_table(program: Program, events: Any, first: FirstMatches) -> pa.Tab
     return answers[program.name]
 
 
+def _joined(batches: Sequence[pa.RecordBatch]) -> pa.Table | None:
+    """The batches as one table, texts without dictionaries where only some batches have these; None
+    where there is none."""
+    if any(batch.schema != batches[0].schema for batch in batches):
+        batches = [
+            pa.RecordBatch.from_arrays(
+                [
+                    one.dictionary_decode() if pa.types.is_dictionary(one.type) else one
+                    for one in batch.columns
+                ],
+                batch.schema.names,
+            )
+            for batch in batches
+        ]
+    return pa.Table.from_batches(batches) if batches else None
+
+
 def chain_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]:
     """The same for `CompiledQuery.match_arrow`: in bounded memory where the chain can run batch by
     batch, else all events are read first."""
     check_order(program)
+    batches = batches_of(source_of(program), events)
     if why_gathered(program):
-        yield from chain_of_table(program, events, FirstMatches(None)).to_batches()
+        yield from _answer(program, batches, FirstMatches(None)).to_batches()
         return
-    yield from chain_of_batches(program, batches_of(source_of(program), events))
+    yield from chain_of_batches(program, batches)
 
 
 def _conforming(source: Program, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
