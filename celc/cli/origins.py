@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 from celc_runtime import EventWarning
+from celc_runtime.arrow.logged_tables import why_not_plain
 
 from celc.cli.problems import CommandProblem, words
 from celc.cli.spool import Spool
@@ -183,6 +184,8 @@ def _origins(arguments: Sequence[str], format: str | None) -> Iterator[Origin]:
             found.append(("standard input", None))
         else:
             found += [(str(path), path) for path in _paths(argument, format)]
+    if why := why_not_plain(dict.fromkeys(one.parent for _, one in found if one is not None)):
+        raise CommandProblem(why)
     if len(found) == 1 and (only := found[0][1]) is not None:
         found = [(only.name, only)]
     for name, path in found:
@@ -199,6 +202,8 @@ def _paths(argument: str, format: str | None) -> list[Path]:
     found: dict[Path, None] = {}
     for name in sorted(glob.glob(argument, recursive=True)):
         path = Path(name)
+        if _is_hidden_from(path, Path(argument)):
+            continue
         found.update(dict.fromkeys(_in_folder(path, format, "") if path.is_dir() else [path]))
     if not found:
         raise CommandProblem(f"{argument}: no file has a name of this pattern")
@@ -219,6 +224,8 @@ def _in_folder(folder: Path, format: str | None, empty: str | None = None) -> li
 
     A warning names other files.
     """
+    if why := why_not_plain([folder]):
+        raise CommandProblem(why)
     found: list[Path] = []
     others: list[Path] = []
 
@@ -226,9 +233,9 @@ def _in_folder(folder: Path, format: str | None, empty: str | None = None) -> li
         raise CommandProblem(f"{problem.filename}: {words(problem)}") from None
 
     for at, folders, names in os.walk(folder, onerror=refuse):
-        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+        folders[:] = [name for name in folders if not _is_hidden(name)]
         for name in names:
-            if not name.startswith((".", "_")):
+            if not _is_hidden(name):
                 path = Path(at, name)
                 (found if format or _form(path.name)[0] else others).append(path)
     if others:
@@ -242,6 +249,21 @@ def _in_folder(folder: Path, format: str | None, empty: str | None = None) -> li
     if not found and empty is None:
         raise CommandProblem(f"{folder}: there are no event files in this folder; {_ENDINGS_READ}")
     return sorted(found)
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether a name of a folder is passed over, as Spark passes over it. `_day=1` is the folder of
+    a column."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _is_hidden_from(path: Path, pattern: Path) -> bool:
+    """Whether a sign of the pattern stands for a hidden name. It can name hidden ones itself."""
+    open_parts = pattern.parts
+    while open_parts and not glob.has_magic(open_parts[0]):
+        open_parts = open_parts[1:]
+    below = path.parts[len(pattern.parts) - len(open_parts) :]
+    return any(map(_is_hidden, below)) and not any(map(_is_hidden, open_parts))
 
 
 _ENDINGS_READ = (

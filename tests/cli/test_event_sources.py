@@ -182,6 +182,65 @@ def test_folders_and_patterns_are_read_by_name(run: Run) -> None:
     assert run("log/day=1", "log/day=3/*")[:2] == (0, pairs_of(pd.concat(parts[::2])))
 
 
+@pytest.mark.parametrize("argument", ["log", "log/*", "log/**/*.csv", "l*"])
+def test_hidden_names_are_passed_over_as_spark_does(argument: str, run: Run) -> None:
+    """By patterns as well; the folder of a column is none, whatever the column is called."""
+    events = frame(30)
+    put("log/_day=1/e.csv", csv_bytes(events))
+    for hidden in ("_temporary/0/e.csv", "_delta.csv", ".old/e.csv", "_day=1/_e.csv", "_SUCCESS"):
+        put(f"log/{hidden}", csv_bytes(events))
+    assert run(argument)[:2] == (0, pairs_of(events))
+
+
+def test_a_pattern_can_name_what_is_hidden(run: Run) -> None:
+    events = frame(30)
+    put("log/_raw/e.csv", csv_bytes(events))
+    for argument in ("log/_raw/*.csv", "log/_*/e.csv", "log/_raw", "log/_raw/e.csv"):
+        assert run(argument)[:2] == (0, pairs_of(events)), argument
+
+
+@pytest.mark.parametrize(
+    ("log", "told"),
+    [
+        ("_delta_log/00000000000000000000.json", "table is a table of Delta Lake: its log"),
+        ("metadata/00001-cafe.metadata.json", "table is a table of Apache Iceberg: its log"),
+        ("metadata/version-hint.text", "table is a table of Apache Iceberg: its log"),
+        (".hoodie/hoodie.properties", "table is a table of Apache Hudi: its log"),
+        ("_spark_metadata/0", "table was written by a stream of Spark: its log"),
+    ],
+)
+def test_tables_whose_log_says_which_files_count_are_refused(
+    log: str, told: str, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """A folder, a folder around it, a pattern, a file of it, another name of it, a set of rules."""
+    put("lake/table/day=1/e.csv", csv_bytes(frame(30)))
+    put(f"lake/table/{log}", "{}\n")
+    put("lake/plain.csv", csv_bytes(frame(30)))
+    Path("link").symlink_to(Path("lake/table/day=1"))
+    for argument in (
+        *("lake/table", "lake", "lake/table/day=1", "lake/table/*/*.csv", "lake/**/*.csv", "l*k"),
+        *("lake/table/day=1/e.csv", "link/e.csv", Path("lake/table").absolute()),
+    ):
+        code, found, said = run(argument)
+        assert (code, found) == (2, []), argument
+        assert told in said
+        assert "Read it with Spark and match the DataFrame" in said
+    assert run("lake/plain.csv")[0] == 0
+    monkeypatch.chdir("lake/table/day=1")
+    assert main(["run", "../../../q.cel", "e.csv"]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_table_of_parameters_in_a_folder_with_a_log_is_refused(run: Run, capsys: Any) -> None:
+    rules = "PARAMETERS rule { id: LONG } SELECT * FROM S FOR EACH rule WHERE A AS a"
+    put("q.cel", f"CREATE STREAM S {{ EVENT A {{ id: LONG }} }} {rules} FILTER a.id = rule.id")
+    put("e.csv", "id\n1\n")
+    put("rules/e.csv", "id\n1\n")
+    put("rules/_delta_log/0.json", "{}")
+    assert main(["run", "q.cel", "e.csv", "--parameters", "rule=rules/e.csv"]) == 2
+    assert "rules is a table of Delta Lake" in capsys.readouterr().err
+
+
 def test_files_of_a_folder_are_read_in_the_order_of_their_names(run: Run, capsys: Any) -> None:
     """Where nothing else orders events, that is their order."""
     for name, type in (("b", "B"), ("a", "A"), ("c", "A")):

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.arrays import without_views
 from celc_runtime.arrow.conforming import is_required, not_found_error
+from celc_runtime.arrow.logged_tables import why_not_plain
 from celc_runtime.arrow.pandas_frames import frame_table
 from celc_runtime.arrow.paths import with_fields
 from celc_runtime.arrow.untyped import fitted
@@ -216,6 +217,13 @@ def _parquet_batches(program: Program, path: Path) -> Iterator[pa.RecordBatch]:
             "match_table(pyarrow.csv.read_csv(path)) or match_table(pyarrow.dataset.dataset(path)),"
             " or run the query on it with `celc run`"
         )
+    if path.is_dir():
+        raise TypeError(
+            f"'{path}' is a folder: read it first, as in "
+            "match_table(pyarrow.dataset.dataset(path)), or run the query on it with `celc run`"
+        )
+    if why := why_not_plain([path.parent]):
+        raise TypeError(f"'{path}': {why}")
     import pyarrow.parquet
 
     names = program.file_schema.names

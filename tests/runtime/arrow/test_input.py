@@ -71,6 +71,17 @@ def test_fields_of_a_frame(query: Any) -> None:
         query.match_pandas(frame)
 
 
+def test_files_that_are_read_otherwise(query: Any, tmp_path: Path) -> None:
+    """A folder with the name of a file, and a file of which a log says whether it counts."""
+    (tmp_path / "e.parquet").mkdir()
+    with pytest.raises(TypeError, match=r"e.parquet' is a folder: read it first, as in"):
+        query.match_table(tmp_path / "e.parquet")
+    (tmp_path / "_delta_log").mkdir()
+    pa.parquet.write_table(_flat(), tmp_path / "f.parquet")
+    with pytest.raises(TypeError, match="is a table of Delta Lake: its log"):
+        query.match_table(tmp_path / "f.parquet")
+
+
 def test_fields_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "q.cel").write_text(STREAM)
     printed = []

@@ -1,0 +1,41 @@
+"""Tables whose files count only if a log says so: which folders are such tables.
+
+A change of such a table writes new files and leaves the old ones, and its log says which of them
+hold the rows. So whoever reads all files of the folder reads rows that were deleted, or have been
+replaced, as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+_LOGS = (
+    ("_delta_log", "is a table of Delta Lake", "format('delta').load"),
+    ("metadata/*.metadata.json", "is a table of Apache Iceberg", "format('iceberg').load"),
+    ("metadata/version-hint.text", "is a table of Apache Iceberg", "format('iceberg').load"),
+    (".hoodie", "is a table of Apache Hudi", "format('hudi').load"),
+    ("_spark_metadata", "was written by a stream of Spark", "parquet"),
+)
+"""What the folder of such a table holds, what it is, and how Spark reads it."""
+
+
+def why_not_plain(folders: Iterable[Path]) -> str:
+    """Why the files of some folders cannot be read one by one: a folder is such a table, or lies in
+    one. Empty: none is."""
+    around = {
+        one: None
+        for folder in folders
+        for at in (folder, folder.resolve())
+        for one in (at, *at.absolute().parents)
+    }
+    for folder in around:
+        for log, what, read in _LOGS:
+            if next(folder.glob(log), None) is not None:
+                return (
+                    f"{folder} {what}: its log ({log}) says which of its files count, and celc "
+                    "does not read that log. Its files alone have rows that are no longer, or "
+                    "never were, in the table. Read it with Spark and match the DataFrame, as in "
+                    f"match(spark.read.{read}('{folder}')), or write its rows to other files"
+                )
+    return ""
