@@ -14,7 +14,7 @@ from celc.row_pattern.module import module_parts
 from celc.row_pattern.parser import parse
 from celc.row_pattern.program import Program, program
 from celc.row_pattern.resolver import resolve
-from celc.row_pattern.schemas import types_by_column
+from celc.row_pattern.schemas import columns_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,14 @@ def compile_rows(
     """All passes for a text of MATCH_RECOGNIZE.
 
     schema: the columns of the table, for a text without CREATE TABLE, in a form that
-    `types_by_column` takes. max_work: the most steps of a search for one start. Raises `CelError`
+    `columns_of` takes. max_work: the most steps of a search for one start. Raises `CelError`
     with its errors, ValueError for a schema or a number that cannot be.
     """
     if not is_work(max_work):
         raise ValueError(f"max_work must be a whole number from 1 on, not {max_work!r}")
-    types = None if schema is None else types_by_column(schema)
+    columns = None if schema is None else columns_of(schema)
     found = Diagnostics(source)
-    query = resolve(parse(source, found), found, name, types)
+    query = resolve(parse(source, found), found, name, columns)
     made = program(query, found)
     found.raise_errors()
     return RowCompilation(source, query, made, found.in_order(), max_work)

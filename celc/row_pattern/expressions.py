@@ -36,7 +36,8 @@ MOST_OFFSET = 1_000_000_000
 class Scope:
     """What an expression can name, and where it stands.
 
-    `row`: the row that columns and CLASSIFIER read inside navigation and aggregates; None: outside.
+    `others`: the types of columns that the language cannot read, by their names casefolded. `row`:
+    the row that columns and CLASSIFIER read inside navigation and aggregates; None: outside.
     `inside`: the function around, for messages.
     """
 
@@ -45,6 +46,7 @@ class Scope:
     numbers: Mapping[str, int]
     variables: Mapping[str, core.Variables]
     has_schema: bool
+    others: Mapping[str, str]
     defines: bool = False
     row: core.Row | None = None
     inside: str = ""
@@ -456,8 +458,9 @@ def _column(node: syntax.Column, scope: Scope) -> core.Expression | None:
     number = scope.numbers.get(node.name.key)
     if number is None:
         if scope.has_schema:
+            text, span = node.name.text, node.name.span
             known = [column.name for column in scope.columns]
-            scope.found.add(messages.unknown_column(node.name.text, known, node.name.span))
+            scope.found.add(messages.no_column(text, known, scope.others.get(node.name.key), span))
         return None
     row = scope.row or _last(variables)
     return core.ColumnAt(number, row, scope.columns[number].type)

@@ -149,7 +149,8 @@ class _Builder(lark.visitors.Transformer_NonRecursive):  # type: ignore[type-arg
         past = syntax.Skip("PAST LAST ROW", None, _of(pattern_at))
         return syntax.Query(
             table=table,
-            selected=selected,
+            selected=None if isinstance(selected, Span) else selected,
+            star_span=selected if isinstance(selected, Span) else None,
             source=name,
             partition_by=partition or (),
             order_by=order or (),
@@ -177,8 +178,8 @@ class _Builder(lark.visitors.Transformer_NonRecursive):  # type: ignore[type-arg
     def declaration(self, meta: Any, parts: list[Any]) -> syntax.ColumnDeclaration:
         return syntax.ColumnDeclaration(*parts)
 
-    def every(self, meta: Any, parts: list[Any]) -> None:
-        return None
+    def every(self, meta: Any, parts: list[Any]) -> Span:
+        return _span(meta)
 
     def chosen(self, meta: Any, parts: list[Any]) -> tuple[syntax.Selected, ...]:
         return tuple(part for part in parts if isinstance(part, syntax.Selected))

@@ -5,7 +5,7 @@ Every function gives None for a part without a meaning, after saying why once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import permutations
 
 from celc.core.formula import DataType
@@ -14,6 +14,8 @@ from celc.diagnostics.messages import row_patterns as messages
 from celc.diagnostics.source import Span
 from celc.row_pattern import core, syntax
 from celc.row_pattern.expressions import Scope, condition, interval, value
+from celc.row_pattern.parser import keywords
+from celc.row_pattern.schemas import TableColumns
 
 TYPES = {
     "boolean": DataType.BOOLEAN,
@@ -30,13 +32,11 @@ TYPES = {
 MOST_ROWS = 5_000
 """The most rows of a pattern whose quantifiers are written out."""
 
-Schema = Mapping[str, str]
-
 
 def resolve(
-    query: syntax.Query, found: Diagnostics, name: str, schema: Schema | None
+    query: syntax.Query, found: Diagnostics, name: str, schema: TableColumns | None
 ) -> core.Query:
-    """The meaning of a text; `schema`: types by column, where it has no CREATE TABLE.
+    """The meaning of a text; `schema`: the columns of the table, where it has no CREATE TABLE.
 
     Raises `CelError` with its errors and those that `found` has already.
     """
@@ -47,9 +47,14 @@ def resolve(
 
 
 class _Resolver:
-    def __init__(self, query: syntax.Query, found: Diagnostics, schema: Schema | None) -> None:
+    def __init__(
+        self, query: syntax.Query, found: Diagnostics, schema: TableColumns | None
+    ) -> None:
         self._query = query
         self._found = found
+        # A declared table has the declared columns, whatever the schema is.
+        self._others = {} if schema is None or query.table is not None else schema.others
+        self._types_of_others = {name.casefold(): type for name, type in self._others.items()}
         self._columns = self._declared(schema)
         self._numbers = {c.name.casefold(): n for n, c in enumerate(self._columns or ())}
         self._variables: dict[str, tuple[int, syntax.Name]] = {}
@@ -75,6 +80,7 @@ class _Resolver:
             self._numbers,
             {key: frozenset([n]) for key, (n, _) in self._variables.items()} | self._subsets,
             self._columns is not None,
+            self._types_of_others,
         )
         measures = []
         for measure in query.measures:
@@ -109,13 +115,14 @@ class _Resolver:
 
     # --- names ------------------------------------------------------------------------------------
 
-    def _declared(self, schema: Schema | None) -> tuple[core.Column, ...] | None:
+    def _declared(self, schema: TableColumns | None) -> tuple[core.Column, ...] | None:
         query, found = self._query, self._found
         if query.table is None:
             if schema is None:
                 found.add(messages.no_schema(query.source.text, query.source.span))
                 return None
-            return tuple(core.Column(name, TYPES[type.casefold()]) for name, type in schema.items())
+            types = schema.types.items()
+            return tuple(core.Column(name, TYPES[type.casefold()]) for name, type in types)
         if query.table.name.key != query.source.key:
             declared = query.table.name
             found.add(
@@ -150,10 +157,13 @@ class _Resolver:
         for name in names:
             number = self._numbers.get(name.key)
             if number is None and self._columns is not None:
-                known = [column.name for column in self._columns]
-                self._found.add(messages.unknown_column(name.text, known, name.span))
+                self._report_unknown(name, [column.name for column in self._columns])
             found.append(number or 0)
         return tuple(found)
+
+    def _report_unknown(self, name: syntax.Name, known: Sequence[str]) -> None:
+        other = self._types_of_others.get(name.key)
+        self._found.add(messages.no_column(name.text, known, other, name.span))
 
     def _check_keys(self) -> None:
         query = self._query
@@ -281,6 +291,10 @@ class _Resolver:
                 self._found.add(messages.duplicate_name("columns", output.name, place, None))
             by_name.setdefault(key, output)
         if query.selected is None:
+            if self._others and query.rows != "ONE ROW":
+                names = [_written(output.name) for output in by_name.values()]
+                assert query.star_span is not None
+                self._found.add(messages.left_out(self._others, names, query.star_span))
             return tuple(every)
         chosen = []
         for selected in query.selected:
@@ -294,9 +308,7 @@ class _Resolver:
             output_or_none = by_name.get(selected.column.key)
             if output_or_none is None:
                 if self._columns is not None:
-                    known = [output.name for output in every]
-                    text, span = selected.column.text, selected.column.span
-                    self._found.add(messages.unknown_column(text, known, span))
+                    self._report_unknown(selected.column, [output.name for output in every])
                 continue
             given = selected.column.text if selected.alias is None else selected.alias.text
             chosen.append(core.Output(given, output_or_none.kind, output_or_none.number))
@@ -372,3 +384,9 @@ def _size(node: syntax.Pattern) -> int:
             return rounds * max(_size(node.part), 1)
         case _:
             return sum(map(_size, _below(node)))
+
+
+def _written(name: str) -> str:
+    """A name as a query writes it, where some words have a meaning of their own."""
+    plain = name.isidentifier() and name.upper() not in keywords()
+    return name if plain else "`" + name.replace("`", "``") + "`"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 _OF_ARROW = {
@@ -37,8 +38,17 @@ _OF_SPARK = {
 _KNOWN = ("BOOLEAN", "INT", "INTEGER", "LONG", "BIGINT", "FLOAT", "DOUBLE", "STRING", "TIMESTAMP")
 
 
-def types_by_column(schema: Any) -> dict[str, str]:
-    """The columns that MATCH_RECOGNIZE can read, with their types; it sees no others.
+@dataclass(frozen=True, slots=True)
+class TableColumns:
+    """The columns of a table: of those that MATCH_RECOGNIZE can read the `types` as CREATE TABLE
+    writes them, and of the `others` the types as the reader of the table calls them."""
+
+    types: Mapping[str, str]
+    others: Mapping[str, str] = field(default_factory=dict)
+
+
+def columns_of(schema: Any) -> TableColumns:
+    """The columns of a table.
 
     schema: a mapping from names to types as CREATE TABLE writes them, an Arrow schema, the schema
     of a Spark DataFrame, or anything with one of the last two as its `schema`. Raises ValueError
@@ -51,26 +61,35 @@ def types_by_column(schema: Any) -> dict[str, str]:
                     f"schema: column {name!r} has the type {type!r}; types are "
                     f"{', '.join((*_KNOWN, 'DATE'))}"
                 )
-        return {str(name): str(type) for name, type in schema.items()}
+        return TableColumns({str(name): str(type) for name, type in schema.items()})
     fields = getattr(schema, "fields", None)
     if fields is not None:
-        found = {field.name: _OF_SPARK.get(field.dataType.simpleString()) for field in fields}
-        return {name: type for name, type in found.items() if type is not None}
+        of_spark = ((field.name, field.dataType.simpleString()) for field in fields)
+        return _sorted_out((name, text, _OF_SPARK.get(text)) for name, text in of_spark)
     if hasattr(schema, "names") and hasattr(schema, "field"):
-        return _of_arrow(schema)
+        return _sorted_out(_of_arrow(schema))
     if hasattr(schema, "schema"):
-        return types_by_column(schema.schema)
+        return columns_of(schema.schema)
     raise TypeError(
         "schema: give a dictionary of types by column, an Arrow schema, or that of a DataFrame"
     )
 
 
-def _of_arrow(schema: Any) -> dict[str, str]:
-    found = {}
-    for field in schema:
-        type = field.type
+def _sorted_out(columns: Iterable[tuple[str, str, str | None]]) -> TableColumns:
+    """columns: names, types as the reader calls them, and those of the language, if it has them."""
+    types: dict[str, str] = {}
+    others: dict[str, str] = {}
+    for name, given, known in columns:
+        if known is None:
+            others[name] = given
+        else:
+            types[name] = known
+    return TableColumns(types, others)
+
+
+def _of_arrow(schema: Any) -> Iterable[tuple[str, str, str | None]]:
+    for column in schema:
+        type = column.type
         text = str(getattr(type, "value_type", type)) if str(type).startswith("dict") else str(type)
         known = "TIMESTAMP" if text.startswith("timestamp") else _OF_ARROW.get(text)
-        if known is not None:
-            found[field.name] = known
-    return found
+        yield column.name, text, known

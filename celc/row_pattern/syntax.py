@@ -313,11 +313,13 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A whole text. `selected` None: `*`. `rows_span` and `match_span` are the places of the rows
-    clause (or of PATTERN, where there is none) and of MATCH_RECOGNIZE."""
+    """A whole text. `selected` None: `*`, which stands at `star_span`. `rows_span` and `match_span`
+    are the places of the rows clause (or of PATTERN, where there is none) and of MATCH_RECOGNIZE.
+    """
 
     table: Table | None
     selected: tuple[Selected, ...] | None
+    star_span: Span | None
     source: Name
     partition_by: tuple[Name, ...]
     order_by: tuple[Ordered, ...]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from celc_runtime import EventError, WorkLimitError
 from celc_runtime.row_pattern import passes, run
@@ -14,6 +16,7 @@ from row_patterns import RowCase, arrow_type, compiled, row_cases, rows_of, same
 
 import celc
 from celc import CelError
+from celc.cli import main
 
 _CASES = row_cases()
 
@@ -125,6 +128,94 @@ def test_types_come_from_a_schema() -> None:
         assert list(query.queries) == ["v"]
     (missing,) = celc.check(text, dialect="match_recognize")
     assert missing.code == "no-schema"
+
+
+_EVERY_ROW = """SELECT * FROM t MATCH_RECOGNIZE (
+  PARTITION BY k ORDER BY ts MEASURES LAST(v) AS top ALL ROWS PER MATCH
+  PATTERN (A) DEFINE A AS v > 1
+)"""
+_OTHERS = {
+    "px": pa.decimal128(10, 2),
+    "parts": pa.list_(pa.int32()),
+    "inner": pa.struct([("x", pa.int32())]),
+    "pairs": pa.map_(pa.string(), pa.int32()),
+    "raw": pa.binary(),
+    "big": pa.uint64(),
+    "at": pa.time64("us"),
+    "nothing": pa.null(),
+}
+
+
+def _wide() -> pa.Table:
+    """A table of four columns that are read, one called like a word of the language, and others."""
+    plain = {"k": [1, 1], "ts": [1, 2], "v": [0, 2], "order": [3, 4]}
+    others = {name: pa.nulls(2, type) for name, type in _OTHERS.items()}
+    return pa.table({name: pa.array(values, pa.int64()) for name, values in plain.items()} | others)
+
+
+def _told(text: str, schema: Any) -> list[Any]:
+    return list(celc.check(text, dialect="match_recognize", schema=schema))
+
+
+def test_columns_that_are_left_out_are_named() -> None:
+    for schema in (_wide().schema, _wide()):
+        (told,) = _told(_EVERY_ROW, schema)
+        assert told.code == "unreadable-column"
+        for name, type in _OTHERS.items():
+            assert f"'{name}' ({type})" in told.message
+        (fix,) = told.fixes
+        assert fix.text == "k, ts, top, v, `order`"
+        assert "list the columns of the result: SELECT k, ts, top, v, `order`" in told.help[0]
+    mended = _EVERY_ROW.replace("*", fix.text, 1)
+    with interpreted():
+        query = celc.compile(mended, dialect="match_recognize", schema=_wide().schema)
+        found = query.match_table(_wide()).to_pylist()
+    assert found == [{"k": 1, "ts": 2, "top": 2, "v": 2, "order": 4}]
+    # The columns of other rows are all in the result, and those that are declared.
+    one_row = _EVERY_ROW.replace("ALL ROWS PER MATCH", "")
+    assert not _told(one_row, _wide().schema)
+    declared = f"CREATE TABLE t (k LONG, ts LONG, v LONG);\n{_EVERY_ROW}"
+    assert not _told(declared, _wide().schema)
+
+
+def test_columns_of_a_dataframe_that_are_left_out_are_named() -> None:
+    types = pytest.importorskip("pyspark.sql.types")
+    schema = types.StructType()
+    for name in ("k", "ts", "v"):
+        schema = schema.add(name, types.LongType())
+    schema = schema.add("px", types.DecimalType(10, 2)).add("raw", types.BinaryType())
+    (told,) = _told(_EVERY_ROW, schema)
+    assert told.code == "unreadable-column"
+    assert told.message.endswith("does not read: 'px' (decimal(10,2)), 'raw' (binary)")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("DEFINE A AS v", "DEFINE A AS PX"),
+        ("LAST(v)", "LAST(A.px)"),
+        ("ORDER BY ts", "ORDER BY px"),
+        ("PARTITION BY k", "PARTITION BY px"),
+        ("SELECT *", "SELECT k, px"),
+    ],
+)
+def test_a_column_of_another_type_is_there(old: str, new: str) -> None:
+    text = _EVERY_ROW.replace("SELECT *", "SELECT k").replace(old.replace("*", "k"), new)
+    (told,) = _told(text, _wide().schema)
+    assert told.code == "unreadable-column"
+    assert "is of the type decimal128(10, 2), which MATCH_RECOGNIZE does not read" in told.message
+    assert "AS DOUBLE) AS" in told.help[1]
+    assert "BOOLEAN, INT, LONG" in told.help[0]
+
+
+def test_the_command_line_names_columns_that_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = _wide().drop_columns(["nothing"])
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    (tmp_path / "q.sql").write_text(_EVERY_ROW)
+    assert main(["run", str(tmp_path / "q.sql"), str(tmp_path / "t.parquet")]) == 1
+    assert "'px' (decimal128(10, 2)), 'parts' (list<element: int32>)" in capsys.readouterr().err
 
 
 def test_options_of_cel_are_refused() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from celc.diagnostics.errors import Diagnostic, Related, error, warning
-from celc.diagnostics.messages.wording import available, guess, guessed, quote
+from celc.diagnostics.errors import Diagnostic, Fix, Related, error, warning
+from celc.diagnostics.messages.wording import available, guess, guessed, quote, written
 from celc.diagnostics.source import Span
 
 # --- syntax ---------------------------------------------------------------------------------------
@@ -205,6 +205,55 @@ def unknown_column(name: str, known: Sequence[str], span: Span) -> Diagnostic:
         help=(*guess(name, known), *available("columns", known)),
         fixes=guessed(name, known, span),
     )
+
+
+def no_column(name: str, known: Sequence[str], other: str | None, span: Span) -> Diagnostic:
+    """A name of no column that can be read. other: the type of the table's column of this name;
+    None: the table has none."""
+    if other is None:
+        return unknown_column(name, known, span)
+    return error(
+        "unreadable-column",
+        span,
+        f"column {quote(name)} is of the type {_type(other)}, which MATCH_RECOGNIZE does not read",
+        help=(f"types that it reads: {_READABLE}", *_casts({name: other})),
+    )
+
+
+def left_out(others: Mapping[str, str], names: Sequence[str], span: Span) -> Diagnostic:
+    """`SELECT *` with ALL ROWS PER MATCH of a table with columns that cannot be read."""
+    shown = [f"{quote(name)} ({_type(type)})" for name, type in others.items()]
+    if len(shown) > _MOST_OTHERS:
+        shown = [*shown[:_MOST_OTHERS], f"… {len(shown) - _MOST_OTHERS:,} more"]
+    chosen = ", ".join(names)
+    return error(
+        "unreadable-column",
+        span,
+        f"* would leave out columns whose types MATCH_RECOGNIZE does not read: {', '.join(shown)}",
+        help=(f"list the columns of the result: SELECT {chosen}", *_casts(others)),
+        fixes=(Fix(span, chosen),),
+    )
+
+
+_READABLE = "BOOLEAN, INT, LONG, FLOAT, DOUBLE, STRING, TIMESTAMP, DATE"
+_MOST_OTHERS = 12
+_LONGEST_TYPE = 60
+_NUMBERS = {"decimal": "DOUBLE", "uint64": "BIGINT", "halffloat": "FLOAT"}
+
+
+def _type(text: str) -> str:
+    return text if len(text) <= _LONGEST_TYPE else f"{text[: _LONGEST_TYPE - 1]}…"
+
+
+def _casts(others: Mapping[str, str]) -> Iterator[str]:
+    """A help line with the first column that can become a number that is read."""
+    for name, type in others.items():
+        for begin, number in _NUMBERS.items():
+            if type.startswith(begin):
+                column = written(name)
+                cast = f"CAST({column} AS {number}) AS {column}"
+                yield f"or give the query a table with another type for it, as by {cast}"
+                return
 
 
 def unknown_qualifier(name: str, alias: str | None, span: Span) -> Diagnostic:
