@@ -283,6 +283,7 @@ def answer_of(query: CompiledQuery, matches: Iterable[Row], events: Sequence[Eve
                 "end": end,
                 "labels": labels,
                 **{name: row[name] for name in ("decided_time",) if name in row},
+                **({"matches": str(row["matches"])} if plan.collapsed else {}),
                 **_values_of(query, row),
             }
         )

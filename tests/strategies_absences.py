@@ -1,7 +1,7 @@
 """Random absences before, inside and behind a formula whose conditions compare them with it.
 
 Most are tied by an equality, so that they are looked for by a key; some of the labels that they are
-compared with may have no event, or several.
+compared with may have no event, or several. And branches of an OR, each with an absence of its own.
 """
 
 from __future__ import annotations
@@ -11,6 +11,19 @@ import random
 from strategies_across import TYPES, WIDE_DECLARATION, AcrossConditions
 
 _LABELS = ("x", "y", "z")
+_RULING_OUT = (
+    "COUNT({one}) = 1",
+    "COUNT({one}) = 0",
+    "COUNT({one}) <= 1 AND COUNT({other}) >= 1",
+    "FIRST({one}.value) > 1",
+    "MAX({one}.value) >= 2",
+    "{one}.value IS NULL AND {one}.value = 1",
+    "{one} IS A",
+    "COUNT({one}) > COUNT({other})",
+    "{one}.id = {other}.id",
+    "{one}.value >= 2 OR {other}.id = 1",
+)
+"""Conditions by which the matches of some branches of an OR are none, and others that are not."""
 
 
 def correlated_absence_query(rng: random.Random) -> str:
@@ -66,3 +79,62 @@ def _absent(rng: random.Random, conditions: AcrossConditions, labels: list[str])
     if rng.random() < 0.1:
         terms = rng.choice((["w.id > 3 AND w.id IS NULL"], ["w.value >= 2"]))
     return f"{one} FILTER {' AND '.join(terms)}"
+
+
+def branching_absence_query(rng: random.Random) -> str:
+    """A query about `WIDE_DECLARATION`, with it: an OR of parts with absences of different length
+    or none behind them. Some parts have no match, because of what stands around the OR."""
+    labels = list(_LABELS[: rng.choice((2, 2, 2, 3))])
+    window = rng.choice(("", f"WITHIN {rng.randint(1, 8)} [ts]"))
+    formula = " OR ".join(f"({_branch(rng, label, window=bool(window))})" for label in labels)
+    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+        formula = _around(rng, formula, labels)
+    kept = ", ".join(label for label in labels if rng.random() < 0.5)
+    items = rng.choice(("*", "*", "NONE", kept or "NONE"))
+    chosen = rng.choice((*[""] * 5, "NXT ", "LAST ", "MAX ", "ANY ", "COLLAPSED ", "TOTAL "))
+    per: list[str] = []
+    if chosen == "TOTAL ":
+        items = f"COUNT(*) AS many, COUNT({rng.choice(labels)}) AS of_one"
+        per = rng.choice(([], ["PER PARTITION"]))
+    lines = [f"SELECT {chosen}{items} FROM S WHERE {formula}"]
+    lines += rng.choice(([], [], ["PARTITION BY flag"]))
+    lines += [window] if window else []
+    lines += ["LIMIT 1"] if not chosen and rng.random() < 0.1 else per
+    return WIDE_DECLARATION + "\n".join(lines) + "\n"
+
+
+def _branch(rng: random.Random, label: str, *, window: bool) -> str:
+    """A part with a label, and an absence of some length behind it, most often."""
+    one, other = (rng.choice(TYPES[:3]) for _ in range(2))
+    atom = f"{one} AS {label}"
+    forms = [atom, atom, f"{other} ; {atom}", f"({atom})+", f"{atom} ; {other}"]
+    forms += [f"{atom} UNLESS {other}", f"{atom} FILTER {label}.value >= 2"]
+    nested = [f"NXT({other} ; {atom})", f"NXT({other} ; {one}) AS {label}", f"MAX(({atom})+)"]
+    part = rng.choice((*forms, *nested))
+    if " UNLESS " in part or " FILTER " in part:
+        part = f"({part})"
+    if rng.random() < 0.2:
+        part = f"!{rng.choice(TYPES[:3])} FOR {rng.randint(0, 3)} [ts] ; {part}"
+    if rng.random() < 0.25:
+        return part
+    length = "" if window and rng.random() < 0.2 else f" FOR {rng.choice((0, 1, 2, 4, 9))} [ts]"
+    if rng.random() < 0.1 and length:
+        length = f" FOR {rng.randint(1, 4)} EVENTS"
+    return f"{part} ; !{rng.choice(TYPES[:3])}{length}"
+
+
+def _around(rng: random.Random, formula: str, labels: list[str]) -> str:
+    """A condition, a window or other labels around an OR; changes the labels."""
+    chance = rng.random()
+    if chance < 0.15:
+        return f"WITHIN[{rng.randint(0, 4)} [ts]]({formula})"
+    if chance < 0.3:
+        labels[:] = [label for label in labels if rng.random() < 0.7] or labels
+        return f"PROJECT[{', '.join(labels)}]({formula})"
+    if chance < 0.4:
+        place = rng.randrange(len(labels))
+        old, labels[place] = labels[place], f"{labels[place]}_"
+        return f"({formula})[{old} -> {labels[place]}]"
+    one, other = rng.choice(labels), rng.choice(labels)
+    condition = rng.choice(_RULING_OUT).format(one=one, other=other)
+    return f"(({formula}) FILTER {condition})"

@@ -3,6 +3,7 @@ reference's.
 
 python tests/test_random_absences.py 0 500               # seeds 0 to 499, and the counts
 python tests/test_random_absences.py 0 500 --correlated  # of conditions that compare them
+python tests/test_random_absences.py 0 500 --branching   # of branches with absences of their own
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ from __future__ import annotations
 import argparse
 import random
 import warnings
+from functools import partial
+from typing import Any
 
 import pytest
-from celc_runtime import EventWarning
-from engines import answers, engines, interpreted, only_query
-from reference import check_answer, evaluate
+from celc_runtime import CompiledQuery, EventWarning
+from engines import Event, answers, engines, interpreted, only_query
+from reference import check_answer, evaluate, evaluate_totals, totals_difference
 from strategies import Feature
-from strategies_absences import correlated_absence_query
+from strategies_absences import branching_absence_query, correlated_absence_query
 from strategies_across import wide_stream
 from test_random import TOO_LARGE, Tally, check, cramped
+from test_random_totals import answered
 
 import celc
 from celc import CelError
@@ -41,10 +45,22 @@ def one_seed(seed: int, tally: Tally, *, compiled: bool = False) -> None:
 def one_correlated_seed(seed: int, tally: Tally, *, by_numba: bool = False) -> None:
     """The same of a query whose absence is compared with other labels, on five streams."""
     rng = random.Random(seed)
-    text = correlated_absence_query(rng)
+    _compare(seed, rng, correlated_absence_query(rng), tally, by_numba=by_numba)
+
+
+def one_branching_seed(seed: int, tally: Tally, *, by_numba: bool = False) -> None:
+    """The same of a query whose branches have absences of their own, on five streams."""
+    rng = random.Random(seed)
+    _compare(seed, rng, branching_absence_query(rng), tally, by_numba=by_numba)
+
+
+def _compare(
+    seed: int, rng: random.Random, text: str, tally: Tally, *, by_numba: bool = False
+) -> None:
     at_end = rng.choice(("open", "closed"))
     # NXT, LAST and a number of events need an order.
-    ordered = "SELECT *" not in text or " EVENTS" in text
+    words = ("NXT", "LAST", "MAX", "ANY", "COLLAPSED", "TOTAL", "LIMIT", " EVENTS")
+    ordered = any(word in text for word in words)
     ties = None if ordered else rng.choice((None, None, "simultaneous"))
     options = Options(("ts",), ties=ties, at_end=at_end)
     try:
@@ -57,12 +73,14 @@ def one_correlated_seed(seed: int, tally: Tally, *, by_numba: bool = False) -> N
         codes = {d.code for d in problem.diagnostics if d.severity == "error"}
         assert codes <= TOO_LARGE, f"seed {seed}: {codes}: {text}"
         return
+    totals = "SELECT TOTAL" in text
     for _ in range(5):
         events = wide_stream(rng, rng.randint(4, 12), types=("A", "B", "C"), nulls=0.05)
         if ties is None:
             for number, event in enumerate(events):
                 event["ts"] += number
-        wanted = evaluate(text, events, order_by="ts", ties=ties, at_end=at_end)
+        asked = partial(evaluate_totals if totals else evaluate, text, events, order_by="ts")
+        wanted = asked(ties=ties, at_end=at_end)
         tally.pairs += 1
         tally.pairs_with_matches += bool(wanted)
         tally.texts.add(text)
@@ -70,14 +88,24 @@ def one_correlated_seed(seed: int, tally: Tally, *, by_numba: bool = False) -> N
             with cramped(rng), warnings.catch_warnings():
                 warnings.simplefilter("ignore", EventWarning)
                 warnings.simplefilter("ignore", RuntimeWarning)
-                for route, answer in answers(only_query(matcher), events, rng).items():
-                    try:
-                        check_answer(text, wanted, answer)
-                    except AssertionError as problem:
-                        raise AssertionError(
-                            f"seed {seed}, {engine}, {route}, {ties}, {at_end}: {problem}\n{text}"
-                            f"{events}"
-                        ) from None
+                told = _difference(only_query(matcher), text, events, wanted, rng)
+            assert not told, f"seed {seed}, {engine}, {ties}, {at_end}: {told}\n{text}{events}"
+
+
+def _difference(
+    query: CompiledQuery, text: str, events: list[Event], wanted: list[Any], rng: random.Random
+) -> str:
+    """What tells the answers of a query, by all routes, from the wanted one; empty: nothing."""
+    if "SELECT TOTAL" in text:
+        found = answered(query, events, rng)
+        differences = {route: totals_difference(rows, wanted) for route, rows in found.items()}
+        return "\n".join(f"{route}: {told}" for route, told in differences.items() if told)
+    for route, answer in answers(query, events, rng).items():
+        try:
+            check_answer(text, wanted, answer)
+        except AssertionError as problem:
+            return f"{route}: {problem}"
+    return ""
 
 
 def test_absences_that_are_compared() -> None:
@@ -105,6 +133,23 @@ def test_many_absences_that_are_compared_by_numba(first: int) -> None:
     for seed in range(first, first + 15):
         one_correlated_seed(seed, tally, by_numba=True)
     assert tally.pairs_with_matches
+
+
+def test_branches_with_absences_of_their_own() -> None:
+    """A match by one branch waits for the absence of that branch, and of no other."""
+    tally = Tally()
+    for seed in range(60):
+        one_branching_seed(seed, tally)
+    assert tally.pairs_with_matches >= 60, tally
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(500_000, 510_000, 1000))
+def test_many_branches_with_absences_of_their_own(first: int) -> None:
+    tally = Tally()
+    for seed in range(first, first + 300):
+        one_branching_seed(seed, tally)
+    assert tally.pairs_with_matches > 300, f"seeds from {first}: {tally}"
 
 
 def test_random_queries() -> None:
@@ -141,9 +186,11 @@ def main() -> None:
     parser.add_argument("first", type=int)
     parser.add_argument("end", type=int)
     parser.add_argument("--correlated", action="store_true")
+    parser.add_argument("--branching", action="store_true")
     asked = parser.parse_args()
     tally = Tally()
     compare = one_correlated_seed if asked.correlated else one_seed
+    compare = one_branching_seed if asked.branching else compare
     for seed in range(asked.first, asked.end):
         compare(seed, tally)
     print(tally, f"{sum(' FOR ' in text for text in tally.texts):,} with an absence at an end")

@@ -20,6 +20,7 @@ from celc.codegen.watched_parts import key_of_part, watched_part
 from celc.core.formula import Window, text_of_type
 from celc.core.traversal import windows_in
 from celc.normal import normal_form as lp
+from celc.normal.divide import joins_ends
 from celc.normal.ends import ways_of
 from celc.normal.flat_form import (
     AbsentPart,
@@ -40,7 +41,8 @@ class DefinitionLiteral(TemplateView):
 
     `columns` are the variables with the remembered columns of past events, `remembers` is the
     constructor call that names these columns, but not those of windows. `ways`: the formulas that
-    differ in the absences at their ends; `chooses`: a selector stands above them.
+    differ in the absences at their ends; `chooses`: a selector stands above them; `joins_ends`: the
+    matches with one end are decided together.
     """
 
     template: ClassVar[str] = "definition"
@@ -53,6 +55,7 @@ class DefinitionLiteral(TemplateView):
     sees_all: bool
     ways: tuple[str, ...]
     chooses: bool
+    joins_ends: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +106,10 @@ def definition_literal(
     query = program.query
     selects = query.strategy not in ("ALL", "ANY") or query.per_start is not None
     formula = writer.of(listing.form, top=selects)
-    numbers = {one: str(place) for place, one in enumerate(deadlines_of(program.query.formula))}
+    numbers = {one: str(place) for place, one in enumerate(deadlines_of(listing))}
     ways = tuple(
         code.imports.call("Way", writer.of(form), _deadline(absence, numbers))
-        for form, absence in ways_of(listing.form)
+        for form, absence in ways_of(listing.form, selects=selects)
     )
     code.imports.use("ByDefinition")
     symbols = choices.asks_for_symbols
@@ -119,6 +122,7 @@ def definition_literal(
         listing.sees_all,
         ways,
         selects,
+        joins_ends(query),
     )
     return literal, choices.attributes_read
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from celc.codegen.conditions import ConditionCode
@@ -17,7 +17,7 @@ from celc.core.limits import SIMULTANEOUS
 from celc.core.traversal import is_one_event, windows_in
 from celc.normal.normalize import output_labels
 from celc.plan.concerns import concerns_of
-from celc.plan.deadlines import deadlines_of
+from celc.plan.deadlines import deadlines_of, written_deadlines
 from celc.plan.program import Program
 from celc.plan.reaches import reaches_of
 from celc.plan.relevance import (
@@ -104,18 +104,10 @@ def plan_arguments(
         numbers = {window: str(number) for number, window in enumerate(local_windows)}
         hops = (tuple_text(numbers[window] for window in one) for one in reaches)
         fields["reaches"] = tuple_text(hops)
-    deadlines = deadlines_of(query.formula)
+    fields |= _deadlines(program, local_windows, at_end, imports)
     # An event that lasts can have others inside of it, which rule it out.
     if query.window is None and is_one_event(query.formula) and not query.lasting:
         fields["one_event"] = "True"
-    if deadlines:
-        places = {window: str(number) for number, window in enumerate(local_windows)}
-        fields["deadlines"] = tuple_text(
-            imports.call("Deadline", places[one.length], repr(one.from_start)) for one in deadlines
-        )
-    # A query that reads others gives its options to them, and to run it needs those of the file.
-    if at_end != "open" and (deadlines or query.begin is not None):
-        fields["at_end"] = string_literal(at_end)
     if query.simultaneous:
         fields["ties"] = string_literal(SIMULTANEOUS)
     if program.per_start is not None:
@@ -143,6 +135,27 @@ def plan_arguments(
         fields["max_work"] = f"{program.listing.max_work:_}"
     imports.use("Plan")
     return tuple(PlanArgument(name, value) for name, value in fields.items())
+
+
+def _deadlines(
+    program: Program, windows: Sequence[core.Window], at_end: str, imports: Imports
+) -> dict[str, str]:
+    """The fields about absences at the ends of matches; none where there is none."""
+    written, found = written_deadlines(program.query.formula), deadlines_of(program.listing)
+    fields = {}
+    for name, listed in (
+        ("deadlines", found),
+        ("ruled_out", tuple(one for one in written if one not in found)),
+    ):
+        if listed:
+            fields[name] = tuple_text(
+                imports.call("Deadline", str(windows.index(one.length)), repr(one.from_start))
+                for one in listed
+            )
+    # A query that reads others gives its options to them, and to run it needs those of the file.
+    if at_end != "open" and (written or program.query.begin is not None):
+        fields["at_end"] = string_literal(at_end)
+    return fields
 
 
 def _limit(program: Program) -> int | None:

@@ -55,7 +55,7 @@ def clause_line(clause: RoleClause) -> str:
 def deadline_lines(program: Program) -> list[str]:
     """A line for each deadline of matches; none where they are decided at their end."""
     lines = []
-    for deadline in deadlines_of(program.query.formula):
+    for deadline in deadlines_of(program.listing):
         length, counted = show_length(deadline.length), "start" if deadline.from_start else "end"
         lines.append(
             f"matches are decided when the deadline {length} of their {counted} has passed"

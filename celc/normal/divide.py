@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from celc.core.formula import AttributeValue, Query
+from celc.core.formula import AttributeValue, PerEnd, Query
 from celc.core.terms import nodes_named_in
 from celc.normal.flat_form import FlatForm
 from celc.normal.flatten import flatten
@@ -154,9 +154,17 @@ def _divide_correlated(query: Query, form: NormalForm) -> Division:
 
 
 def compares_late(query: Query, flat: FlatForm) -> bool:
-    """Whether matches with one end are compared, and decided at times of their own."""
-    compares = query.strategy != "ALL" or query.limit is not None
-    return compares and flat.after is not None and flat.after.from_start
+    """Whether matches with one end belong together, and are decided at times of their own."""
+    return joins_ends(query) and flat.after is not None and flat.after.from_start
+
+
+def joins_ends(query: Query) -> bool:
+    """Whether the rows of matches with one end depend on all of these: they are compared or
+    counted, or are one row."""
+    is_one_row = query.collapsed or (
+        query.total is not None and isinstance(query.total.per, PerEnd)
+    )
+    return is_one_row or query.strategy != "ALL" or query.limit is not None
 
 
 def _roles(query: Query, form: NormalForm) -> Roles | None:

@@ -11,9 +11,17 @@ Way = tuple[NormalForm, lp.AbsenceAfter | None]
 """A form, and the absence at its end; None: it has none."""
 
 
-def ways_of(form: NormalForm) -> tuple[Way, ...]:
-    """The forms, without the selector of SELECT and all behind it, of which a form is the OR as far
-    as absences at their ends tell them apart. Empty where there is no such absence."""
+def ways_of(form: NormalForm, *, selects: bool) -> tuple[Way, ...]:
+    """The forms of which a form is the OR as far as absences at their ends tell them apart. Empty
+    where there is no such absence.
+
+    `selects`: the outermost selector is that of SELECT. The forms are then those of its operand,
+    because it compares matches with labels that SELECT leaves out.
+    """
+    if selects and isinstance(form, lp.Relabel):
+        form = form.operand
+    if selects and isinstance(form, lp.Selected):
+        form = form.operand
     found = _ways(form)
     return found if any(absence is not None for _, absence in found) else ()
 
@@ -28,11 +36,6 @@ def _ways(form: NormalForm) -> tuple[Way, ...]:
                 for part, absence in _ways(operand):
                     by_absence.setdefault(absence, []).append(part)
             return tuple((_either(parts, form), absence) for absence, parts in by_absence.items())
-        case lp.Selected():
-            return _ways(form.operand)
-        case lp.Relabel(operand=lp.Selected()):
-            # The selector compares matches with labels that SELECT leaves out.
-            return _ways(form.operand)
         case lp.Relabel() | lp.Where() | lp.Correlated() | lp.Scope() | lp.Within():
             return tuple(
                 (replace(form, operand=part), absence) for part, absence in _ways(form.operand)

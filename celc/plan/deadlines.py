@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from celc.core import formula as core
 from celc.core.traversal import formulas_in
+from celc.normal import normal_form as lp
+from celc.normal.traversal import forms_in
+from celc.plan.strategy import ByDefinition, Checked, Listing
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +20,27 @@ class Deadline:
     from_start: bool
 
 
-def deadlines_of(formula: core.Formula) -> tuple[Deadline, ...]:
-    """The deadlines of a formula, each once, in the order of the text."""
+def deadlines_of(listing: Listing) -> tuple[Deadline, ...]:
+    """The deadlines of the matches that a listing can find, each once.
+
+    An absence at the end of a branch without matches sets none: no match waits for it.
+    """
+    match listing:
+        case ByDefinition(form=form):
+            parts = (part for part in forms_in(form) if isinstance(part, lp.AbsenceAfter))
+            found = (Deadline(part.length, part.from_start) for part in parts)
+            return tuple(dict.fromkeys(found))
+        case Checked(after=after) if after is not None:
+            return (Deadline(after.length, after.from_start),)
+        case _:
+            return ()
+
+
+def written_deadlines(formula: core.Formula) -> tuple[Deadline, ...]:
+    """Those of all absences at the ends of a formula, each once, in the order of the text.
+
+    The columns of the answer depend on them, and not on which matches conditions leave.
+    """
     found = (
         Deadline(part.length, part.from_start)
         for part in formulas_in(formula)

@@ -91,6 +91,7 @@ def reading_all(programs: Mapping[str, Program]) -> Program:
         window=None,
         local_windows=(),
         deadlines=(),
+        ruled_out=(),
         relevant=None,
     )
     return replace(first, plan=plan)

@@ -150,16 +150,17 @@ class Plan:
     before a match that can decide whether it is one, as hops from its start: each tuple holds the
     numbers of the local windows that are hopped one after another. `one_event`: every match is of
     one event, so that a query without a window needs none. `deadlines`: those of the absences at
-    the end of a match, each once; `at_end`: "closed" where the input is over, so that all are
-    passed; `clock`: the time up to which the input is known to reach, a TIMESTAMP in microseconds
-    and a DATE in days since 1970, None: the events tell. `ties`: "simultaneous" where events that
-    are equal in all order columns are one instant. `per_start`: what is still to choose among the
+    the end of a match, each once; `ruled_out`: those of absences in branches without matches, for
+    which no match waits; `at_end`: "closed" where the input is over, so that all are passed;
+    `clock`: the time up to which the input is known to reach, a TIMESTAMP in microseconds and a
+    DATE in days since 1970, None: the events tell. `ties`: "simultaneous" where events that are
+    equal in all order columns are one instant. `per_start`: what is still to choose among the
     matches with one start; `limit` is then None. `totals`: the answer are rows about groups of
     matches; `labels` are then those that its functions read, and all others are hidden.
-    `collapsed`: the answer has one row for each end of matches. `parameters`: of a query FOR
-    EACH, which is run as `rules/run` says; other fields are then as in the text. `reads`: the
-    queries whose rows are events; then events last, and `begin` is the column of their starts. The
-    input of such a query is made by `chain`; `declared` are the attributes of declared streams.
+    `collapsed`: the answer has one row for each end of matches. `parameters`: of a query FOR EACH,
+    which is run as `rules/run` says; other fields are then as in the text. `reads`: the queries
+    whose rows are events; then events last, and `begin` is the column of their starts. The input of
+    such a query is made by `chain`; `declared` are the attributes of declared streams.
     `uncertain`: the times of events are uncertain, and the answer says how likely each match is.
     """
 
@@ -197,6 +198,7 @@ class Plan:
     reaches: tuple[tuple[int, ...], ...] = ()
     one_event: bool = False
     deadlines: tuple[Deadline, ...] = ()
+    ruled_out: tuple[Deadline, ...] = ()
     at_end: str = "open"
     clock: int | float | None = None
     per_start: PerStart | None = None
@@ -327,7 +329,9 @@ class Plan:
         """The longest time from the end of a match in which events decide it; None where there is
         no deadline, or one that is no time on the first order column, or on floating numbers."""
         found = [self.local_windows[one.window] for one in self.deadlines]
-        if not self.shows_decided_time or self.type_of(self.order_by[0]) in ("FLOAT", "DOUBLE"):
+        if not found or not all(map(self.is_on_clock, self.deadlines)):
+            return None
+        if self.type_of(self.order_by[0]) in ("FLOAT", "DOUBLE"):
             return None
         return max(found, key=lambda window: window.size)
 
@@ -339,9 +343,10 @@ class Plan:
 
     @property
     def shows_decided_time(self) -> bool:
-        """Whether the output says when matches are decided: all deadlines are times on the first
-        order column."""
-        return bool(self.deadlines) and all(map(self.is_on_clock, self.deadlines))
+        """Whether the output says when matches are decided: all absences at the end are times on
+        the first order column, also where conditions leave no match of a branch."""
+        written = (*self.deadlines, *self.ruled_out)
+        return bool(written) and all(map(self.is_on_clock, written))
 
     def is_on_clock(self, deadline: Deadline) -> bool:
         """Whether a deadline is a time on the first order column, so that the events of all

@@ -266,13 +266,15 @@ class ByDefinition:
     """The matches that the definition of a formula finds among remembered events. `sees_all`: some
     nested selector with conditions across events reads the stream from its beginning, without the
     window. `ways`: the formulas of which it is the OR, before the selector of SELECT, where matches
-    are decided later than they end; `chooses`: there is such a selector."""
+    are decided later than they end; `chooses`: there is such a selector; `joins_ends`: the rows of
+    matches with one end depend on all of these, so that they are decided together."""
 
     formula: Formula
     remembers: Remembers
     sees_all: bool
     ways: tuple[Way, ...] = ()
     chooses: bool = False
+    joins_ends: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -283,25 +283,37 @@ class DefinitionListing(ListingOfRun):
         """The matches that end at an event, each with its deadline; those that have been handed out
         before are left out.
 
-        Where matches are compared, all of them have to be decided first.
+        Where matches with one end belong together, all of them have to be decided first.
         """
-        ways = self._ways_to_end(stretch, end)
+        ways, together = self._ways_to_end(stretch, end), self._definition.joins_ends
         judged = {match: self._judged(row, part, match, ways[match]) for match in ways}
-        compares = self._definition.chooses or self._plan.limit is not None
-        if compares and self._was_chosen(row, part, stretch, end):
+        if together and self._was_chosen(row, part, stretch, end):
             return []
-        is_open = compares and not all(is_decided for _, is_decided, _ in judged.values())
+        is_open = together and not all(is_decided for _, is_decided, _ in judged.values())
         if self._definition.chooses:
-            for match in [*ways]:
-                ways.setdefault(self._shown(match), []).extend(ways[match])
-            found = {match[:3] for match in self._definition.formula.ending(stretch, end)}
-        else:
-            found = {match for match in ways if compares or not judged[match][2]}
+            ways = self._chosen(ways, stretch, end)
+        elif not together:
+            ways = {match: ways[match] for match in ways if not judged[match][2]}
         listed = []
-        for match in sorted(found, key=_by_latest_start):
+        for match in sorted(ways, key=_by_latest_start):
             number = LEFT_OPEN if is_open else self._judged(row, part, match, ways[match])[0]
             listed.append((self._tags(row, part, *match), number, 0))
         return listed
+
+    def _chosen(
+        self, ways: Mapping[_Match, list[int]], stretch: Stretch, end: int
+    ) -> dict[_Match, list[int]]:
+        """The matches that the selector of SELECT chooses, as they are behind it, each with the
+        numbers of its deadlines. Matches that SELECT shows alike are one, which is decided when the
+        first of them is; those that are not chosen decide nothing."""
+        chosen: dict[_Match, list[int]] = {}
+        formula = self._definition.formula
+        assert isinstance(formula, Relabelled)
+        for match in formula.part.ending(stretch, end):
+            first, last, labels = match[:3]
+            shown = first, last, formula.relabelled(labels)
+            chosen.setdefault(shown, []).extend(ways[match[:3]])
+        return chosen
 
     def _was_chosen(self, row: int, part: _Part, stretch: Stretch, end: int) -> bool:
         """Whether all matches that end at an event were decided before: of those that nothing among
@@ -332,14 +344,6 @@ class DefinitionListing(ListingOfRun):
             for match in way.formula.ending(stretch, end):
                 found.setdefault(match[:3], []).append(number)
         return found
-
-    def _shown(self, match: _Match) -> _Match:
-        """A match as it is behind the selector of SELECT."""
-        start, end, labels = match
-        formula = self._definition.formula
-        if isinstance(formula, Relabelled):
-            labels = formula.relabelled(labels)
-        return start, end, labels
 
     def _judged(
         self, row: int, part: _Part, match: _Match, numbers: list[int]

@@ -38,7 +38,7 @@ def check_is_compact(program: Program) -> None:
         why = "FOR EACH has an answer for each row of a table"
     elif plan.per_start is not None:
         why = f"SELECT {plan.per_start} compares matches that end at different events"
-    elif plan.deadlines:
+    elif plan.deadlines or plan.ruled_out:
         why = "whether a match with an absence at its end counts is known only after that end"
     elif plan.uncertain is not None:
         why = "time is uncertain, and a graph has no confidences"

@@ -351,13 +351,13 @@ def check_clock_is_known(plan: Plan, route: str) -> None:
 
 
 def compares_late(program: Program) -> bool:
-    """Whether matches with one end are compared, and a time that other partitions show decides
-    when. The clock has to be known before the first partition ends then."""
+    """Whether matches with one end are decided together, and a time that other partitions show
+    decides when. The clock has to be known before the first partition ends then."""
     plan = program.plan
     match program.listing:
-        case ByDefinition(ways=ways, chooses=chooses):
-            compares = bool(ways) and (chooses or plan.limit is not None)
-            return compares and plan.asks_for_clock and bool(plan.partition_by)
+        case ByDefinition(ways=ways, joins_ends=joins_ends):
+            joins_late = bool(ways) and joins_ends
+            return joins_late and plan.asks_for_clock and bool(plan.partition_by)
         case _:
             return False
 
