@@ -165,6 +165,9 @@ def table_of(plan: Plan, events: Sequence[Event]) -> pa.Table:
     read = {field.name: field.type for field in plan.input_schema()}
     names = dict.fromkeys([*read, *plan.tiebreak, *(name for event in events for name in event)])
     types = {name: read.get(name, COLUMNS.get(name)) for name in names}
+    for name in ("id", "src", "dst"):
+        if name not in read and any(isinstance(event.get(name), float) for event in events):
+            types[name] = pa.float64()
     # A few cases have times in `ts`.
     if "ts" not in read and any(isinstance(event.get("ts"), dt.datetime) for event in events):
         types["ts"] = COLUMNS["at"]
@@ -208,7 +211,12 @@ def key_of(plan: Plan, event: Event) -> tuple[Any, ...]:
                 for stream, name in types
             )
         )
-    return tuple(event.get(name) for name in names)
+    return tuple(as_key(event.get(name)) for name in names)
+
+
+def as_key(value: Any) -> Any:
+    """A value that is equal where keys are: NaN equals NaN, and −0.0 is 0.0."""
+    return "NaN" if value != value else value + 0.0 if isinstance(value, float) else value
 
 
 def batches_of(table: pa.Table, rng: random.Random) -> Iterator[pa.RecordBatch]:
@@ -259,7 +267,9 @@ def answer_of(query: CompiledQuery, matches: Iterable[Row], events: Sequence[Eve
     last_end: dict[tuple[Any, ...], int] = {}
     for row in matches:
         assert list(row) == query.output_schema.names
-        key = tuple(row[name] for name in plan.partition_by)
+        shown = {name: row[name] for name in plan.partition_by}
+        assert "-0.0" not in map(repr, shown.values()), row
+        key = tuple(map(as_key, shown.values()))
         part, start, end = parts[key], row["start_pos"], row["end_pos"]
         # Matches with an absence at their end come as they are decided.
         in_order = plan.deadlines or last_end.get(key, end) <= end
@@ -278,7 +288,7 @@ def answer_of(query: CompiledQuery, matches: Iterable[Row], events: Sequence[Eve
                 assert all(_same(event[name], value) for name, value in wanted.items()), row
         answer.append(
             {
-                "partition": dict(zip(plan.partition_by, key, strict=True)),
+                "partition": shown,
                 "start": start,
                 "end": end,
                 "labels": labels,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -219,3 +220,17 @@ def row_table(rng: random.Random) -> list[dict[str, Any]]:
         )
     rng.shuffle(rows)
     return rows
+
+
+def with_real_groups(
+    text: str, rows: list[dict[str, Any]]
+) -> tuple[str, dict[str, str], list[dict[str, Any]]]:
+    """A query and its rows, with real numbers for what some queries partition by: NaN, 0.0 and −0.0
+    among them. Also the columns. It is drawn from the text itself, as in `strategies_keys`."""
+    rng = random.Random(text)
+    if "PARTITION BY" not in text or rng.random() < 0.5:
+        return text, SCHEMA, rows
+    type_ = rng.choice(("DOUBLE", "FLOAT"))
+    forms = {"x": (0.0, -0.0), "y": (math.nan, -math.nan), None: (None,)}
+    changed = [{**row, "g": rng.choice(forms[row["g"]])} for row in rows]
+    return text.replace("g STRING", f"g {type_}"), SCHEMA | {"g": type_}, changed

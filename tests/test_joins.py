@@ -18,6 +18,7 @@ from reference import WorkLimitError, check_answer, difference, evaluate
 from seeds import compare_seeds
 from strategies import Feature, declaration_for, random_query
 from strategies_across import TYPES, wide_stream
+from strategies_keys import real_keys, with_real_keys
 from test_random import TOO_LARGE, Tally
 
 from celc import CelError
@@ -100,7 +101,7 @@ def trials(
     text = random_query(rng, features, 2 + seed % 2)
     ts = rng.choice(("LONG", "LONG", "INT"))
     plain = declaration_for(features)
-    text = plain.replace("ts: LONG", f"ts: {ts}") + text.removeprefix(plain)
+    text = with_real_keys(plain.replace("ts: LONG", f"ts: {ts}") + text.removeprefix(plain))
     tally.drawn += 1
     try:
         made = compiled(text)
@@ -112,7 +113,7 @@ def trials(
     if made is None:
         return
     for _ in range(3):
-        types = [name for name in TYPES if f" {name}" in text.removeprefix(plain)] or TYPES
+        types = [name for name in TYPES if f" {name}" in text[text.index("SELECT") :]] or TYPES
         longest = 14 if "\nWITHIN" in text else 10
         events = wide_stream(
             rng,
@@ -121,6 +122,7 @@ def trials(
             nulls=rng.choice((0, 0, 0.1)),
             strangers=rng.choice((0, 0, 0.2)),
         )
+        events = real_keys(text, events)
         try:
             wanted = evaluate(text, events, order_by="ts", work_limit=100_000)
         except WorkLimitError:

@@ -47,6 +47,7 @@ from strategies import (
     with_alternatives,
     with_chosen_keys,
 )
+from strategies_keys import real_keys, with_real_keys
 
 import celc
 from celc import CelError, Matcher
@@ -83,10 +84,10 @@ def _declared(rng: random.Random, query: str) -> str:
         declaration += other
         body = body.replace("FROM S\n", rng.choice(("FROM S, T\n", "FROM T, S\n")))
         body = body.replace("S>", rng.choice(("S>", "T>")))
-    return declaration + body
+    return with_real_keys(declaration + body)
 
 
-def _stream(rng: random.Random, matcher: Matcher) -> list[dict[str, Any]]:
+def _stream(rng: random.Random, matcher: Matcher, text: str) -> list[dict[str, Any]]:
     """Events for the query: with few keys, mostly, so that parts are long; with an order column."""
     plan = only_query(matcher).plan
     length = rng.randint(0, 20 if plan.window else 10)
@@ -102,7 +103,7 @@ def _stream(rng: random.Random, matcher: Matcher) -> list[dict[str, Any]]:
             event["stream"] = rng.choice(("S", "S", "T", "U"))
     for key in plan.chosen_keys:
         events = with_chosen_keys(rng, events, key.type)
-    return events
+    return real_keys(text, events)
 
 
 @contextmanager
@@ -210,7 +211,7 @@ def check(
         tally.too_large += 1
         return
     for _ in range(streams):
-        events = _stream(rng, next(iter(matchers.values())))
+        events = _stream(rng, next(iter(matchers.values())), text)
         try:
             wanted = evaluate(text, events, order_by=order_by, at_end=at_end, work_limit=WORK_LIMIT)
         except WorkLimitError:

@@ -44,6 +44,7 @@ from strategies import (
 )
 from strategies_across import TYPES, wide_stream
 from strategies_aggregates import own_declarations
+from strategies_keys import real_keys, with_real_keys
 from strategies_times import START
 from streams_by_hand import EVENT_TIME, instant, streamed, timed
 from test_random import TOO_LARGE, Tally, cramped
@@ -154,7 +155,7 @@ def drawn(rng: random.Random, language: Language, depth: int) -> Drawn:
         body = body.replace("S>", rng.choice(("S>", "T>")))
     if Feature.OWN in language.features:
         declaration += own_declarations(rng)
-    return Drawn(declaration + body, rng.choice((None, None, "seq")))
+    return Drawn(with_real_keys(declaration + body), rng.choice((None, None, "seq")))
 
 
 def stream_for(rng: random.Random, query: Drawn) -> Events:
@@ -175,7 +176,7 @@ def stream_for(rng: random.Random, query: Drawn) -> Events:
         event["stream"] = rng.choice(("S", "S", "T", "U"))
         if "CREATE STREAM T" not in query.text:
             del event["stream"]
-    return events
+    return real_keys(query.text, events)
 
 
 # --- comparing ------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from celc_runtime.run.compact import are_graphs, check_is_compact
 from engines import batches_of, engines, in_parts, interpreted, only_query, table_of
 from strategies import ACROSS, EVERYTHING, OF_TIMES, SHORTER, Feature
 from strategies_across import WIDE_DECLARATION
+from strategies_keys import with_real_keys
 from test_random import TOO_LARGE, Tally, cramped
 from test_random_across import Drawn, Events, Language, drawn, stream_for
 
@@ -70,9 +71,8 @@ def tied(rng: random.Random) -> Drawn:
     ]
     select = rng.choice(("*", "*", "*", "NONE"))
     lines = [f"SELECT {select}", "FROM S", f"WHERE {formula}", *filter(None, clauses)]
-    return Drawn(
-        WIDE_DECLARATION.replace("ts: LONG", "ts: LONG, seq: LONG") + "\n".join(lines), None
-    )
+    declaration = WIDE_DECLARATION.replace("ts: LONG", "ts: LONG, seq: LONG")
+    return Drawn(with_real_keys(declaration + "\n".join(lines)), None)
 
 
 # --- comparing ------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from celc_runtime.many.runs import can_do_without_rows
 from engines import interpreted, table_of
 from strategies import EVERYTHING, LOOKING_BACK, SHORTER, declaration_for, random_query
 from strategies_across import WIDE_DECLARATION
+from strategies_keys import with_real_keys
 from strategies_removals import idempotent_query
 from test_random import TOO_LARGE
 from test_random_across import Drawn, stream_for
@@ -41,7 +42,7 @@ def file_of(rng: random.Random) -> Drawn:
             idempotent_query(rng) if skips else random_query(rng, features, 2).removeprefix(plain)
         )
         text += f"\nQUERY q{number}:\n{query}\n"
-    return Drawn(text, rng.choice((None, "seq")))
+    return Drawn(with_real_keys(text), rng.choice((None, "seq")))
 
 
 def compiled(file: Drawn) -> Matcher | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from celc_runtime.arrow.arrays import in_one_piece, numbers, plain
+from celc_runtime.arrow.arrays import as_keys, in_one_piece, numbers, plain
 from celc_runtime.arrow.columns import Columns
 from celc_runtime.arrow.conforming import conforming
 from celc_runtime.arrow.event_tables import table_of
@@ -182,7 +182,8 @@ def marks_of_columns(
             pc.sort_indices(table, [(name, "ascending") for name in table.column_names])
         )
     columns = tuple(
-        _column(events, name).cast(type) for name, type in zip(keys, key_types, strict=True)
+        as_keys(_column(events, name).cast(type))
+        for name, type in zip(keys, key_types, strict=True)
     )
     type_names, types = ("event",), np.zeros(len(events), np.int64)
     if "type" in events.column_names:

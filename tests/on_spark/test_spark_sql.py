@@ -200,6 +200,25 @@ def test_nan_is_one_partition(spark: Any) -> None:
     assert sorted(map(tuple, found)) == [(0, 2), (1, 4), (2, 3), (5, 6)]
 
 
+def test_nan_is_no_partition_of_matches_that_wait(spark: Any) -> None:
+    """The first row of several would be told without the others."""
+    text = (
+        "CREATE STREAM S { EVENT A { k: DOUBLE, n: LONG } } QUERY counted: SELECT TOTAL COUNT(*) "
+        "AS c FROM S WHERE A AS x PARTITION BY k PER PARTITION"
+    )
+    with interpreted():
+        query = celc.compile(text, order_by="n").queries["counted"]
+    query.register(spark)
+    call = "SELECT * FROM counted(TABLE({}) PARTITION BY (k) ORDER BY (n))"
+    table = pa.table({"k": [0.0, -0.0, float("nan"), float("nan"), -0.0], "n": range(5)})
+    for name, rows in (("one_nan", [0, 1, 2, 4]), ("two_nan", range(5))):
+        spark.createDataFrame(table.take(pa.array(rows))).createOrReplaceTempView(name)
+    found = spark.sql(call.format("one_nan")).collect()
+    assert sorted(map(repr, found)) == ["Row(k=0.0, c=Decimal('3'))", "Row(k=nan, c=Decimal('1'))"]
+    with pytest.raises(Exception, match=r"after each row where k is NaN: use match\(df\)"):
+        spark.sql(call.format("two_nan")).collect()
+
+
 def test_names_that_cannot_be_called(queries: Any, spark: Any) -> None:
     with pytest.raises(ValueError, match=r"cannot call a function 'all fires'.*name='fires'"):
         queries["all fires"].register(spark)

@@ -20,6 +20,7 @@ from queries_over_queries import source_table
 
 import celc
 from celc.cli import main
+from celc.pages.marks import marks_of_columns
 from celc.pages.sample import lowest, ranks, with_others
 
 
@@ -333,3 +334,11 @@ def test_the_command_says_what_it_cannot_draw(
     assert main(["run", "fire.cel", "wrong.parquet", "-o", "report.html"]) == 2
     assert "'value'" in capsys.readouterr().err
     assert not (folder / "report.html").exists()
+
+
+def test_a_lane_of_keys_that_are_equal() -> None:
+    """Of events whose query is not known as well: −0.0 is 0.0, and NaN equals NaN."""
+    keys = [0.0, float("nan"), -0.0, -float("nan"), 0.0]
+    found = marks_of_columns(pa.table({"k": keys}), ["k"], None, [pa.float64()])
+    assert found.positions.tolist() == [0, 1, 2, 0, 1]
+    assert list(map(str, found.keys[0].to_pylist())) == ["0.0", "0.0", "0.0", "nan", "nan"]

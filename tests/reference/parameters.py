@@ -109,7 +109,8 @@ def shown_values(query: Query, kinds: Mapping[str, Kind], row: Row) -> tuple[tup
 
 
 def distinct(rows: Sequence[Row], kinds: Mapping[str, Kind]) -> list[Row]:
-    """The rows that differ, each once: NULL equals NULL, NaN equals NaN, -0.0 is 0.0."""
+    """The rows that differ, each once: NULL equals NULL, NaN equals NaN, and -0.0 is 0.0, which
+    they show."""
     found: dict[tuple[Any, ...], Row] = {}
     for row in rows:
         values = [datum_of(kind, row.get(name)).value for name, kind in kinds.items()]
@@ -117,5 +118,9 @@ def distinct(rows: Sequence[Row], kinds: Mapping[str, Kind]) -> list[Row]:
             "NaN" if isinstance(one, float) and one != one else (type(one).__name__, one)
             for one in values
         )
-        found.setdefault(key, row)
+        found.setdefault(key, {name: _unsigned(value) for name, value in row.items()})
     return list(found.values())
+
+
+def _unsigned(value: Any) -> Any:
+    return value + 0.0 if isinstance(value, float) else value

@@ -41,16 +41,31 @@ def answer(query: syntax.Query, table: Sequence[Row], most: int = 200_000) -> li
     parts: dict[tuple[Any, ...], list[Row]] = {}
     for row in table:
         folded = {name.casefold(): value for name, value in row.items()}
-        key = tuple(folded[name.key] for name in query.partition_by)
+        for name in query.partition_by:
+            folded[name.key] = _unsigned(folded[name.key])
+        key = tuple(_in_order(folded[name.key]) for name in query.partition_by)
         parts.setdefault(key, []).append(folded)
     rows = []
     for part in parts.values():
         for one in reversed(query.order_by):
             if any(row[one.column.key] is None for row in part):
                 raise RunError("null-order")
-            part.sort(key=lambda row: row[one.column.key], reverse=one.descending)
+            part.sort(key=lambda row: _in_order(row[one.column.key]), reverse=one.descending)
         rows += _Partition(query, part, most).rows()
     return rows
+
+
+def _unsigned(value: Any) -> Any:
+    """What a partition shows of its key: 0.0 for -0.0."""
+    return value + 0.0 if isinstance(value, float) else value
+
+
+def _in_order(value: Any) -> Any:
+    """A value that is equal where keys are, and sorts as they do: NaN equals NaN, above all."""
+    if value is None:
+        return (False, False, 0)
+    is_nan = value != value
+    return (True, is_nan, 0 if is_nan else value)
 
 
 @dataclass(frozen=True)

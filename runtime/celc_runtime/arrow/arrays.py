@@ -186,6 +186,17 @@ def differs(column: pa.Array) -> np.ndarray:
     return changed
 
 
+def as_keys(column: pa.Array) -> pa.Array:
+    """A plain column in which equal values have the same bits: −0.0 becomes 0.0, and there is one
+    NaN. Arrow tells values apart by their bits where it codes or hashes them."""
+    if not pa.types.is_floating(column.type):
+        return column
+    values, valid = numbers(column)
+    found = values + values.dtype.type(0)
+    found[np.isnan(found)] = np.nan
+    return pa.array(found, column.type, mask=~valid if column.null_count else None)
+
+
 def sortable(column: pa.Array) -> pa.Array:
     """A column that Arrow sorts in Spark's order of the given column: NaN equals itself and is
     larger than any number, and −0.0 equals 0.0."""

@@ -1,4 +1,9 @@
-"""Keys of PARTITION BY: columns made for them, and values that are equal where the keys are."""
+"""Keys of PARTITION BY: columns made for them, and values that are equal where the keys are.
+
+Keys are equal as Spark's are: NaN equals NaN, and −0.0 is 0.0. `with_keys` is where all events of
+a query pass, so it changes the numbers of its keys once, and all code behind it may code, hash and
+compare them by their bits. What the answer shows is the same on every route: 0.0.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import in_one_piece, plain, without_views
+from celc_runtime.arrow.arrays import as_keys, in_one_piece, plain, without_views
 from celc_runtime.arrow.chosen_keys import columns_of_keys, key_values
 from celc_runtime.arrow.conforming import conforming_column
 from celc_runtime.arrow.paths import with_fields
@@ -17,7 +22,13 @@ from celc_runtime.plan.plan import Plan
 
 
 def with_keys(plan: Plan, events: pa.RecordBatch) -> pa.RecordBatch:
-    """Events that conform, with `plan.chosen_columns` behind their columns."""
+    """Events that conform, with their keys `as_keys`, and `plan.chosen_columns` behind their
+    columns."""
+    for name in plan.key_attributes:
+        column = events.column(name)
+        if pa.types.is_floating(column.type):
+            place = events.schema.names.index(name)
+            events = events.set_column(place, name, as_keys(column))
     for name, key in plan.chosen_columns.items():
         read = {n: plain(events.column(n)) for n in columns_of_keys(plan, [key])}
         events = events.append_column(name, key_values(plan, key, read))
@@ -74,7 +85,7 @@ def codes_of_keys(columns: Sequence[pa.Array], rows: int) -> np.ndarray:
     """int64[rows]: a number for the key of each row; equal keys have equal numbers."""
     codes = np.zeros(rows, np.int64)
     for column in columns:
-        coded = column.dictionary_encode(null_encoding="encode")
+        coded = as_keys(column).dictionary_encode(null_encoding="encode")
         width = max(1, len(coded.dictionary))
         codes = codes * width + np.asarray(coded.indices.to_numpy(zero_copy_only=False))
         _, codes = np.unique(codes, return_inverse=True)

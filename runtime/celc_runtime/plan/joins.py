@@ -117,15 +117,16 @@ def _events(
 ) -> list[str]:
     first = plan.order_by[0]
     read = [name for name, _ in joins.reads]
-    columns = [_column(name, dialect) for name in read]
+    columns = [_read(plan, name, dialect) for name in read]
     if plan.type_column or typed:
         renamed = "" if plan.type_name == "type" else " AS type"
         columns.insert(0, f"{_column(plan.type_name, dialect)}{renamed}")
     if plan.stream_column:
         columns.insert(0, "stream")
-    for name, sql in zip(joins.keys, _key_values(plan, dialect), strict=True):
+    keys = zip(joins.keys, plan.key_columns, _key_values(plan, dialect), strict=True)
+    for name, key, sql in keys:
         if name not in read:
-            columns.append(f"{sql} AS {_column(name, dialect)}")
+            columns.append(f"{_without_sign(plan, key, sql)} AS {_column(name, dialect)}")
     columns.append(f"{_column(first, dialect)} AS {joins.time}")
     if joins.unit:
         columns.append(f"{_measure(plan, first, dialect)} AS {joins.measure}")
@@ -156,6 +157,22 @@ def _events(
         *_where(plan, dialect, typed=typed),
         "),",
     ]
+
+
+def _read(plan: Plan, name: str, dialect: str) -> str:
+    """An attribute, read as all routes read it: a key has no −0.0."""
+    column = _column(name, dialect)
+    if name not in plan.key_attributes:
+        return column
+    found = _without_sign(plan, name, column)
+    return column if found == column else f"{found} AS {column}"
+
+
+def _without_sign(plan: Plan, name: str, sql: str) -> str:
+    """The value of a key, 0.0 for −0.0, which equals it."""
+    if plan.type_of(name) not in ("FLOAT", "DOUBLE"):
+        return sql
+    return f"CASE WHEN {sql} = 0 THEN 0 ELSE {sql} END"
 
 
 def _order_check(plan: Plan, table: str, dialect: str, *, typed: bool) -> list[str]:

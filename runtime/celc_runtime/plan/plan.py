@@ -260,6 +260,14 @@ class Plan:
         return tuple(made.get(place, name) for place, name in enumerate(self.partition_by))
 
     @property
+    def key_attributes(self) -> tuple[str, ...]:
+        """The attributes that keys are read from, also those of event types with another one."""
+        found = dict.fromkeys(self.partition_by)
+        for key in self.chosen_keys:
+            found |= dict.fromkeys(attribute for attribute, _ in key.ways)
+        return tuple(found)
+
+    @property
     def key_sql(self) -> tuple[str, ...]:
         """The keys of PARTITION BY as expressions of Spark SQL over the columns of the input."""
         made = {key.place: self._chosen_sql(key) for key in self.chosen_keys}

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.arrow.arrays import numbers, whole_numbers
+from celc_runtime.arrow.arrays import numbers, sortable, whole_numbers
 from celc_runtime.arrow.partition_keys import codes_of_keys
 from celc_runtime.plan.errors import EventError, WorkLimitError
 from celc_runtime.row_pattern import passes
@@ -143,7 +143,7 @@ def _sort_keys(plan: RowPlan, number: int, column: pa.Array, order: Any) -> list
         filled = column
         if column.null_count:
             filled = pc.fill_null(column, column.drop_null()[0])
-        values = whole_numbers(filled)
+        values = whole_numbers(sortable(filled))
     found.append(~values if order.descending else values)
     return found
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import without_views
+from celc_runtime.arrow.arrays import as_keys, without_views
 from celc_runtime.arrow.conforming import conforming_column
 from celc_runtime.arrow.partition_keys import codes_of_keys
 from celc_runtime.plan.errors import EventError
@@ -72,8 +72,10 @@ class Reader:
 
 
 def conforming_table(plan: RowPlan, table: pa.Table) -> pa.Table:
-    """The columns in the types that the query declares. Raises EventError where they do not fit."""
+    """The columns in the types that the query declares, those of PARTITION BY `as_keys`. Raises
+    EventError where they do not fit."""
     reader = Reader(plan)
+    keys = {plan.columns[number].name for number in plan.partition_by}
     arrays = []
     for field in plan.input_schema:
         column = without_views(table.column(_named(plan, field.name, table.column_names)))
@@ -83,7 +85,10 @@ def conforming_table(plan: RowPlan, table: pa.Table) -> pa.Table:
             for chunk in column.chunks
         ]
         plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in chunks]
-        arrays.append(pa.chunked_array([c.cast(field.type) for c in plain], field.type))
+        plain = [c.cast(field.type) for c in plain]
+        if field.name in keys:
+            plain = list(map(as_keys, plain))
+        arrays.append(pa.chunked_array(plain, field.type))
     if not arrays:
         return table
     return pa.Table.from_arrays(arrays, schema=plan.input_schema)

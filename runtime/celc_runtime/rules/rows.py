@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import in_one_piece, plain, sortable
+from celc_runtime.arrow.arrays import as_keys, in_one_piece, plain
 from celc_runtime.arrow.conforming import conforming
 from celc_runtime.arrow.event_tables import table_of
 from celc_runtime.plan.errors import EventError
@@ -57,7 +57,8 @@ def given_rows(program: Program, tables: Mapping[str, Any]) -> Rows:
 
 
 def rows_of(query: str, parameters: Parameters, table: Any) -> Rows:
-    """The rows of a table in any form that `match_table` takes; equal ones count once."""
+    """The rows of a table in any form that `match_table` takes; equal ones count once, so what they
+    show is the same whichever comes first."""
     reader = _reader(query, parameters)
     try:
         found = table_of(reader, table)
@@ -67,7 +68,7 @@ def rows_of(query: str, parameters: Parameters, table: Any) -> Rows:
         batch = conforming(reader.plan, batch)
     except (EventError, TypeError) as problem:
         raise type(problem)(f"parameters {parameters.name!r}: {problem}") from None
-    columns = {one.name: plain(batch.column(one.name)) for one in parameters.attributes}
+    columns = {one.name: as_keys(plain(batch.column(one.name))) for one in parameters.attributes}
     rows = Rows(len(batch), columns)
     rows = rows.take(_first_of_equal(rows))
     return rows.take(_neighbours(rows, parameters))
@@ -145,5 +146,5 @@ def _first_of_equal(rows: Rows) -> np.ndarray:
 
 
 def _coded(column: pa.Array) -> pa.DictionaryArray:
-    """The column as codes, the same for equal values: NaN equals NaN, and −0.0 is 0.0."""
-    return sortable(column).dictionary_encode(null_encoding="encode")
+    """The column as codes, the same for equal values."""
+    return column.dictionary_encode(null_encoding="encode")

@@ -169,7 +169,15 @@ class TaskStream:
             return
         first = keys[0]
         # Spark takes each NaN for a partition of its own; the run does not, and that is right.
-        if self._begins and first == self._last and "NaN" not in first:
+        is_nan = "NaN" in first
+        if self._begins and first == self._last and (self.waits or not is_nan):
+            if is_nan:
+                raise EventError(
+                    f"query {plan.name!r} has matches that wait for the end of their partition, "
+                    "and a table function of Spark ends a partition after each row where "
+                    f"{', '.join(plan.key_columns)} is NaN: use match(df), or give it the table "
+                    "without such rows"
+                )
             if whole:
                 raise EventError(
                     f"query {plan.name!r} reads its whole stream in one order, so in SQL it takes "

@@ -31,7 +31,7 @@ from celc_runtime.stream.buckets import labels_of
 from celc_runtime.stream.formats import StreamOptions, row_layout
 from celc_runtime.stream.key_table import grouped, hashes_of
 from celc_runtime.stream.known_keys import relevant_types
-from celc_runtime.stream.rows import RowLayout, key_columns
+from celc_runtime.stream.rows import RowLayout
 from celc_runtime.stream.rows import Rows as PackedRows
 from celc_runtime.stream.rules import stream_program
 
@@ -126,7 +126,6 @@ def _encoded(plan: Plan, layout: RowLayout, options: StreamOptions, read: _Read)
     events, codes, ahead, undeclared = read
     columns = {f.name: plain(events.column(f.name)) for f in layout.fields}
     keys = [f.name for f in layout.keys]
-    columns |= dict(zip(keys, key_columns([columns[name] for name in keys]), strict=True))
     idle = _idle(plan, options, codes)
     if idle is not None:
         # Of such an event only its place counts.

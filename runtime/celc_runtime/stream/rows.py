@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.arrow.arrays import numbers, plain, zeros
+from celc_runtime.arrow.arrays import numbers, zeros
 from celc_runtime.plan.errors import StateError
 from celc_runtime.plan.plan import ARROW_TYPES
 from celc_runtime.stream.compression import from_planes, planes
@@ -344,19 +344,6 @@ class RowLayout:
 def row_bytes(rows: Rows) -> bytes:
     """The bytes that `RowLayout.read` reads: the records plane by plane, and the texts."""
     return planes(rows.records) + rows.texts.tobytes()
-
-
-def key_columns(columns: Sequence[pa.Array]) -> list[pa.Array]:
-    """Partition columns in which equal keys have the same bytes: one NaN, and no −0.0."""
-    found = []
-    for column in columns:
-        column = plain(column)
-        if pa.types.is_floating(column.type):
-            values = np.array(pc.fill_null(column, 0.0))
-            values = np.where(np.isnan(values), values.dtype.type(np.nan), values + 0)
-            column = pa.array(values, column.type, mask=np.asarray(column.is_null()))
-        found.append(column)
-    return found
 
 
 def _pieces(texts: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:

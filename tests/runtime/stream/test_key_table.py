@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from celc_runtime.arrow.arrays import as_keys
 from celc_runtime.stream.buckets import labels_of, spark_hashes
 from celc_runtime.stream.key_table import found_in, grouped, hashes_of, numbered
-from celc_runtime.stream.rows import Keys, RowField, RowLayout, Rows, key_columns
+from celc_runtime.stream.rows import Keys, RowField, RowLayout, Rows
 
 _VALUES: dict[str, list[Any]] = {
     "BOOLEAN": [None, False, True],
@@ -43,7 +44,7 @@ def _rows(layout: RowLayout, keys: Sequence[tuple[Any, ...]]) -> Rows:
     ]
     times = pa.array(range(count), pa.timestamp("us", "UTC"))
     texts = pa.array([(None, "", "x", "longer")[n % 4] for n in range(count)], pa.string())
-    return layout.encoded([times, texts, *key_columns(columns)], np.arange(count) % 2)
+    return layout.encoded([times, texts, *map(as_keys, columns)], np.arange(count) % 2)
 
 
 def _plain(key: tuple[Any, ...]) -> tuple[Any, ...]:

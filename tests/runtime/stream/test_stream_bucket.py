@@ -26,6 +26,7 @@ from strategies import (
     with_alternatives,
     with_chosen_keys,
 )
+from strategies_keys import real_keys, with_real_keys
 from streams_by_hand import EVENT_TIME, Operator, in_order, instant, same_rows, streamed, timed
 from test_random import TOO_LARGE, cramped
 from test_random_across import LANGUAGES, Drawn, drawn, stream_for
@@ -49,7 +50,7 @@ def _drawn(rng: random.Random) -> str:
     if "PARTITION BY" in text and rng.random() < 0.3:
         at = text.index("SELECT")
         text = "".join(with_alternatives(rng, text[:at], text[at:]))
-    text = timed(text)
+    text = timed(with_real_keys(text))
     if "PARTITION BY" in text:
         text = text.replace("CONSUME BY ANY", "CONSUME BY PARTITION")
     if "WITHIN" not in text and rng.random() < 0.5:
@@ -77,7 +78,9 @@ def _events(rng: random.Random, text: str) -> list[dict[str, Any]]:
         if rng.random() < 0.5:
             event["id"] = 1
     chosen = re.search(r"(?:src|dst): (\w+)", text)
-    return events if chosen is None else with_chosen_keys(rng, events, chosen[1])
+    if chosen is not None:
+        events = with_chosen_keys(rng, events, chosen[1])
+    return real_keys(text, events)
 
 
 def _check(rng: random.Random, streams: int = 4) -> int:
