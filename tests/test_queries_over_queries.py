@@ -238,6 +238,23 @@ QUERY reader: SELECT p, c FROM pairs, S WHERE pairs AS p ; C AS c {keys}
     assert len(found) > 0
 
 
+@pytest.mark.parametrize("keys", ["", "PARTITION BY id"])
+def test_an_empty_batch_ends_nothing(keys: str) -> None:
+    """Neither a partition nor an instant, whose rows of queries come behind all its events."""
+    text = f"""{DECLARATION}
+QUERY pairs: SELECT x.value AS v FROM S WHERE A AS x ; B {keys}
+QUERY reader: SELECT p, c FROM pairs, S WHERE pairs AS p ; C AS c {keys}
+"""
+    query = _compiled(text).queries["reader"]
+    events = [_event("A", 0), _event("B", 1), _event("D", 1), _event("C", 2)]
+    table = source_table(query, events)
+    rows = table.to_batches(max_chunksize=1)
+    found = [b for row in rows for b in (row, row.slice(0, 0))]
+    answer = pa.Table.from_batches(query.match_arrow(found)).to_pylist()
+    assert [row["p"][0]["pos"] for row in answer] == [3]
+    assert answer == query.match_table(table).to_pylist()
+
+
 def test_ways_that_a_chain_has_not_say_so() -> None:
     module = _compiled(_PAIRS + "QUERY reader: SELECT p FROM pairs WHERE pairs AS p ; pairs\n")
     query = module.queries["reader"]

@@ -131,7 +131,9 @@ class ChainRun:
     def _parts(self, table: pa.Table) -> Iterator[pa.Table]:
         """The rows of each partition, and an empty table where one ends."""
         names = self._program.plan.partition_by
-        if not names or not len(table):
+        if not len(table):
+            return
+        if not names:
             yield table
             return
         columns = [plain(in_one_piece(table.column(name))) for name in names]
