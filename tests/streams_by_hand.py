@@ -10,7 +10,8 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -21,10 +22,11 @@ from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.known_starts import END_OF_TIME
 from celc_runtime.stream.packing import packed
 from celc_runtime.stream.processor import HEADER
+from celc_runtime.stream.rules import hash_of_rows
 from celc_runtime.stream.step import Step
 from celc_runtime.stream.tasks import BucketTask, finished, unpacked
 from celc_runtime.stream.texts import text_of
-from engines import Event, Row, batches_of, table_of
+from engines import Event, Row, batches_of, key_of, table_of
 
 AFTER_ALL = END_OF_TIME // 1000
 """The watermark of a stream that has ended, in milliseconds."""
@@ -43,6 +45,13 @@ def instant(milliseconds: int) -> dt.datetime:
 def timed(text: str) -> str:
     """A query over events that have an event time besides."""
     return re.sub(r"(EVENT\s+\w+\s*{[^}]*?)\s*}", rf"\1, {EVENT_TIME}: TIMESTAMP }}", text)
+
+
+def in_milliseconds(text: str) -> str:
+    """A `timed` query whose windows of `ts` are windows of the event time; none of the lengths of
+    its absences is in EVENTS any more."""
+    text = re.sub(r"([\d.]+) \[ts\]", rf"\1 MILLISECONDS [{EVENT_TIME}]", timed(text))
+    return re.sub(r"FOR (\d+) EVENTS", rf"FOR \1 MILLISECONDS [{EVENT_TIME}]", text)
 
 
 class Operator:
@@ -201,11 +210,18 @@ def streamed(
     `largest`, in an order that the watermark's delay allows, which is drawn too. Half of the
     streams have segments of few rows with sections, where few partitions are busy. `rules`: the
     rows of a query FOR EACH."""
+    with _perhaps_in_sections(rng):
+        return _streamed(query, events, rng, options, largest, time, rules)
+
+
+@contextmanager
+def _perhaps_in_sections(rng: random.Random) -> Iterator[None]:
+    """Half of the time, segments of few rows have sections."""
     with pytest.MonkeyPatch.context() as patch:
         if rng.random() < 0.5:
             patch.setattr(sections, "WHOLE", 2)
             patch.setattr(sections, "_ROWS", 1)
-        return _streamed(query, events, rng, options, largest, time, rules)
+        yield
 
 
 def _streamed(
@@ -239,6 +255,67 @@ def _streamed(
     rows += operator.finish()
     assert not operator.counts["late"], "no event was late"
     return rows
+
+
+class Heard(NamedTuple):
+    """What came of a stream of which some events were late, and the others, in their order."""
+
+    rows: list[Row]
+    events: list[Event]
+
+
+def streamed_behind(
+    query: CompiledQuery,
+    events: Sequence[Event],
+    rng: random.Random,
+    *,
+    buckets: int = 1,
+    source: str | None = None,
+    rules: Rows | None = None,
+) -> Heard:
+    """The rows that come out of events of which many come behind the watermark, and not for that
+    are late: a partition can begin when the deadlines, the window and the span of its first events
+    have passed already.
+
+    Each source has a delay of its own, often one that is longer than that of the watermark. It is a
+    partition, or has one value of the column `source`. Events are in their order, and `row` tells
+    them apart. `rules`: the rows of a query FOR EACH, whose late events are known where each event
+    concerns one of the rows.
+    """
+    delay, delays = rng.choice((0, 0, 1, 3)), dict[Any, int]()
+    moved = []
+    for event in events:
+        key = key_of(query.plan, event) if source is None else event[source]
+        behind = delays.setdefault(key, rng.choice((0, 0, 2, 6, 15, 40)))
+        time = microseconds(event[EVENT_TIME])
+        moved.append(time + 1000 * (behind + rng.random() * (delay + 1)))
+    order = sorted(range(len(events)), key=moved.__getitem__)
+    # A query FOR EACH does not hand back its late events. There the count tells of a single one.
+    late, of_rules = ("side", 0) if rules is None else ("drop", hash_of_rows(rules))
+    options = StreamOptions({"row": "LONG"}, late=late, buckets=buckets, rules=of_rules)
+    table, told, refused = table_of(query.plan, events), list[Row](), set[int]()
+    with _perhaps_in_sections(rng):
+        operator = Operator(query, options, rng=rng, rules=rules)
+        place = latest = 0
+        while place < len(order):
+            count = rng.choice((0, 1, 1, 1, 2, 4)) if rules is None else 1
+            chosen = order[place : place + count]
+            counted = operator.counts["late"]
+            watermark = max(0, latest - delay)
+            told += operator.advance(table.take(chosen) if chosen else None, watermark)
+            if rules is not None and operator.counts["late"] > counted:
+                refused.update(events[number]["row"] for number in chosen)
+            times = [microseconds(events[number][EVENT_TIME]) // 1000 for number in chosen]
+            latest = max([latest, *times])
+            place += count
+        told += operator.finish()
+    matches = [row for row in told if row.get("kind", "match") == "match"]
+    refused.update(row["event"]["row"] for row in told if row.get("kind") == "late")
+    names = query.output_schema.names
+    return Heard(
+        [{name: row[name] for name in names} for row in matches],
+        [event for event in events if event["row"] not in refused],
+    )
 
 
 def microseconds(time: dt.datetime) -> int:

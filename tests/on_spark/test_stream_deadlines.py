@@ -59,8 +59,10 @@ def test_a_silent_partition_comes_with_the_first_watermark_behind_its_deadline(
 ) -> None:
     """Partitions 1 and 3 are silent, and wait until 10 and 10.5 seconds; partition 2 is in another
     bucket, and moves the watermark. A micro-batch has the watermark of the rows read before it; the
-    last one has no rows."""
-    moments = [(0, 1), (0.5, 3)], [(9.5, 2)], [(10, 2)], [(10.001, 2)], [(10.5, 2)], [(12, 2)]
+    last one has no rows. Partition 34 is in the bucket of partition 2. It begins when the watermark
+    is 10 seconds, with an event whose deadline lies 5 behind that: its match comes at once."""
+    begins = [(0, 1), (0.5, 3)]
+    moments = begins, [(9.5, 2)], [(10, 2)], [(10.001, 2), (-5, 34)], [(10.5, 2)], [(12, 2)]
     chunks = [
         [event(seconds, "A" if id != 2 else "B", id) for seconds, id in one] for one in moments
     ]
@@ -77,14 +79,15 @@ def test_a_silent_partition_comes_with_the_first_watermark_behind_its_deadline(
     progress = [micro_batch(one) for one in finished(writer)]
     came = spark.read.parquet(out).selectExpr("id", "batch").collect()
     shown = {row.id: next(p for p in progress if p["batch"] == row.batch) for row in came}
-    assert shown.keys() == {1, 3}
+    assert shown.keys() == {1, 3, 34}
     # The watermark of 10 seconds does not decide the first one, nor that of 10.5 the second one.
     assert (shown[1]["watermark"], shown[1]["rows"]) == (_at(10.001), 1)
     assert (shown[3]["watermark"], shown[3]["rows"]) == (_at(12), 0)
+    assert (shown[34]["watermark"], shown[34]["rows"]) == (_at(10), 2)
     assert [p["watermark"] for p in progress[1:]] == [
         _at(n) for n in (0.5, 9.5, 10, 10.001, 10.5, 12)
     ]
-    assert [p["matches"] for p in progress] == [0, 0, 0, 0, 1, 0, 1]
+    assert [p["matches"] for p in progress] == [0, 0, 0, 1, 1, 0, 1]
     assert progress[1]["pending"] == 2
     assert finish(spark, checkpoint, found, write)
     everything = [row for chunk in (*chunks, last) for row in chunk]

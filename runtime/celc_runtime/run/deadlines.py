@@ -288,7 +288,9 @@ class Deadlines:
             assert self.batch is not None
             return keys < self.batch.bounds_at(number, rows), was_decided
         if self._since is not None:
-            was_decided = keys < self._bound(number, self._since)
+            # What was decided by then has been handed out if its end had been read. The end of
+            # another one has come behind its deadline.
+            was_decided = self._were_read[rows] & (keys < self._bound(number, self._since))
         return keys < self.clock_bound(number), was_decided
 
     def rest(self) -> Iterator[pa.RecordBatch]:

@@ -7,7 +7,6 @@ are those of a closed input. Lengths in `ts` become milliseconds of the event ti
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +19,7 @@ from reference import WorkLimitError, as_expected, check_answer, difference, eva
 from strategies import EVERYTHING, Feature, random_query, random_stream
 from strategies_absences import branching_absence_query
 from strategies_across import wide_stream
-from streams_by_hand import EVENT_TIME, instant, streamed, timed
+from streams_by_hand import EVENT_TIME, in_milliseconds, instant, streamed
 
 from celc import CelError
 from celc.options import Options
@@ -31,13 +30,6 @@ _FEATURES = (EVERYTHING - {Feature.CONSUME_BY}) | {
     Feature.NOT_BEFORE,
     Feature.LOCAL_WINDOW,
 }
-
-
-def _in_milliseconds(text: str) -> str:
-    """A query whose windows of `ts` are windows of the event time; None of its lengths is in EVENTS
-    any more."""
-    text = re.sub(r"([\d.]+) \[ts\]", rf"\1 MILLISECONDS [{EVENT_TIME}]", timed(text))
-    return re.sub(r"FOR (\d+) EVENTS", rf"FOR \1 MILLISECONDS [{EVENT_TIME}]", text)
 
 
 def _timed_events(events: list[Event]) -> list[Event]:
@@ -66,7 +58,7 @@ def test_cases() -> None:
     for case in load_cases("26"):
         if case.order_by != ("ts",) or "SECONDS" in case.query or "[mileage]" in case.query:
             continue
-        text, events = _in_milliseconds(case.query), _timed_events(case.events)
+        text, events = in_milliseconds(case.query), _timed_events(case.events)
         found = evaluate(text, events, order_by=EVENT_TIME, at_end="closed")
         wanted = [as_expected(match) for match in found]
         for engine, answer in _answers(text, events, case.name):
@@ -81,7 +73,7 @@ def test_cases() -> None:
 def _check_seed(seed: int) -> bool:
     """Compare a random query on a stream; whether it was compared and has matches."""
     rng = random.Random(seed)
-    text = _in_milliseconds(random_query(rng, _FEATURES, 1 + seed % 3))
+    text = in_milliseconds(random_query(rng, _FEATURES, 1 + seed % 3))
     return _compared(seed, text, _timed_events(random_stream(rng, rng.randint(4, 14), nulls=0.1)))
 
 
@@ -106,7 +98,7 @@ def _check_branching_seed(seed: int) -> bool:
     text = branching_absence_query(rng)
     if "COLLAPSED" in text or "TOTAL" in text:
         return False
-    return _compared(seed, _in_milliseconds(text), _timed_events(wide_stream(rng, 10, nulls=0.05)))
+    return _compared(seed, in_milliseconds(text), _timed_events(wide_stream(rng, 10, nulls=0.05)))
 
 
 def test_branches_with_absences_of_their_own() -> None:
