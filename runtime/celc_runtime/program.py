@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from celc_runtime.jit.shipping import pickled
 from celc_runtime.plan.joins import NO_JOINS, Joins
+from celc_runtime.plan.parameters import no_table
 from celc_runtime.plan.plan import ARROW_TYPES, Plan
 from celc_runtime.plan.strategy import (
     ByDefinition,
@@ -235,10 +236,17 @@ class Route:
     def __repr__(self) -> str:
         return f"<{self._name} of query {self._program.name!r}>"
 
-    def __call__(self, *arguments):  # type: ignore[no-untyped-def]
-        # No named argument: Spark counts them, `self` included, and would pass the key of a group
-        # as a second one. No annotation: with one, Spark asks for the types of all arguments of a
-        # function, and warns because this is an object.
+    def __call__(self, *arguments, **others):  # type: ignore[no-untyped-def]
+        # No argument with a name of its own: Spark counts them, `self` included, and would pass the
+        # key of a group as a second one. No annotation: with one, Spark asks for the types of all
+        # arguments of a function, and warns because this is an object.
+        for name in others:
+            parameters = self._program.plan.parameters
+            if parameters is not None and parameters.name == name:
+                raise no_table(self._program.name, parameters)
+            raise TypeError(
+                f"query {self._program.name!r}: {self._name} takes no argument {name!r}"
+            )
         return self._function(self._program, *arguments)
 
     def __reduce__(self) -> Any:

@@ -28,7 +28,9 @@ from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
 from celc_runtime.program import Program, Route
+from celc_runtime.rules.rows import given_rows
 from celc_runtime.rules.tables import matches_for_each
+from celc_runtime.run.compact import check_is_compact
 from celc_runtime.run.matching import (
     compact_of_events,
     compact_of_table,
@@ -201,7 +203,12 @@ class CompiledQuery:
         return found
 
     def match_compact(
-        self, events: Any, *, ranges: int | None = None, presorted: bool = False
+        self,
+        events: Any,
+        *,
+        ranges: int | None = None,
+        presorted: bool = False,
+        **parameters: Any,
     ) -> Any:
         """All matches as graphs: one row for each event that ends matches.
 
@@ -213,8 +220,12 @@ class CompiledQuery:
 
         Raises EventError where no graph says which matches there are (conditions across events,
         SELECT FIRST and LONGEST, absences at the end, simultaneous events, aggregates of the
-        query's file), and as `match_table` and `match` do.
+        query's file), and FOR EACH row of a table, which `parameters` would give; and as
+        `match_table` and `match` do.
         """
+        if parameters:
+            check_is_compact(self.program)
+            given_rows(self.program, parameters)
         if is_spark_frame(events):
             return spark_compact(self.program, events, ranges, presorted=presorted)
         if ranges is not None or presorted:

@@ -115,6 +115,13 @@ def no_table(query: str, parameters: Parameters) -> TypeError:
     name = parameters.name
     return TypeError(
         f"query {query!r} is FOR EACH {name}, and needs a table of its rows: use "
+        f"{routes_of_rows(name)}; other routes take no parameters yet"
+    )
+
+
+def routes_of_rows(name: str) -> str:
+    """The calls that take the table of a parameter set."""
+    return (
         f"match_table(events, {name}=rows), or on Spark match(df, {name}=rows) or "
-        f"match_stream(df, {name}=rows); other routes take no parameters yet"
+        f"match_stream(df, {name}=rows)"
     )

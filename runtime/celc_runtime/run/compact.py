@@ -14,6 +14,7 @@ from celc_runtime.engine.listing import Kinds, Output, list_fired, new_output
 from celc_runtime.engine.match_graph import Graphs, graphs_of_fired, new_graphs
 from celc_runtime.plan.compact_form import own_aggregate
 from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.parameters import routes_of_rows
 from celc_runtime.plan.strategy import (
     All,
     ByDefinition,
@@ -30,12 +31,13 @@ _FIRES = 1 << 12
 
 def check_is_compact(program: Program) -> None:
     """Raises EventError where the answers of a query cannot be written as graphs."""
-    plan, why = program.plan, ""
+    plan, why, instead = program.plan, "", "match_table or match_arrow"
     if not plan.is_of_matches:
         what = "SELECT TOTAL" if plan.totals is not None else "SELECT COLLAPSED"
         why = f"{what} has one row for many matches already"
     elif plan.parameters is not None:
         why = "FOR EACH has an answer for each row of a table"
+        instead = routes_of_rows(plan.parameters.name)
     elif plan.per_start is not None:
         why = f"SELECT {plan.per_start} compares matches that end at different events"
     elif plan.deadlines or plan.ruled_out:
@@ -52,9 +54,7 @@ def check_is_compact(program: Program) -> None:
     elif _checks_conditions(program.listing):
         why = "conditions across events are checked while its matches are listed"
     if why:
-        raise EventError(
-            f"query {plan.name!r} has no compact answer: {why}; use match_table or match_arrow"
-        )
+        raise EventError(f"query {plan.name!r} has no compact answer: {why}; use {instead}")
 
 
 def _checks_conditions(listing: Listing) -> bool:

@@ -96,6 +96,26 @@ def test_what_no_graph_can_say_is_an_error_that_says_why(query: str, why: str) -
             match(_events("AB"))
 
 
+def test_for_each_row_of_a_table_there_is_no_compact_answer() -> None:
+    """Whether a table is given or not; other queries take none."""
+    declared = "PARAMETERS rule { id: INT }\n"
+    each = _matcher(f"{declared}SELECT * FROM S FOR EACH rule WHERE A AS a FILTER a.id = rule.id")
+    events, rows = _events("AB"), {"id": [1]}
+    said = r"has no compact answer: FOR EACH has .*; use match_table\(events, rule=rows\)"
+    for given in ({}, {"rule": rows}):
+        with pytest.raises(EventError, match=said):
+            each.match_compact(events, **given)
+    with pytest.raises(EventError, match=said):
+        list(each.match_compact_arrow(events))
+    for route in (each.match_compact_arrow, each.match_arrow):
+        with pytest.raises(TypeError, match=r"FOR EACH rule, .* use match_table\(events, rule="):
+            route(events, rule=rows)
+    plain = _matcher("SELECT * WHERE A")
+    for match in (plain.match_compact, plain.match_compact_arrow):
+        with pytest.raises(TypeError, match="takes no argument 'rule'"):
+            match(events, rule=rows)
+
+
 def test_the_first_matches_cost_nothing_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last of 61 events ends 2⁶⁰ matches, of 601 events 2⁶⁰⁰: no pass over them would end."""
     matcher = _matcher("SELECT * WHERE A+ ; B")
