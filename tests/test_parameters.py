@@ -44,6 +44,42 @@ def test_one_case_with_machine_code() -> None:
     assert not difference(answer, case.expected)
 
 
+_INSTANTS = """CREATE STREAM S {
+  EVENT B { src: INT, v: INT, ts: LONG },
+  EVENT C { dst: INT, v: INT, ts: LONG }
+}
+PARAMETERS rule { v: INT }
+"""
+
+
+@pytest.mark.parametrize("keys", ["", "PARTITION BY [src, dst]"])
+@pytest.mark.parametrize(
+    ("select", "wanted"),
+    [
+        ("*", [(1, 0, 2), (1, 3, 5), (2, 6, 6)]),
+        ("COLLAPSED *", [(1, 0, 2), (1, 3, 5), (2, 6, 6)]),
+        ("TOTAL COUNT(*) AS n", [(1, None, 2), (1, None, 5), (2, None, 6)]),
+    ],
+)
+def test_bounds_of_matches_are_those_of_whole_instants(
+    select: str, wanted: list[tuple[int, int | None, int]], keys: str
+) -> None:
+    text = f"{_INSTANTS}SELECT {select} FROM S FOR EACH rule WHERE C AS x FILTER x.v = rule.v\n"
+    with interpreted():
+        query = only_query(celc.compile(text + keys, order_by="ts", ties="simultaneous"))
+    # The events with v = 0 concern no rule, and are the first and the last of their instants.
+    events = {
+        "type": list("BCBBCCC"),
+        "src": [7, None, 7, 7, None, None, None],
+        "dst": [None, 7, None, None, 7, 7, 7],
+        "v": [0, 1, 0, 0, 1, 0, 2],
+        "ts": [0, 0, 0, 1, 1, 1, 2],
+    }
+    rows = query.match_table(events, rule={"v": [1, 2]}).to_pylist()
+    found = [(row["rule"]["v"], row.get("start_pos"), row["end_pos"]) for row in rows]
+    assert sorted(found) == wanted
+
+
 @pytest.mark.parametrize("case", load_refused(FOLDER), ids=lambda case: str(case.name))
 def test_refused(case: Case) -> None:
     with pytest.raises(CelError):

@@ -50,9 +50,12 @@ from reference import (
 from strategies import EVERYTHING, LOOKING_BACK, OF_TIMES, SHORTER, Feature
 from test_random import TOO_LARGE, Tally, cramped
 from test_random_across import Drawn, Events, Language, drawn, stream_for
+from test_random_instants import SELECTORS, order_free_query, simultaneous_stream
 from test_random_totals import WORK_LIMIT, asked_of, matcher_of, union_rows
 
+import celc
 from celc import CelError, Matcher
+from celc.core.limits import SIMULTANEOUS
 from celc.options import Options
 
 _REGULAR = (EVERYTHING | SHORTER) - {Feature.STREAM_ATOM, Feature.LIMIT, Feature.ANY}
@@ -153,6 +156,13 @@ def _condition(rng: random.Random, plan: Plan) -> str:
     )
 
 
+def _plain(rng: random.Random, ties: str | None, depth: int) -> Drawn:
+    """A query without a parameter set; with `ties` one that needs no order within an instant."""
+    if ties is not None:
+        return Drawn(order_free_query(rng, min(depth, 2)), "ts")
+    return drawn(rng, rng.choice(_LANGUAGES), depth)
+
+
 def rules_for(rng: random.Random, query: Drawn) -> list[dict[str, Any]]:
     """Rows with the values that events have; some come twice."""
     made: list[dict[str, Any]] = []
@@ -230,14 +240,20 @@ def _bare(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def wanted_of(
-    text: str, order_by: str | None, events: Events, rules: list[dict[str, Any]]
+    query: Drawn, ties: str | None, events: Events, rules: list[dict[str, Any]]
 ) -> list[Any] | None:
     """The reference's answer, RunError as its one row; None where it takes too long."""
-    answer = evaluate_totals if "SELECT TOTAL" in text else evaluate
-    tables = {"rule": rules}
+    answer = evaluate_totals if "SELECT TOTAL" in query.text else evaluate
     try:
         return list(
-            answer(text, events, order_by=order_by, work_limit=WORK_LIMIT, parameters=tables)
+            answer(
+                query.text,
+                events,
+                order_by=query.order_by,
+                ties=ties,
+                work_limit=WORK_LIMIT,
+                parameters={"rule": rules},
+            )
         )
     except RunError as error:
         return [error]
@@ -296,37 +312,42 @@ class Counts(Tally):
 def check(seed: int, tally: Counts, *, streams: int = 4, by_numba: bool = False) -> None:
     """Compare the answers of one random query on some streams, and count them."""
     rng = random.Random(seed)
-    plain = drawn(rng, rng.choice(_LANGUAGES), 1 + seed % 3)
-    text, order_by = plain.text, plain.order_by
+    ties = rng.choice((None, None, SIMULTANEOUS))
+    plain = _plain(rng, ties, 1 + seed % 3)
     tally.drawn += 1
     if rng.random() < 0.3:
         asked = asked_of(rng, plain)
         if asked is None:
             return
         # A remainder can turn the last digit of a sum into any number.
-        text, order_by = asked.text.replace(" % ", " - "), asked.order_by
+        plain = Drawn(asked.text.replace(" % ", " - "), asked.order_by)
+    order_by = plain.order_by
     try:
         with interpreted():
-            plan = only_query(matcher_of(text, order_by)).plan
-        text = for_each(rng, text, plan)
+            plan = only_query(matcher_of(plain.text, order_by)).plan
+        query = replace(plain, text=for_each(rng, plain.text, plan))
         if by_numba:
-            matchers: Mapping[str, Matcher] = {"chosen": matcher_of(text, order_by)}
+            matcher = celc.compile(query.text, order_by=order_by, ties=ties)
+            matchers: Mapping[str, Matcher] = {"chosen": matcher}
         else:
             with interpreted():
-                matchers = engines(text, Options(None if order_by is None else (order_by,)))
+                order = None if order_by is None else (order_by,)
+                matchers = engines(query.text, Options(order, ties=ties))
     except CelError as problem:
         codes = {d.code for d in problem.diagnostics if d.severity == "error"}
-        if codes - TOO_LARGE - _NOT_YET - _MEANINGLESS:
+        known = {"simultaneous-order"} if ties and re.search(SELECTORS, plain.text) else set()
+        if codes - TOO_LARGE - _NOT_YET - _MEANINGLESS - known:
             raise
         tally.too_large += bool(codes & TOO_LARGE)
         tally.not_yet += bool(codes & _NOT_YET)
         return
+    text = query.text
     for _ in range(streams):
-        events = stream_for(rng, replace(plain, text=text))
+        events = simultaneous_stream(rng, rng.randint(0, 9)) if ties else stream_for(rng, query)
         if order_by == "clock":
             events.sort(key=lambda event: event["clock"])
-        rules = rules_for(rng, replace(plain, text=text))
-        wanted = wanted_of(text, order_by, events, rules)
+        rules = rules_for(rng, query)
+        wanted = wanted_of(query, ties, events, rules)
         if wanted is None:
             continue
         tally.pairs += 1
@@ -339,7 +360,7 @@ def check(seed: int, tally: Counts, *, streams: int = 4, by_numba: bool = False)
             with cramped(rng), _small(rng), warnings.catch_warnings():
                 warnings.simplefilter("ignore", EventWarning)
                 warnings.simplefilter("ignore", RuntimeWarning)
-                where = f"seed {seed}: {engine} engine, order {order_by}"
+                where = f"seed {seed}: {engine} engine, order {order_by}, ties {ties}"
                 shown = f"{text}{events}\n{rules}"
                 try:
                     answers = answered(one, events, table, rng)

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from celc_runtime.engine.instants import InstantRows
 from celc_runtime.jit.kernels import njit
 
 
@@ -50,6 +51,13 @@ class Pairs:
             yield first, behind
             first = behind
 
+    def with_instants(self, instants: InstantRows) -> Pairs:
+        """The same with the first and the last event of each instant that has events of a row."""
+        offsets = np.zeros_like(self.offsets)
+        events = np.empty(3 * len(self._events), np.int32)
+        _add_borders(self.offsets, self._events, *instants, offsets, events)
+        return Pairs(offsets, events[: offsets[-1]].copy())
+
     def united(self, other: Pairs) -> Pairs:
         """The pairs of both, each once."""
         room = len(self._events) + len(other._events)
@@ -69,6 +77,10 @@ class AllPairs(Pairs):
         """As of other pairs."""
         rows = np.repeat(np.arange(first, behind), self._count)
         return rows, np.tile(np.arange(self._count, dtype=np.int32), behind - first)
+
+    def with_instants(self, instants: InstantRows) -> Pairs:
+        """The same: every event is there."""
+        return self
 
 
 def begins_of_parts(begins: np.ndarray, parts: np.ndarray) -> np.ndarray:
@@ -167,6 +179,30 @@ def _move(offsets, events, order, of_rows, moved):  # type: ignore[no-untyped-de
         for number in range(offsets[place], offsets[place + 1]):
             moved[to] = events[number]
             to += 1
+
+
+@njit(nogil=True, cache=True)
+def _add_borders(  # type: ignore[no-untyped-def]
+    offsets, events, instants, starts, more_offsets, more_events
+):
+    """Write the events of each row with the borders of their instants, in order."""
+    written = 0
+    for row in range(len(offsets) - 1):
+        before = np.int64(-1)
+        for number in range(offsets[row], offsets[row + 1]):
+            event = events[number]
+            instant = instants[event]
+            if instant != before and starts[instant] < event:
+                more_events[written] = starts[instant]
+                written += 1
+            before = instant
+            more_events[written] = event
+            written += 1
+            is_last = number + 1 == offsets[row + 1] or instants[events[number + 1]] != instant
+            if is_last and event + 1 < starts[instant + 1]:
+                more_events[written] = starts[instant + 1] - 1
+                written += 1
+        more_offsets[row + 1] = written
 
 
 @njit(nogil=True, cache=True)

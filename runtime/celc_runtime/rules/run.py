@@ -22,6 +22,8 @@ from celc_runtime.arrow.arrays import in_one_piece, plain, whole_numbers
 from celc_runtime.arrow.columns import Columns, Prepared
 from celc_runtime.arrow.conforming import names_read
 from celc_runtime.arrow.event_types import type_numbers
+from celc_runtime.arrow.instants import begins_instant
+from celc_runtime.engine.instants import instant_rows
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.program import Program
@@ -193,6 +195,11 @@ class ForEachRun:
         events, rows = replace(events, columns=columns), replace(self._rows, columns=of_rows)
         index = index_of(self._rows, self._parameters.concerns)
         pairs = pairs_of(self._plan, index, rows.count, events)
+        if self._plan.ties is not None:
+            # A match starts and ends with whole instants, also where others than its row's events
+            # are their first and last ones. These change nothing else.
+            begins = begins_instant(self._plan, events.columns)
+            pairs = pairs.with_instants(instant_rows(begins))
         if self._parameters.row_by_row:
             yield from self._row_by_row(events, rows, pairs)
             return
