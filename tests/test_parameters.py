@@ -80,6 +80,25 @@ def test_bounds_of_matches_are_those_of_whole_instants(
     assert sorted(found) == wanted
 
 
+@pytest.mark.parametrize("positions", [True, False])
+def test_rows_come_by_ends_in_each_part_and_then_by_the_table(positions: bool) -> None:
+    text = """CREATE STREAM S { EVENT A { id: INT, v: INT, ts: LONG } }
+PARAMETERS rule { nr: INT, v: INT }
+SELECT x[v] FROM S FOR EACH rule WHERE A AS x FILTER x.v = rule.v OR rule.nr > 5 PARTITION BY id
+"""
+    with interpreted():
+        query = only_query(celc.compile(text, order_by="ts")).with_options(positions=positions)
+    events = {"id": [2, 1, 2, 1], "v": [1, 3, 2, 1], "ts": [0, 1, 2, 3]}
+    rules = {"nr": [2, 7, 1, 0, 7], "v": [3, 0, 1, 2, 0]}
+    rows = query.match_table(events, rule=rules).to_pylist()
+    found = [(row["id"], row["end_time"], row["rule"]["nr"]) for row in rows]
+    of_parts = [(1, 1, 2), (1, 1, 7), (1, 3, 7), (1, 3, 1), (2, 0, 7), (2, 0, 1), (2, 2, 7)]
+    assert found == [*of_parts, (2, 2, 0)]
+    first = query.match_table(events, rule=rules, max_matches=3)
+    assert len(first) == 3
+    assert all(row in rows for row in first.to_pylist())
+
+
 @pytest.mark.parametrize("case", load_refused(FOLDER), ids=lambda case: str(case.name))
 def test_refused(case: Case) -> None:
     with pytest.raises(CelError):

@@ -21,17 +21,19 @@ from celc_runtime.program import Program
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a table, numbered from 0. `columns`: the attributes of the set. `kept` is for
-    what is made of them once, as an index is."""
+    """The rows of a table, numbered from 0. `columns`: the attributes of the set; `places`: int64,
+    where the rows stood in the table. `kept` is for what is made of them once, as an index is."""
 
     count: int
     columns: Mapping[str, pa.Array]
+    places: np.ndarray = field(compare=False, repr=False)
     kept: dict[str, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     def take(self, numbers: np.ndarray) -> Rows:
         """Rows by their numbers (int64)."""
-        places = pa.array(numbers)
-        return Rows(len(numbers), {name: one.take(places) for name, one in self.columns.items()})
+        chosen = pa.array(numbers)
+        columns = {name: one.take(chosen) for name, one in self.columns.items()}
+        return Rows(len(numbers), columns, self.places[numbers])
 
 
 def given_rows(program: Program, tables: Mapping[str, Any]) -> Rows:
@@ -69,7 +71,7 @@ def rows_of(query: str, parameters: Parameters, table: Any) -> Rows:
     except (EventError, TypeError) as problem:
         raise type(problem)(f"parameters {parameters.name!r}: {problem}") from None
     columns = {one.name: as_keys(plain(batch.column(one.name))) for one in parameters.attributes}
-    rows = Rows(len(batch), columns)
+    rows = Rows(len(batch), columns, np.arange(len(batch)))
     rows = rows.take(_first_of_equal(rows))
     return rows.take(_neighbours(rows, parameters))
 
@@ -80,8 +82,9 @@ def batch_of_rows(rows: Rows) -> pa.RecordBatch:
 
 
 def rows_of_batch(batch: pa.RecordBatch) -> Rows:
-    """The rows of `batch_of_rows`."""
-    return Rows(len(batch), dict(zip(batch.schema.names, batch.columns, strict=True)))
+    """The rows of `batch_of_rows`, with their places there."""
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    return Rows(len(batch), columns, np.arange(len(batch)))
 
 
 def _reader(query: str, parameters: Parameters) -> Program:

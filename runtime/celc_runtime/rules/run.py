@@ -47,8 +47,9 @@ _EVENTS = 1 << 20
 class ForEachRun:
     """Feeds batches to a query FOR EACH row of a table, and hands out the matches of all rows.
 
-    The arguments, methods and attributes are those of `Run`. `lists_matches` may change between
-    batches of one partition, not between two of them.
+    The arguments, methods and attributes are those of `Run`; `place`: the name of a last column for
+    where the row of each match stood in the table. Matches come row by row. `lists_matches` may
+    change between batches of one partition, not between two of them.
     """
 
     def __init__(
@@ -60,12 +61,14 @@ class ForEachRun:
         first_position: int = 0,
         continues: bool = False,
         numbered: str | None = None,
+        place: str | None = None,
     ) -> None:
         plan = program.plan
         parameters = parameters_of(plan)
         self._program = program
         self._parameters = parameters
         self._rows = rows
+        self._place = place
         self._inner = over_pairs(program)
         self._plan = over_events(plan)
         # Columns with the numbers of rows: those of the input, and those of batches with strangers.
@@ -238,6 +241,9 @@ class ForEachRun:
         """Matches with their rows; of a range those that end in its own events."""
         numbers = None if row is None else np.full(len(matches), row, np.int64)
         found = with_rows(self._program, self._rows, matches, numbers)
+        if self._place is not None:
+            of_rows = np.asarray(matches.column(0)) if numbers is None else numbers
+            found = found.append_column(self._place, pa.array(self._rows.places[of_rows]))
         if self._is_range:
             first, behind = self._own or (0, 0)
             ends = np.asarray(found.column("end_pos"))
