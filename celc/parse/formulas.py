@@ -71,10 +71,14 @@ class FormulaBuilder(RoundsBuilder):
         }
         # Names without a label, by their places, as long as nothing has taken them as a label.
         self._bare: dict[int, syntax.Attribute] = {}
+        # Where such names are compared with numbers.
+        self._numbers: set[int] = set()
         # Where HAVING begins, after which names are those of items.
         self._having: int | None = None
         # The event types of the file, and those that each label of the query may stand for.
         self._attributes: dict[str, frozenset[str]] = {}
+        # The attributes of each event type that are times.
+        self._times: dict[str, tuple[str, ...]] = {}
         self._labels: dict[str, str | None] = {}
         # The event types of each stream, and the streams in FROM.
         self._streams: dict[str, tuple[str, ...]] = {}
@@ -99,6 +103,7 @@ class FormulaBuilder(RoundsBuilder):
             if error is None or not error.start <= span.start < error.end:
                 self.report(self._bare_attribute(attribute.attribute))
         self._bare.clear()
+        self._numbers.clear()
         self._having = None
         self._labels.clear()
         self._renamed.clear()
@@ -112,7 +117,12 @@ class FormulaBuilder(RoundsBuilder):
             name.text in attributes for attributes in self._attributes.values()
         )
         made = [label for label in known if label not in self._attributes] or known
-        return tree_errors.bare_attribute(name, made[-1] if made else None, is_text=is_text)
+        return tree_errors.bare_attribute(
+            name,
+            made[-1] if made else None,
+            is_text=is_text,
+            is_number=name.span.start in self._numbers,
+        )
 
     def _may_have(self, label: str, attribute: str) -> bool:
         event_type = self._labels[label]
@@ -189,7 +199,7 @@ class FormulaBuilder(RoundsBuilder):
         if step.bang is not None:
             absence = None if step.length is None else self.diagnostics.source.slice(step.span)
             self.report(absences.lone_negation(step.bang, absence))
-        if step.question is not None:
+        if step.question is not None and not is_full(self.diagnostics):
             source = self.diagnostics.source
             self.report(repeats.lone_optional(source, step.operand.span, step.question))
         return step.operand
@@ -213,8 +223,9 @@ class FormulaBuilder(RoundsBuilder):
     def sequence(self, c: Values) -> syntax.Formula:
         steps: list[Step] = c[0]
         read = self._read or tuple(self._streams)
-        event_types = [name for stream in read for name in self._streams.get(stream, ())]
-        for problem in misplaced_absences(steps, self.diagnostics.source, event_types):
+        types = [name for stream in read for name in self._streams.get(stream, ())]
+        times = {name: self._times.get(name, ()) for name in types}
+        for problem in misplaced_absences(steps, self.diagnostics.source, times):
             self.report(problem)
         first, last = steps[0], steps[-1]
         before = first if first.length is not None else None
@@ -278,6 +289,9 @@ class FormulaBuilder(RoundsBuilder):
 
     def comparison(self, c: Values) -> syntax.Comparison:
         left, operator, right = c
+        for one, other in ((left, right), (right, left)):
+            if isinstance(other, syntax.IntegerLiteral | syntax.DoubleLiteral):
+                self._numbers.add(one.span.start)
         written = COMPARISONS.get(operator.text, operator.text)
         return syntax.Comparison(written, left, right, left.span.to(right.span))
 

@@ -75,7 +75,10 @@ class QueryBuilder(FormulaBuilder):
 
     def event_declaration(self, c: Values) -> syntax.EventDeclaration:
         attributes = tuple(c[3]) if len(c) == 5 else ()
-        self._attributes[name_text(c[1])] = frozenset(one.name.text for one in attributes)
+        name = name_text(c[1])
+        self._attributes[name] = frozenset(one.name.text for one in attributes)
+        times = (one.name.text for one in attributes if one.type.text.upper() == "TIMESTAMP")
+        self._times[name] = tuple(times)
         return syntax.EventDeclaration(name_of(c[1]), attributes, c[0].span.to(c[-1].span))
 
     def attribute_declaration(self, c: Values) -> syntax.AttributeDeclaration:

@@ -81,6 +81,11 @@ _BEFORE = {
     "FOREIGN_COMMENT": r"(?:#|//)[^\n]*",
     "FOREIGN": "|".join(re.escape(text) for text in token_errors.FOREIGN_OPERATORS),
 }
+# Tried before names, which may have any letter that is not ASCII.
+_FIRST = {
+    "CURLY_QUOTED": f"[{token_errors.CURLY_QUOTES}][^{token_errors.CURLY_QUOTES}'\\n]*"
+    f"[{token_errors.CURLY_QUOTES}]"
+}
 # Tried after them: tokens without an end, and characters that begin no token. The open ones take
 # the rest of the text, so that no text is searched twice for its end.
 _AFTER = {
@@ -95,6 +100,10 @@ _UNKNOWN_SIGNS = frozenset("^~")
 _COMPARING = frozenset(
     {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "FOREIGN"}
 )
+# The words that only a name can follow.
+_BEFORE_NAME = frozenset(
+    {"AS", "QUERY", "FROM", "EVENT", "STREAM", "BY", "EACH", "AGGREGATE", "PARAMETERS"}
+)
 # How far to look for the operands of a `||`.
 _NEAR = 20
 _FREQUENT = ("SPACE", "NAME", "COMMENT", "DOUBLE", "INTEGER", "TEXT")
@@ -105,7 +114,7 @@ def _scanner() -> re.Pattern[str]:
     patterns = grammar().patterns
     # Longer spellings first: "->" before "-".
     signs = sorted(patterns.keys() - set(_FREQUENT), key=lambda name: (-len(patterns[name]), name))
-    ordered = {name: patterns[name] for name in _FREQUENT}
+    ordered = _FIRST | {name: patterns[name] for name in _FREQUENT}
     ordered |= _OPEN_COMMENT | _BEFORE | {name: patterns[name] for name in signs} | _AFTER
     return re.compile("|".join(f"(?P<{name}>{regexp})" for name, regexp in ordered.items()))
 
@@ -199,8 +208,17 @@ class _Lexer:
 
     def _double_quoted(self, token: Token) -> None:
         # Most of the time a text is meant.
-        quotes = token_errors.double_quotes(token.text, token.start)
-        self._report(token, quotes, becomes="TEXT")
+        previous = self.tokens[-1] if self.tokens else None
+        is_name = previous is not None and (
+            previous.type == "DOT" or keyword_of(previous) in _BEFORE_NAME
+        )
+        quotes = token_errors.double_quotes(token.text, token.start, is_name=is_name)
+        self._report(token, quotes, becomes="NAME" if is_name else "TEXT")
+        if is_name:
+            token.text = quotes.fixes[0].text
+
+    def _curly_quoted(self, token: Token) -> None:
+        self._report(token, token_errors.curly_quotes(token.text, token.start), becomes="TEXT")
 
     def _foreign(self, token: Token) -> None:
         if "|" in token.text and self._joins_texts(token.end):
@@ -210,16 +228,17 @@ class _Lexer:
         self._report(token, foreign, becomes=token_errors.FOREIGN_OPERATORS[token.text][1])
 
     def _joins_texts(self, end: int) -> bool:
-        """Whether a `||` stands beside a text that nothing has been compared with."""
+        """Whether a `||` stands among the items of SELECT, or beside a text that nothing has been
+        compared with."""
         following = self.source.text[end : end + _NEAR].lstrip()[:1]
-        if following != "'" and not (self.tokens and self.tokens[-1].type == "TEXT"):
-            return False
+        is_text = following == "'" or bool(self.tokens and self.tokens[-1].type == "TEXT")
         for token in reversed(self.tokens[-_NEAR:]):
-            if token.type in _COMPARING or keyword_of(token) in ("LIKE", "RLIKE", "IN"):
+            keyword = keyword_of(token)
+            if token.type in _COMPARING or keyword in ("LIKE", "RLIKE", "IN"):
                 return False
-            if keyword_of(token) in ("FILTER", "AND", "OR", "NOT", "WHERE"):
-                break
-        return True
+            if keyword in ("FILTER", "AND", "OR", "NOT", "WHERE", "SELECT"):
+                return is_text or keyword == "SELECT"
+        return is_text
 
     def _other(self, token: Token) -> None:
         if token.text in _UNKNOWN_SIGNS:

@@ -6,7 +6,7 @@ the parts around such an expression stay silent about it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, assert_never, cast
 
@@ -455,7 +455,8 @@ def _calls_offered(node: syntax.Call, site: Site) -> list[str]:
     slice_of, prior = site.found.source.slice, "PRIOR " if node.prior else ""
     if node.distinct:
         prior = f"DISTINCT {prior}"
-    if isinstance(argument, syntax.Arithmetic) and argument.operator in ("*", "/"):
+    scales = name.upper() in _SCALING and not node.distinct
+    if scales and isinstance(argument, syntax.Arithmetic) and argument.operator in ("*", "/"):
         left, right = argument.left, argument.right
         if isinstance(left, syntax.Attribute) and isinstance(right, LITERALS):
             rest = f"{argument.operator} {slice_of(right.span)}"
@@ -465,7 +466,7 @@ def _calls_offered(node: syntax.Call, site: Site) -> list[str]:
     label = look_up(site.frame, argument.attribute.text)
     if label is not None:
         attributes = site.schema.attributes_of(label[0].extent.types)
-        allowed = _AGGREGATED_TYPES.get(name.upper(), ATTRIBUTE_TYPES)
+        allowed = _types_taken(name, site)
         named = [one.name for one in attributes if one.type in allowed][:3]
         own = slice_of(argument.span)
         return [f"{name}({prior}{own}.{written(attribute)})" for attribute in named]
@@ -473,6 +474,21 @@ def _calls_offered(node: syntax.Call, site: Site) -> list[str]:
         f"{name}({prior}{written(one)}.{slice_of(argument.span)})"
         for one in labels_having(argument.attribute.text, site)
     ]
+
+
+def _types_taken(name: str, site: Site) -> Collection[DataType]:
+    """The types of attributes that a function of one argument takes."""
+    own = site.schema.declarations.aggregates.get(name)
+    if own is None:
+        return _AGGREGATED_TYPES.get(name.upper(), ATTRIBUTE_TYPES)
+    if len(own.parameters) > 1:
+        return ()
+    (parameter,) = own.parameters
+    return [one for one in ATTRIBUTE_TYPES if common_type(one, parameter.type) is parameter.type]
+
+
+# The functions of values times a positive number that are that number times those of the values.
+_SCALING = ("FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "MEDIAN", "STDDEV", "PREV")
 
 
 def labels_having(attribute: str, site: Site) -> list[str]:

@@ -191,7 +191,14 @@ _WRONG_COLUMNS = [
     ("'x' AS type, 1 AS id, 1.0D AS v", r"lacks: 'ts'; its columns are: 'type', 'id', 'v'"),
     ("'x' AS type, 1 AS id, now() AS TS", r"rename 'TS' to 'ts'.*case must agree"),
     ("'x' AS type, 1 AS id, 2 AS id, now() AS ts", r"'id', which occurs more than once"),
-    ("'x' AS type, map('k', 1) AS id, now() AS ts", r"'id' as INT.*map<string,int>: cast.* to int"),
+    (
+        "'x' AS type, map('k', 1) AS id, now() AS ts",
+        r"'id' as INT.*map<string,int>: give it a column of the type int, made of this one$",
+    ),
+    (
+        "'x' AS type, DATE '2024-01-31' AS id, now() AS ts",
+        r"'id' as INT.* date: give it a column of the type int.*, or declare .* as DATE$",
+    ),
     ("'x' AS type, array(1) AS id, now() AS ts", r"'id' as INT, but the column's type is array<"),
     ("'x' AS type, 1L AS id, now() AS ts", r"bigint: cast .* or declare the attribute as LONG"),
     (

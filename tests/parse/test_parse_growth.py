@@ -8,6 +8,7 @@ is quadratic.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -71,7 +72,7 @@ def test_steps_grow_with_the_text(beginning: str) -> None:
     faster = {}
     for piece in PIECES:
         texts = [start + piece * size for size in (SIZE, 2 * SIZE)]
-        few, many = (steps_of(lambda text=text: refuse(text)) for text in texts)
+        few, many = (steps_of(partial(refuse, text)) for text in texts)
         if many > LINEAR * few:
             faster[piece] = (few, many)
     assert not faster

@@ -62,7 +62,9 @@ def advice_on(
 
     arguments: as they are written, `v.price AS INT` of a CAST as one.
     """
-    word, first = name.upper(), arguments[0] if arguments else "x.a"
+    # Of DATE_TRUNC('day', x.ts) the text says how, and not of what.
+    values = [one for one in arguments if not one.startswith("'")]
+    word, first = name.upper(), (values or arguments or ["x.a"])[0]
     if word in _SAME and _SAME[word] in functions:
         mended = f"{_SAME[word]}({first})"
         return (f"write {mended}",), mended

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error
 from celc.diagnostics.source import Span
-from celc.parse.mistakes.tokens import shortened
+from celc.parse.mistakes.tokens import offered, shortened
 
 _UNLESS = "for no B anywhere inside a match: (A ; C) UNLESS B"
 
@@ -86,22 +86,42 @@ def contiguous_after(bang: Span, operator: Span) -> Diagnostic:
 
 
 def length_between(
-    bang: Span, length: Span, absence: str, sides: tuple[str, str, str], span: Span
+    bang: Span,
+    length: Span,
+    absence: str,
+    sides: tuple[str, str, str],
+    span: Span,
+    mended: str | None,
+    *,
+    counts: bool,
 ) -> Diagnostic:
-    """`A ; !B FOR 5 MINUTES ; C`; `absence` is the middle as written, at `span`, `sides` all
-    without FOR."""
-    before, middle, after = sides
+    """`A ; !B FOR 5 MINUTES ; C`; `absence` is the middle as written, `sides` all without FOR.
+
+    `mended`: the sequence at `span` with conditions on the times of the three, where it is known.
+    `counts`: the length is one of EVENTS.
+    """
+    before, _middle, after = sides
+    hints = [
+        f"for no B in that time after {shortened(before)} compare the times: "
+        "A AS a ; !(B AS b FILTER b.ts - a.ts <= 5 MINUTES) ; C AS c FILTER c.ts - a.ts > 5 MINUTES"
+    ]
+    if mended is not None:
+        hints = [f"compare the times: {offered(mended)}"]
+    elif counts:
+        hints = []
     return error(
         "misplaced-for",
         length,
         "FOR stands only with an absence at the start or the end of a sequence: between two "
         "events their times are the limits",
         help=[
-            f"leave FOR out: {shortened(' ; '.join(sides))}",
+            *hints,
             f"for none before {shortened(after)}, even before {shortened(before)}: "
             f"{shortened(before)} ; ({shortened(absence)} ; {shortened(after)})",
+            f"for none between the two, however long that is, leave FOR out: "
+            f"{shortened(' ; '.join(sides))}",
         ],
-        fixes=[Fix(span, middle)],
+        fixes=[] if mended is None else [Fix(span, mended)],
         related=[Related(bang, "this '!' stands between two events")],
     )
 

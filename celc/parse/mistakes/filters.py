@@ -5,9 +5,13 @@ Each function returns what it has to say of a place, or None where its case does
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from celc.diagnostics.errors import Diagnostic, Fix, error
+from celc.diagnostics.messages.functions import advice_on, is_function
 from celc.parse.mistakes.place import CLAUSES, COMPARISONS, Place, described
 from celc.parse.mistakes.surroundings import (
+    NUMBERS,
     declared,
     formula_range,
     in_parentheses,
@@ -17,7 +21,7 @@ from celc.parse.mistakes.surroundings import (
 )
 from celc.parse.mistakes.tokens import offered, shortened
 from celc.parse.tables import END
-from celc.parse.tokens import keyword_of, name_text
+from celc.parse.tokens import keyword_of, name_text, word_of
 
 JOINING = frozenset({"SEMICOLON", "COLON", "AND", "ALL", "OR", "FILTER", "UNLESS"})
 _POSTFIX = frozenset({"PLUS", "COLON_PLUS", "AS", "IN", "LSQB"})
@@ -36,30 +40,91 @@ def bare_condition(place: Place) -> Diagnostic | None:
     kinds = [token.type for token in place.tokens[start : place.index]]
     in_brackets = place.opener is not None and place.tokens[place.opener].type == "LSQB"
     span = place.span(start, place.index)
+    mended: list[str] = []
     if in_brackets and kinds == ["INTEGER"]:
         message = f"'{value}' in brackets does not choose an event of the label"
-        hints, mended = ["functions do: FIRST(x.a), LAST(x.a), PREV(x.a)"], []
+        hints = ["functions do: FIRST(x.a), LAST(x.a), PREV(x.a)"]
+    elif found == "AS":
+        message = f"'{value}' begins a formula, and after FILTER stands a condition"
+        hints = ["put a formula that has a condition in parentheses: (A FILTER p) OR B"]
     elif kinds == ["NAME"] and not in_having:
         message = f"'{value}' is not a condition"
         attribute = _some_attribute(place, name_text(place.previous))
         compared = f"{value}.{attribute} {usual_value(place, attribute)}"
         hints, mended = _joined_formulas(place, keyword), [compared]
         hints = hints or [f"compare an attribute: {compared}"]
-    elif kinds[-1:] == ["ATTRIBUTE"]:
+    elif kinds == ["NAME"] or _is_compared(place, start):
         message = f"'{value}' is a value, not a condition"
-        known = declared(place).of_type(name_text(place.previous))
-        usual = usual_value(place, name_text(place.previous)) if known else "= TRUE"
-        mended = [f"{value} {usual}"]
+        mended = [f"{value} {_usual_comparison(place, start)}"]
         hints = [f"compare it: {mended[0]}"]
-    elif kinds in (["TRUE"], ["FALSE"], ["NULL"]):
-        message = f"'{value}' is a value, not a condition"
-        hints = ["compare something with it (x.a = TRUE, x.a IS NULL), or leave it out"]
-        mended = []
+    elif kinds[-1:] == ["RPAR"] and kinds[0] == "NAME" and not is_function(value.split("(")[0]):
+        return _unknown_call(place, start)
     else:
         message = f"'{value}' is a value, not a condition"
-        hints, mended = [f"compare it: {value} > 0"], [f"{value} > 0"]
+        hints = ["compare something with it (x.a = TRUE, x.a IS NULL), or leave it out"]
     fixes = [Fix(span, text) for text in mended if "…" not in text]
     return error("bare-condition", span, message, help=hints, fixes=fixes)
+
+
+_COUNTS = ("COUNT", "VARIANCE", "STDDEV", "AVG")
+
+
+def _is_compared(place: Place, start: int) -> bool:
+    """Whether a value can be compared: it is not the same for all events, and calls nothing that
+    there is not."""
+    tokens = place.tokens[start : place.index]
+    calls = [
+        name_text(one)
+        for one, after in pairwise(tokens)
+        if one.type == "NAME" and after.type == "LPAR"
+    ]
+    own = {name_text(after) for one, after in pairwise(place.tokens) if one.type == "AGGREGATE"}
+    types = {
+        declared(place).of_type(name_text(one)) for one in tokens if one.type == "ATTRIBUTE"
+    } - {None}
+    for name in calls:
+        of_numbers = name.upper() in ("SUM", "AVG", "MEDIAN", "VARIANCE", "STDDEV", "ABS")
+        is_known = name in own or (is_function(name) and name.upper() != "COLLECT")
+        if not is_known or (of_numbers and not types <= {*NUMBERS, "INTERVAL"}):
+            return False
+        if name.upper() in ("MIN", "MAX") and "STRING" in types:
+            return False
+    return any(one.type in ("ATTRIBUTE", "NAME") for one in tokens)
+
+
+def _usual_comparison(place: Place, start: int) -> str:
+    """A comparison that a value allows, as far as its type is seen: `> 0` of a number."""
+    tokens = place.tokens[start : place.index]
+    names = [name_text(one) for one in tokens if one.type == "ATTRIBUTE"]
+    types = {declared(place).of_type(name) for name in names}
+    if word_of(tokens[0]) in _COUNTS and place.closer(start + 1) == place.index - 1:
+        return "> 0"
+    if len(names) == 1 and types == {None} and len(tokens) < 4:
+        return "= TRUE"
+    if len(names) == 1 and not any(one.type in ("UNIT", "TEXT") for one in tokens):
+        return usual_value(place, names[0])
+    return "> 0" if types <= {None, *NUMBERS} else "IS NOT NULL"
+
+
+def _unknown_call(place: Place, start: int) -> Diagnostic:
+    """`ISNAN(x.a)`: a call of a function that there is not, where a condition is wanted."""
+    name, closer = place.tokens[start], place.index - 1
+    argument = place.text(start + 2, closer)
+    hints, mended = advice_on(name.text, [argument] if argument else [])
+    span = place.span(start, place.index)
+    if word_of(name) in ("ISNAN", "IS_NAN"):
+        mended = f"({argument} = -{argument} AND {argument} != 0)"
+        hints = (f"NaN is the one number but 0 that equals its opposite: {offered(mended)}",)
+    elif mended is not None:
+        mended = f"{mended} > 0"
+        hints = (f"write {offered(mended)}",)
+    return error(
+        "unknown-function",
+        name.span,
+        f"there is no function '{name.text}'",
+        help=hints,
+        fixes=[Fix(span, mended)] if mended else [],
+    )
 
 
 def _some_attribute(place: Place, label: str) -> str:

@@ -133,7 +133,8 @@ def foreign_statement(place: Place) -> Diagnostic | None:
     )
     if select is None or place.index > first + 4:
         return None
-    if start_word == "CREATE" and word_of(place.found) in ("VIEW", "TABLE", "QUERY"):
+    is_created = start_word == "CREATE" and place.index == first + 1
+    if is_created and word_of(place.found) in ("VIEW", "TABLE", "QUERY"):
         name = place.following.text
         return _named(place, first, select, f"QUERY {name}: SELECT", f"a query has a name: {name}")
     if start_word == "INSERT":

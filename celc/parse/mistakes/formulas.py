@@ -318,6 +318,9 @@ def missing_sign(place: Place) -> Diagnostic | None:
     """A sign that was left out: with it, the found token could stand."""
     if place.after_operand:  # a `:` could stand between any two
         return None
+    in_from = place.accepts("WHERE") and place.accepts("COMMA")
+    if in_from and place.found.text not in declared(place).streams:
+        return None
     for terminal in ("COMMA", "COLON", "DOT"):
         is_call = terminal == "DOT" and place.following.type == "DOT"  # MAX x.a
         if place.accepts(terminal) and place.fits_after(terminal) and not is_call:

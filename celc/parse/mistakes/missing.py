@@ -38,15 +38,35 @@ def missing_by(place: Place) -> Diagnostic | None:
             fixes=[Fix(place.span(place.index, closer + 1), names)] if closer and names else [],
         )
     if found.type == "DOT" and before == "ATTRIBUTE" and place.last("PARTITION") is not None:
-        name, span = place.following.text, place.span(place.index - 1, place.index + 2)
+        keys, end = [place.following.text], place.index + 2
+        while place.tokens[end].type == "EQUAL" and place.tokens[end + 2].type == "DOT":
+            keys.append(place.tokens[min(end + 3, len(place.tokens) - 1)].text)
+            end += 4
+        name, span = _one_key(place, list(dict.fromkeys(keys))), place.span(place.index - 1, end)
         return error(
             "misplaced-sign",
             span,
             "PARTITION BY takes attributes of all events, without labels",
-            help=[f"write {name}"],
-            fixes=[Fix(span, name)],
+            help=[
+                (
+                    f"write {name}"
+                    if name
+                    else "compare two attributes in a condition: FILTER x.a = y.b"
+                )
+            ],
+            fixes=[Fix(span, name)] if name else [],
         )
     return None
+
+
+def _one_key(place: Place, names: list[str]) -> str | None:
+    """The key of `v.user = c.buyer`: `user` if both are called so, `[user, buyer]` where each
+    event type has one of the two; None for others."""
+    if len(names) == 1:
+        return names[0]
+    types = declared(place).types.values()
+    one_each = all(sum(name in attributes for name in names) == 1 for attributes in types)
+    return f"[{', '.join(names)}]" if one_each else None
 
 
 def missing_word(place: Place) -> Diagnostic | None:

@@ -92,36 +92,60 @@ def _no_round(most: int | None, contiguous: bool, span: Span) -> Diagnostic:
 
 # --- `A?` -----------------------------------------------------------------------------------------
 
-_POSTFIX = re.compile(r"\s*\)\s*(:?\+|:?\{[\d\s,]*\}|(?:AS|IN)\s+\w+)", re.IGNORECASE)
+_POSTFIX = re.compile(r"\s*(:?\+|:?\{[\d\s,]*\}|(?:AS|IN)\s+\w+)", re.IGNORECASE)
+_NEXT = re.compile(r"\s*(\)|;|:(?![+{])|AND\b|ALL\b)?", re.IGNORECASE)
+_BEFORE = re.compile(r"(\(|;|:|\bAND|\bALL)?\s*\Z", re.IGNORECASE)
+_NEAR = 60
 
 
 def lone_optional(source: Source, operand: Span, sign: Span) -> Diagnostic:
     """`A?` that is no operand of a sequence: alone, under OR, in parentheses before a postfix."""
     text = source.slice(operand)
     message = "'?' stands only after an operand of a sequence"
-    after = _POSTFIX.match(source.text, sign.end)
-    before = source.text[: operand.start].rstrip()
-    if after is not None and before.endswith("("):
-        glue = " " if after[1][0].isalpha() else ""
-        mended = f"{text}{glue}{after[1]}?"
-        span = Span(len(before) - 1, after.end())
-        return error(
-            "misplaced-optional",
-            sign,
-            message,
-            help=[f"it is the last sign of its operand: write {offered(mended)}"],
-            fixes=[Fix(span, mended)],
-        )
-    return error(
-        "misplaced-optional",
-        sign,
-        message,
-        help=[
-            f"a match has at least one event; leave the ? out: {shortened(text)}",
-            "for more or less than that say both with OR: (A ; B) OR B",
-        ],
-        fixes=[Fix(operand.to(sign), text)],
-    )
+    span, before, after = operand.to(sign), *_beside(source, operand.to(sign))
+    while (before, after) == ("(", ")"):
+        start = source.text.rindex("(", 0, span.start)
+        span = Span(start, source.text.index(")", span.end) + 1)
+        before, after = _beside(source, span)
+    is_enclosed = span.start < operand.start
+    postfix = _POSTFIX.match(source.text, span.end) if is_enclosed else None
+    if postfix is not None:
+        glue = " " if postfix[1][0].isalpha() else ""
+        mended = f"{text}{glue}{postfix[1]}?"
+        hint = f"it is the last sign of its operand: write {offered(mended)}"
+        span = Span(span.start, postfix.end())
+    elif is_enclosed and {before, after} & {";", ":"}:
+        mended = f"{text}?"
+        hint = f"without parentheses it is an operand: write {offered(mended)}"
+    elif {before, after} & {"(", ")", "AND", "ALL"} or _is_inside(source, span.start):
+        hints = [
+            "say both with OR: A? AND B is written (A AND B) OR B",
+            "in a sequence put it behind the parentheses: (A? OR B) ; C is written (A OR B)? ; C",
+        ]
+        return error("misplaced-optional", sign, message, help=hints)
+    else:
+        mended, span = text, operand.to(sign)
+        hint = f"a match has at least one event; leave the ? out: {shortened(text)}"
+    hints = [hint]
+    if mended == text:
+        hints.append("for more or less than that say both with OR: (A ; B) OR B")
+    return error("misplaced-optional", sign, message, help=hints, fixes=[Fix(span, mended)])
+
+
+def _beside(source: Source, span: Span) -> tuple[str, str]:
+    """The sign or word before a place and the one after it, if it joins or encloses formulas."""
+    text = source.text
+    before = _BEFORE.search(text[max(0, span.start - _NEAR) : span.start])
+    after = _NEXT.match(text, span.end)
+    assert before is not None
+    assert after is not None
+    return (before[1] or "").upper(), (after[1] or "").upper()
+
+
+def _is_inside(source: Source, offset: int) -> bool:
+    """Whether a parenthesis is open at a place, as far as the text near it tells."""
+    near = max(0, offset - 10 * _NEAR), offset
+    return source.text.count("(", *near) > source.text.count(")", *near)
 
 
 def all_optional(sign: Span) -> Diagnostic:

@@ -14,7 +14,7 @@ from celc.parse.tables import grammar
 from celc.parse.tokens import keyword_of, name_text
 
 _TIMES = ("TIMESTAMP", "DATE")
-_NUMBERS = ("INT", "LONG", "FLOAT", "DOUBLE", "BIGINT")
+NUMBERS = ("INT", "LONG", "FLOAT", "DOUBLE", "BIGINT")
 _ENDS_FORMULA = frozenset(CLAUSES) | {"PER", "HAVING", "GROUP", "ORDER"}
 
 
@@ -183,7 +183,7 @@ def usual_value(place: Place, attribute: str) -> str:
             return "= TRUE"
         case "STRING":
             return "= 'text'"
-        case data_type if data_type in _NUMBERS:
+        case data_type if data_type in NUMBERS:
             return "> 0"
         case _:
             return "IS NOT NULL"

@@ -43,6 +43,9 @@ _LOOKALIKES = {
     "|": "OR",
 }
 
+CURLY_QUOTES = "\u2018\u2019\u201c\u201d"
+"""What word processors make of quotes."""
+
 # One broken quote can make nonsense of all that follows: nobody reads further than this.
 MAX_ERRORS = 100
 
@@ -120,21 +123,33 @@ def bad_character(character: str, offset: int, word: str) -> Diagnostic:
     return error("bad-character", span, message, help=[hint], fixes=fixes)
 
 
-def double_quotes(text: str, start: int) -> Diagnostic:
-    """`"…"`, which is neither a text nor a name here."""
+def curly_quotes(text: str, start: int) -> Diagnostic:
+    """A text in the quotes of word processors."""
+    name = unicodedata.name(text[0])
+    mended = f"'{text[1:-1]}'"
+    return error(
+        "bad-character",
+        Span(start, start + 1),
+        f"the character {text[0]} (U+{ord(text[0]):04X}, {name}) means nothing here",
+        help=[f"a text stands in plain quotes: {shortened(mended)}"],
+        fixes=[Fix(Span(start, start + len(text)), mended)],
+    )
+
+
+def double_quotes(text: str, start: int, *, is_name: bool) -> Diagnostic:
+    """`"…"`, which is neither a text nor a name here; `is_name`: where only a name can stand."""
     inner = text[1:-1]
-    quoted = shortened(inner.replace("'", "''"))
-    span = Span(start, start + len(text))
-    fixes = [Fix(span, "'" + inner.replace("'", "''") + "'")]
+    quoted, name = inner.replace("'", "''"), inner.replace("`", "``") or "name"
+    hints = [
+        f"a text stands in single quotes: '{shortened(quoted)}'",
+        f"a name with unusual characters stands in backquotes: `{shortened(name)}`",
+    ]
     return error(
         "double-quotes",
-        span,
+        Span(start, start + len(text)),
         "double quotes mean nothing in CEL",
-        help=[
-            f"a text stands in single quotes: '{quoted}'",
-            f"a name with unusual characters stands in backquotes: `{shortened(inner)}`",
-        ],
-        fixes=fixes,
+        help=hints[is_name:],
+        fixes=[Fix(Span(start, start + len(text)), f"`{name}`" if is_name else f"'{quoted}'")],
     )
 
 

@@ -125,8 +125,11 @@ def not_of_several(keyword: Span, operand: str) -> Diagnostic:
 # --- attributes and `x[p]` ------------------------------------------------------------------------
 
 
-def bare_attribute(name: syntax.Name, label: str | None, *, is_text: bool = False) -> Diagnostic:
-    """`price > 10` outside brackets; `is_text` where no event type has such an attribute."""
+def bare_attribute(
+    name: syntax.Name, label: str | None, *, is_text: bool = False, is_number: bool = False
+) -> Diagnostic:
+    """`price > 10` outside brackets; `is_text` where no event type has such an attribute,
+    `is_number` where it is compared with a number."""
     attribute = written(name.text)
     mended = f"{written(label) if label else 'x'}.{attribute}"
     hints = [f"write the label before it, such as {shortened(mended)}"]
@@ -138,6 +141,14 @@ def bare_attribute(name: syntax.Name, label: str | None, *, is_text: bool = Fals
             "an attribute stands after its label and a dot; no event type has one of this name",
         ]
         fixes = [Fix(name.span, text)]
+    if is_text and is_number:
+        hints, fixes = hints[1:], []
+    if is_text and name.text.upper() == "NAN":
+        hints = [
+            "there is no word for it: NaN is the one number but 0 that equals its opposite, "
+            "x.a = -x.a AND x.a != 0"
+        ]
+        fixes = []
     return error(
         "bare-attribute",
         name.span,

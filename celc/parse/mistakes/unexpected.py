@@ -53,6 +53,7 @@ _CASES = (
     windows.limit_of_two,
     lengths.length_without_absence,
     lengths.after_length,
+    conditions.distinct_from,
     foreign_words.select_modifier,
     foreign_words.case_expression,
     foreign_statements.match_recognize,

@@ -6,7 +6,7 @@ does not fit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -17,7 +17,7 @@ from celc_runtime.arrow.arrays import is_ordered, shown, without_views
 from celc_runtime.arrow.paths import with_fields
 from celc_runtime.arrow.row_names import row_text
 from celc_runtime.plan.errors import EventError
-from celc_runtime.plan.plan import ARROW_TYPES, Plan
+from celc_runtime.plan.plan import ARROW_TYPES, COUNTS, Plan
 
 _WIDENING = {
     "INT": (pa.int8(), pa.int16(), pa.uint8(), pa.uint16()),
@@ -121,13 +121,30 @@ def conforming_column(
         return _in_microseconds(plan, field, column, unit, row_of).cast(field.type)
     if wanted == "INTERVAL" and pa.types.is_duration(type):
         return _in_microseconds(plan, field, column, field.type, row_of)
-    fits = next((name for name, arrow in ARROW_TYPES.items() if arrow == type), None)
-    declared = any(attribute.name == field.name for attribute in plan.attributes)
-    remedy = f", or declare the attribute as {fits}" if fits and declared else ""
     raise EventError(
         f"query {plan.name!r} declares {field.name!r} as {wanted}, but the column's type is "
-        f"{found}: cast the column to {field.type}{remedy}"
+        f"{found}: {', or '.join(_remedies(plan, field, type))}"
     )
+
+
+def _remedies(plan: Plan, field: pa.Field, type: pa.DataType) -> Iterator[str]:
+    """What makes a column of a type fit: only what can be done."""
+    if _casts(type, field.type):
+        yield f"cast the column to {field.type}"
+    else:
+        yield f"give it a column of the type {field.type}, made of this one"
+    fits = next((name for name, arrow in ARROW_TYPES.items() if arrow == type), COUNTS)
+    if fits != COUNTS and any(attribute.name == field.name for attribute in plan.attributes):
+        yield f"declare the attribute as {fits}"
+
+
+def _casts(type: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether Arrow casts columns of a type."""
+    try:
+        pa.nulls(0, type).cast(wanted)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return False
+    return True
 
 
 def _in_microseconds(

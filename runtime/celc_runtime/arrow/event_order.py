@@ -35,7 +35,8 @@ def tie_error(plan: Plan, which: str) -> EventError:
         f"query {plan.name!r}: two events are equal in {names} ({which}), and a distributed table "
         "has no order of its own: name a column that tells them apart, as in "
         "with_options(tiebreak=['event_id']) or celc compile --tiebreak event_id; or, if neither "
-        "comes before the other, compile the query with ties='simultaneous' (--ties simultaneous)"
+        "comes before the other and the query asks for no order among them (as SELECT FIRST, LIMIT "
+        "and EVENTS do), compile it with ties='simultaneous' (--ties simultaneous)"
     )
 
 

@@ -157,6 +157,8 @@ def _check_type(plan: Plan, name: str, type: Any) -> None:
     fits = next((type for type, own in SPARK_TYPES.items() if own[0] == found), None)
     remedy = f", or declare the attribute as {fits}" if fits and name in declared else ""
     advice = f"cast the column to {taken[0]}"
+    if not _casts(type.typeName(), wanted):
+        advice = f"give it a column of the type {taken[0]}, made of this one"
     if wanted == "INTERVAL":
         # A cast would take a number for seconds.
         advice = (
@@ -167,3 +169,19 @@ def _check_type(plan: Plan, name: str, type: Any) -> None:
         f"query {plan.name!r} declares {name!r} as {wanted}, but the column's "
         f"type is {found}: {advice}{remedy}"
     )
+
+
+def _casts(found: str, wanted: str) -> bool:
+    """Whether Spark casts values of a type, under its rules of ANSI, to that of an attribute."""
+    if wanted == "STRING" or found in ("string", "varchar", "char"):
+        return True
+    if found == "date":
+        return wanted == "TIMESTAMP"
+    if found in ("timestamp", "timestamp_ntz"):
+        return wanted != "BOOLEAN"
+    if found == "boolean":
+        return wanted not in ("TIMESTAMP", "DATE")
+    return found in _NUMBERS and wanted != "DATE"
+
+
+_NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")

@@ -96,7 +96,8 @@ class EventSort:
             f"query {self._plan.name!r}: two events of a partition are equal in {names} "
             f"({self._plan.order_by[0]} is {time[0]}), and a stream has no order of its own: name "
             "a column that tells them apart, as in match_stream(df, tiebreak='id'); or, if neither "
-            "comes before the other, compile the query with ties='simultaneous'"
+            "comes before the other and the query asks for no order among them (as SELECT FIRST, "
+            "LIMIT and EVENTS do), compile it with ties='simultaneous'"
         )
 
 

@@ -179,6 +179,21 @@ WRONG_TYPES = {
         {"ts": pa.array([1], pa.timestamp("us"))},
         "declares 'ts' as LONG, but the column's type is timestamp[us]: cast the column to int64",
     ),
+    "a-count-of-matches": (
+        {"value": pa.array([Decimal(2)], pa.decimal128(38, 0))},
+        "declares 'value' as DOUBLE, but the column's type is decimal128(38, 0): cast the column "
+        "to double",
+    ),
+    "a-list": (
+        {"name": pa.array([["a"]])},
+        "declares 'name' as STRING, but the column's type is list<item: string>: give it a column "
+        "of the type string, made of this one",
+    ),
+    "a-time-of-day": (
+        {"value": pa.array([1], pa.time64("us"))},
+        "declares 'value' as DOUBLE, but the column's type is time64[us]: give it a column of the "
+        "type double, made of this one",
+    ),
     "types-as-numbers": (
         {"type": pa.array([1])},
         "declares 'type' as STRING, but the column's type is int64: cast the column to string",
@@ -620,8 +635,8 @@ def test_ties() -> None:
         "query 'q': two events are equal in ts, id (row 2 (counted from 0) and the one before it), "
         "and a distributed table has no order of its own: name a column that tells them apart, as "
         "in with_options(tiebreak=['event_id']) or celc compile --tiebreak event_id; or, if "
-        "neither comes before the other, compile the query with ties='simultaneous' (--ties "
-        "simultaneous)"
+        "neither comes before the other and the query asks for no order among them (as SELECT "
+        "FIRST, LIMIT and EVENTS do), compile it with ties='simultaneous' (--ties simultaneous)"
     )
     assert len(pairs(query, [first, second])) == 6
     tiebroken = query.with_options(tiebreak="value")

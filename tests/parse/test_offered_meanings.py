@@ -1,0 +1,136 @@
+"""What a message offers means what was meant: on random events, against the meaning by hand."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+from engines import interpreted
+
+import celc
+from celc.diagnostics.errors import CelError
+
+STREAM = """CREATE STREAM S {
+  EVENT A { v: DOUBLE, ts: TIMESTAMP }, EVENT B { v: DOUBLE, ts: TIMESTAMP },
+  EVENT C { v: DOUBLE, ts: TIMESTAMP }
+}
+"""
+VALUES = (None, 0.0, -0.0, 1.0, 5.0, -5.0, math.nan, math.inf, -math.inf)
+MINUTE = 60_000_000
+Event = tuple[str, float | None, int]
+"""Type, value, time in microseconds."""
+
+
+def mended(query: str) -> str:
+    """A query after the first change that its only error offers."""
+    with pytest.raises(CelError) as refused:
+        celc.compile(STREAM + query, order_by="ts")
+    (found,) = refused.value.diagnostics
+    fix, text = found.fixes[0], STREAM + query
+    return text[: fix.span.start] + fix.text + text[fix.span.end :]
+
+
+def answers(text: str, events: list[Event]) -> list[tuple[int, ...]]:
+    """The positions of the matches."""
+    table = pa.table(
+        {
+            "type": [type for type, _, _ in events],
+            "v": pa.array([value for _, value, _ in events], pa.float64()),
+            "ts": pa.array([time for _, _, time in events], pa.timestamp("us")),
+        }
+    )
+    with interpreted():
+        rows = celc.compile(text, order_by="ts").match_table(table).to_pylist()
+    return sorted(
+        tuple(
+            sorted(
+                {
+                    event["pos"]
+                    for label in row.values()
+                    if isinstance(label, list)
+                    for event in label
+                }
+            )
+        )
+        for row in rows
+    )
+
+
+def stream(rng: random.Random, length: int) -> list[Event]:
+    time, events = 0, []
+    for _ in range(length):
+        time += rng.choice((1, 1, 2, 5)) * MINUTE
+        events.append((rng.choice("ABC"), rng.choice(VALUES), time))
+    return events
+
+
+def same(left: float | None, right: float | None) -> bool:
+    """Equality in which NULL is a value, and NaN a number."""
+    if left is None or right is None:
+        return left is right
+    return left == right or (math.isnan(left) and math.isnan(right))
+
+
+CONDITIONS: dict[str, Callable[[float | None, float | None], bool]] = {
+    "x.v IS DISTINCT FROM y.v": lambda x, y: not same(x, y),
+    "x.v IS NOT DISTINCT FROM y.v": same,
+    "NOT x.v IS DISTINCT FROM y.v": same,
+    "x.v IS DISTINCT FROM 5": lambda x, _: not same(x, 5.0),
+    "x.v IS NOT DISTINCT FROM -5": lambda x, _: same(x, -5.0),
+    "NOT x.v IS NOT DISTINCT FROM 5": lambda x, _: not same(x, 5.0),
+    "x.v IS DISTINCT FROM NULL": lambda x, _: x is not None,
+    "x.v IS NOT DISTINCT FROM NULL": lambda x, _: x is None,
+    "ISNAN(x.v)": lambda x, _: x is not None and math.isnan(x),
+    "y.v > 1 AND x.v IS DISTINCT FROM y.v": lambda x, y: (
+        y is not None and (math.isnan(y) or y > 1) and not same(x, y)
+    ),
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_conditions(condition: str) -> None:
+    text = mended(f"SELECT * FROM S WHERE A AS x ; B AS y FILTER {condition}")
+    events: list[Event] = [("A", value, n) for n, value in enumerate(VALUES)]
+    events += [("B", value, 100 + n) for n, value in enumerate(VALUES)]
+    holds, size = CONDITIONS[condition], len(VALUES)
+    assert answers(text, events) == [
+        (x, size + y)
+        for x, left in enumerate(VALUES)
+        for y, right in enumerate(VALUES)
+        if holds(left, right)
+    ]
+
+
+@pytest.mark.parametrize(
+    "query", ["A ; !B FOR 5 MINUTES ; C", "A AS p ; !(B AS q) FOR 5 MINUTES [ts] ; C AS r"]
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_an_absence_of_some_length_between_two_events(query: str, seed: int) -> None:
+    events = stream(random.Random(seed), 25)
+    length = 5 * MINUTE
+    assert answers(mended(f"SELECT * FROM S WHERE {query}"), events) == [
+        (a, c)
+        for a, (first, _, begin) in enumerate(events)
+        for c, (last, _, end) in enumerate(events)
+        if (first, last) == ("A", "C")
+        and end > begin + length
+        and not any(type == "B" and begin < time <= begin + length for type, _, time in events)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "meant"),
+    [
+        ("(A?) : B", "(A : B) OR B"),
+        ("C ; ((A?))", "(C ; A) OR C"),
+        ("C ; (A?)+ ; B", "(C ; A+ ; B) OR (C ; B)"),
+    ],
+)
+def test_an_operand_that_can_be_missing(query: str, meant: str) -> None:
+    events = stream(random.Random(7), 12)
+    found = answers(mended(f"SELECT * FROM S WHERE {query}"), events)
+    assert found == answers(f"{STREAM}SELECT * FROM S WHERE {meant}", events)
+    assert found
