@@ -138,13 +138,15 @@ def _item(rng: random.Random, plan: Plan) -> tuple[str, str]:
         if rng.random() < 0.3:
             other, other_type = rng.choice((("2", "INT"), ("0.5", "DOUBLE"), ("-3", "INT")))
         operator = rng.choice("+-*/%")
+        if rng.random() < 0.2:
+            other = f"ABS({other})"
         text = f"({text}) {operator} {other}"
         if operator == "/" or "DOUBLE" in (type, other_type) or "FLOAT" in (type, other_type):
             type = "DOUBLE"
         else:
             type = "DECIMAL"
-    if type != "BOOLEAN" and type in _NUMBERS and rng.random() < 0.1:
-        text = f"-({text})"
+    if type in (*_NUMBERS, "DECIMAL") and rng.random() < 0.2:
+        text = rng.choice((f"-({text})", f"ABS({text})", f"ABS({text} - {text})"))
     return text, type
 
 

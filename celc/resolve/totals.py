@@ -204,6 +204,8 @@ class _Totals:
         match node:
             case syntax.CallOfAll():
                 return self._of_all(node, site)
+            case syntax.Call() if _is_absolute(node):
+                return _absolute(node, site)
             case syntax.Call():
                 return self._call(node, site)
             case syntax.Attribute():
@@ -247,7 +249,11 @@ class _Totals:
     ) -> None:
         own = site.schema.declarations.aggregates
         if function.text.upper() in FUNCTIONS or function.text in own:
-            site.found.add(messages.function_in_total(function.text, span))
+            # ABS of one value is arithmetic.
+            what = (
+                "ABS of other than one value" if function.text.upper() == "ABS" else function.text
+            )
+            site.found.add(messages.function_in_total(what, span))
             return
         site.found.add(
             types.unknown_function(function.text, messages.TOTALS, function.span, arguments, span)
@@ -384,8 +390,8 @@ class _Names:
                 assert node.label is not None
                 self.no_label(node.label.text, node.span, site)
                 return None
-            case syntax.Call() if node.function.text.upper() == "ABS":
-                return self._absolute(node, site)
+            case syntax.Call() if _is_absolute(node):
+                return _absolute(node, site)
             case syntax.Call() | syntax.CallOfAll():
                 text = site.found.source.slice(node.span)
                 same = self.texts.get("".join(text.upper().split()))
@@ -398,12 +404,18 @@ class _Names:
         """Report a label."""
         site.found.add(messages.label_in_having(label, self.items, span))
 
-    def _absolute(self, node: syntax.Call, site: Site) -> Expression | None:
-        if node.prior or node.distinct or node.more:
-            text = site.found.source.slice(node.span)
-            site.found.add(messages.function_in_having(text, None, node.span))
-            return None
-        operand = numeric("ABS", node.argument, site)
-        if operand is None or is_null(operand):
-            return operand
-        return Absolute(operand, operand.type, node.span)
+
+# --- functions of numbers -------------------------------------------------------------------------
+
+
+def _is_absolute(node: syntax.Call) -> bool:
+    """Whether it is ABS of one value, which is arithmetic between items."""
+    plain = not (node.prior or node.distinct or node.more)
+    return plain and node.function.text.upper() == "ABS"
+
+
+def _absolute(node: syntax.Call, site: Site) -> Expression | None:
+    operand = numeric("ABS", node.argument, site)
+    if operand is None or is_null(operand):
+        return operand
+    return Absolute(operand, operand.type, node.span)

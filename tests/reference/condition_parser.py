@@ -239,11 +239,11 @@ class ConditionParser:
         word = cursor.peek().keyword
         if self.in_declaration:
             return self._choice()
-        if self.in_total:
+        if self.in_total and word != "ABS":
             return self._total()
         if self.owner is None and cursor.peek().text in self.own:
             return self._own()
-        alone = self.owner is not None or self.in_having
+        alone = self.owner is not None or self.in_having or self.in_total
         allowed = ("ABS",) if alone else ("ABS", "PREV", *_AGGREGATES)
         if word not in allowed:
             raise cursor.error("a function that may stand here")
