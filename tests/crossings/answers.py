@@ -1,0 +1,136 @@
+"""The reference's answers, those of a query, and what tells them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from celc_runtime import CompiledQuery
+from engines import Row, answer_of
+from parameters import answer_for_each
+from queries_over_queries import rows_of_answer
+from reference import (
+    RunError,
+    check_choice,
+    choice_per_end,
+    difference,
+    evaluate,
+    evaluate_totals,
+    totals_difference,
+)
+from uncertain import possible_answer
+
+from .drafts import ORDER, Draft
+from .events import Events
+
+WORK_LIMIT = 60_000
+
+MOST_MATCHES = 2_000
+
+
+class Question:
+    """A query of a file, and what the reference says of it."""
+
+    def __init__(self, draft: Draft, text: str, name: str) -> None:
+        self.text = text
+        self.name = name
+        self.draft = draft
+        own = draft.beside if name == "top" else text[text.index("QUERY main:") :]
+        self.is_total = "SELECT TOTAL" in own.split("\nQUERY ")[0]
+        self.per_end = None if self.is_total else choice_per_end(text, name)
+        levels = [text[text.index("QUERY main:") :]] if name == "top" else []
+        levels += [draft.below] if draft.below else []
+        # What a level below has chosen is not said.
+        self.is_open = any("LIMIT" in one or "SELECT ANY" in one for one in levels)
+
+    def wanted(self, events: Events, rules: Sequence[Row], at_end: str) -> list[Any]:
+        """The rows by brute force; RunError as the only one."""
+        draft = self.draft
+        # In UTC, and without a zone, as the reference has times.
+        events = [
+            {
+                name: value.replace(tzinfo=None) if name in (ORDER, "high") else value
+                for name, value in event.items()
+            }
+            for event in events
+        ]
+        options: dict[str, Any] = {
+            "query": self.name,
+            "order_by": None if draft.uncertain else draft.order_by or None,
+            "ties": draft.ties,
+            "at_end": at_end,
+            "work_limit": WORK_LIMIT,
+            "parameters": {"rule": rules} if draft.for_each else None,
+        }
+        if not self.is_total:
+            return list(evaluate(self.text, events, times=True, **options))
+        try:
+            return list(evaluate_totals(self.text, events, **options))
+        except RunError as error:
+            return [error]
+
+    def told(self, found: Sequence[Row], wanted: Sequence[Any]) -> str:
+        """What tells an answer, in the form of the cases, from the wanted one."""
+        if self.is_total:
+            return totals_difference(list(map(_plain, found)), list(map(_plain, wanted)))
+        if self.per_end is None:
+            return difference(found, wanted)
+        # A choice is each rule's own.
+        numbers = {_number(one) for one in (*found, *wanted)}
+        try:
+            for number in numbers:
+                of_rule = [replace(one, times=None) for one in wanted if _number(one) == number]
+                answer = [_untimed(one) for one in found if _number(one) == number]
+                check_choice(of_rule, answer, self.per_end)
+        except AssertionError as problem:
+            return str(problem)
+        return ""
+
+
+def _untimed(row: Row) -> Row:
+    return {name: row[name] for name in row if name not in ("start_time", "end_time")}
+
+
+def _number(row: Any) -> Any:
+    given = row.get("parameters", {}) if isinstance(row, Mapping) else dict(row.parameters)
+    return dict(given["rule"])["nr"] if given else None
+
+
+def _plain(row: Any) -> Any:
+    """A row in which NaN equals NaN."""
+    if isinstance(row, Mapping):
+        return {name: "NaN" if value != value else value for name, value in row.items()}
+    return row
+
+
+def in_form(query: CompiledQuery, rows: Sequence[Row], events: Events) -> list[Row]:
+    """Rows of an answer in the form of the cases, held against the events where they show them."""
+    plan = query.plan
+    if plan.totals is not None:
+        return list(rows)
+    if plan.reads or plan.collapsed:
+        found = rows_of_answer(query, rows) if plan.order_by else _united(query, rows)
+        if plan.parameters is not None:
+            for one, row in zip(found, rows, strict=True):
+                one["parameters"] = {plan.parameters.name: row[plan.parameters.name]}
+        return found
+    if plan.uncertain is not None:
+        return possible_answer(query, rows, events)
+    if plan.parameters is not None:
+        return answer_for_each(query, rows, events)
+    return answer_of(query, rows, events)
+
+
+def _united(query: CompiledQuery, rows: Sequence[Row]) -> list[Row]:
+    plan = query.plan
+    return [
+        {
+            "partition": {name: row[name] for name in plan.partition_by},
+            "start": row["start_pos"],
+            "end": row["end_pos"],
+            "matches": str(row["matches"]),
+            "labels": {one.name: [event["pos"] for event in row[one.name]] for one in plan.labels},
+        }
+        for row in rows
+    ]

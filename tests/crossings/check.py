@@ -1,0 +1,434 @@
+"""One seed: a query with three features, some streams, every route, and what differs."""
+
+from __future__ import annotations
+
+import random
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from celc_runtime import CompiledQuery, EventError, EventWarning
+from celc_runtime.plan.errors import TotalError
+from celc_runtime.plan.errors import WorkLimitError as RunWorkLimitError
+from engines import Row, engines, interpreted
+from reference import CelError as NotMeant
+from reference import RunError, WorkLimitError
+from streams_by_hand import microseconds, same_rows
+from test_random import cramped
+from test_random_compact import answers_differ
+
+import celc
+from celc import CelError, Matcher
+from celc.options import Options
+
+from .answers import MOST_MATCHES, Question, in_form
+from .clauses import CLAUSES
+from .conditions import CONDITIONS
+from .drafts import Draft, UnfitError, base_of
+from .events import Events, events_for, rules_for
+from .routes import (
+    by_batches,
+    by_frame,
+    by_stream,
+    by_table,
+    can_be_a_frame,
+    in_one_spelling,
+    stream_query,
+    table_for,
+    without_positions,
+)
+from .shapes import SHAPES
+
+FEATURES = (*SHAPES, *CONDITIONS, *CLAUSES)
+_BY_NAME = {one.name: one for one in FEATURES}
+TOGETHER = 3
+STREAMS = 6
+
+
+@dataclass
+class Tally:
+    """What was drawn and compared."""
+
+    drawn: int = 0
+    queries: int = 0
+    pairs: int = 0
+    pairs_with_rows: int = 0
+    too_long: int = 0
+    not_judged: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    routes: Counter[str] = field(default_factory=Counter)
+    features: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Tally) -> None:
+        """Count what another one has counted."""
+        for one in fields(self):
+            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.drawn:,} drawn, {self.queries:,} queries, {self.pairs:,} pairs "
+            f"({self.pairs_with_rows:,} with rows, {self.too_long:,} too long for the reference, "
+            f"{self.not_judged:,} between routes only)\nrefused: {dict(self.refused.most_common())}"
+            f"\nroutes: {dict(self.routes.most_common())}"
+        )
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A query and the names of its features."""
+
+    draft: Draft
+    features: tuple[str, ...]
+
+
+def drawn(seed: int) -> Drawn:
+    """A query with three features that fit together."""
+    rng = random.Random(seed)
+    while True:
+        chosen = rng.sample(FEATURES, TOGETHER, counts=[one.weight for one in FEATURES])
+        names = tuple(one.name for one in chosen)
+        if len({*names}) < TOGETHER:
+            continue
+        try:
+            return built(seed, names)
+        except UnfitError:
+            continue
+
+
+def built(seed: int, names: Sequence[str]) -> Drawn:
+    """The query with these features, which are applied by their stages. What one of them draws does
+    not depend on the others."""
+    draft = base_of(random.Random(f"{seed} base"))
+    chosen = sorted((_BY_NAME[name] for name in names), key=lambda one: one.stage)
+    for feature in chosen:
+        draft.rng = random.Random(f"{seed} {feature.name}")
+        feature.apply(draft)
+    return Drawn(draft, tuple(one.name for one in chosen))
+
+
+class DifferenceError(AssertionError):
+    """Two answers to one question, and the case."""
+
+    def __init__(self, told: str, case: _Case) -> None:
+        super().__init__(told)
+        self.case = case
+
+
+@dataclass
+class _Case:
+    """What is run: the compiled queries of one text on one stream."""
+
+    seed: int
+    number: int
+    one: Drawn
+    text: str
+    events: Events
+    rules: list[Row]
+
+    def rng(self) -> random.Random:
+        """What batches and streams are drawn with."""
+        return random.Random(f"{self.seed} routes {self.number}")
+
+    def differs(self, route: str, told: object) -> DifferenceError:
+        options = self.one.draft.options()
+        body = self.text[self.text.rindex("}\n", 0, self.text.index("QUERY ")) + 2 :]
+        read = {*re.findall(r"\w+", body), "type", "stream", "ts", "row"}
+        events = [{name: event[name] for name in event if name in read} for event in self.events]
+        for event in events:
+            for name in event.keys() & {"ts", "high"}:
+                event[name] = microseconds(event[name]) // 1000
+        lines = "".join(f"  {event}\n" for event in events)
+        return DifferenceError(
+            f"seed {self.seed} ({', '.join(self.one.features)}), {route}, {options}:\n{told}\n"
+            f"{body}{lines}{self.rules or ''}",
+            self,
+        )
+
+
+@contextmanager
+def _quiet(rng: random.Random) -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EventWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        if rng.random() < 0.5:
+            yield
+            return
+        with cramped(rng):
+            yield
+
+
+def check(seed: int, tally: Tally, *, streams: int = STREAMS, by_numba: bool = False) -> None:
+    """Compare the answers of one random query on some streams."""
+    one = drawn(seed)
+    tally.drawn += 1
+    matchers = _engines(seed, one, tally, by_numba=by_numba)
+    if matchers is None:
+        return
+    tally.queries += 1
+    tally.features.update(one.features)
+    for number in range(streams):
+        case = _case(seed, number, one)
+        tally.pairs += 1
+        for name in one.draft.asked:
+            compare(case, name, matchers, case.rng(), tally)
+        if number == 0 and "many" in one.draft.traits:
+            _compare_together(case, matchers, tally)
+
+
+def _case(seed: int, number: int, one: Drawn) -> _Case:
+    rng = random.Random(f"{seed} stream {number}")
+    events = events_for(one.draft, rng)
+    rules = rules_for(rng) if one.draft.for_each else []
+    return _Case(seed, number, one, one.draft.text(), events, rules)
+
+
+def compiled(seed: int, one: Drawn, *, by_numba: bool = False) -> Matcher | None:
+    """The file as a caller compiles it, interpreted or by Numba; None where it is refused."""
+    found = _engines(seed | 1, one, Tally(), by_numba=by_numba)
+    return None if found is None else next(iter(found.values()))
+
+
+def _engines(
+    seed: int, one: Drawn, tally: Tally, *, by_numba: bool = False
+) -> dict[str, Matcher] | None:
+    """The file by every engine, or only the chosen one, interpreted; or by Numba."""
+    options, text = one.draft.options(), one.draft.text()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            if by_numba:
+                return {"numba": celc.compile(text, **options)}
+            with interpreted():
+                if seed % 2:
+                    return {"chosen": celc.compile(text, **options)}
+                return engines(text, Options(**options))
+        except CelError as problem:
+            codes = {d.code for d in problem.diagnostics if d.severity == "error"}
+            tally.refused[min(codes)] += 1
+            return None
+
+
+def shrunk(problem: DifferenceError) -> DifferenceError:
+    """The difference with fewer features and events, as far as one of them can be left out."""
+    case = problem.case
+    is_smaller = True
+    while is_smaller:
+        is_smaller = False
+        for smaller in _smaller(case):
+            found = _difference(smaller)
+            if found is not None:
+                problem, case, is_smaller = found, smaller, True
+                break
+    return problem
+
+
+def _smaller(case: _Case) -> Iterator[_Case]:
+    for left in case.one.features:
+        names = [name for name in case.one.features if name != left]
+        try:
+            one = built(case.seed, names)
+        except UnfitError:
+            continue
+        # A stream of events belongs to what is declared.
+        events = case.events
+        if "T" not in one.draft.streams:
+            events = [{name: e[name] for name in e if name != "stream"} for e in events]
+        yield replace(case, one=one, text=one.draft.text(), events=events)
+    for left_out in range(len(case.events)):
+        yield replace(case, events=case.events[:left_out] + case.events[left_out + 1 :])
+    for left_out in range(len(case.rules)):
+        yield replace(case, rules=case.rules[:left_out] + case.rules[left_out + 1 :])
+
+
+def _difference(case: _Case) -> DifferenceError | None:
+    """What differs in a case, at one of several draws of batches."""
+    for seed in (0, 1):
+        matchers = _engines(seed, case.one, Tally())
+        if matchers is None:
+            return None
+        for number in range(6):
+            try:
+                for name in case.one.draft.asked:
+                    compare(case, name, matchers, random.Random(number), Tally())
+            except DifferenceError as problem:
+                return problem
+    return None
+
+
+def compare(
+    case: _Case, name: str, matchers: dict[str, Matcher], rng: random.Random, tally: Tally
+) -> None:
+    """Every route of one query on one stream, with the reference or with each other."""
+    question = Question(case.one.draft, case.text, name)
+    wanted: list[Any] | None
+    try:
+        wanted = question.wanted(case.events, case.rules, case.one.draft.at_end)
+    except WorkLimitError:
+        tally.too_long += 1
+        wanted = None
+    except NotMeant as problem:
+        raise case.differs("reference", f"refuses {name}: {problem}") from None
+    if wanted is not None and len(wanted) > MOST_MATCHES:
+        tally.too_long += 1
+        return
+    tally.pairs_with_rows += bool(wanted)
+    if question.is_open:
+        tally.not_judged += 1
+        wanted = None
+    first: list[Row] | None = None
+    for engine, matcher in matchers.items():
+        query = matcher.queries[name]
+        with _quiet(rng):
+            for route, rows in _answers(case, query, rng):
+                tally.routes[route] += 1
+                where = f"query {name}, {engine}, {route}"
+                told = _told(case, question, query, rows, wanted, first)
+                if told:
+                    raise case.differs(where, told)
+                first = first or (rows if isinstance(rows, list) else None)
+            _compare_compact(case, query, engine, rng, tally)
+            if case.one.draft.order_by and rng.random() < 0.2:
+                _compare_without_positions(case, query, engine, tally)
+            if case.one.draft.order_by and rng.random() < 0.5:
+                _compare_stream(case, question, query, engine, rng, tally)
+
+
+def _answers(
+    case: _Case, query: CompiledQuery, rng: random.Random
+) -> Iterator[tuple[str, list[Row] | TotalError]]:
+    routes: list[tuple[str, Callable[[], list[Row]]]] = [
+        ("match_table", lambda: by_table(query, case.events, case.rules)),
+        ("match_arrow", lambda: by_batches(query, case.events, case.rules, rng)),
+    ]
+    if rng.random() < 0.1 and can_be_a_frame(query, case.events):
+        routes.append(("match_pandas", lambda: by_frame(query, case.events)))
+    if rng.random() < 0.2 and case.one.draft.order_by and not case.one.draft.uncertain:
+        changed = query.with_options(at_end=case.one.draft.at_end)
+        routes.append(("with_options", lambda: by_table(changed, case.events, case.rules)))
+    for route, run in routes:
+        try:
+            yield route, run()
+        except TotalError as error:
+            yield route, error
+        except RunWorkLimitError:
+            continue
+        except Exception as problem:
+            raise case.differs(f"query {query.name}, {route}", repr(problem)) from problem
+
+
+def _told(
+    case: _Case,
+    question: Question,
+    query: CompiledQuery,
+    rows: list[Row] | TotalError,
+    wanted: list[Any] | None,
+    first: list[Row] | None,
+) -> str:
+    failed = bool(wanted) and isinstance(wanted[0], RunError)  # type: ignore[index]
+    if failed or isinstance(rows, TotalError):
+        return "" if failed and isinstance(rows, TotalError) else f"{rows} and not {wanted}"
+    if wanted is None:
+        return "" if first is None else same_rows(in_one_spelling(rows), in_one_spelling(first))
+    try:
+        return question.told(in_form(query, rows, case.events), wanted)
+    except (AssertionError, LookupError) as problem:
+        return repr(problem)
+
+
+def _compare_compact(
+    case: _Case, query: CompiledQuery, engine: str, rng: random.Random, tally: Tally
+) -> None:
+    if query.plan.reads or rng.random() < 0.5:
+        return
+    try:
+        told = answers_differ(query, case.events, rng)
+    except RunWorkLimitError:
+        return
+    except Exception as problem:
+        raise case.differs(f"{engine}, match_compact", repr(problem)) from problem
+    tally.routes["match_compact" if told is not None else "not compact"] += 1
+    if told:
+        raise case.differs(f"{engine}, match_compact", told)
+
+
+def _compare_without_positions(
+    case: _Case, query: CompiledQuery, engine: str, tally: Tally
+) -> None:
+    """The same rows, and no positions in them."""
+    try:
+        rows = by_table(query, case.events, case.rules)
+        bare = by_table(query.with_options(positions=False), case.events, case.rules)
+    except (RunWorkLimitError, TotalError):
+        return
+    except EventError as problem:
+        tally.routes["not without positions"] += "positions" in str(problem)
+        return
+    tally.routes["without positions"] += 1
+    told = same_rows(in_one_spelling(bare), in_one_spelling(map(without_positions, rows)))
+    if told:
+        raise case.differs(f"query {query.name}, {engine}, without positions", told)
+
+
+def _compare_stream(
+    case: _Case,
+    question: Question,
+    query: CompiledQuery,
+    engine: str,
+    rng: random.Random,
+    tally: Tally,
+) -> None:
+    """A stream gives the rows of a batch that is over."""
+    streaming = stream_query(query)
+    if isinstance(streaming, str):
+        tally.routes["not a stream"] += 1
+        return
+    late = rng.random() < 0.3 and bool(streaming.plan.tiebreak) and not case.rules
+    late = late and query.plan.parameters is None
+    route = "stream with late events" if late else "stream"
+    where = f"{engine}, {route}"
+    tally.routes[route] += 1
+    try:
+        rows, events = by_stream(streaming, case.events, case.rules, rng, late=late)
+        closed = streaming.with_options(at_end="closed")
+        if query.plan.parameters is not None or question.is_open:
+            told = same_rows(
+                in_one_spelling(rows), in_one_spelling(by_table(closed, events, case.rules))
+            )
+        else:
+            wanted = question.wanted(events, case.rules, "closed")
+            if not question.is_total:
+                rows.sort(key=lambda row: row["end_pos"])
+            told = question.told(in_form(streaming, rows, events), wanted)
+    except (WorkLimitError, RunWorkLimitError, RunError, TotalError):
+        return
+    except Exception as problem:
+        raise case.differs(where, repr(problem)) from problem
+    if told:
+        dropped = [event["row"] for event in case.events if event not in events]
+        raise case.differs(f"{where}, dropped {dropped}", told)
+
+
+def _compare_together(case: _Case, matchers: dict[str, Matcher], tally: Tally) -> None:
+    """`match_all_table` against each query alone."""
+    for matcher in matchers.values():
+        if any(q.plan.parameters is not None or q.plan.reads for q in matcher.queries.values()):
+            return
+        tables = [table_for(query, case.events) for query in matcher.queries.values()]
+        table = tables[0]
+        for other in tables[1:]:
+            for name in other.column_names:
+                if name not in table.column_names:
+                    table = table.append_column(name, other.column(name))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            together = matcher.match_all_table(table)
+            for name, query in matcher.queries.items():
+                tally.routes["match_all"] += 1
+                alone = query.match_table(table).to_pylist()
+                told = same_rows(together[name].to_pylist(), alone)
+                if told:
+                    raise case.differs(f"match_all, {name}", told)

@@ -1,0 +1,203 @@
+"""The ways to run a compiled query on one machine, and as a stream."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from celc_runtime import CompiledQuery, EventError
+from celc_runtime.chain.columns import source_of
+from celc_runtime.chain.run import why_gathered
+from celc_runtime.rules.rows import Rows, rows_of
+from celc_runtime.rules.run import ForEachRun
+from celc_runtime.stream import sections
+from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.match import check_stream
+from celc_runtime.stream.rules import check_rules, hash_of_rows, in_one_order
+from celc_runtime.stream.tasks import BucketTask
+from engines import Row, batches_of, in_parts, table_of
+from parameters import rows_table
+from queries_over_queries import source_table
+from streams_by_hand import Operator, microseconds, shuffled
+
+from .drafts import ORDER, TIEBREAK
+from .events import Events
+
+
+def table_for(query: CompiledQuery, events: Events) -> pa.Table:
+    """The events as the query reads them, `row` besides."""
+    if not query.plan.reads:
+        return table_of(query.plan, events)
+    table = source_table(query, events)
+    if source_of(query.program).plan.stream_column:
+        streams = pa.array([event["stream"] for event in events], pa.string())
+        table = table.append_column("stream", streams)
+    rows = pa.array([event[TIEBREAK] for event in events], pa.int64())
+    return table.append_column(TIEBREAK, rows)
+
+
+def by_table(query: CompiledQuery, events: Events, rules: Sequence[Row]) -> list[Row]:
+    """`match_table`."""
+    given = {} if query.plan.parameters is None else {"rule": rows_table(query, rules)}
+    found = query.match_table(table_for(query, events), **given)
+    assert found.schema.equals(query.output_schema)
+    rows: list[Row] = found.to_pylist()
+    return rows
+
+
+def by_batches(
+    query: CompiledQuery, events: Events, rules: Sequence[Row], rng: random.Random
+) -> list[Row]:
+    """`match_arrow` of batches at random, of one row each, of two, of all."""
+    plan = query.plan
+    table = table_for(query, events)
+    if plan.reads:
+        if plan.partition_by and not why_gathered(query.program):
+            names = (*plan.partition_by, *plan.order_by)
+            table = table.take(pc.sort_indices(table, [(name, "ascending") for name in names]))
+    elif plan.partition_by and not plan.interleaves:
+        table = table_of(plan, in_parts(plan, events))
+    if plan.parameters is None:
+        found = query.match_arrow(_batches(table, rng))
+        return [row for batch in found for row in batch.to_pylist()]
+    run = ForEachRun(query.program, rows_of(query.name, plan.parameters, rows_table(query, rules)))
+    batches = [batch for part in _batches(table, rng) for batch in run.push(part)]
+    batches += run.rest()
+    run.finish()
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def can_be_a_frame(query: CompiledQuery, events: Events) -> bool:
+    """Whether `match_pandas` has the same answer; in a frame NaN is NULL."""
+    plan = query.plan
+    if plan.reads or plan.parameters is not None or plan.totals is not None:
+        return False
+    return not any(event["key"] != event["key"] for event in events)
+
+
+def by_frame(query: CompiledQuery, events: Events) -> list[Row]:
+    """`match_pandas` of a frame, times without a zone, as Spark hands it over."""
+    table = table_of(query.plan, events)
+    for number, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            naive = table.column(number).cast(pa.timestamp("us"))
+            table = table.set_column(number, field.name, naive)
+    found = query.match_pandas(table.to_pandas(integer_object_nulls=True))
+    rows: list[Row] = pa.Table.from_pandas(
+        found, schema=query.output_schema, preserve_index=False
+    ).to_pylist()
+    return rows
+
+
+def _batches(table: pa.Table, rng: random.Random) -> Iterator[pa.RecordBatch]:
+    size = rng.choice((1, 2, 3, 0, 0))
+    if not size:
+        yield from batches_of(table, rng)
+        return
+    yield from table.combine_chunks().to_batches(max_chunksize=size)
+
+
+# --- streams --------------------------------------------------------------------------------------
+
+
+def stream_query(query: CompiledQuery) -> CompiledQuery | str:
+    """The query as a stream runs it; the reason where it is refused."""
+    plan = query.plan
+    if plan.at_end != "open":
+        query = query.with_options(at_end="open")
+    if plan.parameters is not None:
+        query = query.with_options(positions=False)
+    plan = query.plan
+    if plan.reads:
+        return "a reader"
+    try:
+        check_stream(query.program, SimpleNamespace(isStreaming=True), allow_unbounded_state=True)
+        if plan.parameters is not None:
+            check_rules(plan, plan.parameters, "drop")
+    except EventError as problem:
+        return str(problem)
+    if plan.type_of(plan.order_by[0]) != "TIMESTAMP":
+        return "no time"
+    return query
+
+
+def by_stream(
+    query: CompiledQuery, events: Events, rules: Sequence[Row], rng: random.Random, *, late: bool
+) -> tuple[list[Row], Events]:
+    """The rows that come out of micro-batches, and the events that were not late. Workers begin
+    anew from the state that was saved at any time. With `late` events come later than the watermark
+    allows."""
+    plan = query.plan
+    given: Rows | None = None
+    if plan.parameters is not None:
+        given = in_one_order(rows_of(query.name, plan.parameters, rows_table(query, rules)))
+    options = StreamOptions(
+        {TIEBREAK: "LONG"} if plan.tiebreak else {},
+        late="side" if late else "drop",
+        buckets=rng.choice((1, 3)) if plan.partition_by else 1,
+        rules=0 if given is None else hash_of_rows(given),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        if rng.random() < 0.5:
+            patch.setattr(sections, "WHOLE", 2)
+            patch.setattr(sections, "_ROWS", 1)
+        operator = Operator(query, options, rng=rng, rules=given)
+        rows = list(_rows(operator, events, rng, late=late))
+    if not late:
+        assert not operator.counts["late"], "no event was late"
+        return rows, events
+    too_late = {row["event"][TIEBREAK] for row in rows if row["kind"] != "match"}
+    found = [row for row in rows if row.pop("kind") == "match"]
+    for row in found:
+        del row["event"]
+    return found, [event for event in events if event[TIEBREAK] not in too_late]
+
+
+def _rows(
+    operator: Operator, events: Events, rng: random.Random, *, late: bool
+) -> Iterator[dict[str, Any]]:
+    times = [microseconds(event[ORDER]) for event in events]
+    delay = rng.choice((1, 2, 5, 1000))
+    order = shuffled(times, rng.choice((3, 8, 50)) if late else delay, rng)
+    delay = rng.choice((0, 1, 2)) if late else delay
+    table = table_of(operator.query.plan, events)
+    place = latest = 0
+    while place < len(order):
+        count = 0 if rng.random() < 0.1 else rng.randint(1, 3)
+        chosen = order[place : place + count]
+        yield from operator.advance(table.take(chosen) if chosen else None, max(0, latest - delay))
+        latest = max([latest, *(times[number] // 1000 for number in chosen)])
+        place += count
+        if rng.random() < 0.3:
+            operator.task = BucketTask(operator.query.program, operator.options)
+    if rng.random() < 0.5:
+        yield from operator.advance(None, max(0, latest - delay))
+    yield from operator.finish()
+
+
+def in_one_spelling(rows: Iterable[Row]) -> list[Row]:
+    """Rows in which 0.0 has one spelling."""
+    return [
+        {name: value + 0.0 if isinstance(value, float) else value for name, value in row.items()}
+        for row in rows
+    ]
+
+
+def without_positions(row: Row) -> Row:
+    """A row as `positions=False` shows it."""
+    return {
+        name: [_bare(one) for one in value] if isinstance(value, list) else value
+        for name, value in row.items()
+        if name not in ("start_pos", "end_pos")
+    }
+
+
+def _bare(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {name: value[name] for name in value if name != "pos"}

@@ -1,0 +1,171 @@
+"""Random queries that cross three features of any areas of the language, on all routes.
+
+`crossings` has the features, the streams and the routes. By hand:
+
+    python tests/test_crossings.py 17                 # seed 17: what differs, as small as it gets
+    python tests/test_crossings.py 0 500              # seeds 0 to 499, and the counts
+    python tests/test_crossings.py 17 --numba         # as users run it
+    python tests/test_crossings.py 0 500 --go-on      # all differences of these seeds
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import random
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from crossings.check import FEATURES, DifferenceError, Tally, check, compiled, drawn, shrunk
+from crossings.events import events_for
+from crossings.routes import table_for
+from engines import plain_totals
+from other_processes import EVENTS, run
+
+from celc.standalone import standalone
+
+_REFUSED = {
+    *("uncertain-part", "uncertain-label", "uncertain-streams", "unreadable-query"),
+    *("simultaneous-order", "simultaneous-window", "simultaneous-without-order"),
+    *("window-off-order", "unmeasured-window", "partial-window-attribute"),
+    *("misplaced-absence", "misplaced-optional", "late-choice", "consumed-absence"),
+    *("absence-of-rows", "contiguous-rows", "partial-partition-key", "consume-per-start"),
+    *("function-in-total", "attribute-in-total", "expression-in-collapsed", "choice-among-all"),
+}
+"""What a crossing may be refused for. Another code is a mistake of the generator, or of celc."""
+
+_ROUTES = {
+    *("match_table", "match_arrow", "with_options", "match_compact", "match_all"),
+    *("stream", "stream with late events"),
+}
+
+
+def compared(seeds: range, *, by_numba: bool = False) -> Tally:
+    """The counts of these seeds, none of which may differ."""
+    tally = Tally()
+    wavering = None if seeds.start % 200 else random.Random(seeds.start)
+    with contextlib.nullcontext() if by_numba else plain_totals(wavering):
+        for seed in seeds:
+            check(seed, tally, by_numba=by_numba)
+    assert not set(tally.refused) - _REFUSED, tally
+    return tally
+
+
+def test_crossed_features() -> None:
+    tally = compared(range(36, 60))
+    assert tally.queries >= 0.6 * tally.drawn, tally
+    assert tally.pairs_with_rows >= 0.25 * tally.pairs, tally
+    assert not _ROUTES - set(tally.routes), tally
+
+
+# --- the long run ---------------------------------------------------------------------------------
+
+_SLICES = range(100_000, 112_000, 100)
+
+
+class LongRun:
+    """What the slices of the long run have counted together."""
+
+    def __init__(self) -> None:
+        self.all = Tally()
+        self.slices: list[int] = []
+
+
+@pytest.fixture(scope="module")
+def long_run(request: pytest.FixtureRequest) -> Iterator[LongRun]:
+    """Counts what the tests that use it compare, and says it in the end."""
+    found = LongRun()
+    yield found
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        print(f"\ncrossings of {len(found.slices)} slices: {found.all}")
+    if found.slices == [*_SLICES]:
+        assert found.all.queries >= 10_000, found.all
+        assert found.all.pairs >= 60_000, found.all
+        assert {one.name for one in FEATURES} == set(found.all.features), found.all.features
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", _SLICES)
+def test_many_crossed_features(first: int, long_run: LongRun) -> None:
+    """A hundred seeds; together 10,000 queries on six streams each."""
+    tally = compared(range(first, first + 100))
+    long_run.slices.append(first)
+    long_run.all.add(tally)
+    assert tally.queries >= 60, tally
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(200_000, 200_100, 10))
+def test_many_crossed_features_by_numba(first: int) -> None:
+    """Ten seeds, with the generated code compiled."""
+    assert compared(range(first, first + 10), by_numba=True).queries >= 5
+
+
+@pytest.mark.long
+def test_crossed_features_in_standalone_modules(tmp_path: Path) -> None:
+    """Where celc is not installed, in one process."""
+    wanted: dict[str, list[str]] = {}
+    for seed in range(400_000, 400_040):
+        one, rng = drawn(seed), random.Random(seed)
+        matcher = compiled(seed, one)
+        if matcher is None or one.draft.for_each:
+            continue
+        (tmp_path / f"q{seed}.py").write_text(standalone(matcher.source))
+        for name in one.draft.asked:
+            query = matcher.queries[name]
+            table = table_for(query, events_for(one.draft, rng))
+            with pa.ipc.new_file(tmp_path / f"q{seed}.{name}", table.schema) as file:
+                file.write_table(table)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                wanted[f"q{seed}.{name}"] = list(map(repr, query.match_table(table).to_pylist()))
+    script = """
+import warnings
+warnings.simplefilter("ignore")
+found = {}
+for path in sorted(Path(sys.argv[1]).glob("*.py")):
+    module = by_path(str(path), path.stem)
+    for table in path.parent.glob(path.stem + ".*"):
+        if table.suffix != ".py":
+            events = pa.ipc.open_file(table).read_all()
+            rows = module.QUERIES[table.suffix[1:]].match_table(events).to_pylist()
+            found[table.name] = [*map(repr, rows)]
+print(json.dumps(found))
+"""
+    assert run(EVENTS + script, tmp_path, alone=True, NUMBA_DISABLE_JIT="1") == wanted
+    assert len(wanted) >= 25
+
+
+# --- by hand --------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Run seeds, and print the first difference, or all of them."""
+    parser = argparse.ArgumentParser(description="compare random queries of some seeds")
+    parser.add_argument("first", type=int)
+    parser.add_argument("end", type=int, nargs="?")
+    parser.add_argument("--numba", action="store_true")
+    parser.add_argument("--go-on", action="store_true", help="do not stop at a difference")
+    asked = parser.parse_args()
+    tally, differences = Tally(), 0
+    with contextlib.nullcontext() if asked.numba else plain_totals():
+        for seed in range(asked.first, asked.end or asked.first + 1):
+            try:
+                check(seed, tally, by_numba=asked.numba)
+            except DifferenceError as problem:
+                differences += 1
+                print(shrunk(problem), "\n", flush=True)
+                if not asked.go_on:
+                    break
+    print(f"{tally}\n{differences} differences, {time.process_time():.0f} s of CPU time")
+    sys.exit(differences > 0)
+
+
+if __name__ == "__main__":
+    main()
