@@ -96,6 +96,11 @@ def _add_run(commands: Any) -> None:
     run.add_argument("-o", "--output", type=Path, help="a file instead of standard output")
     run.add_argument("--force", action="store_true", help="overwrite the output file")
     run.add_argument(
+        "--csv-safe",
+        action="store_true",
+        help="csv for spreadsheets: a ' stands before texts that they would run as formulas",
+    )
+    run.add_argument(
         "--strict-schema",
         action="store_true",
         help="an attribute that no row of the events has is an error",

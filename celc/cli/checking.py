@@ -22,7 +22,7 @@ from celc.cli.queries import (
     standard_input,
 )
 from celc.diagnostics.errors import CelError, Diagnostic, render_all
-from celc.diagnostics.source import Source, Span, visible
+from celc.diagnostics.source import Source, Span, visible, visible_json
 from celc.options import Options
 from celc.pipeline import compile_source
 from celc.version import VERSION
@@ -133,7 +133,7 @@ def _count_errors(checked: Sequence[CheckedFile]) -> None:
 
 
 def _write(value: object) -> None:
-    say(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    say(visible_json(json.dumps(value, ensure_ascii=False, indent=2)) + "\n")
 
 
 # --- JSON -----------------------------------------------------------------------------------------

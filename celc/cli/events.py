@@ -319,7 +319,8 @@ class EventFile:
     def _agreeing(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Complete batches, without the column of the event types where no row says its type."""
         type_name = self._wanted.type_name
-        rows_without_type: int | None = 0
+        # Rows of MATCH_RECOGNIZE have no event types.
+        rows_without_type: int | None = 0 if type_name else None
         for batch in batches:
             if type_name not in self._wanted.required and rows_without_type is not None:
                 types = batch.column(type_name)

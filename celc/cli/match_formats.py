@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
@@ -20,6 +21,7 @@ from celc_runtime.row_pattern.query import RowPatternQuery
 
 from celc.cli.output import is_written_directly
 from celc.cli.problems import CommandProblem
+from celc.diagnostics.source import visible, visible_json
 
 Writer = Callable[[pa.RecordBatch | None], None]
 
@@ -66,6 +68,14 @@ def format_of(output: Path | None, named: str | None) -> str:
     return named or meant or "table"
 
 
+def check_csv_safe(format: str, *, safe: bool) -> None:
+    """Raises CommandProblem for --csv-safe with another format."""
+    if safe and format != "csv":
+        raise CommandProblem(
+            f"--csv-safe is for the format csv, and this is {format}: leave it out"
+        )
+
+
 def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
     """One object per line, as the language page fixes it; rows of totals and unions have theirs."""
     if query.plan.totals is not None:
@@ -89,7 +99,7 @@ def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
                 "labels": {name: [event["pos"] for event in row[name]] for name in labels},
                 "values": {name: json_ready(row[name]) for name in computed},
             }
-            out.write((json.dumps(line, default=str, ensure_ascii=False) + "\n").encode())
+            out.write(json_line(line))
 
     return write
 
@@ -100,9 +110,14 @@ def _lines_of_totals(query: CompiledQuery, out: IO[bytes]) -> Writer:
     def write(rows: pa.RecordBatch | None) -> None:
         for row in [] if rows is None else rows.to_pylist():
             line = {"query": query.name, **_parameters(query, row), "row": json_ready(row)}
-            out.write((json.dumps(line, default=str, ensure_ascii=False) + "\n").encode())
+            out.write(json_line(line))
 
     return write
+
+
+def json_line(row: dict[str, object]) -> bytes:
+    """A row as a line of JSON. It has letters of all languages as they are."""
+    return (visible_json(json.dumps(row, default=str, ensure_ascii=False)) + "\n").encode()
 
 
 def _parameters(query: CompiledQuery, row: dict[str, object]) -> dict[str, object]:
@@ -131,18 +146,33 @@ def json_ready(value: object) -> object:
             return value
 
 
-def csv(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer:
-    """CSV with a header; a label column holds the JSON text of its events."""
-    schema = _flat(pa.RecordBatch.from_pylist([], query.output_schema)).schema
+def csv(query: CompiledQuery | RowPatternQuery, out: IO[bytes], *, safe: bool = False) -> Writer:
+    """CSV with a header; a label column holds the JSON text of its events. safe: no text is a
+    formula of a spreadsheet."""
+
+    def spelled(text: str) -> str:
+        text = visible(text) if out.isatty() else text
+        return f"'{text}" if safe and _is_formula(text) else text
+
+    schema = _flat(pa.RecordBatch.from_pylist([], query.output_schema), spelled).schema
     writer = pyarrow.csv.CSVWriter(out, schema)
 
     def write(matches: pa.RecordBatch | None) -> None:
         if matches is None:
             writer.close()
         else:
-            writer.write_batch(_flat(matches))
+            writer.write_batch(_flat(matches, spelled))
 
     return write
+
+
+_FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
+
+
+def _is_formula(text: str) -> bool:
+    """Whether a spreadsheet that reads a text may run it as a formula."""
+    return _FORMULA.match(text) is not None and _NUMBER.fullmatch(text) is None
 
 
 def parquet(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer:
@@ -166,11 +196,15 @@ class _ParquetWriter(pyarrow.parquet.ParquetWriter):  # type: ignore[misc]
         pass
 
 
-def _flat(matches: pa.RecordBatch) -> pa.RecordBatch:
+def _flat(matches: pa.RecordBatch, spelled: Callable[[str], str]) -> pa.RecordBatch:
+    """Matches as cells of CSV, of which texts are as `spelled` gives them."""
     columns = []
     for field, column in zip(matches.schema, matches.columns, strict=True):
         if pa.types.is_list(field.type) or pa.types.is_struct(field.type):
             texts = [json.dumps(json_ready(events), default=str) for events in column.to_pylist()]
             column = pa.array(texts, pa.string())
+        elif pa.types.is_string(field.type):
+            values = [None if text is None else spelled(text) for text in column.to_pylist()]
+            column = pa.array(values, pa.string())
         columns.append(column)
-    return pa.RecordBatch.from_arrays(columns, matches.schema.names)
+    return pa.RecordBatch.from_arrays(columns, list(map(spelled, matches.schema.names)))

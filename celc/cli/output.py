@@ -27,6 +27,7 @@ from typing import IO, TextIO
 
 from celc.cli import signals
 from celc.cli.problems import FILE_WRONG, CommandProblem, ReadEnough, words
+from celc.diagnostics.source import visible_lines
 
 BUFFER = 1 << 18
 """The number of bytes that are gathered before the system writes them."""
@@ -119,9 +120,11 @@ def standard_output() -> Iterator[IO[bytes]]:
 
 
 def say(text: str) -> None:
-    """Write text to standard output; signs that its encoding lacks are escaped."""
+    """Write text to standard output; signs that its encoding lacks are escaped, and on a terminal
+    those that would change how it shows others."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     with standard_output() as out:
+        text = visible_lines(text) if out.isatty() else text
         out.write(text.encode(encoding, "backslashreplace"))
 
 
@@ -136,7 +139,7 @@ def tell(text: str) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
     sink = _Sink(_put_to(stream))
     try:
-        sink.write(f"{text}\n".encode(encoding, "backslashreplace"))
+        sink.write(f"{visible_lines(text)}\n".encode(encoding, "backslashreplace"))
     except OSError:
         return
 

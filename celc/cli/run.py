@@ -45,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     warnings.simplefilter("always", EventWarning)
     check_name(arguments.output)
     format = match_formats.format_of(arguments.output, arguments.format)
+    match_formats.check_csv_safe(format, safe=arguments.csv_safe)
     form = form_of(arguments)
     paths, events_of = _queries_and_events(arguments)
     compilation = compiled(arguments, paths)
@@ -73,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
                 if format == "html":
                     _report(query, events, first, out, tables)
                 else:
-                    write = _writer(format, query, out, in_file=arguments.output is not None)
+                    write = _writer(format, query, out, arguments)
                     _match(query, events, first, _live(write, out, arguments.output), tables)
                 if first.are_all:
                     break  # the rest of the events was not read, and may have what these lack
@@ -224,19 +225,20 @@ def output_of(path: Path | None, format: str) -> AbstractContextManager[IO[bytes
 
 
 def _writer(
-    format: str, query: CompiledQuery, out: IO[bytes], *, in_file: bool
+    format: str, query: CompiledQuery, out: IO[bytes], arguments: argparse.Namespace
 ) -> Callable[[Any], None]:
     """A function that takes each batch of matches, and None at the end."""
     match format:
         case "json":
             return match_formats.json_lines(query, out)
         case "csv":
-            return match_formats.csv(query, out)
+            return match_formats.csv(query, out, safe=arguments.csv_safe)
         case "parquet":
             return match_formats.parquet(query, out)
         case _:
             from celc.cli.table import table
 
+            in_file = arguments.output is not None
             most = match_formats.ROWS_IN_FILE if in_file else match_formats.ROWS_SHOWN
             width = shutil.get_terminal_size((WIDTH, 0)).columns if out.isatty() else WIDTH
             return table(query, out, most, width, warn_beyond=in_file)

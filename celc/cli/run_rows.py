@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 from collections.abc import Callable
 from functools import partial
@@ -28,6 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Match the rows of files; returns the exit code."""
     check_name(arguments.output)
     format = match_formats.format_of(arguments.output, arguments.format)
+    match_formats.check_csv_safe(format, safe=arguments.csv_safe)
     form = form_of(arguments)
     of_cel = {"--parameters": arguments.parameters, "--type-column": arguments.type_column}
     for option, given in of_cel.items():
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
             if format == "html":
                 _report(query, EventStream(origins, _wanted(query), form), out)
                 return FINE
-            write = _writer(format, query, out, in_file=arguments.output is not None)
+            write = _writer(format, query, out, arguments)
             rows = EventStream(origins, _wanted(query), form)
             limit = arguments.max_matches
             stopped = _match(query, rows, write, limit)
@@ -121,19 +121,20 @@ def _match(
 
 
 def _writer(
-    format: str, query: RowPatternQuery, out: IO[bytes], *, in_file: bool
+    format: str, query: RowPatternQuery, out: IO[bytes], arguments: argparse.Namespace
 ) -> Callable[[pa.RecordBatch | None], None]:
     """A function that takes each batch of the result, and None at the end."""
     match format:
         case "json":
             return partial(_write_json, query, out)
         case "csv":
-            return match_formats.csv(query, out)
+            return match_formats.csv(query, out, safe=arguments.csv_safe)
         case "parquet":
             return match_formats.parquet(query, out)
         case _:
             from celc.cli.table import table
 
+            in_file = arguments.output is not None
             most = match_formats.ROWS_IN_FILE if in_file else match_formats.ROWS_SHOWN
             width = shutil.get_terminal_size((WIDTH, 0)).columns if out.isatty() else WIDTH
             return table(query, out, most, width, warn_beyond=in_file)
@@ -142,4 +143,4 @@ def _writer(
 def _write_json(query: RowPatternQuery, out: IO[bytes], rows: pa.RecordBatch | None) -> None:
     for row in [] if rows is None else rows.to_pylist():
         line = {"query": query.name, "row": match_formats.json_ready(row)}
-        out.write((json.dumps(line, default=str, ensure_ascii=False) + "\n").encode())
+        out.write(match_formats.json_line(line))

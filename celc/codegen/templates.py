@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import ClassVar
 
 import jinja2
+from markupsafe import Markup
+
+from celc.diagnostics.source import visible_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ def template_folder() -> Path:
 @cache
 def environment(*, escapes: bool = False) -> jinja2.Environment:
     """The settings of Jinja for all templates: a name without a value is an error; `escapes`:
-    values are escaped as HTML."""
+    values are escaped as HTML, and none has a sign that changes how a browser shows others."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(template_folder(), encoding="utf-8"),
         undefined=jinja2.StrictUndefined,
@@ -53,4 +56,12 @@ def environment(*, escapes: bool = False) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=escapes,
+        finalize=_shown if escapes else None,
     )
+
+
+def _shown(value: object) -> object:
+    """A value of a page; what a template calls safe is none of a query."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return visible_lines(value)

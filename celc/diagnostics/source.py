@@ -59,9 +59,29 @@ def visible(text: str) -> str:
     Control characters, bidirectional controls, invisible format characters and lone surrogates
     become `\\x1b`-like escapes; a tab becomes one space, so that carets stay where they belong.
     """
-    if text.isascii() and text.isprintable():
+    if text.isprintable():
         return text
     return "".join(_visible_character(character) for character in text)
+
+
+def visible_lines(text: str) -> str:
+    """The same for a text of several lines, which stay lines."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
+def visible_json(text: str) -> str:
+    """JSON in which such characters are escapes of JSON: another text with the same meaning."""
+    if text.isprintable():
+        return text
+    return "".join(map(_visible_in_json, text))
+
+
+def _visible_in_json(character: str) -> str:
+    # What is below U+0020 is no part of a string of JSON, but of its layout.
+    if character < " " or _visible_character(character) == character:
+        return character
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at:at + 2].hex()}" for at in range(0, len(units), 2))
 
 
 def _visible_character(character: str) -> str:

@@ -14,6 +14,7 @@ import json
 from typing import Any
 
 from celc.codegen.templates import environment, template_folder
+from celc.diagnostics.source import visible_lines
 
 
 class Page(str):
@@ -56,12 +57,31 @@ def visible_title(title: str) -> str:
     return "".join(sign if sign.isprintable() else " " for sign in title)
 
 
+def _visible(data: Any) -> Any:
+    """Data in which no text has a character that changes how a browser shows others."""
+    match data:
+        case str():
+            return visible_lines(data)
+        case dict():
+            return {name: _visible(value) for name, value in data.items()}
+        case list() | tuple():
+            return list(map(_visible, data))
+        case _:
+            return data
+
+
 def json_text(data: object) -> str:
     """Data as JSON that can stand in an element `script`: in ASCII, without `<`, `>` and `&`."""
-    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    text = _dumped(data)
+    if "\\" in text or "\x7f" in text:
+        text = _dumped(_visible(data))  # only then, because data can be a million numbers
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return text
+
+
+def _dumped(data: object) -> str:
+    return json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
 
 def _inside(text: str) -> str:
