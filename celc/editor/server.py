@@ -2,7 +2,7 @@
 
 Documents come whole with each change. Texts are taken apart anew for each question: that takes some
 milliseconds, and nothing has to be kept in step. Only the compilation for errors waits until the
-typing pauses.
+typing pauses, and runs in a thread of its own.
 """
 
 from __future__ import annotations
@@ -11,21 +11,24 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlparse
 
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
+from pygls.workspace import TextDocument
 
 from celc.diagnostics.errors import CelError, Diagnostic, Fix
-from celc.diagnostics.source import Source, Span
+from celc.diagnostics.source import Source, Span, visible, visible_lines
+from celc.editor.beside import Beside
 from celc.editor.checks import Dialect, diagnostics_of
 from celc.editor.completion import Completion, Kind, complete
 from celc.editor.formatting.text import formatted
 from celc.editor.hover import hover
 from celc.editor.places import Places
+from celc.editor.protocol import NO_JSON, Protocol, Server
 from celc.editor.rename import RenameProblem, rename, renameable
 from celc.editor.row_completion import complete_rows
 from celc.editor.row_hover import hover_rows
@@ -92,7 +95,7 @@ def serve(options: Options) -> None:
     options: those of `celc check`, for all texts.
     """
     # What an editor is refused, it tells itself; on standard error it would look like a mistake.
-    for name in ("pygls.protocol.json_rpc", "pygls.server"):
+    for name in ("pygls.protocol.json_rpc", "pygls.server", "pygls.io_"):
         logging.getLogger(name).addFilter(_is_no_refusal)
     # The server closes what it writes to, and the process still needs its standard output.
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as out:
@@ -100,30 +103,81 @@ def serve(options: Options) -> None:
 
 
 def _is_no_refusal(record: logging.LogRecord) -> bool:
-    return not (record.exc_info and isinstance(record.exc_info[1], JsonRpcException))
+    said = str(record.msg)
+    problem = record.exc_info[1] if record.exc_info else None
+    is_no_json = said == "Unable to handle message" and isinstance(problem, NO_JSON)
+    return not (said.startswith(_REFUSALS) or is_no_json or isinstance(problem, JsonRpcException))
+
+
+_REFUSALS = (
+    "Unable to deserialize message",
+    "Failed to handle request %r, unknown method",
+)
 
 
 def language_server(options: Options) -> LanguageServer:
     """The server, with all that it answers."""
-    server = LanguageServer("celc", VERSION, lsp.TextDocumentSyncKind.Full)
-    _tell_errors(server, options)
+    sync = lsp.TextDocumentSyncKind.Full
+    server = Server("celc", VERSION, sync, protocol_cls=Protocol)
+    checks = _Checks(server, options)
+    _tell_errors(server, checks)
     _answer_questions(server)
-    _offer_changes(server, options)
+    _offer_changes(server, options, checks)
     return server
 
 
-def _tell_errors(server: LanguageServer, options: Options) -> None:
+class _Checks:
+    """The errors and warnings of documents, which are compiled beside the server."""
+
+    def __init__(self, server: LanguageServer, options: Options) -> None:
+        self._server = server
+        self._options = options
+        self._beside: Beside[tuple[Diagnostic, ...]] = Beside()
+
+    async def found(self, document: Document) -> tuple[Diagnostic, ...]:
+        """The errors and warnings of a document; none where it has been changed meanwhile."""
+
+        def check() -> tuple[Diagnostic, ...]:
+            if not document.is_ours or not self._is_open(document):
+                return ()
+            return diagnostics_of(document.source, document.dialect, self._options)
+
+        return await self._beside.done(check)
+
+    async def publish(self, uri: str) -> None:
+        """Tell the editor the errors and warnings of a document."""
+        document = Document(self._server, uri)
+        found = [_diagnostic(document, one) for one in await self.found(document)]
+        if self._is_open(document):
+            self._server.text_document_publish_diagnostics(
+                lsp.PublishDiagnosticsParams(uri, found, document.version)
+            )
+
+    def _is_open(self, document: Document) -> bool:
+        """Whether the editor has the document open with this text."""
+        now = _open_document(self._server, document.uri)
+        return now is not None and now.source == document.source.text
+
+
+def _open_document(server: LanguageServer, uri: str) -> TextDocument | None:
+    """A document that the editor has open. pygls keeps them by names without escapes, and had kept
+    them by those that the editor gives."""
+    documents: Mapping[str, TextDocument] = server.workspace.text_documents
+    return documents.get(unquote(uri)) or documents.get(uri)
+
+
+def _tell_errors(server: LanguageServer, checks: _Checks) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
-    def opened(params: lsp.DidOpenTextDocumentParams) -> None:
-        _publish(server, params.text_document.uri, options)
+    async def opened(params: lsp.DidOpenTextDocumentParams) -> None:
+        await checks.publish(params.text_document.uri)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
     async def changed(params: lsp.DidChangeTextDocumentParams) -> None:
         uri, version = params.text_document.uri, params.text_document.version
         await asyncio.sleep(PAUSE)
-        document = server.workspace.text_documents.get(uri)
+        document = _open_document(server, uri)
         if document is not None and document.version == version:
-            _publish(server, uri, options)
+            await checks.publish(uri)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
     def closed(params: lsp.DidCloseTextDocumentParams) -> None:
@@ -156,7 +210,7 @@ def _answer_questions(server: LanguageServer) -> None:
         return lsp.Hover(text, document.range(found.span))
 
 
-def _offer_changes(server: LanguageServer, options: Options) -> None:
+def _offer_changes(server: LanguageServer, options: Options, checks: _Checks) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_PREPARE_RENAME)
     def asked_for_rename(params: lsp.PrepareRenameParams) -> lsp.Range:
         document = Document(server, params.text_document.uri)
@@ -191,42 +245,30 @@ def _offer_changes(server: LanguageServer, options: Options) -> None:
         lsp.TEXT_DOCUMENT_CODE_ACTION,
         lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix]),
     )
-    def mended(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+    async def mended(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         document = Document(server, params.text_document.uri)
         start, end = document.offset(params.range.start), document.offset(params.range.end)
         return [
             _action(document, found, fix)
-            for found in _found(document, options)
+            for found in await checks.found(document)
             if found.span.start <= end and start <= found.span.end
             for fix in found.fixes
         ]
-
-
-def _publish(server: LanguageServer, uri: str, options: Options) -> None:
-    document = Document(server, uri)
-    found = [_diagnostic(document, one) for one in _found(document, options)]
-    server.text_document_publish_diagnostics(
-        lsp.PublishDiagnosticsParams(uri, found, document.version)
-    )
-
-
-def _found(document: Document, options: Options) -> tuple[Diagnostic, ...]:
-    if not document.is_ours:
-        return ()
-    return diagnostics_of(document.source, document.dialect, options)
 
 
 def _diagnostic(document: Document, found: Diagnostic) -> lsp.Diagnostic:
     is_error = found.severity == "error"
     return lsp.Diagnostic(
         range=document.range(found.span),
-        message="\n".join((found.message, *(f"help: {line}" for line in found.help))),
+        message=visible_lines(
+            "\n".join((found.message, *(f"help: {line}" for line in found.help)))
+        ),
         severity=lsp.DiagnosticSeverity.Error if is_error else lsp.DiagnosticSeverity.Warning,
         code=found.code,
         source="celc",
         related_information=[
             lsp.DiagnosticRelatedInformation(
-                lsp.Location(document.uri, document.range(one.span)), one.text
+                lsp.Location(document.uri, document.range(one.span)), visible(one.text)
             )
             for one in found.related
         ],
@@ -240,7 +282,7 @@ def _action(document: Document, found: Diagnostic, fix: Fix) -> lsp.CodeAction:
     else:
         title = f"write {fix.text.strip()}" + (f" in place of {old}" if old.strip() else "")
     return lsp.CodeAction(
-        title,
+        visible(title),
         kind=lsp.CodeActionKind.QuickFix,
         diagnostics=[_diagnostic(document, found)],
         edit=lsp.WorkspaceEdit({document.uri: document.edits([fix])}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,16 +32,16 @@ SELECT * FROM t MATCH_RECOGNIZE (ORDER BY x MEASURES y AS m PATTERN (A) DEFINE A
 class Editor:
     """What an editor does: it sends messages, and reads answers and what it is told."""
 
-    def __init__(self) -> None:
+    def __init__(self, *options: str) -> None:
         self._server = subprocess.Popen(
-            [sys.executable, "-m", "celc", "lsp"],
+            [sys.executable, "-m", "celc", "lsp", *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=ROOT,
         )
         self._number = 0
-        self._told: list[Any] = []
+        self.told: list[Any] = []
 
     def tell(self, method: str, **params: Any) -> None:
         """Send a notification."""
@@ -51,7 +52,7 @@ class Editor:
         self._number += 1
         self._send({"id": self._number, "method": method, "params": params or None})
         while (message := self._read()).get("id") != self._number:
-            self._told.append(message)
+            self.told.append(message)
         return message
 
     def of_document(self, method: str, uri: str = URI, **params: Any) -> Any:
@@ -61,7 +62,7 @@ class Editor:
     def diagnostics(self, uri: str = URI) -> Any:
         """The diagnostics that come next, or came already, for a document."""
         while True:
-            message = self._told.pop(0) if self._told else self._read()
+            message = self.told.pop(0) if self.told else self._read()
             is_told = message.get("method") == "textDocument/publishDiagnostics"
             if is_told and message["params"]["uri"] == uri:
                 return message["params"]
@@ -89,9 +90,19 @@ class Editor:
             self._server.kill()
             self._server.communicate()
 
+    def answers_to(self, data: bytes) -> Any:
+        """Send bytes as a message; the next answer, or the next line of a log."""
+        self.send_bytes(data)
+        while (message := self._read()).get("method") not in (None, "window/logMessage"):
+            self.told.append(message)
+        return message
+
     def _send(self, message: dict[str, Any]) -> None:
+        self.send_bytes(json.dumps({"jsonrpc": "2.0", **message}).encode())
+
+    def send_bytes(self, data: bytes) -> None:
+        """Send bytes as a message, be they one or not."""
         assert self._server.stdin is not None
-        data = json.dumps({"jsonrpc": "2.0", **message}).encode()
         self._server.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(data), data))
         self._server.stdin.flush()
 
@@ -204,7 +215,7 @@ def test_formatting(editor: Editor) -> None:
 
 
 def test_errors_follow_the_changes_and_go_when_the_document_is_closed(editor: Editor) -> None:
-    uri = "file:///queries/changed.cel"
+    uri = "file:///queries/a%20changed.cel"
     editor.open(TEXT, uri)
     assert editor.diagnostics(uri)["version"] == 1
     # Of changes in quick succession only the last one is checked.
@@ -218,6 +229,114 @@ def test_errors_follow_the_changes_and_go_when_the_document_is_closed(editor: Ed
     assert editor.of_document("formatting", uri, options=options)["result"] is None
     editor.tell("textDocument/didClose", textDocument={"uri": uri})
     assert editor.diagnostics(uri)["diagnostics"] == []
+
+
+_PLACE = {"line": 0, "character": 0}
+_WELL = {"textDocument": {"uri": URI}, "position": _PLACE}
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ({"method": "textDocument/hover", "params": {"at": 1}}, -32602),
+        ({"method": "textDocument/hover", "params": [1]}, -32602),
+        ({"method": "textDocument/hover", "params": None}, -32602),
+        ({"method": "textDocument/hover"}, -32602),
+        ({"method": "textDocument/hover", "params": {**_WELL, "position": "here"}}, -32602),
+        ({"method": "textDocument/hover", "params": {**_WELL, "textDocument": None}}, -32602),
+        ({"method": "textDocument/codeAction", "params": {"textDocument": {"uri": 7}}}, -32602),
+        ({"method": 7, "params": {}}, -32600),
+        ({"method": "textDocument/hover", "params": _WELL, "jsonrpc": "1.0"}, -32600),
+        ({"method": "textDocument/hover", "params": _WELL, "jsonrpc": None}, -32600),
+        ({"method": "celc/unknown", "params": {}}, -32601),
+    ],
+)
+@pytest.mark.parametrize("number", [901, "a text"])
+def test_a_malformed_request_gets_an_answer(
+    number: int | str, message: dict[str, Any], code: int, editor: Editor
+) -> None:
+    sent = {"jsonrpc": "2.0", **message, "id": number}
+    answer = editor.answers_to(json.dumps(sent).encode())
+    assert (answer["id"], answer["error"]["code"]) == (number, code)
+    assert answer["error"]["message"]
+    assert "Traceback" not in json.dumps(answer)
+
+
+@pytest.mark.parametrize(
+    "data", [b"{", b"\xff\xfe", b"[" * 100_000, b'{"jsonrpc": "2.0", "id": 1,}']
+)
+def test_what_is_no_json_gets_an_answer(data: bytes, editor: Editor) -> None:
+    answer = editor.answers_to(data)
+    assert (answer["id"], answer["error"]["code"]) == (None, -32700)
+    assert "is no JSON" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"7",
+        b"[]",
+        b"null",
+        b'"text"',
+        b"{}",
+        b'{"jsonrpc": "2.0"}',
+        b'{"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"text": 1}}',
+        b'{"jsonrpc": "2.0", "id": 5000, "result": {"x": [1, {"jsonrpc": 3}]}}',
+    ],
+)
+def test_what_is_no_request_ends_nothing(data: bytes, editor: Editor) -> None:
+    editor.send_bytes(data)
+    shown = editor.of_document("hover", position=_at(3, _column("hot FROM") + 1))["result"]
+    assert shown["contents"]["value"].startswith("label `hot`")
+
+
+def test_a_request_after_the_end_gets_an_answer() -> None:
+    editor = Editor()
+    try:
+        editor.ask("initialize", processId=None, rootUri=None, capabilities={})
+        editor.tell("initialized")
+        assert editor.ask("shutdown")["result"] is None
+        assert editor.of_document("hover", position=_PLACE)["error"]["code"] == -32600
+        assert editor.end() == (0, "")
+    finally:
+        editor.kill()
+
+
+_SLOW = """CREATE STREAM S { EVENT A { v: INT }, EVENT B { v: INT } }
+SELECT MAX * FROM S WHERE NXT((A ; (A OR B){1,40} ; B) OR (B : A{3,30}))
+"""
+
+
+def test_questions_are_answered_while_a_text_is_compiled() -> None:
+    """The compilation ends with its deadline; one of a text that has been changed is not told."""
+    editor = Editor("--max-compile-seconds", "4")
+    slow, other = "file:///queries/slow.cel", "file:///queries/other.cel"
+    try:
+        editor.ask("initialize", processId=None, rootUri=None, capabilities={})
+        editor.tell("initialized")
+        editor.open(_SLOW, slow)
+        begun = time.monotonic()
+        for _ in range(5):
+            shown = editor.of_document("hover", slow, position=_at(1, 18))["result"]
+            assert shown is not None
+        assert time.monotonic() - begun < 3
+        assert not editor.told
+        editor.open(TEXT, other)
+        editor.change(TEXT, 2, slow)
+        answered = editor.diagnostics(other)
+        assert answered["diagnostics"]
+        assert editor.diagnostics(slow)["version"] == 2
+        editor.change(_SLOW, 3, slow)
+        found = editor.diagnostics(slow)
+        assert "too-slow-to-compile" in [one["code"] for one in found["diagnostics"]]
+        # A compilation that runs keeps no process alive.
+        editor.change(_SLOW + "-- again", 4, slow)
+        time.sleep(0.5)
+        begun = time.monotonic()
+        assert editor.end() == (0, "")
+        assert time.monotonic() - begun < 3
+    finally:
+        editor.kill()
 
 
 def test_other_sql_is_left_alone(editor: Editor) -> None:
