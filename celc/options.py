@@ -19,13 +19,13 @@ AT_END = ("open", "closed")
 class Options:
     """The choices, with their defaults.
 
-    `order_by` None: the order is WITHIN's attribute, if it has one. `tiebreak`: columns that tell
-    apart events which are equal in the order columns; they need not be declared. `ties`: None, or
-    SIMULTANEOUS, with which such events are one instant. `at_end`: "closed" where no more events
-    come, so that all matches with an absence at their end are decided; else "open". `first_order`:
-    labels made with AS are read as in the first paper. `max_work`: steps that conditions across
-    events may take at one event without finding a match. `max_compile_seconds`: the most seconds
-    that the compilation may take, None for any time.
+    `order_by` None: the order is the attribute of WITHIN or of an absence, if there is one.
+    `tiebreak`: columns that tell apart events which are equal in the order columns; they need not
+    be declared. `ties`: None, or SIMULTANEOUS, with which such events are one instant. `at_end`:
+    "closed" where no more events come, so that all matches with an absence at their end are
+    decided; else "open". `first_order`: labels made with AS are read as in the first paper.
+    `max_work`: steps that conditions across events may take at one event without finding a match.
+    `max_compile_seconds`: the most seconds that the compilation may take, None for any time.
     """
 
     order_by: tuple[str, ...] | None = None

@@ -22,6 +22,16 @@ def absences_at_ends(node: syntax.Formula) -> list[syntax.AbsenceAfter]:
     return [part for part in _parts(node) if isinstance(part, syntax.AbsenceAfter)]
 
 
+def lengths_of_absences(node: syntax.Formula) -> list[syntax.Window]:
+    """The d of all `!ψ FOR d` in a formula, in the order of the text."""
+    absences = [
+        part
+        for part in _parts(node)
+        if isinstance(part, syntax.AbsenceBefore | syntax.AbsenceAfter)
+    ]
+    return [part.length for part in absences if part.length is not None]
+
+
 def check_ends(
     node: syntax.Query, event_types: Sequence[str], source: Source, found: Diagnostics
 ) -> None:

@@ -13,6 +13,7 @@ from celc.diagnostics.messages import clauses, names, warnings
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve import literals
+from celc.resolve.ends import lengths_of_absences
 from celc.resolve.schema import Schema
 
 
@@ -35,9 +36,11 @@ def clauses_of_query(
     node: syntax.Query, order_by: tuple[str, ...] | None, schema: Schema, found: Diagnostics
 ) -> QueryClauses:
     """The clauses of a query; `order_by` None means what the query itself says of the order."""
-    columns = order_columns(order_by, node.window, schema, _from_span(node), found)
+    measure = _measure_of(node)
+    columns = order_columns(order_by, measure, schema, _from_span(node), found)
     order_is_known = order_by is None or len(columns) == len(order_by)
-    if order_by is None and not columns and isinstance(node.window, syntax.EventsWindow | None):
+    counts = isinstance(node.window, syntax.EventsWindow | None)
+    if order_by is None and not columns and counts and measure is None:
         times = [name for name in schema.shared(of=TIMES) if name not in schema.flawed]
         if times:
             found.add(warnings.no_order(times, node.window is not None, _from_span(node)))
@@ -57,6 +60,21 @@ def _from_span(node: syntax.Query) -> Span:
     if node.streams:
         return node.streams[0].span.to(node.streams[-1].span)
     return node.span if node.name is None else node.name.span
+
+
+def _measure_of(node: syntax.Query) -> syntax.Name | None:
+    """The attribute that orders the events of a query where nothing else does: that of WITHIN, else
+    the one that the lengths of its absences name."""
+    written = [node.window, *lengths_of_absences(node.formula)]
+    names = [
+        None if isinstance(one, syntax.EventsWindow | None) else one.attribute for one in written
+    ]
+    first, *others = names
+    if first is not None:
+        return first
+    named = {name.text: name for name in others if name is not None}
+    # Of two attributes neither is the order.
+    return next(iter(named.values())) if len(named) == 1 else None
 
 
 _Unknown = Callable[[str, Collection[str], Span], Diagnostic]
@@ -87,18 +105,18 @@ def _shared_attribute(
 
 def order_columns(
     order_by: tuple[str, ...] | None,
-    window: syntax.Window | None,
+    attribute: syntax.Name | None,
     schema: Schema,
     span: Span,
     found: Diagnostics,
 ) -> tuple[AttributeDeclaration, ...]:
-    """The order columns: those named at the call, else WITHIN's attribute, else `primary_time`."""
+    """The order columns: those named at the call, else the attribute that WITHIN or an absence is
+    measured on, else `primary_time`."""
     if order_by is None:
-        attribute = None if isinstance(window, syntax.EventsWindow | None) else window.attribute
         if attribute is None:
             primary = schema.primary_time()
             return () if primary is None else (schema.attribute(primary),)
-        # A wrong attribute of WITHIN is reported with the window.
+        # A wrong attribute is reported with what is measured on it.
         if attribute.text not in schema.shared():
             return ()
         return (schema.attribute(attribute.text),)

@@ -45,9 +45,10 @@ def resolve(
 ) -> tuple[tuple[Query, ...], tuple[Diagnostic, ...]]:
     """The queries of a file in core CEL, and warnings.
 
-    Raises CelError with every error and warning of the file. `order_by` None means that WITHIN's
-    attribute orders the stream, if there is one; `ties` not None that events equal in all order
-    columns are one instant; `max_clauses` bounds the conjunctive normal form of each condition.
+    Raises CelError with every error and warning of the file. `order_by` None means that the
+    attribute of WITHIN or of an absence orders the stream, if there is one; `ties` not None that
+    events equal in all order columns are one instant; `max_clauses` bounds the conjunctive normal
+    form of each condition.
     """
     found = Diagnostics(source)
     own = declare_aggregates(file.aggregates, found)

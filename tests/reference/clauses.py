@@ -25,7 +25,17 @@ from .lasting import (
     read_by,
 )
 from .names import Schema, check, kept_labels, projected_labels
-from .nodes import EventType, ExpressionItem, File, Query, Uncertain, windows_in
+from .nodes import (
+    EventType,
+    ExpressionItem,
+    File,
+    NotAfter,
+    NotBefore,
+    Query,
+    Uncertain,
+    parts_of,
+    windows_in,
+)
 from .parameters import check_parameters, distinct, shown_values, with_row
 from .parser import parse
 from .semantics import ComplexEvent, Evaluator, positions_of, projected, select, select_per_start
@@ -160,8 +170,7 @@ def open_stream(
             clock=clock,
             times=uncertain,
         )
-    if not columns and asked.window is not None and asked.window.attribute is not None:
-        columns = (asked.window.attribute,)
+    columns = columns or tuple(filter(None, [measure_of(asked)]))
     check_reader(asked, file, columns)
     levels = [
         open_stream(
@@ -282,6 +291,15 @@ class Part:
         return sum(1 for one in self.indexes if one < index)
 
 
+def measure_of(query: Query) -> str | None:
+    """The attribute of WITHIN, else the one that the lengths of absences name."""
+    if query.window is not None and query.window.attribute is not None:
+        return query.window.attribute
+    absences = [one for one in parts_of(query.formula) if isinstance(one, NotBefore | NotAfter)]
+    named = {one.window.attribute for one in absences if one.window is not None} - {None}
+    return named.pop() if len(named) == 1 else None
+
+
 class Stream:
     """A query and its stream, split into parts."""
 
@@ -305,9 +323,8 @@ class Stream:
         self.schema = schema
         self.work_limit = work_limit
         self.is_closed = is_closed
-        # Without order columns, WITHIN's attribute is the first one.
-        named = None if query.window is None else query.window.attribute
-        order_by = order_by or tuple(filter(None, [named]))
+        # Without order columns, the attribute that time is measured on is the first one.
+        order_by = order_by or tuple(filter(None, [measure_of(query)]))
         self.order_by = next(iter(order_by), None)
         self.ways = alternatives(query.formula, query.window)
         lengths = [one.length for one in self.ways if one.length is not None]

@@ -1038,6 +1038,31 @@ def test_order_columns(
     assert tuple(column.name for column in query.order_by) == expected
 
 
+@pytest.mark.parametrize(
+    ("query", "order_by", "expected"),
+    [
+        ("A ; !A FOR 3 SECONDS [t]", None, ("t",)),
+        ("!A FOR 3 [i] ; A", None, ("i",)),
+        ("(A ; !A FOR 3 [i]) OR (A ; !A FOR 4 [i])", None, ("i",)),
+        ("(A ; !A FOR 3 [i]) OR (A ; !A FOR 3 EVENTS)", None, ("i",)),
+        ("(A ; !A FOR 3 [i]) OR (A ; !A FOR 3 SECONDS [t])", None, ()),
+        ("(A ; !A FOR 3 [i]) OR (A ; !A FOR 3 SECONDS [t]) WITHIN 1 SECOND [t]", None, ("t",)),
+        ("A ; !A FOR 3 SECONDS [t] WITHIN 5 SECONDS", None, ("t",)),
+        ("A ; !A FOR 3 [i] WITHIN 5 SECONDS [t]", None, ("t",)),
+        ("A ; !A FOR 3 [i]", ("t",), ("t",)),
+        ("A ; !A FOR 3 [i]", (), ()),
+        ("WITHIN[3 [i]](A ; A)", None, ()),
+    ],
+)
+def test_the_length_of_an_absence_names_an_order(
+    query: str, order_by: tuple[str, ...] | None, expected: tuple[str, ...]
+) -> None:
+    found, warnings = resolved(f"{TIMED}SELECT * WHERE {query}", order_by=order_by)
+    assert tuple(column.name for column in found.order_by) == expected
+    unordered = [one.code for one in warnings if one.code == "no-order"]
+    assert bool(unordered) == (order_by is None and not expected)
+
+
 def test_events_with_a_time_and_no_order_are_warned_of() -> None:
     """And what is advised instead is not."""
 
