@@ -6,6 +6,7 @@ and `celc check` needs no runtime (Numba and pyarrow alone take half a second).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,12 +15,14 @@ from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK
 from celc.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from celc.diagnostics.errors import CelError, Diagnostic
+    from celc.diagnostics.errors import CelError, CelWarning, Diagnostic
+    from celc.diagnostics.source import Source
     from celc.loader import Matcher
     from celc.pages.page import Page
 
 __all__ = [
     "CelError",
+    "CelWarning",
     "Diagnostic",
     "Matcher",
     "__version__",
@@ -31,6 +34,7 @@ __all__ = [
 
 _IMPORTED_ON_FIRST_USE = {
     "CelError": "celc.diagnostics.errors",
+    "CelWarning": "celc.diagnostics.errors",
     "Diagnostic": "celc.diagnostics.errors",
     "Matcher": "celc.loader",
 }
@@ -83,8 +87,10 @@ def compile(
     schema: the columns of the table of MATCH_RECOGNIZE where the text has no CREATE TABLE: a
     mapping from names to types as CREATE TABLE writes them, an Arrow schema, or that of a Spark
     DataFrame.
-    Raises CelError with all errors of the text, and ValueError for a max_work that is no number
-    of steps, a max_compile_seconds that is no time, or another value of ties, at_end or dialect.
+    What the compiler warns of is given to Python's `warnings`, as CelWarning, and stands in
+    `warnings` of the result. Raises CelError with all errors of the text, and ValueError for a
+    max_work that is no number of steps, a max_compile_seconds that is no time, or another value of
+    ties, at_end or dialect.
     """
     from celc.diagnostics.source import Source
     from celc.loader import Matcher
@@ -101,7 +107,9 @@ def compile(
         from celc.row_pattern.compiler import compile_rows
 
         name = "query.sql" if name == "query.cel" else name
-        rows = compile_rows(Source(name, text), _stem(name), schema, max_work)
+        source = Source(name, text)
+        rows = compile_rows(source, _stem(name), schema, max_work)
+        _warn(source, rows.warnings)
         return Matcher(rows.module_parts(f"celc.compile(..., name={name!r})"), rows.warnings)
     from celc.loader.ahead import Ahead
     from celc.options import Options
@@ -127,7 +135,7 @@ def compile(
     flag += f", ties={ties!r}" if ties is not None else ""
     flag += f", at_end={at_end!r}" if at_end != "open" else ""
     again = partial(
-        compile,
+        _compile_quietly,
         text,
         name=name,
         tiebreak=options.tiebreak,
@@ -138,7 +146,25 @@ def compile(
         max_compile_seconds=max_compile_seconds,
     )
     module = compilation.module_parts(f"celc.compile(..., name={name!r}{flag})")
+    _warn(source, compilation.warnings)
     return Matcher(module, compilation.warnings, again)
+
+
+def _warn(source: Source, found: Sequence[Diagnostic]) -> None:
+    """Give the warnings of a text to Python's, with the line that called `compile`."""
+    from celc.diagnostics.errors import CelWarning
+
+    for one in found:
+        warnings.warn(one.render(source), CelWarning, stacklevel=3)
+
+
+def _compile_quietly(text: str, **options: Any) -> Matcher:
+    """The same text with other options: what is to be said of it has been said."""
+    from celc.diagnostics.errors import CelWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CelWarning)
+        return compile(text, **options)
 
 
 def check(

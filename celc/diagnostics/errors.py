@@ -90,6 +90,10 @@ def _excerpt(source: Source, span: Span) -> list[str]:
     ]
 
 
+class CelWarning(UserWarning):
+    """What `celc.compile` has to say of a query that it has compiled; `celc` prints the same."""
+
+
 @dataclass
 class CelError(Exception):
     """A query that cannot be compiled: every problem found in its file, with places.
