@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -49,7 +50,7 @@ def check(seed: int) -> str:
             raise
         return "refused"
     found = "no rows"
-    options = {"order_by": "ts", "at_end": chain.at_end, "clock": chain.clock}
+    options: dict[str, Any] = {"order_by": "ts", "at_end": chain.at_end, "clock": chain.clock}
     for name in chain.readers:
         query = matcher.queries[name].with_options(clock=chain.clock)
         try:
@@ -66,14 +67,14 @@ def check(seed: int) -> str:
     for name in chain.totals:
         query = matcher.queries[name].with_options(clock=chain.clock)
         table = source_table(query, chain.events)
-        wanted = evaluate_totals(chain.text, chain.events, query=name, **options)
+        rows = evaluate_totals(chain.text, chain.events, query=name, **options)
         batches = batches_for(query, table)
         answers = {
             "a table": query.match_table(table),
             "batches": pa.Table.from_batches(query.match_arrow(batches), query.output_schema),
         }
         for way, totals in answers.items():
-            told = totals_difference(totals.to_pylist(), wanted)
+            told = totals_difference(totals.to_pylist(), rows)
             assert not told, f"{way}: {chain.text}\n{name} {options} {chain.events}\n{told}"
     return found
 
