@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.compact import KEY, structs_of
+from celc_runtime.arrow.compact_checks import check_rows, checked_columns, lengths
 from celc_runtime.arrow.output import FirstMatches, LabelEntries, entries_of_tags
 from celc_runtime.arrow.values import LabelValues, computed_column
 from celc_runtime.engine.arena import (
@@ -85,11 +86,21 @@ def matches_of_compact(
     first, expansion = FirstMatches(limit, "limit"), _Expansion(form, limit)
     found = (
         matches
-        for batch in batches
-        for part in _parts(_columns_of(form, batch))
+        for rows in _checked(form, batches)
+        for part in _parts(rows)
         for matches in expansion.of(part)
     )
     return first.of(found)
+
+
+def _checked(form: CompactForm, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches of rows whose numbers a kernel may follow."""
+    seen = 0
+    for batch in batches:
+        rows = checked_columns(form, _columns_of(form, batch), seen)
+        check_rows(form, rows, seen)
+        yield rows
+        seen += len(batch)
 
 
 def _columns_of(form: CompactForm, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -108,7 +119,7 @@ def _columns_of(form: CompactForm, batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Some rows at a time: at most FIRES of them, and of few nodes unless it is one row."""
-    ends = np.cumsum(_sizes(batch.column(batch.num_columns - 1)))
+    ends = np.cumsum(lengths(batch.column(batch.num_columns - 1)))
     start = 0
     while start < len(ends):
         before = int(ends[start - 1]) if start else 0
@@ -116,11 +127,6 @@ def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         end = min(max(end, start + 1), start + FIRES, len(ends))
         yield batch.slice(start, end - start)
         start = end
-
-
-def _sizes(lists: pa.Array) -> np.ndarray:
-    """int64: how long lists are."""
-    return np.asarray(lists.value_lengths().fill_null(0)).astype(np.int64)
 
 
 class _Expansion:
@@ -144,7 +150,7 @@ class _Expansion:
         """The matches of some rows, batch by batch."""
         events, nodes = rows.column(rows.num_columns - 2), rows.column(rows.num_columns - 1)
         bits = int(self._kinds.bits[0])
-        memory = _arena(nodes.flatten(), _sizes(nodes), _sizes(events), bits)
+        memory = _arena(nodes.flatten(), lengths(nodes), lengths(events), bits)
         fields = events.flatten().flatten()
         shown = [_of_type(a, f.type) for a, f in zip(fields, self._form.event, strict=True)]
         status = None

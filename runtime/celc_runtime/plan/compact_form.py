@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -99,11 +100,12 @@ class CompactForm:
 
     @classmethod
     def of_text(cls, text: str) -> CompactForm:
-        """The form that `to_text` wrote. Raises ValueError for another version's."""
+        """The form that `to_text` wrote. Raises ValueError for another version's, and for numbers
+        that point nowhere."""
         said = json.loads(text)
         if said["version"] != _VERSION:
             raise ValueError(f"version {said['version']} and not {_VERSION}")
-        return cls(
+        found = cls(
             tuple(said["columns"]),
             _read_schema(said["event"]),
             _read_schema(said["output"]),
@@ -122,6 +124,43 @@ class CompactForm:
             ),
             tuple((mark["begins"], tuple(mark["labels"])) for mark in said["marks"]),
         )
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """Raises ValueError where parts of the form do not go together."""
+        whole = [self.keys, self.time]
+        whole += [n for _, labels in self.marks for n in labels]
+        for item in self.items:
+            whole += (item.label, *item.fields) if isinstance(item, ShownLabel) else [item.place]
+        flags = [self.positions, *(begins for begins, _ in self.marks)]
+        _require("numbers", all(type(one) is int for one in whole))
+        _require("flags", all(type(one) is bool for one in flags))
+        _require("'time'", -1 <= self.time < len(self.event))
+        _require("'positions'", not self.positions or self.event.names[:1] == ["pos"])
+        pairs = 2 * (self.positions + (self.time >= 0))
+        _require("'columns'", len(self.columns) == self.keys + pairs // 2 + 2)
+        _require("'keys'", 0 <= self.keys == len(self.output) - pairs - len(self.items))
+        _require("'ddl'", [name for name, _ in self.ddl] == self.output.names)
+        if self.time >= 0:
+            of_time = self.output.types[self.keys + pairs - 2 : self.keys + pairs]
+            _require("'time'", of_time == 2 * [self.event.types[self.time]])
+        known = range(len(self.labels))
+        _require("'marks'", all(n in known for _, labels in self.marks for n in labels))
+        for item, column in zip(self.items, self.output.types[self.keys + pairs :], strict=True):
+            _require("'items'", self._is_item(item, column))
+
+    def _is_item(self, item: ShownLabel | Computed, type: pa.DataType) -> bool:
+        """Whether a column of SELECT shows labels and fields that there are."""
+        if isinstance(item, Computed):
+            named = set(_aggregates(item.value))
+            fields = {None, *self.event.names}
+            return all(one.label in self.labels and one.attribute in fields for one in named)
+        if item.label not in range(len(self.labels)) or not pa.types.is_list(type):
+            return False
+        if any(n not in range(len(self.event)) for n in item.fields):
+            return False
+        return [one.type for one in type.value_type] == [self.event.types[n] for n in item.fields]
 
 
 def compact_form(plan: Plan, *, listed: bool) -> CompactForm:
@@ -155,6 +194,22 @@ def compact_form(plan: Plan, *, listed: bool) -> CompactForm:
         tuple(items),
         tuple(marks),
     )
+
+
+def _require(what: str, holds: bool) -> None:
+    if not holds:
+        raise ValueError(f"its {what} do not go with the rest")
+
+
+def _aggregates(tree: Tree) -> Iterator[Aggregate]:
+    match tree:
+        case Aggregate():
+            yield tree
+        case Arithmetic():
+            yield from _aggregates(tree.left)
+            yield from _aggregates(tree.right)
+        case Cast() | Negation() | Absolute():
+            yield from _aggregates(tree.operand)
 
 
 def own_aggregate(plan: Plan) -> str | None:
