@@ -243,8 +243,13 @@ def in_one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def without_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The column with its texts one after another instead of views, which Arrow can neither sort
-    nor take."""
+    """The column with its values one after another: no texts as views, which Arrow can neither sort
+    nor take, no runs of equal values, and of an extension type, such as that of JSON, what it
+    stores."""
+    if pa.types.is_run_end_encoded(column.type):
+        return without_views(pc.run_end_decode(column))
+    if isinstance(column.type, pa.BaseExtensionType):
+        return without_views(column.cast(column.type.storage_type))
     if pa.types.is_string_view(column.type):
         return column.cast(pa.large_string())
     if not (

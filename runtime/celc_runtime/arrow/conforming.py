@@ -139,7 +139,10 @@ def _remedies(plan: Plan, field: pa.Field, type: pa.DataType) -> Iterator[str]:
 
 
 def _casts(type: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether Arrow casts columns of a type."""
+    """Whether Arrow casts columns of a type, and as a rule their values; bytes of one length, such
+    as those of a UUID, are no texts."""
+    if pa.types.is_fixed_size_binary(type):
+        return False
     try:
         pa.nulls(0, type).cast(wanted)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):

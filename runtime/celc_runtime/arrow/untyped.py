@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pyarrow as pa
@@ -35,7 +36,11 @@ def fitted(program: Program, name: str, values: Any, wanted: pa.DataType | None)
         # Python's own numbers have no size: in a list they are rounded, like numbers in a text.
         untyped = isinstance(values, list | tuple)
         return _as_number(column, wanted, rounds=untyped)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as problem:
+    except (
+        ValueError,
+        pa.ArrowTypeError,
+        OverflowError,
+    ) as problem:  # ArrowInvalid is a ValueError
         first, declared = str(problem).split("\n", 1)[0], program.plan.input_type(name)
         raise EventError(
             f"query {program.name!r} declares {name!r} as {declared}, which the column does not "
@@ -46,9 +51,22 @@ def fitted(program: Program, name: str, values: Any, wanted: pa.DataType | None)
 def _inferred(values: Any) -> pa.Array:
     if _is_pandas(values):
         column = pa.Array.from_pandas(values)
+    elif hasattr(values, "dtype"):
+        column = pa.array(values)
     else:
-        column = pa.array(values if hasattr(values, "dtype") else list(values))
+        column = _of_objects(list(values))
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _of_objects(values: list[Any]) -> pa.Array:
+    """Python's values; the time of pandas that is missing is NULL."""
+    missing = getattr(sys.modules.get("pandas"), "NaT", None)
+    try:
+        return pa.array(values)
+    except ValueError:
+        if missing is None or not any(one is missing for one in values):
+            raise
+        return pa.array([None if one is missing else one for one in values])
 
 
 def _is_pandas(values: Any) -> bool:

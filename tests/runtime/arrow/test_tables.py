@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
@@ -343,6 +344,31 @@ def test_the_same_as_columns_whose_texts_are_views(query: CompiledQuery) -> None
     wrong = batch.set_column(batch.schema.get_field_index("n"), "n", coded)
     with pytest.raises(EventError, match="declares 'n' as LONG, but the column's type is"):
         list(query.match_arrow([wrong]))
+
+
+@pytest.mark.parametrize("name", ["type", "place", "n", "value", "ts"])
+def test_the_same_as_columns_of_runs(query: CompiledQuery, name: str) -> None:
+    at = TABLE.column_names.index(name)
+    runs = pc.run_end_encode(TABLE.column(name).combine_chunks())
+    assert _answer(query.match_table(TABLE.set_column(at, name, runs))) == WANTED
+
+
+def test_columns_of_extension_types_are_what_they_store(query: CompiledQuery) -> None:
+    at = TABLE.column_names.index("place")
+    places = TABLE.column("place").combine_chunks().cast(pa.string())
+    json = pa.ExtensionArray.from_storage(pa.json_(), places)
+    assert _answer(query.match_table(TABLE.set_column(at, "place", json))) == WANTED
+    uuid = pa.array([b"0123456789abcdef"] * len(TABLE), pa.uuid())
+    with pytest.raises(EventError, match="give it a column of the type string, made of this one"):
+        query.match_table(TABLE.set_column(at, "place", uuid))
+
+
+def test_no_time_of_pandas_in_a_list_is_null() -> None:
+    text = "CREATE STREAM S { EVENT A { ts: TIMESTAMP } } SELECT x[ts] WHERE A AS x"
+    with interpreted():
+        found = only_query(celc.compile(text)).match_table({"ts": [pd.NaT, _START]})
+    times = [row["x"][0]["ts"] for row in found.to_pylist()]
+    assert times == [None, _START.replace(tzinfo=datetime.UTC)]
 
 
 @pytest.mark.parametrize(
