@@ -44,11 +44,12 @@ def options_of(arguments: argparse.Namespace) -> Options:
 
 
 def compiled(arguments: argparse.Namespace, paths: Sequence[Path]) -> CompiledFiles:
-    """The compiled query files, for one module; their warnings go to standard error."""
+    """The compiled query files, for one module; their warnings go to standard error, with --query
+    those about that query."""
     from celc.cli.together import compile_files
 
     compilation = compile_files(list(map(read_source, paths)), options_of(arguments))
-    if shown := compilation.rendered_warnings():
+    if shown := compilation.rendered_warnings(getattr(arguments, "query", None)):
         tell(shown)
     return compilation
 

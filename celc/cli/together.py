@@ -50,11 +50,31 @@ class CompiledFiles:
         """The warnings of all files, file by file."""
         return tuple(warning for file in self.files for warning in file.warnings)
 
-    def rendered_warnings(self) -> str:
-        """The warnings as shown to a person; empty where there are none."""
-        return "\n\n".join(
-            render_all(file.source, file.warnings) for file in self.files if file.warnings
-        )
+    def rendered_warnings(self, query: str | None = None) -> str:
+        """The warnings as shown to a person; empty where there are none. `query`: without those of
+        the queries that it does not read."""
+        parts = []
+        for file in self.files:
+            others = [one.query.span for one in file.queries if not self._matters(one, query)]
+            warnings = [
+                warning
+                for warning in file.warnings
+                if not any(one.start <= warning.span.start < one.end for one in others)
+            ]
+            if warnings:
+                parts.append(render_all(file.source, warnings))
+        return "\n\n".join(parts)
+
+    def _matters(self, stages: Stages, name: str | None) -> bool:
+        """Whether a query is the one of a name, or one that it reads; all are, where there is no
+        such query."""
+        by_name = {one.query.name: one.query for one in self.queries}
+        if name not in by_name:
+            return True
+        needed = [name]
+        for one in needed:
+            needed += [other for other in by_name[one].reads if other not in needed]
+        return stages.query.name in needed
 
     def module_text(self, command: str) -> str:
         """The generated module; `command` is named in its header. Raises CelError where the time

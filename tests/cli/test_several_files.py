@@ -94,3 +94,15 @@ def test_errors_of_several_files_are_all_told(folder: Path, capsys: Any) -> None
     assert "a.cel:2:8: error" in told
     assert "b.cel:2:8: error" in told
     assert "2 errors" in told
+
+
+def test_with_a_query_the_warnings_are_about_it(folder: Path, capsys: Any) -> None:
+    likes = [f"QUERY {n}: SELECT x FROM S WHERE A AS x FILTER x.s LIKE '.*{n}.*'" for n in "abc"]
+    reader = "QUERY d: SELECT * FROM b WHERE b AS y ; b"
+    streams = "CREATE STREAM S { EVENT A { s: STRING, ts: TIMESTAMP } }"
+    (file,) = _files(folder, some="\n".join((streams, *likes, reader)))
+    (folder / "events.csv").write_text("type,s,ts\nA,x,2026-07-01 00:00:00\n")
+    for query, told in {"b": "b", "d": "b", "a": "a"}.items():
+        assert main(["run", file, "events.csv", "--query", query, "--order-by", "ts"]) == 0
+        said = capsys.readouterr().err
+        assert [n for n in "abc" if f"'.*{n}.*'" in said] == [told], said
