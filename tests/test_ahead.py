@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -174,3 +175,16 @@ def test_it_ends_where_nothing_is_given_or_nobody_waits(capfd: pytest.CaptureFix
     program = ahead._PROGRAM.format(path=sys.path)
     subprocess.run([sys.executable, "-c", program], input="{}", text=True, check=True)
     assert capfd.readouterr() == ("", "")
+
+
+def test_ctrl_c_ends_it_without_a_word() -> None:
+    program = ahead._PROGRAM.format(path=sys.path)
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", program], stdin=pipe, stderr=pipe) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(b" " * 1_000_000)  # more than a pipe holds: the process reads it
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == -signal.SIGINT
+        assert process.stderr.read() == b""

@@ -42,7 +42,11 @@ _SWITCH = "CELC_AHEAD"
 _QUERY = re.compile(r"\bSELECT\b", re.IGNORECASE)
 _CONSTANT = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _NAME = re.compile(r"\AQUERY\s+\S+?\s*:", re.IGNORECASE)
-_PROGRAM = "import sys; sys.path[:] = {path!r}; from celc.loader.ahead import main; main()"
+# Ctrl-C comes to both processes of a terminal. The first one says so, and this one just ends.
+_PROGRAM = (
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    "import sys; sys.path[:] = {path!r}; from celc.loader.ahead import main; main()"
+)
 
 _running: list[subprocess.Popen[str]] = []
 
@@ -141,10 +145,7 @@ def main() -> None:
     # Machine code is made of large trees, which the collector of cycles visits again and again.
     gc.disable()
     parent = os.getppid()
-    try:
-        _make(sys.stdin, lambda: os.getppid() == parent)
-    except KeyboardInterrupt:
-        return  # the other process says it
+    _make(sys.stdin, lambda: os.getppid() == parent)
 
 
 def _make(stream: TextIO, is_wanted: Callable[[], bool]) -> None:

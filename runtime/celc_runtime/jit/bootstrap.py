@@ -142,15 +142,18 @@ def _problem_on_the_way_to(folder: Path) -> str | None:
 
 
 def warn_not_kept(problem: str) -> None:
-    """Warn once in a process that compiled code is not kept, and why."""
-    # One registry for all copies of this file that a process runs: they warn once together.
+    """Warn once in a process that compiled code is not kept, and why: of many files the first."""
+    # One mark for all copies of this file that a process runs: they warn once together. That of
+    # `warnings` is one for each text, and is gone when filters change.
+    if vars(warnings).setdefault("__celc_warned__", False):
+        return
+    vars(warnings)["__celc_warned__"] = True
     warnings.warn_explicit(
         "celc cannot keep compiled code for the next process, which will compile it again: "
         f"{problem} (CELC_CACHE_DIR names a folder for it, which must belong to you alone)",
         RuntimeWarning,
         "celc",
         1,
-        registry=vars(warnings).setdefault("__warningregistry__", {}),
     )
 
 
