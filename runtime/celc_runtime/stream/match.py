@@ -256,8 +256,8 @@ def _check_groups(program: Program) -> None:
         raise EventError(
             f"query {plan.name!r}: matches with one end are decided at different times, because "
             f"absences at their end differ or count from the start, and a stream cannot wait with "
-            f"the row of {kind} for all of them: write one absence at the end, without FROM START, "
-            "or use match on the events as a table"
+            f"the row of {kind} for all of them: write one absence at the end, with FOR, or use "
+            "match on the events as a table"
         )
 
 
