@@ -188,12 +188,12 @@ def in_one_spelling(rows: Iterable[Row]) -> list[Row]:
     ]
 
 
-def without_positions(row: Row) -> Row:
-    """A row as `positions=False` shows it."""
+def without_positions(row: Row, names: Sequence[str]) -> Row:
+    """A row as `positions=False` shows it, in which labels without attributes have no column."""
     return {
         name: [_bare(one) for one in value] if isinstance(value, list) else value
         for name, value in row.items()
-        if name not in ("start_pos", "end_pos")
+        if name in names
     }
 
 
