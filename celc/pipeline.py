@@ -209,7 +209,8 @@ def _searches_briefly(stages: Stages) -> bool:
         case LongestRuns():
             return True
         case Checked() as checks:
-            collects = stages.query.consume_by != "NONE" and not checks.in_order
+            consumes = stages.query.consume_by != "NONE"
+            collects = consumes and not (checks.in_order or checks.greatest)
             return checks.is_brief and not collects
         case _:
             return False

@@ -202,8 +202,17 @@ class CheckCode:
             for number, role in enumerate(labels_in_order(clause.clause)):
                 lines += self.events_of(role, number)
             indent = ""
-            for number in range(len(clause.clause.labels)):
-                lines.append(f"{indent}for place_{number} in range(events_{number}.shape[0]):")
+            named = {
+                node.label
+                for p in clause.clause.predicates
+                for node in nodes_named_in(p)
+                if isinstance(node, Leaf)
+            }
+            for number, role in enumerate(clause.clause.labels):
+                choices = f"events_{number}.shape[0]"
+                if role not in named:  # one event of a branch says as much as all
+                    choices = f"min(1, {choices})"
+                lines.append(f"{indent}for place_{number} in range({choices}):")
                 indent += "    "
             lines.append(f"{indent}if not ({code}):")
             lines.append(f"{indent}    return False")

@@ -67,6 +67,10 @@ class ChoiceCode(ConditionCode):
         """The columns with the values of an attribute and with whether they are not NULL."""
         return self._column(attribute)
 
+    def code_of(self, attribute: str) -> str:
+        """The column with the numbers of the texts of an attribute, negative for NULL."""
+        return self._code(attribute)
+
     def of_clause(self, clause: Clause, named: Mapping[str, str] | None = None) -> str:
         """An expression that is true where the clause is TRUE of a choice.
 

@@ -16,6 +16,7 @@ from celc.codegen.imports import Imports
 from celc.codegen.own_aggregates import OwnAggregateCode
 from celc.codegen.sums import limits_of, weigh_lines
 from celc.codegen.templates import TemplateView
+from celc.codegen.varieties import holds_lines, same_lines, varieties_of
 from celc.codegen.watched_parts import key_of_part, watched_part
 from celc.core.formula import Window, text_of_type
 from celc.core.traversal import windows_in
@@ -67,7 +68,9 @@ class ChecksLiteral(TemplateView):
     it has any, and `limits` those of the sums; `columns` and `remembers` as in `DefinitionLiteral`.
     `states` is the count of the numbers that are kept with each event of a
     match; `fails_by`: of those on which the matches below it depend, 0: they depend on more.
-    `supports` says for each kind whether its events are in the support of a match.
+    `supports` says for each kind whether its events are in the support of a match. `holds_lines`
+    and `same_lines` are the bodies of `holds` and `same`, if `varieties` has any bound; `absorbs`
+    (empty where no search needs it) and `looks` have something for each kind.
     """
 
     template: ClassVar[str] = "checks"
@@ -90,6 +93,12 @@ class ChecksLiteral(TemplateView):
     weigh_lines: tuple[str, ...]
     limits: str
     sees_all: bool
+    holds_lines: tuple[str, ...]
+    same_lines: tuple[str, ...]
+    varieties: str
+    greatest: bool
+    absorbs: str
+    looks: str
 
 
 def definition_literal(
@@ -200,6 +209,11 @@ def checks_literal(
     nearest = tuple(absences.nearest)
     code.imports.use("Checked", "njit", "np")
     kinds = program.tables.kinds
+    numbers = {marks: n for n, marks in enumerate(dict.fromkeys(kind.marks for kind in kinds))}
+    searches = checks.greatest or checks.in_order
+    weighs = tuple(weigh_lines(checks.sum_bounds, writer))
+    holds = tuple(holds_lines(checks.variety_bounds, writer))
+    same = tuple(same_lines(checks.variety_bounds, writer))
     literal = ChecksLiteral(
         number,
         writer.roles_of(kinds),
@@ -220,9 +234,15 @@ def checks_literal(
         checks.distinct,
         checks.in_order,
         fails_by,
-        tuple(weigh_lines(checks.sum_bounds, writer)),
+        weighs,
         limits_of(checks.sum_bounds),
         checks.sees_all,
+        holds,
+        same,
+        varieties_of(checks.variety_bounds),
+        checks.greatest,
+        tuple_text(map(str, checks.absorbs(kinds))) if searches else "",
+        tuple_text(str(numbers[kind.marks]) for kind in kinds),
     )
     return literal, choices
 

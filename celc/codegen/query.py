@@ -237,7 +237,10 @@ def _listing(
             if conditions is None:
                 return StrategyPart(imports.call("LongestRuns", *arguments))
             between, choices = checks_literal(number, conditions, program, code, own)
-            call = imports.call("LongestRuns", *arguments, f"CHECKS_{number}")
+            arguments.append(f"CHECKS_{number}")
+            if any(clause.when == "complete" for clause in conditions.clauses):
+                arguments.append("judges=True")
+            call = imports.call("LongestRuns", *arguments)
             return StrategyPart(call, (between,), frozenset(choices.attributes_read))
         case ByDefinition():
             definition, read = definition_literal(number, listing, program, code, own)

@@ -116,6 +116,10 @@ def _check_lines(checks: Checked) -> list[str]:
         lines.append(f"  no {names} after it {length}{counted}: when later events are known")
     if checks.sum_bounds:
         lines.append("partial matches from which no sum of these can be reached are left out")
+    if checks.variety_bounds:
+        lines.append("partial matches that cannot have so many different values are left out")
+    if checks.greatest:
+        lines.append("of matches that further events leave TRUE, only the greatest are listed")
     if checks.fails_alike:
         lines.append("an event behind which no match was found is not tried again at this end")
     if checks.distinct and not checks.in_order:

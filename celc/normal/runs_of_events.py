@@ -9,8 +9,11 @@ linked ones leaves both pairs linked:
 * under `+` where each condition bounds how much the order column has grown since the event before
   (`x.ts - PREV(x.ts) <= 5 SECONDS`): the column never falls, so it grows less over a part.
 
-Sums are left out: whole numbers that wrap and times that leave their range would break the rule.
-For the same reason order columns of whole numbers are left out.
+There sums are left out: whole numbers that wrap and times that leave their range would break the
+rule. For the same reason order columns of whole numbers are left out.
+
+Conditions on the whole run are left to the caller. Where further events keep one TRUE (`growing`),
+the longest run satisfies it if any match from its start does.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from celc.core.formula import (
+    Aggregate,
     Arithmetic,
     AttributeValue,
     Comparison,
@@ -27,7 +31,7 @@ from celc.core.formula import (
     Previous,
     Query,
 )
-from celc.core.terms import distances_looked_back
+from celc.core.terms import distances_looked_back, nodes_named_in
 from celc.normal import normal_form as lp
 from celc.normal.normal_form import NormalForm
 
@@ -69,13 +73,20 @@ def _run(query: Query, form: NormalForm) -> RunOfEvents | None:
             return replace(found, least=max(found.least, truths.index(True)))
         case lp.Correlated():
             found = _run(query, form.operand)
-            predicates = [p for clause in form.clauses for p in clause.predicates]
+            predicates = [
+                predicate
+                for clause in form.clauses
+                if not any(map(_is_of_whole_run, clause.predicates))
+                for predicate in clause.predicates
+            ]
             if found is None or not all(map(_looks_at_neighbour, predicates)):
                 return None
             if found.contiguous:
                 return found
             if not all(_bounds_difference(predicate, query) for predicate in predicates):
                 return None
+            if not predicates:
+                return found
             return replace(found, ordered_by=query.order_by[0].name)
         case lp.Iteration(most=None) if _events(form.operand):
             return RunOfEvents(form.least, form.contiguous)
@@ -110,6 +121,11 @@ def _all_carry(form: NormalForm, label: str) -> bool:
 def _looks_at_neighbour(predicate: Predicate) -> bool:
     """Whether it asks for nothing further back than the position before."""
     return all(distance == 1 for distance in distances_looked_back(predicate).values())
+
+
+def _is_of_whole_run(predicate: Predicate) -> bool:
+    """Whether it asks for functions of all events; the caller knows if further ones help."""
+    return any(isinstance(node, Aggregate) and not node.prior for node in nodes_named_in(predicate))
 
 
 def _bounds_difference(predicate: Predicate, query: Query) -> bool:

@@ -7,7 +7,8 @@ that decides; code generation, `celc explain` and the generated module read the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, assert_never
 
 from celc.automata.determinize import DeterministicAutomaton, looks_alike
@@ -27,6 +28,7 @@ from celc.normal.flat_form import (
     RoleClause,
     RoleWindow,
 )
+from celc.normal.growing import VarietyBound, keeps, never_negative, takes_all, variety_bound_of
 from celc.normal.normal_form import NormalForm, shown
 from celc.normal.running_functions import running_functions_of
 from celc.normal.runs_of_events import RunOfEvents
@@ -38,6 +40,7 @@ from celc.plan.pile_bounds import PileBounds, pile_bounds
 from celc.plan.piles import MAX_PILES, MAX_WRITES, PilePlan, plan_piles
 from celc.plan.shapes import Shape, fixed_shape
 from celc.plan.tables import (
+    Kind,
     SelectionTables,
     Tables,
     kinds_of_symbols,
@@ -118,7 +121,9 @@ class Checked:
     `events_before` and `parts_before` must not lie before one, `after` not after one; `selector` is
     NXT, LAST or MAX of SELECT, NXT_OF_ENDS or empty; `distinct`: some matches look alike, because
     they differ in events that are not shown. `max_work`: the most steps for one event. `in_order`:
-    a search that takes the latest events first finds the choice of LAST first.
+    a search that takes the latest events first finds the choice of LAST first. `greatest`: of
+    matches that differ in events which only help, the greatest is wanted (`absorbs`); `summed`: see
+    `never_negative`; `takes_all`: one match can hold all events that only help.
     """
 
     clauses: tuple[RoleClause, ...]
@@ -134,6 +139,9 @@ class Checked:
     max_work: int
     reason: str
     in_order: bool = False
+    greatest: bool = False
+    summed: frozenset[tuple[str, str]] = frozenset()
+    takes_all: bool = False
 
     @property
     def fails_alike(self) -> bool:
@@ -158,6 +166,8 @@ class Checked:
     @property
     def is_brief(self) -> bool:
         """Whether the steps before each match are a polynomial in the events of the window."""
+        if self.takes_all and (self.greatest or self.in_order or not self.distinct):
+            return True
         if self.distinct or (self.selector and not self.in_order):
             return False  # all matches are collected first
         adds = any(node.function == "SUM" for node in self.running_functions)
@@ -180,6 +190,23 @@ class Checked:
     def sum_bounds(self) -> tuple[SumBound, ...]:
         """Limits that sums over the events of a match must reach."""
         return tuple(bound for clause in self.clauses for bound in sum_bounds_of(clause))
+
+    @property
+    def variety_bounds(self) -> tuple[VarietyBound, ...]:
+        """Limits of the numbers of different values in a match."""
+        found = map(variety_bound_of, self.clauses)
+        return tuple(bound for bound in found if bound is not None)
+
+    def absorbs(self, kinds: Sequence[Kind]) -> tuple[bool, ...]:
+        """For each kind, whether a match with one more such event between two others satisfies all
+        conditions that it satisfies without, and is preferred by the selector."""
+        if self.looks_outside or self.windows:
+            return (False,) * len(kinds)
+        return tuple(
+            bool(not self.selector or shown(frozenset(kind.marks)))
+            and all(keeps(clause, frozenset(kind.marks), self.summed) for clause in self.clauses)
+            for kind in kinds
+        )
 
     @property
     def sees_all(self) -> bool:
@@ -242,7 +269,8 @@ class LongestRuns:
     """The longest matches, which are runs of events, read off the events without an update.
 
     `kinds[symbol]`: the kind of such an event; symbol 0 is of no event of a run. `checks`: the
-    conditions between neighbours of a run; None: there are none.
+    conditions between neighbours of a run, and those on a whole run that further events keep TRUE;
+    None: there are none.
     """
 
     run: RunOfEvents
@@ -443,8 +471,17 @@ def _longest_runs(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strat
             pass
         case Roles(flat=flat):
             conditions = [*flat.windows, *((flat,) if flat.looks_outside else ())]
-            between = all(c.when == "neighbours" and c.iterations == ((),) for c in flat.clauses)
-            if conditions or not between:
+            summed, kinds_of = never_negative(flat.form), given.tables.kinds
+            fitting = (
+                (
+                    not clause.clause.labels
+                    and all(keeps(clause, frozenset(kind.marks), summed) for kind in kinds_of)
+                    if clause.when == "complete"
+                    else clause.when == "neighbours" and clause.iterations == ((),)
+                )
+                for clause in flat.clauses
+            )
+            if conditions or not all(fitting):
                 return None
             checks = _checks_between(flat, given.max_work, reason)
         case _:
@@ -606,7 +643,17 @@ def _checked(
         given.max_work,
         reason,
         in_order=roles.selector == "LAST" and _finds_latest_first(given.tables, piles),
+        summed=never_negative(flat.form),
     )
+    absorbs = listing.absorbs(given.tables.kinds)
+    rounds = (
+        step.kind for row in given.tables.steps for step in row if step.target in step.sources
+    )
+    if any(absorbs[kind] for kind in rounds) and (given.query.strategy == "ANY" or roles.selector):
+        listing = replace(listing, greatest=not listing.in_order)
+    if all(absorbs) and takes_all(flat.form):
+        bounded = len(listing.variety_bounds) + len(listing.sum_bounds)
+        listing = replace(listing, takes_all=bounded == len(left) > 0)
     update = _update(piles, updates, keys, forgets=False)
     if isinstance(update, BranchFree | StraightLine) and StraightLine in updates:
         bounds = pile_bounds(given.query, left, update.piles, given.tables.kinds)

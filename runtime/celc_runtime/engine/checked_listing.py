@@ -4,8 +4,9 @@ The walk is that of `listing`, from the last event of a match back to the first.
 added is checked against the events already on the path: a condition is decided as soon as the last
 of the events that it compares is there, and no match below is visited if it fails. So the delay
 between two matches is constant for conditions that keys decide (`key_tables`); for others, the
-partial matches that fail lie in between. Two ways keep these few: sums that no match below can
-reach (`sum_bounds`), and the memory of what failed (`failures`).
+partial matches that fail lie in between. Three ways keep these few: sums and numbers of different
+values that no match below can reach (`sum_bounds`, `varieties`), and the memory of what failed
+(`failures`).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from celc_runtime.engine.arena import (
 )
 from celc_runtime.engine.failures import PATIENCE, has_failed, is_full, note_failure
 from celc_runtime.engine.search import BARREN, CONSUMED, FAILURES, NUMBER, OPEN
-from celc_runtime.engine.sum_bounds import reaching
+from celc_runtime.engine.varieties import bounds_of
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import Checked
 
@@ -92,7 +93,7 @@ def checked_walk(checks: Checked, *, collects: bool) -> Callable[..., int]:
     """
     # Longer than 60 lines: it makes one kernel, which has to be a closure over the conditions.
     admits, completes, remembers = checks.admits, checks.completes, checks.fails_by > 0
-    add, may_reach = reaching(checks.weigh, checks.limits, compiles=checks.compiles)
+    add, may_reach, has_enough = bounds_of(checks)
     # Where it is called for each event alone, to pass its arrays would cost as much as ten steps.
     inline = "never" if collects else "always"
 
@@ -134,7 +135,17 @@ def checked_walk(checks: Checked, *, collects: bool) -> Callable[..., int]:
                     waiting += 1
                     break
                 if not may_reach(
-                    nodes, node, depth, lowest, floor_value, past, first, kinds, search, number
+                    nodes,
+                    node,
+                    path,
+                    depth,
+                    lowest,
+                    floor_value,
+                    past,
+                    first,
+                    kinds,
+                    search,
+                    number,
                 ):
                     break
                 goes_on = following >= lowest and nodes[following & mask, SINCE] >= floor_value
@@ -160,8 +171,9 @@ def checked_walk(checks: Checked, *, collects: bool) -> Callable[..., int]:
                 path[depth] = tag
                 work += 1
                 admitted = (tag >> bits) > consumed and admits(past, first, path, depth, state)
-                add(past, first, tag, depth, search.sums)
-                found = begins and admitted and completes(past, first, path, depth, state)
+                admitted &= add(past, first, path, depth, bits, search)
+                found = begins and admitted and has_enough(depth, search)
+                found = found and completes(past, first, path, depth, state)
                 if found:
                     for place in range(depth, -1, -1):
                         tags[used] = path[place]

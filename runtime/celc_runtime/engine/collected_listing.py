@@ -33,6 +33,7 @@ from celc_runtime.engine.collected_matches import (
     keep_preferred,
     keep_preferred_of_starts,
 )
+from celc_runtime.engine.latest_checked import greatest_walk
 from celc_runtime.engine.listing import Output
 from celc_runtime.engine.search import CONSUMED, READY
 from celc_runtime.jit.kernels import njit
@@ -60,7 +61,9 @@ def collected_listing(checks: Checked) -> Callable[..., int]:
     WINDOW_FULL where `collected` is full of matches that have been reduced, or the search needs
     more room (`with_room_for_collected`).
     """
-    walk, reduced = checked_walk(checks, collects=True), _reduction_of(checks)
+    greatest, selects = checks.greatest, bool(checks.selector)
+    walk = greatest_walk(checks) if greatest else checked_walk(checks, collects=True)
+    reduced = _reduction_of(checks)
 
     def listing(memory, output, kinds, past, first, most_work, search, collected, wanted):  # type: ignore[no-untyped-def]
         counters, numbers = memory.counters, search.numbers
@@ -74,8 +77,10 @@ def collected_listing(checks: Checked) -> Callable[..., int]:
                     return DONE
                 begin_search(memory, search)
                 counters[MATCHES_LEFT] = collected.limit[0]
+                if greatest and not selects:
+                    counters[MATCHES_LEFT] = wanted.limit[0]
             status = walk(memory, collected, kinds, past, first, most_work, search)
-            if status in (OUTPUT_FULL, DONE):
+            if status == DONE or (status == OUTPUT_FULL and not greatest):
                 counters[WORK] += reduced(
                     collected, bits, wanted, status == DONE, most_work - counters[WORK]
                 )

@@ -21,7 +21,8 @@ class RunEvents(NamedTuple):
 
     tags: int64, as in matches. rows: int64, their rows in the batch, −1: of an earlier one. keys,
     floors: int64, a start with a key below an event's floor is outside the event's window. linked:
-    bool, whether a run with the event before goes on with this one.
+    bool, whether a run with the event before goes on with this one. whole: bool, whether the
+    longest run from the event satisfies the conditions on whole runs.
     """
 
     tags: np.ndarray
@@ -29,6 +30,7 @@ class RunEvents(NamedTuple):
     keys: np.ndarray
     floors: np.ndarray
     linked: np.ndarray
+    whole: np.ndarray
 
 
 START, END = 0, 1
@@ -56,7 +58,7 @@ def list_runs_that_end(events, pointers, least, disjoint, output):  # type: igno
         if end + 1 == count:
             break
         size = end + 1 - start
-        if size < least:
+        if size < least or not events.whole[start]:
             start += 1
             continue
         if events.rows[end] >= 0 and not _listed(events, start, end, output):
@@ -73,6 +75,9 @@ def list_open_runs(events, start, least, disjoint, output):  # type: ignore[no-u
     that is not listed because the output is full, or the number of events."""
     count = events.tags.shape[0]
     while start <= count - least:
+        if not events.whole[start]:
+            start += 1
+            continue
         if not _listed(events, start, count - 1, output):
             return start
         if disjoint:
@@ -115,4 +120,55 @@ def links(admits: Callable[..., bool]) -> Callable[..., None]:
     if not hasattr(admits, "py_func"):
         return linked_events
     kernel: Callable[..., None] = njit(nogil=True, error_model="numpy")(linked_events)
+    return kernel
+
+
+@cache
+def judgement(completes: Callable[..., bool]) -> Callable[..., None]:
+    """A kernel that finds of which events the longest run so far satisfies the conditions on whole
+    runs, each of which further events keep TRUE.
+
+    It takes (events, past, first, path, state) and writes `events.whole`; path: int64, and state:
+    for `completes`, with room for all events.
+    """
+
+    def is_whole(events, start, end, past, first, path, state):  # type: ignore[no-untyped-def]
+        for place in range(start, end + 1):
+            path[end - place] = events.tags[place]
+        return completes(past, first, path, end - start, state)
+
+    compiles = hasattr(completes, "py_func")
+    holds: Callable[..., bool] = is_whole
+    if compiles:
+        holds = njit(nogil=True, error_model="numpy")(is_whole)
+
+    def judge(events, past, first, path, state):  # type: ignore[no-untyped-def]
+        count = events.tags.shape[0]
+        start, end = 0, 0
+        while start < count:
+            end = max(end, start)
+            while (
+                end + 1 < count
+                and events.linked[end + 1]
+                and events.floors[end + 1] <= events.keys[start]
+            ):
+                end += 1
+            if end + 1 == count:
+                break
+            events.whole[start] = holds(events, start, end, past, first, path, state)
+            start += 1
+        # Those that end with the last event: of two, the earlier one holds all events of the other.
+        low, high = start, count
+        while low < high:
+            middle = (low + high) >> 1
+            if holds(events, middle, count - 1, past, first, path, state):
+                low = middle + 1
+            else:
+                high = middle
+        events.whole[start:low] = True
+        events.whole[low:] = False
+
+    if not compiles:
+        return judge
+    kernel: Callable[..., None] = njit(nogil=True, error_model="numpy")(judge)
     return kernel

@@ -6,6 +6,7 @@ the search (`numbers[NUMBER]`) stands beside every note, and nothing is cleared 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,15 @@ CONSUMED = 4  # the last entry that a match has consumed
 READY = 5  # of matches collected for an event, the next one to hand out; −1: not all are known
 NUMBERS = 6
 
+# What is kept of different values with each event of a path (`varieties`).
+COUNT = 0  # how many there are
+NEWEST = 1  # the place of the newest event with a value that no event behind it has
+ASKED = 2  # whether the number of values is asked of a match with this event
+KEPT = 3
+
+MOST_KEPT = 256
+"""The most different values that are kept of a node."""
+
 
 class Search(NamedTuple):
     """Arrays of one run; depth: room for so many events of a path.
@@ -28,7 +38,13 @@ class Search(NamedTuple):
     float64[rows, 2 * bounds + 1], and known: int64[rows], for each row of the arena, see
     `sum_bounds`; waiting: int64[rows]. tops: int64[depth, room], the nodes that can be next
     behind an event of a path; counts: int64[depth], how many; begins: bool[depth], whether a
-    match can begin with the event.
+    match can begin with the event. bars: int64[depth, room], nodes that need not be tried behind an
+    event of a path, and barred: int64[depth], how many; fruitful: bool[depth], whether some match
+    has been found with the events of the path before this one. varied: int64[varieties, KEPT,
+    depth]. held: int64[rows], the node of which values and starts are known in a row of the arena:
+    values, starts: int64[varieties, rows + 1, kept], sizes: int64[varieties, rows + 1], latest:
+    int64[rows], see `varieties`. answered: int64[ANSWERED or 0], starts whose first match is known
+    (FIRST), each in the place of its last bits; a later one may have taken the place.
     """
 
     numbers: np.ndarray
@@ -42,15 +58,28 @@ class Search(NamedTuple):
     tops: np.ndarray
     counts: np.ndarray
     begins: np.ndarray
+    bars: np.ndarray
+    barred: np.ndarray
+    fruitful: np.ndarray
+    varied: np.ndarray
+    held: np.ndarray
+    latest: np.ndarray
+    values: np.ndarray
+    starts: np.ndarray
+    sizes: np.ndarray
+    answered: np.ndarray
 
+
+ANSWERED = 1 << 16
 
 _FIRST_SLOTS = 64
 _FIRST_TOPS = 4
 
 
-def new_search(states: int, fails_by: int, bounds: int) -> Search:
+def new_search(states: int, fails_by: int, bounds: int, leasts: Sequence[int] = ()) -> Search:
     """Memory for conditions that keep `states` numbers with an event, of which `fails_by` decide
-    about the matches below it, and `bounds` sums."""
+    about the matches below it, `bounds` sums, and `leasts` numbers of different values."""
+    kept = min(max(leasts, default=0), MOST_KEPT)
     numbers = np.zeros(NUMBERS, np.int64)
     numbers[CONSUMED] = numbers[READY] = -1
     return Search(
@@ -65,6 +94,16 @@ def new_search(states: int, fails_by: int, bounds: int) -> Search:
         np.zeros((0, _FIRST_TOPS), np.int64),
         np.zeros(0, np.int64),
         np.zeros(0, np.bool_),
+        np.zeros((0, _FIRST_TOPS), np.int64),
+        np.zeros(0, np.int64),
+        np.zeros(0, np.bool_),
+        np.zeros((len(leasts), KEPT, 0), np.int64),
+        np.zeros(0, np.int64),
+        np.zeros(0, np.int64),
+        np.zeros((len(leasts), 1, kept), np.int64),
+        np.zeros((len(leasts), 1, kept), np.int64),
+        np.zeros((len(leasts), 1), np.int64),
+        np.zeros(0, np.int64),
     )
 
 
@@ -79,6 +118,10 @@ def fitted(search: Search, depth: int, rows: int) -> Search:
             tops=np.zeros((depth, search.tops.shape[1]), np.int64),
             counts=np.zeros(depth, np.int64),
             begins=np.zeros(depth, np.bool_),
+            bars=np.zeros((depth, search.bars.shape[1]), np.int64),
+            barred=np.zeros(depth, np.int64),
+            fruitful=np.zeros(depth, np.bool_),
+            varied=_wider(search.varied, depth),
         )
     if len(search.sums) and len(search.known) != rows:
         search = search._replace(
@@ -86,7 +129,22 @@ def fitted(search: Search, depth: int, rows: int) -> Search:
             known=np.zeros(rows, np.int64),
             waiting=np.zeros(rows, np.int64),
         )
+    if len(search.varied) and len(search.held) != rows:
+        bounds, _, kept = search.values.shape
+        search = search._replace(
+            waiting=np.zeros(rows, np.int64),
+            held=np.zeros(rows, np.int64),
+            latest=np.zeros(rows, np.int64),
+            values=np.zeros((bounds, rows + 1, kept), np.int64),
+            starts=np.zeros((bounds, rows + 1, kept), np.int64),
+            sizes=np.zeros((bounds, rows + 1), np.int64),
+        )
     return search
+
+
+def that_notes_starts(search: Search) -> Search:
+    """The same search, which lists matches of starts only up to the first end of each."""
+    return search._replace(answered=np.full(ANSWERED, -1, np.int64))
 
 
 def with_more_slots(search: Search) -> Search:
@@ -100,10 +158,11 @@ def with_more_slots(search: Search) -> Search:
 def with_more_tops(search: Search) -> Search:
     """Twice the room for the nodes that can be next."""
     depth, room = search.tops.shape
-    return search._replace(tops=np.zeros((depth, 2 * room), np.int64))
+    more = np.zeros((depth, 2 * room), np.int64)
+    return search._replace(tops=more, bars=more.copy())
 
 
 def _wider(rows: np.ndarray, depth: int) -> np.ndarray:
-    wider = np.zeros((len(rows), depth), rows.dtype)
-    wider[:, : rows.shape[1]] = rows
+    wider = np.zeros((*rows.shape[:-1], depth), rows.dtype)
+    wider[..., : rows.shape[-1]] = rows
     return wider

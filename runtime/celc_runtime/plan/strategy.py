@@ -169,7 +169,12 @@ class Checked:
     the choice of LAST first. fails_by: of the rows of `state` the first ones, if the matches below
     the newest event of a path depend on nothing else; 0: they depend on more. weigh: for conditions
     on sums the function (past, first, tag, number), see `engine.sum_bounds`; limits: those of the
-    sums. sees_all: some condition asks for events before the window, however far back.
+    sums. holds, same: for conditions on numbers of different values, the functions (past, first,
+    tag, number) and (past, one, other, number), see `engine.varieties`; varieties: for each of them
+    the least and the most number, and whether every match is asked. greatest: whether the matches
+    are wanted that no event enlarges of a kind which absorbs; absorbs: for each kind, whether one
+    more such event between two others leaves all conditions TRUE; looks: for each kind, a number
+    for its marks. sees_all: some condition asks for events before the window, however far back.
     """
 
     admits: Callable[..., bool]
@@ -183,6 +188,12 @@ class Checked:
     fails_by: int = 0
     weigh: Callable[..., tuple[float, float]] | None = None
     limits: tuple[float, ...] = ()
+    holds: Callable[..., int] | None = None
+    same: Callable[..., bool] | None = None
+    varieties: tuple[tuple[int, int, bool], ...] = ()
+    greatest: bool = False
+    absorbs: tuple[bool, ...] = ()
+    looks: tuple[int, ...] = ()
     sees_all: bool = False
 
     @property
@@ -235,7 +246,8 @@ class LongestRuns:
 
     kinds: for each symbol the kind of an event of a run; symbol 0 is of none. least: so many events
     at least. contiguous: without other events between them. ordered_by: the column on whose order
-    the choice relies, None: on none. checks: the conditions between two neighbours.
+    the choice relies, None: on none. checks: the conditions between two neighbours. judges: there
+    are conditions on whole runs.
     """
 
     kinds: tuple[int, ...]
@@ -243,6 +255,7 @@ class LongestRuns:
     contiguous: bool
     ordered_by: str | None = None
     checks: Checked | None = None
+    judges: bool = False
 
 
 class Formula(Protocol):

@@ -25,6 +25,7 @@ from celc_runtime.engine.search import (
     OPEN,
     fitted,
     new_search,
+    that_notes_starts,
     with_more_slots,
     with_more_tops,
 )
@@ -49,9 +50,12 @@ class CheckedListing(ListingOfRun):
         self._checks = checks
         self._history = History(checks.remembers, plan)
         self._max_work = plan.max_work
-        self._search = new_search(checks.states, checks.fails_by, len(checks.limits))
+        leasts = [least for least, _, _ in checks.varieties]
+        self._search = new_search(checks.states, checks.fails_by, len(checks.limits), leasts)
+        if checks.greatest and plan.per_start is not None and plan.per_start.end == "FIRST":
+            self._search = that_notes_starts(self._search)
         consumes = plan.consume_by != "NONE"
-        self._collects = consumes or checks.distinct or bool(checks.selector)
+        self._collects = consumes or checks.distinct or bool(checks.selector) or checks.greatest
         self._collected = new_output(matches=1, room=1, limit=None)
         if self._collects and not checks.in_order:
             self._collected = new_output(matches=_COLLECTED, room=_COLLECTED_ENTRIES, limit=None)
@@ -101,14 +105,22 @@ class CheckedListing(ListingOfRun):
             return with_deeper_stack(memory)
         assert status == WINDOW_FULL
         depth = 0
-        if not self._checks.in_order:
+        searches = self._checks.in_order or self._checks.greatest
+        if not searches:
             depth = int(memory.stack[memory.counters[STACK_SIZE] - 1, 1])
         numbers = self._search.numbers
         if is_full(self._search.failures, numbers[FAILURES] + numbers[OPEN]):
             self._search = with_more_slots(self._search)
-        elif self._checks.in_order:
+        elif searches and not self._is_full(len(memory.path)):
             self._search = with_more_tops(self._search)
         else:
             # What did not fit ends with the node on top of the stack.
-            self._collected = with_room_for(self._collected, depth + 1)
+            size = len(memory.path) if searches else depth + 1
+            self._collected = with_room_for(self._collected, size)
         return memory
+
+    def _is_full(self, size: int) -> bool:
+        """Whether matches have been collected, and one of `size` events might not fit."""
+        rows, tags = len(self._collected.rows), len(self._collected.tags)
+        matches, used = self._collected.used
+        return not self._checks.in_order and (matches == rows or used + size > tags)

@@ -20,12 +20,13 @@ from celc_runtime.engine.longest_runs import (
     END,
     START,
     RunEvents,
+    judgement,
     links,
     list_open_runs,
     list_runs_that_end,
 )
 from celc_runtime.plan.plan import Plan
-from celc_runtime.plan.strategy import LongestRuns
+from celc_runtime.plan.strategy import Checked, LongestRuns
 from celc_runtime.run.history import History
 from celc_runtime.run.listings import NOTED_ROWS, Floors, ListingOfRun
 from celc_runtime.run.positions import Positions
@@ -46,7 +47,8 @@ class LongestRunsListing(ListingOfRun):
         self._kinds = np.array(listing.kinds, np.int64)
         self._disjoint = plan.per_start.disjoint
         self._events = RunEvents(
-            NO_INTEGERS, NO_INTEGERS, NO_INTEGERS, NO_INTEGERS, np.zeros(0, np.bool_)
+            *(NO_INTEGERS, NO_INTEGERS, NO_INTEGERS, NO_INTEGERS),
+            *(np.zeros(0, np.bool_), np.zeros(0, np.bool_)),
         )
         self._pointers = np.zeros(2, np.int64)
         self._open = 0
@@ -95,7 +97,7 @@ class LongestRunsListing(ListingOfRun):
         if len(prepared.parts) and (not self._count or rows[-1] < prepared.parts[-1]):
             self._begins_anew = True
         keys, floors = self._window(prepared, rows, of_rows)
-        new = RunEvents(tags, rows, keys, floors, linked)
+        new = RunEvents(tags, rows, keys, floors, linked, np.ones(self._count, np.bool_))
         self._events = new
         if len(old.tags):
             old.rows[:] = -1
@@ -164,3 +166,17 @@ class LongestRunsListing(ListingOfRun):
                 self._history.first,
                 self._state,
             )
+            if self._listing.judges and self._count:
+                self._judge(checks)
+
+    def _judge(self, checks: Checked) -> None:
+        """Find the runs that satisfy the conditions on whole runs."""
+        assert self._history is not None
+        count = len(self._events.tags)
+        judgement(checks.completes)(
+            self._events,
+            self._history.past,
+            self._history.first,
+            np.zeros(count, np.int64),
+            np.zeros((checks.states, count + 1), np.int64),
+        )

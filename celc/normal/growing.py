@@ -1,0 +1,231 @@
+"""Conditions that further events of a role keep TRUE, and bounds on numbers of different values.
+
+`COUNT(DISTINCT x.a) >= 3`, `MAX(x.a) >= y.b`, and SUM of values that are not below 0 *grow*: a
+match that satisfies them still does with one more event of x. So of two matches that differ in such
+events alone, a selector never needs the smaller one, and no subset is searched
+(`engine.latest_checked`).
+
+The number of different values also has bounds of its own, as sums have (`sum_bounds`): all values
+that the events below a node bring are the most that a match can add.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Set
+from dataclasses import dataclass
+
+from celc.core import formula as core
+from celc.core.formula import DataType, Expression, Predicate
+from celc.core.terms import nodes_written_in
+from celc.core.traversal import nodes_of
+from celc.normal.flat_form import RoleClause
+from celc.normal.normal_form import (
+    EVENT,
+    ROLE,
+    Disjunction,
+    Event,
+    Iteration,
+    NormalForm,
+    Scope,
+    Sequence,
+)
+from celc.normal.traversal import events_of, forms_in, operands_of
+
+MANY = 2**31
+"""More different values than the events of a match have."""
+
+
+@dataclass(frozen=True, slots=True)
+class VarietyBound:
+    """The events of a role in a match have `least` to `most` different values of an attribute.
+
+    `asked`: a role that all events of one branch of an OR have; matches of other branches are not
+    asked. None: all are.
+    """
+
+    role: str
+    attribute: str
+    is_text: bool
+    least: int
+    most: int
+    asked: str | None
+
+
+def variety_bound_of(clause: RoleClause) -> VarietyBound | None:
+    """The numbers of different values with which a clause is TRUE; None where it is about anything
+    else, or holds for no stretch of numbers."""
+    found = _sides(clause)
+    if found is None:
+        return None
+    function, operator, limit = found
+    if function.function != "DISTINCT" or function.attribute is None or function.prior:
+        return None
+    least, most = 0, MANY
+    match operator:
+        case ">" | ">=":
+            least = math.floor(limit) + 1 if operator == ">" else math.ceil(limit)
+        case "<" | "<=":
+            most = math.ceil(limit) - 1 if operator == "<" else math.floor(limit)
+        case "=":
+            least, most = math.ceil(limit), math.floor(limit)
+        case _:
+            return None
+    asked = clause.clause.labels[0] if clause.clause.labels else None
+    is_text = function.read == (DataType.STRING,)
+    return VarietyBound(function.label, function.attribute, is_text, max(0, least), most, asked)
+
+
+def _sides(clause: RoleClause) -> tuple[core.Aggregate, core.ComparisonOperator, float] | None:
+    """A function of a whole match, and the number with which a clause compares it."""
+    labels, predicates = clause.clause.labels, clause.clause.predicates
+    if clause.when != "complete" or len(predicates) != 1 or len(labels) > 1:
+        return None
+    (predicate,) = predicates
+    if not isinstance(predicate, core.Comparison) or predicate.beside:
+        return None
+    left, operator, right = predicate.left, predicate.operator, predicate.right
+    if isinstance(left, core.Constant):
+        left, operator, right = right, core.MIRRORED[operator], left
+    function = _uncast(left)
+    if not isinstance(function, core.Aggregate) or not isinstance(right, core.Constant):
+        return None
+    value = right.value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < MANY:
+        return None
+    if any(iterations for iterations in clause.iterations):
+        return None
+    return function, operator, float(value)
+
+
+def _uncast(expression: Expression) -> Expression:
+    """What is cast to a wider type, in which no two values change their order."""
+    while isinstance(expression, core.Cast) and (
+        expression.type is DataType.DOUBLE
+        or (expression.type is DataType.LONG and expression.operand.type is DataType.INT)
+    ):
+        expression = expression.operand
+    return expression
+
+
+def keeps(clause: RoleClause, roles: frozenset[str], summed: Set[tuple[str, str]]) -> bool:
+    """Whether a clause that is TRUE of a match still is with one more event that has these roles,
+    at a place between two others.
+
+    `summed`: see `never_negative`.
+    """
+    named = {
+        node.label
+        for predicate in clause.clause.predicates
+        for node in nodes_written_in(predicate)
+        if isinstance(node, core.Aggregate | core.AttributeValue | core.Previous)
+    }
+    if not roles & (named | {*clause.clause.labels}):
+        return True
+    if clause.when != "complete" or any(iterations for iterations in clause.iterations):
+        return False
+    # A role that is chosen from, but not named, is that of a branch: its events are there before.
+    if roles & {*clause.clause.labels} & named:
+        return False
+    return all(_grows(predicate, roles, summed) for predicate in clause.clause.predicates)
+
+
+def _grows(predicate: Predicate, roles: frozenset[str], summed: Set[tuple[str, str]]) -> bool:
+    named = {
+        node.label
+        for node in nodes_written_in(predicate)
+        if isinstance(node, core.Aggregate | core.AttributeValue | core.Previous)
+    }
+    if not roles & named:
+        return True
+    if not isinstance(predicate, core.Comparison) or predicate.beside:
+        return False
+    left, operator, right = predicate.left, predicate.operator, predicate.right
+    if not _names(left, roles):
+        left, operator, right = right, core.MIRRORED[operator], left
+    if _names(right, roles):
+        return False
+    function = _uncast(left)
+    if not isinstance(function, core.Aggregate) or function.prior:
+        return False
+    match function.function:
+        case "COUNT" | "DISTINCT" | "MAX":
+            return operator in (">", ">=")
+        case "MIN":
+            return operator in ("<", "<=")
+        case "SUM" if function.attribute is not None:
+            return operator in (">", ">=") and (function.label, function.attribute) in summed
+        case _:
+            return False
+
+
+def _names(expression: Expression, roles: frozenset[str]) -> bool:
+    return any(
+        isinstance(node, core.Aggregate | core.AttributeValue | core.Previous)
+        and node.label in roles
+        for node in nodes_of(expression)
+    )
+
+
+def never_negative(form: NormalForm) -> frozenset[tuple[str, str]]:
+    """The roles, and attributes of theirs, whose sum no further event makes smaller.
+
+    No value is below 0, by a condition on each event of the role. Sums of LONG are left out: they
+    wrap around. Those of INT have no room for so many events, and rounding keeps sums in order.
+    """
+    events: dict[str, list[Event]] = {}
+    for event in events_of(form):
+        for mark in event.labels:
+            events.setdefault(mark, []).append(event)
+    return frozenset(
+        (mark, attribute.name)
+        for mark, carriers in events.items()
+        for attribute in carriers[0].type.attributes
+        if attribute.type in (DataType.INT, DataType.FLOAT, DataType.DOUBLE)
+        and all(_is_never_negative(event, attribute.name) for event in carriers)
+    )
+
+
+def _is_never_negative(event: Event, attribute: str) -> bool:
+    return event.type.type_of(attribute) is None or any(
+        len(clause.predicates) == 1 and _excludes_negatives(clause.predicates[0], attribute)
+        for clause in event.clauses
+    )
+
+
+def _excludes_negatives(predicate: Predicate, attribute: str) -> bool:
+    if not isinstance(predicate, core.Comparison):
+        return False
+    left, operator, right = predicate.left, predicate.operator, predicate.right
+    if isinstance(left, core.Constant):
+        left, operator, right = right, core.MIRRORED[operator], left
+    if not isinstance(right, core.Constant) or not isinstance(right.value, int | float):
+        return False
+    left = _uncast(left)
+    if not isinstance(left, core.AttributeValue):
+        return False
+    is_it = left.label == EVENT and left.attribute == attribute
+    return is_it and operator in (">", ">=", "=") and right.value >= 0
+
+
+def takes_all(form: NormalForm) -> bool:
+    """Whether one match can hold all events of a role that those with its beginning and its end
+    hold: rounds are single events, as many as there are, and each role has one place."""
+    found: list[str] = []
+    waiting = [form]
+    while waiting:
+        part = waiting.pop()
+        match part:
+            case Iteration(contiguous=False, most=None):
+                inside = tuple(forms_in(part.operand))
+                if not all(isinstance(one, Event | Disjunction | Scope) for one in inside):
+                    return False
+                found += {mark for event in events_of(part) for mark in event.labels}
+            case Event():
+                found += part.labels
+            case Sequence() | Disjunction() | Scope():
+                waiting += operands_of(part)
+            case _:
+                return False
+    roles = [mark for mark in found if mark.startswith(ROLE)]
+    return len(roles) == len({*roles})
