@@ -21,7 +21,7 @@ from celc.automata.predicates import Alphabet, symbol_classes
 from celc.core.formula import MAX_FORMULA_DEPTH, Query
 from celc.diagnostics.deadline import Deadline, look
 from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics
-from celc.diagnostics.messages.costs import totals_by_listing
+from celc.diagnostics.messages.costs import by_definition, totals_by_listing
 from celc.diagnostics.source import Source, Span
 from celc.normal.divide import Definitions, Division, Exact, Roles, Windowed, divide
 from celc.normal.flat_form import asks_for_types
@@ -33,11 +33,13 @@ from celc.normal.traversal import is_correlated
 from celc.options import Options
 from celc.parse.parser import parse
 from celc.parse.syntax import File
+from celc.plan.growth import growth_of, is_bounded
 from celc.plan.one_in_an_instant import can_wait, in_one_order
 from celc.plan.orders import labels_tell_roles
 from celc.plan.program import Program
 from celc.plan.strategy import (
     EVERY_UPDATE,
+    ByDefinition,
     Checked,
     ChoiceInput,
     Counted,
@@ -187,6 +189,7 @@ def _stages(
         lambda pair: _passes(pair[0], pair[1], source, options, updates),
     )
     diagnostics.extend(_of_listed_totals(stages))
+    diagnostics.extend(_of_definitions(stages))
     brief = [one.query.span for one in stages if _searches_briefly(one)]
     return stages, tuple(w for w in diagnostics.in_order() if not _is_idle(w, brief))
 
@@ -201,6 +204,15 @@ def _of_listed_totals(stages: Iterable[Stages]) -> Iterator[Diagnostic]:
             yield totals_by_listing("counted", listing.reason, query.total.span)
         elif query.collapsed:
             yield totals_by_listing("united", listing.reason, query.strategy_span or query.span)
+
+
+def _of_definitions(stages: Iterable[Stages]) -> Iterator[Diagnostic]:
+    """The warnings that no code is written for a formula."""
+    for one in stages:
+        query, listing = one.query, one.program.listing
+        if isinstance(listing, ByDefinition):
+            growth, bounded = growth_of(listing.form, query), is_bounded(listing.form, query)
+            yield by_definition(listing.reason, growth, bounded=bounded, span=query.formula.span)
 
 
 def _searches_briefly(stages: Stages) -> bool:

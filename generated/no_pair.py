@@ -181,6 +181,7 @@ DEFINITION_1 = ByDefinition(
         ranks=(),
     ),
     sees_all=False,
+    growth="grows with the 4th power of the number of events in a window",
 )
 
 

@@ -32,6 +32,7 @@ from celc.normal.flat_form import (
 )
 from celc.normal.normal_form import shown
 from celc.plan.deadlines import Deadline, deadlines_of
+from celc.plan.growth import growth_of
 from celc.plan.program import Program
 from celc.plan.strategy import ByDefinition, Checked
 
@@ -43,7 +44,7 @@ class DefinitionLiteral(TemplateView):
     `columns` are the variables with the remembered columns of past events, `remembers` is the
     constructor call that names these columns, but not those of windows. `ways`: the formulas that
     differ in the absences at their ends; `chooses`: a selector stands above them; `joins_ends`: the
-    matches with one end are decided together.
+    matches with one end are decided together; `growth`: of the time, in words.
     """
 
     template: ClassVar[str] = "definition"
@@ -57,6 +58,7 @@ class DefinitionLiteral(TemplateView):
     ways: tuple[str, ...]
     chooses: bool
     joins_ends: bool
+    growth: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,7 @@ def definition_literal(
         ways,
         selects,
         joins_ends(query),
+        string_literal(growth_of(listing.form, query)),
     )
     return literal, choices.attributes_read
 

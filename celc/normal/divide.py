@@ -135,7 +135,7 @@ def _divide_correlated(query: Query, form: NormalForm) -> Division:
     roles = None if whole else _roles(query, form)
     consumes = query.consume_by != "NONE"
     selects = query.strategy not in ("ALL", "ANY")
-    nests = _nests_selectors(form, top=selects)
+    nests = nests_selectors(form, top=selects)
     if roles is not None and roles.flat.looks_outside and interleaves(query):
         roles = None  # events of other partitions lie between those of the match
     if roles is not None and consumes and (roles.flat.events_before or roles.flat.parts_before):
@@ -191,15 +191,15 @@ def _without_first(form: NormalForm) -> NormalForm:
     return replace(form, operand=chosen)
 
 
-def _nests_selectors(form: NormalForm, *, top: bool) -> bool:
+def nests_selectors(form: NormalForm, *, top: bool) -> bool:
     """Whether a selector other than SELECT's (`top`) compares matches, over the whole stream."""
     match form:
         case Relabel():
-            return _nests_selectors(form.operand, top=top)
+            return nests_selectors(form.operand, top=top)
         case Selected() if form.strategy not in INSIDE_MATCHES and not top:
             return True
         case _:
-            return any(_nests_selectors(part, top=False) for part in operands_of(form))
+            return any(nests_selectors(part, top=False) for part in operands_of(form))
 
 
 def _selector_in_window(query: Query, form: NormalForm) -> Selected | None:

@@ -66,6 +66,12 @@ class Program:
                 return False
 
     @property
+    def growth(self) -> str:
+        """How the time grows where matches are found by definition, in words; empty where they are
+        not."""
+        return self.listing.growth if isinstance(self.listing, ByDefinition) else ""
+
+    @property
     def contexts(self) -> np.ndarray:
         """int64[contexts, symbols], the context after an event, where nested selectors depend on
         the stream before a match; no rows where they do not."""
@@ -359,3 +365,8 @@ def _ordered(plan: Plan, order_by: tuple[str, ...]) -> Plan:
     read = {attribute.name for attribute in plan.attributes}
     added = tuple(a for a in plan.order_candidates if a.name in order_by and a.name not in read)
     return replace(plan, order_by=order_by, attributes=plan.attributes + added)
+
+
+def growth_line(program: Program) -> str:
+    """The line that no code was written for the formula of a query, and what that costs."""
+    return f"matches are found by definition, in plain Python, and the time {program.growth}"

@@ -24,10 +24,10 @@ from celc_runtime.engine.union_lists import update_by_tables
 from celc_runtime.expanding import expand
 from celc_runtime.many.all_queries import AllQueries
 from celc_runtime.many.on_spark import all_task_route
-from celc_runtime.plan.errors import EventWarning
+from celc_runtime.plan.errors import EventWarning, PlanWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
-from celc_runtime.program import Program, Route
+from celc_runtime.program import Program, Route, growth_line
 from celc_runtime.rules.rows import given_rows
 from celc_runtime.rules.tables import matches_for_each
 from celc_runtime.run.compact import check_is_compact
@@ -138,6 +138,7 @@ class CompiledQuery:
         stream, with PARTITION BY one partition after another (CONSUME BY ANY: in one common order).
         For `mapInArrow` on partitioned and sorted data.
         """
+        self._warn_of_growth()
         matches = chain_of_events if self.plan.reads else matches_of_events
         return Route(self.program, "match_arrow", matches)
 
@@ -160,12 +161,20 @@ class CompiledQuery:
         limit.
         """
         check_no_chain(self.program, "match_pandas", "use match, match_table or match_arrow")
+        self._warn_of_growth()
         return Route(self.program, "match_pandas", matches_of_frame)
 
     @property
     def batch_task_route(self) -> Route:
         """The function of the tasks of a batch job on Spark; see `spark/tasks`."""
         return batch_route(self.program)
+
+    def _warn_of_growth(self) -> None:
+        """Tell the caller of a method what may take long."""
+        for program in (*self.program.levels, self.program):
+            if program.growth:
+                line = f"query {program.name!r}: {growth_line(program)}"
+                warnings.warn(line, PlanWarning, stacklevel=3)
 
     def match_table(
         self, events: Any, *, max_matches: int | None = None, **parameters: Any
@@ -185,6 +194,7 @@ class CompiledQuery:
         Raises TypeError for what is no table, EventError where it does not fit the query, and
         ValueError for a number of matches that cannot be.
         """
+        self._warn_of_growth()
         first = FirstMatches(max_matches)
         if self.plan.reads:
             check_without_tables(self.program, parameters)
@@ -283,6 +293,7 @@ class CompiledQuery:
         Raises EventError where the query names no order column, or the DataFrame does not fit it,
         ValueError for options that cannot be, and where no joins say what the query says.
         """
+        self._warn_of_growth()
         if self.plan.reads and plan != "joins":
             check_without_tables(self.program, parameters)
             return chain_matches(
@@ -367,6 +378,7 @@ class CompiledQuery:
         TypeError where `buckets` is no whole number, RuntimeError for a session that cannot run it.
         """
         check_no_chain(self.program, "match_stream", TABLE_BETWEEN)
+        self._warn_of_growth()
         query = self
         if tiebreak is not None:
             query = query.with_options(tiebreak=tiebreak)

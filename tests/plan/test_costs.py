@@ -12,8 +12,9 @@ from celc.options import Options
 from celc.pipeline import compile_source
 
 
-def test_totals_by_listing(request: pytest.FixtureRequest) -> None:
-    path = TESTS / "errors" / "costs" / "totals-by-listing.cel"
+@pytest.mark.parametrize("code", ["totals-by-listing", "by-definition"])
+def test_warnings(request: pytest.FixtureRequest, code: str) -> None:
+    path = TESTS / "errors" / "costs" / f"{code}.cel"
     source = Source(path.name, path.read_text(encoding="utf-8"))
     found = compile_source(source, Options(order_by=("ts",)))
     rendered = render_all(source, found.warnings) + "\n"

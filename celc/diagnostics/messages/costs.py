@@ -15,3 +15,21 @@ def totals_by_listing(purpose: str, reason: str, span: Span) -> Diagnostic:
         "same query with SELECT *",
         help=("conditions on single events, or a shorter WITHIN, make the list shorter",),
     )
+
+
+def by_definition(reason: str, growth: str, *, bounded: bool, span: Span) -> Diagnostic:
+    """`SELECT * WHERE A AS x ; !(B AS y ; C AS z FILTER y.id < z.id) ; A`.
+
+    `growth`: of the time, as `grows with the square of …`. `bounded`: by a window."""
+    fewer = ("a shorter WITHIN leaves fewer events to look at",) if bounded else ()
+    return warning(
+        "by-definition",
+        span,
+        f"matches are found by the definition of the formula, in plain Python, because {reason}; "
+        f"the time {growth}",
+        help=(
+            "conditions on single events, and equalities between labels, are compiled in more "
+            "places than other conditions: see docs/costs.md",
+            *fewer,
+        ),
+    )

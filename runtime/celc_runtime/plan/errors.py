@@ -22,7 +22,8 @@ class EventWarning(UserWarning):
 
 
 class PlanWarning(UserWarning):
-    """A query runs on Spark in a way that does not grow with the cluster. The message says why."""
+    """A query runs in a way that may take long: on Spark by one task, or anywhere by definition.
+    The message says why."""
 
 
 class StateError(RuntimeError):

@@ -280,7 +280,8 @@ class ByDefinition:
     nested selector with conditions across events reads the stream from its beginning, without the
     window. `ways`: the formulas of which it is the OR, before the selector of SELECT, where matches
     are decided later than they end; `chooses`: there is such a selector; `joins_ends`: the rows of
-    matches with one end depend on all of these, so that they are decided together."""
+    matches with one end depend on all of these, so that they are decided together. `growth`: how
+    the time grows with the events, in words."""
 
     formula: Formula
     remembers: Remembers
@@ -288,6 +289,7 @@ class ByDefinition:
     ways: tuple[Way, ...] = ()
     chooses: bool = False
     joins_ends: bool = False
+    growth: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,7 +28,7 @@ from celc_runtime.arrow.sorting import sort_columns, sort_columns_without_order
 from celc_runtime.plan.errors import EventError, PlanWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
-from celc_runtime.program import Program
+from celc_runtime.program import Program, growth_line
 from celc_runtime.rules.inner import with_event_windows
 from celc_runtime.rules.rows import Rows
 from celc_runtime.run.compact import check_is_compact
@@ -358,6 +358,8 @@ class _Planner:
             self._rows_per_range *= _FILTERED
         if arrow := arrow_line(narrow.sparkSession):
             self._lines.append(arrow)
+        if program.growth:
+            self._lines.append(growth_line(program))
 
     @property
     def plan(self) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from celc_runtime.program import Program
+from celc_runtime.program import Program, growth_line
 from celc_runtime.rules.rows import Rows
 from celc_runtime.spark.columns import needed_columns
 from celc_runtime.spark.parameters import rules_line
@@ -49,6 +49,8 @@ def explain_stream(program: Program, events: DataFrame, rules: Rows | None) -> s
     ]
     if rules is not None:
         lines.append(rules_line(plan, rules.count))
+    if program.growth:
+        lines.append(growth_line(program))
     program = stream_program(program)
     keys = [] if plan.parameters is None else [f"rows of {plan.parameters.name!r}"]
     if program.plan.key_columns:
