@@ -31,10 +31,10 @@ def correlated_absence_query(rng: random.Random) -> str:
     conditions = AcrossConditions(rng, lambda label: f"{label}.value >= 2", look_back=False)
     labels = list(_LABELS[: rng.choice((1, 2, 2, 3))])
     parts = [_part(rng, label) for label in labels]
-    where = rng.choice(("before", "after", "after", "inside"))
+    where = rng.choice(("before", "after", "after", "inside", "inside", "unless"))
     if where == "inside" and len(parts) == 1:
         where = "before"
-    absent = f"!({_absent(rng, conditions, labels)})"
+    absent = f"!({_absents(rng, conditions, labels)})"
     length = rng.choice((f"{rng.randint(0, 6)} [ts]", f"{rng.randint(0, 5)} EVENTS"))
     joint = rng.choice((" ; ", " ; ", " ; ", " : "))
     if where == "before":
@@ -42,6 +42,8 @@ def correlated_absence_query(rng: random.Random) -> str:
     elif where == "after":
         length = "" if rng.random() < 0.3 else f" FOR {length}"  # then as far as the window
         formula = f"{joint.join(parts)} ; {absent}{length}"
+    elif where == "unless":
+        formula = f"({joint.join(parts)}) UNLESS ({absent.removeprefix('!')})"
     else:
         place = rng.randrange(1, len(parts))
         left, right = " ; ".join(parts[:place]), " ; ".join(parts[place:])
@@ -62,6 +64,21 @@ def _part(rng: random.Random, label: str) -> str:
     atom = f"{one} AS {label}"
     forms = (*[atom] * 5, f"({atom})+", f"({atom} OR {rng.choice(TYPES[:3])})")
     return rng.choice((*forms, f"({one} OR D) AS {label}"))
+
+
+def _absents(rng: random.Random, conditions: AcrossConditions, labels: list[str]) -> str:
+    """What must be absent: an event, most often; or one of several, in other words too."""
+    if rng.random() < 0.5:
+        return _absent(rng, conditions, labels)
+    if rng.random() < 0.2:
+        tie = conditions.tie("w", rng.choice(labels))
+        other = conditions.comparison("u", rng.choice(labels))
+        return f"(A AS w OR (B OR C) AS u) FILTER {tie} AND {other}"
+    parts = [f"({_absent(rng, conditions, labels)})" for _ in range(rng.choice((1, 2, 2, 3)))]
+    parts += rng.choice(([], [], [rng.choice(TYPES)], ["(A AS w FILTER w.value >= 2)"]))
+    whole = " OR ".join(parts)
+    around = ("({})", "({})", "({}) AS u", "PROJECT[w]({})", "({})[w -> u]", "({})+", "({}){{1}}")
+    return rng.choice(around).format(whole)
 
 
 def _absent(rng: random.Random, conditions: AcrossConditions, labels: list[str]) -> str:

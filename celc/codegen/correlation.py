@@ -183,8 +183,9 @@ def checks_literal(
         of_absent.append(None if absent.part is None else len(watched))
         if absent.part is not None:
             watched, names = (*watched, absent.part), [*names, "started"]
-    after = checks.after
-    if isinstance(after, PartAfter):
+    for after in checks.after:
+        if isinstance(after, EventAfter):
+            continue
         after_lines = absences.part_after_lines(len(watched), after)
         if after.from_start:
             complete_lines += after_lines
@@ -205,9 +206,10 @@ def checks_literal(
         complete_lines += absences.absent_lines(absent, column)
     for event in checks.events_before:
         complete_lines += absences.event_before_lines(event)
-    if isinstance(after, EventAfter):
-        complete_lines += absences.event_after_lines(after)
-    begins = bool(checks.events_before) or isinstance(after, EventAfter)
+    events_after = [after for after in checks.after if isinstance(after, EventAfter)]
+    for event_after in events_after:
+        complete_lines += absences.event_after_lines(event_after)
+    begins = bool(checks.events_before or events_after)
     symbols = bool(absences.symbols) or choices.asks_for_symbols or sets.asks_for_symbols
     nearest = tuple(absences.nearest)
     code.imports.use("Checked", "njit", "np")

@@ -109,10 +109,10 @@ def _check_lines(checks: Checked) -> list[str]:
         names = ", ".join(dict.fromkeys(event.name for event in events_of(before_it.form)))
         length = show_length(before_it.length)
         lines.append(f"  no {names} before it {length}: when the event behind it is there")
-    if checks.after is not None:
-        names = ", ".join(dict.fromkeys(event.name for event in _events_after(checks.after)))
-        length = show_length(checks.after.length)
-        counted = " from its start" if checks.after.from_start else ""
+    for after in checks.after:
+        names = ", ".join(dict.fromkeys(event.name for event in _events_after(after)))
+        length = show_length(after.length)
+        counted = " from its start" if after.from_start else ""
         lines.append(f"  no {names} after it {length}{counted}: when later events are known")
     if checks.sum_bounds:
         lines.append("partial matches from which no sum of these can be reached are left out")

@@ -155,7 +155,7 @@ def _divide_correlated(query: Query, form: NormalForm) -> Division:
 
 def compares_late(query: Query, flat: FlatForm) -> bool:
     """Whether matches with one end belong together, and are decided at times of their own."""
-    return joins_ends(query) and flat.after is not None and flat.after.from_start
+    return joins_ends(query) and any(one.from_start for one in flat.after)
 
 
 def joins_ends(query: Query) -> bool:

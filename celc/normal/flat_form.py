@@ -244,7 +244,7 @@ class FlatForm:
     """A form whose events carry roles, and the conditions on the events of these roles.
 
     `windows` are those of parts of the formula; `events_before` and `parts_before` must not lie
-    before a part of it; `after` must not lie after the match.
+    before a part of it; those of `after` must not lie after the match.
     """
 
     form: NormalForm
@@ -255,7 +255,7 @@ class FlatForm:
     absent_parts: tuple[AbsentPart, ...] = ()
     events_before: tuple[EventBefore, ...] = ()
     parts_before: tuple[PartBefore, ...] = ()
-    after: EventAfter | PartAfter | None = None
+    after: tuple[EventAfter | PartAfter, ...] = ()
 
     @property
     def looks_outside(self) -> bool:
@@ -274,11 +274,8 @@ class FlatForm:
         found += [event for part in self.absent_parts for event in events_of(part.form)]
         found += [event for before in self.events_before for event in before.events]
         found += [event for part in self.parts_before for event in events_of(part.form)]
-        match self.after:
-            case EventAfter(events=events):
-                found += events
-            case PartAfter(form=form):
-                found += events_of(form)
+        for after in self.after:
+            found += after.events if isinstance(after, EventAfter) else events_of(after.form)
         return tuple(found)
 
 

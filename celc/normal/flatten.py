@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from celc.core import formula as core
 from celc.core.formula import Clause, Expression, Predicate
 from celc.core.terms import labels_in_order, looks_back
 from celc.core.traversal import Leaf, map_expression, map_leaves
 from celc.normal import normal_form as lp
+from celc.normal.alternatives import alternatives_of
 from celc.normal.chains import NotAChainError, Place, chain_of
 from celc.normal.constructors import disjunction
 from celc.normal.equalities import MAX_KEY, equality
@@ -99,7 +100,7 @@ def flatten(form: NormalForm, query: core.Query | None = None) -> FlatForm | Non
             tuple(flattener.absent_parts),
             tuple(flattener.events_before),
             tuple(flattener.parts_before),
-            flattener.after,
+            tuple(flattener.after),
         )
     )
 
@@ -114,9 +115,10 @@ def _without_unbound(flat: FlatForm) -> FlatForm:
     def asked(clauses: tuple[RoleClause, ...]) -> tuple[RoleClause, ...]:
         return tuple(clause for clause in clauses if known.issuperset(clause.clause.labels))
 
-    after = flat.after
-    if isinstance(after, EventAfter):
-        after = replace(after, clauses=asked(after.clauses))
+    after = tuple(
+        replace(one, clauses=asked(one.clauses)) if isinstance(one, EventAfter) else one
+        for one in flat.after
+    )
     before = tuple(replace(one, clauses=asked(one.clauses)) for one in flat.events_before)
     return replace(
         flat,
@@ -137,6 +139,10 @@ class _Binding:
     roles: dict[str, str] = field(default_factory=dict)
 
 
+_Sides: TypeAlias = tuple[NormalForm, ...]
+"""The left side of UNLESS alone, or both sides of an absence between."""
+
+
 class _Flattener:
     def __init__(self) -> None:
         self.clauses: list[RoleClause] = []
@@ -147,7 +153,7 @@ class _Flattener:
         self.absent_parts: list[AbsentPart] = []
         self.events_before: list[EventBefore] = []
         self.parts_before: list[PartBefore] = []
-        self.after: EventAfter | PartAfter | None = None
+        self.after: list[EventAfter | PartAfter] = []
         self.splits = False
         self._scopes: list[_Binding] = []
         self._iterations: list[int] = []
@@ -229,24 +235,8 @@ class _Flattener:
                 first, last = self._new_role(), self._new_role()
                 self.windows.append(RoleWindow(form.window, first, last))
                 return marked_ends(self._flat(form.operand), first, last)
-            case lp.Unless() if _is_watchable(form.right):
-                first, last = self._absent_part(form.right, inclusive=True)
-                return marked(self._flat(form.left), (first,), (last,))
-            case lp.Absence() if _is_watchable(form.middle):
-                first, last = self._absent_part(form.middle, inclusive=False)
-                left = marked(self._flat(form.left), (), (first,))
-                right = marked(self._flat(form.right), (last,), ())
-                return lp.Sequence((left, right), (False,), form.span)
-            case lp.Unless() | lp.Absence() if not _is_single_event(form):
-                return self._without_pattern(form)
-            case lp.Unless():
-                left = self._flat(form.left)
-                left, binding = self._without_event(form.right, form.sees, left, left)
-                return _with_roles(left, binding.roles)
-            case lp.Absence():
-                left, right = self._flat(form.left), self._flat(form.right)
-                both, binding = self._without_event(form.middle, form.sees, left, right)
-                return _with_roles(both, binding.roles)
+            case lp.Unless() | lp.Absence():
+                return self._without(form)
             case lp.AbsenceBefore():
                 return self._absence_before(form)
             case lp.AbsenceAfter():
@@ -297,23 +287,45 @@ class _Flattener:
             clauses.append(_over_absent(written, roles))
         self.absent.append(AbsentEvent(place.events, tuple(clauses), first.role, last.role, False))
 
-    def _without_pattern(self, form: lp.Unless | lp.Absence) -> NormalForm:
-        """An absence of a pattern whose events have one key."""
+    def _without(self, form: lp.Unless | lp.Absence) -> NormalForm:
+        """The left side, or both sides, with roles for what must be absent inside, or in between:
+        each alternative by itself. What the automaton can decide stays."""
         inside = form.right if isinstance(form, lp.Unless) else form.middle
-        sides = (form.left,) if isinstance(form, lp.Unless) else (form.left, form.right)
+        sides: _Sides = (form.left,) if isinstance(form, lp.Unless) else (form.left, form.right)
         firm = {label for label in form.sees if any(always_binds(one, label) for one in sides)}
+        flat = tuple(map(self._flat, sides))
+        plain: NormalForm | None = None
+        for part in _to_be_absent(inside, frozenset(firm)):
+            if not is_correlated(part):
+                plain = part
+            elif _is_watchable(part):
+                first, last = self._absent_part(part, inclusive=len(flat) == 1)
+                flat = _marked_sides(flat, first, last)
+            elif _is_single_event(part):
+                flat = self._without_event(part, form.sees, flat)
+            else:
+                flat = self._without_pattern(part, form.sees, frozenset(firm), flat)
+        if isinstance(form, lp.Unless):
+            return flat[0] if plain is None else lp.Unless(flat[0], plain, form.span)
+        left, right = flat
+        if plain is None:
+            return lp.Sequence((left, right), (False,), form.span)
+        return lp.Absence(left, plain, right, form.span)
+
+    def _without_pattern(
+        self, form: NormalForm, sees: tuple[str, ...], firm: frozenset[str], sides: _Sides
+    ) -> _Sides:
+        """The sides of an absence of a pattern whose events have one key, with roles."""
         try:
-            pattern = keyed_pattern_of(inside, frozenset(firm))
+            pattern = keyed_pattern_of(form, firm)
         except NotKeyedError:
             raise _NotFlatError from None
         if not _can_be_followed(pattern.form):
             raise _NotFlatError
         if pattern.ties and self._iterations:
             raise _NotFlatError  # each round would have an absence of its own
-        flat_sides = [self._flat(one) for one in sides]
-        first, last = self._new_role(), self._new_role()
-        inclusive = isinstance(form, lp.Unless)
-        binding = _Binding(frozenset(form.sees), ())
+        first, last, inclusive = self._new_role(), self._new_role(), len(sides) == 1
+        binding = _Binding(frozenset(sees), ())
         if not pattern.ties:
             between = (pattern.form, pattern.window, first, last, inclusive)
             self.absent_parts.append(AbsentPart(*between, pattern.terms))
@@ -324,12 +336,7 @@ class _Flattener:
             part = KeyedPart(pattern.form, pattern.window, pattern.terms)
             events = _last_events(pattern.form)
             self.absent.append(AbsentEvent(events, clauses, first, last, inclusive, part))
-        if inclusive:
-            (left,) = flat_sides
-            return _with_roles(marked(left, (first,), (last,)), binding.roles)
-        left, right = flat_sides
-        both = (marked(left, (), (first,)), marked(right, (last,), ()))
-        return _with_roles(lp.Sequence(both, (False,), form.span), binding.roles)
+        return tuple(_with_roles(one, binding.roles) for one in _marked_sides(sides, first, last))
 
     def _outer_tie(self, tie: OuterTie) -> RoleClause:
         """The clause that the key of an absent event is the value of a label around the pattern."""
@@ -351,37 +358,44 @@ class _Flattener:
         return first, last
 
     def _absence_before(self, form: lp.AbsenceBefore) -> NormalForm:
-        flat, first = self._flat(form.operand), self._new_role()
-        window = form.absent.window if isinstance(form.absent, lp.Within) else None
-        part = form.absent.operand if isinstance(form.absent, lp.Within) else form.absent
-        if _can_be_followed(part):
-            self.parts_before.append(PartBefore(part, window, form.length, first))
-            return marked(flat, (first,), ())
-        if self._iterations:
-            raise _NotFlatError  # each round would have an absence of its own
-        events, clauses, own = _single_event(form.absent)
-        binding = _Binding(frozenset(form.sees), ())
-        over_roles = self._absent_clauses(clauses, binding, events, own)
-        self.splits |= _has_iteration(flat)
-        self.events_before.append(EventBefore(events, over_roles, form.length, first))
-        return _with_roles(marked_first(flat, first), binding.roles)
+        flat = self._flat(form.operand)
+        roles: dict[str, str] = {}
+        for part in _to_be_absent(form.absent):
+            first = self._new_role()
+            window = part.window if isinstance(part, lp.Within) else None
+            followed = part.operand if isinstance(part, lp.Within) else part
+            if _can_be_followed(followed):
+                self.parts_before.append(PartBefore(followed, window, form.length, first))
+                flat = marked(flat, (first,), ())
+                continue
+            if self._iterations:
+                raise _NotFlatError  # each round would have an absence of its own
+            events, clauses, own = _single_event(part)
+            binding = _Binding(frozenset(form.sees), (), roles)
+            over_roles = self._absent_clauses(clauses, binding, events, own)
+            self.splits |= _has_iteration(flat)
+            self.events_before.append(EventBefore(events, over_roles, form.length, first))
+            flat = marked_first(flat, first)
+        return _with_roles(flat, roles)
 
     def _absence_after(self, form: lp.AbsenceAfter) -> NormalForm:
         if self._branches:
             raise _NotFlatError  # each branch has an end of its own
-        assert self.after is None, "an absence stands at one end"
+        assert not self.after, "an absence stands at one end"
         flat = self._flat(form.operand)
-        window = form.absent.window if isinstance(form.absent, lp.Within) else None
-        part = form.absent.operand if isinstance(form.absent, lp.Within) else form.absent
-        if _can_be_followed(part):
-            self.after = PartAfter(part, window, form.length, form.from_start)
-            return flat
-        events, clauses, own = _single_event(form.absent)
-        binding = _Binding(frozenset(form.sees), ())
-        over_roles = self._absent_clauses(clauses, binding, events, own)
-        self.splits |= _has_iteration(flat)
-        self.after = EventAfter(events, over_roles, form.length, form.from_start)
-        return _with_roles(flat, binding.roles)
+        roles: dict[str, str] = {}
+        for part in _to_be_absent(form.absent):
+            window = part.window if isinstance(part, lp.Within) else None
+            followed = part.operand if isinstance(part, lp.Within) else part
+            if _can_be_followed(followed):
+                self.after.append(PartAfter(followed, window, form.length, form.from_start))
+                continue
+            events, clauses, own = _single_event(part)
+            binding = _Binding(frozenset(form.sees), (), roles)
+            over_roles = self._absent_clauses(clauses, binding, events, own)
+            self.splits |= _has_iteration(flat)
+            self.after.append(EventAfter(events, over_roles, form.length, form.from_start))
+        return _with_roles(flat, roles)
 
     def _absent_clauses(
         self,
@@ -396,27 +410,23 @@ class _Flattener:
         self._scopes.pop()
         return found
 
-    def _without_event(
-        self, form: NormalForm, sees: tuple[str, ...], left: NormalForm, right: NormalForm
-    ) -> tuple[NormalForm, _Binding]:
-        """The sides of an absence, with roles for its bounds, and the binding of their labels.
-
-        Where `left` is `right`, that form must have no absent event inside; otherwise no absent
-        event may lie between the two.
-        """
+    def _without_event(self, form: NormalForm, sees: tuple[str, ...], sides: _Sides) -> _Sides:
+        """The sides of an absence of a single event, with roles for its bounds and for what its
+        conditions see. With one side the event must not be inside of it, else not between."""
         if self._iterations:
             raise _NotFlatError  # each round would have an absence of its own
-        inclusive = left is right
+        inclusive = len(sides) == 1
         events, clauses, own = _single_event(form)
         binding = _Binding(frozenset(sees), ())
         over_roles = self._absent_clauses(clauses, binding, events, own)
         first, last = self._new_role(), self._new_role()
-        self.splits |= _has_iteration(left) or _has_iteration(right)
+        self.splits |= any(map(_has_iteration, sides))
         self.absent.append(AbsentEvent(events, over_roles, first, last, inclusive))
         if inclusive:
-            return marked_last(marked_first(left, first), last), binding
-        sides = (marked_last(left, first), marked_first(right, last))
-        return lp.Sequence(sides, (False,), form.span), binding
+            found: _Sides = (marked_last(marked_first(sides[0], first), last),)
+        else:
+            found = (marked_last(sides[0], first), marked_first(sides[1], last))
+        return tuple(_with_roles(one, binding.roles) for one in found)
 
     def _absent_clause(
         self, clause: Clause, events: tuple[lp.Event, ...], own: frozenset[str]
@@ -529,6 +539,14 @@ def _renamed(predicate: Predicate, roles: dict[str, str]) -> Predicate:
     return renamed
 
 
+def _marked_sides(sides: _Sides, first: str, last: str) -> _Sides:
+    """The sides of an absence, with roles on the events between which it lies."""
+    if len(sides) == 1:
+        return (marked(sides[0], (first,), (last,)),)
+    left, right = sides
+    return marked(left, (), (first,)), marked(right, (last,), ())
+
+
 def _with_roles(form: NormalForm, roles: dict[str, str]) -> NormalForm:
     for label, role in roles.items():
         form = relabel(form, AddRole(label, role))
@@ -579,12 +597,31 @@ def _has_iteration(form: NormalForm) -> bool:
     return any(isinstance(part, lp.Iteration) for part in forms_in(form))
 
 
-def _is_single_event(form: lp.Unless | lp.Absence) -> bool:
+def _is_single_event(form: NormalForm) -> bool:
+    """Whether a form is of one event, which carries all labels of its own that its conditions
+    name."""
     try:
-        _single_event(form.right if isinstance(form, lp.Unless) else form.middle)
+        events, clauses, own = _single_event(form)
     except _NotFlatError:
         return False
-    return True
+    named = own & {label for one in clauses for label in labels_in_order(one)}
+    return all(named.issubset(event.labels) for event in events)
+
+
+def _has_key(form: NormalForm, firm: frozenset[str]) -> bool:
+    try:
+        pattern = keyed_pattern_of(form, firm)
+    except NotKeyedError:
+        return False
+    return _can_be_followed(pattern.form)
+
+
+def _to_be_absent(form: NormalForm, firm: frozenset[str] | None = None) -> tuple[NormalForm, ...]:
+    """The forms that must all be absent where a form must be: itself if it is looked for as a
+    whole. `firm`: labels around it that every match binds, where a pattern can have a key."""
+    whole = _can_be_followed(form) or _is_watchable(form) or _is_single_event(form)
+    whole = whole or (firm is not None and _has_key(form, firm))
+    return (form,) if whole else alternatives_of(form)
 
 
 def _last_events(form: NormalForm) -> tuple[lp.Event, ...]:

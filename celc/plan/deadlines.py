@@ -30,8 +30,8 @@ def deadlines_of(listing: Listing) -> tuple[Deadline, ...]:
             parts = (part for part in forms_in(form) if isinstance(part, lp.AbsenceAfter))
             found = (Deadline(part.length, part.from_start) for part in parts)
             return tuple(dict.fromkeys(found))
-        case Checked(after=after) if after is not None:
-            return (Deadline(after.length, after.from_start),)
+        case Checked(after=after):
+            return tuple(dict.fromkeys(Deadline(one.length, one.from_start) for one in after))
         case _:
             return ()
 

@@ -133,7 +133,7 @@ class Checked:
     absent_parts: tuple[AbsentPart, ...]
     events_before: tuple[EventBefore, ...]
     parts_before: tuple[PartBefore, ...]
-    after: EventAfter | PartAfter | None
+    after: tuple[EventAfter | PartAfter, ...]
     selector: str
     distinct: bool
     max_work: int
@@ -393,7 +393,7 @@ def _checks_between(flat: FlatForm, max_work: int, reason: str) -> Checked:
     """The conditions of a form that has no others than those between the events of a match."""
     assert not flat.windows
     assert not flat.looks_outside
-    return Checked(flat.clauses, (), (), (), (), (), (), None, "", False, max_work, reason)
+    return Checked(flat.clauses, (), (), (), (), (), (), (), "", False, max_work, reason)
 
 
 def _united(found: Strategy, *, weighs: bool) -> Strategy:

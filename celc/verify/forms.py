@@ -131,7 +131,8 @@ def flat_form(flat: FlatForm) -> Violations:
             yield Violation(NUMBERS_GONE, f"one has number {form.number}")
     absent_clauses = [clause for absent in flat.absent for clause in absent.clauses]
     absent_clauses += [clause for before in flat.events_before for clause in before.clauses]
-    absent_clauses += flat.after.clauses if isinstance(flat.after, EventAfter) else ()
+    events_after = [after for after in flat.after if isinstance(after, EventAfter)]
+    absent_clauses += [clause for after in events_after for clause in after.clauses]
     for clause in (*flat.clauses, *absent_clauses):
         yield from _role_clause(clause, carried | {ABSENT})
     roles = [role for absent in flat.absent for role in (absent.first, absent.last)]
