@@ -295,6 +295,12 @@ class FormulaBuilder(RoundsBuilder):
         written = COMPARISONS.get(operator.text, operator.text)
         return syntax.Comparison(written, left, right, left.span.to(right.span))
 
+    def truth(self, c: Values) -> syntax.Comparison:
+        """TRUE or FALSE as a condition: it is compared with TRUE, so no later stage knows of it."""
+        (word,) = c
+        value = syntax.BooleanLiteral(word.text.upper() == "TRUE", word.span)
+        return syntax.Comparison("=", value, syntax.BooleanLiteral(True, word.span), word.span)
+
     def between(self, c: Values) -> syntax.Between:
         return syntax.Between(c[0], c[-3], c[-1], len(c) == 6, c[0].span.to(c[-1].span))
 

@@ -276,6 +276,8 @@ def terminal_of(tokens: Sequence[Token], index: int, accepts: Callable[[str], bo
     keyword = keyword_of(token)
     if keyword is None:
         return name
+    if keyword in ("TRUE", "FALSE") and accepts("TRUTH") and not _is_compared(tokens, index):
+        return "TRUTH"
     if (
         keyword in ("CREATE", "QUERY", "AGGREGATE", "PARAMETERS")
         and name == "NAME"
@@ -342,6 +344,19 @@ def _is_keyword(keyword: str, following: Sequence[Token], accepts: Callable[[str
             return True
 
 
+def _is_compared(tokens: Sequence[Token], index: int) -> bool:
+    """Whether TRUE or FALSE, where a condition can begin, is a value: `(TRUE) = x.a`.
+
+    The parentheses that are closed behind it are those that open directly before it: behind others
+    IN and `+` belong to the formula, as in `(A FILTER TRUE) IN x`.
+    """
+    before, after = index - 1, index + 1
+    while tokens[before].type == "LPAR" and tokens[after].type == "RPAR":
+        before, after = before - 1, after + 1
+    keyword = keyword_of(tokens[after])
+    return tokens[after].type in _AFTER_VALUE or keyword in _PREDICATES
+
+
 def _ends_item(token: Token) -> bool:
     """Whether the word before a token is an item of SELECT, or its beginning."""
     signs = ("COMMA", "LSQB", "DOT", END)
@@ -385,5 +400,7 @@ def begins_formula(tokens: Sequence[Token], index: int) -> bool:
 
 
 _IN_RESULT = ("ABS", "LEAST", "GREATEST", "COALESCE", "IF")
+_AFTER_VALUE = _COMPARING | {"PLUS", "MINUS", "STAR", "SLASH", "PERCENT"}
+_PREDICATES = frozenset({"IS", "IN", "NOT", "BETWEEN", "LIKE", "RLIKE"})
 _BEFORE_ATTRIBUTE = frozenset({"DOT", "LSQB", "COMMA", "LBRACE"})
 _BEGINS_ITEM = frozenset({"STAR", "NAME", "LPAR", "MINUS", "PLUS", "INTEGER", "DOUBLE", "TEXT"})

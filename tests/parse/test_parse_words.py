@@ -240,3 +240,24 @@ def test_a_query_ends_the_expression_of_result(result: str, items: str) -> None:
     assert [one.name.text for one in behind.aggregates] == ["f"]
     (found,) = behind.queries
     assert same_tree(found, alone)
+
+
+_TRUE, _FALSE = (syntax.BooleanLiteral(one, S) for one in (True, False))
+
+
+@pytest.mark.parametrize("text", ["TRUE", "true", "(TRUE)", "((True))"])
+def test_true_is_a_condition(text: str) -> None:
+    assert condition(text) == compared(_TRUE, "=", _TRUE)
+    true, false = compared(_TRUE, "=", _TRUE), compared(_FALSE, "=", _TRUE)
+    assert condition(f"{text} OR FALSE") == syntax.OrCondition((true, false), S)
+    assert condition(f"x[{text}]") == condition("x[TRUE]")
+
+
+@pytest.mark.parametrize("text", ["TRUE", "(TRUE)", "((TRUE))"])
+def test_true_is_a_value_where_it_is_compared(text: str) -> None:
+    assert condition(f"{text} = x.a") == compared(_TRUE, "=", attribute("x", "a"))
+    assert condition(f"x.a = {text}") == compared(attribute("x", "a"), "=", _TRUE)
+    assert isinstance(condition(f"{text} IS NULL"), syntax.NullTest)
+    assert isinstance(condition(f"{text} IN ({text}, FALSE)"), syntax.InList)
+    assert isinstance(condition(f"{text} NOT IN (FALSE)"), syntax.InList)
+    assert isinstance(condition(f"x.a BETWEEN FALSE AND {text}"), syntax.Between)
