@@ -42,14 +42,13 @@ from celc.plan.strategy import (
     ByDefinition,
     Checked,
     ChoiceInput,
-    Counted,
     LongestRuns,
     StraightLine,
-    United,
     Update,
     choose,
 )
 from celc.plan.tables import tabulate, with_instants
+from celc.plan.why_listed import Cause, why_listed
 from celc.plan.window_selector import DETERMINISTIC, WindowSelector, window_selector
 from celc.resolve.first_order.reader import read_first_order
 from celc.resolve.resolver import resolve
@@ -79,6 +78,7 @@ class Stages:
     full: DeterministicAutomaton
     minimal: DeterministicAutomaton
     program: Program
+    why_listed: tuple[Cause, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,13 +197,14 @@ def _stages(
 def _of_listed_totals(stages: Iterable[Stages]) -> Iterator[Diagnostic]:
     """The warnings that totals or unions need the list of all matches."""
     for one in stages:
-        query, listing = one.query, one.program.listing
-        if isinstance(listing, Counted | United):
+        if not one.why_listed:
             continue
-        if query.total is not None:
-            yield totals_by_listing("counted", listing.reason, query.total.span)
-        elif query.collapsed:
-            yield totals_by_listing("united", listing.reason, query.strategy_span or query.span)
+        total = one.query.total
+        purpose = "united" if total is None else "counted"
+        span = (one.query.strategy_span or one.query.span) if total is None else total.span
+        reasons = [cause.reason for cause in one.why_listed]
+        instead = [cause.instead for cause in one.why_listed if cause.instead is not None]
+        yield totals_by_listing(purpose, reasons, tuple(dict.fromkeys(instead)), span)
 
 
 def _of_definitions(stages: Iterable[Stages]) -> Iterator[Diagnostic]:
@@ -212,7 +213,9 @@ def _of_definitions(stages: Iterable[Stages]) -> Iterator[Diagnostic]:
         query, listing = one.query, one.program.listing
         if isinstance(listing, ByDefinition):
             growth, bounded = growth_of(listing.form, query), is_bounded(listing.form, query)
-            yield by_definition(listing.reason, growth, bounded=bounded, span=query.formula.span)
+            rest = one.division.rest
+            assert isinstance(rest, Definitions)
+            yield by_definition(rest.reason, growth, bounded=bounded, span=query.formula.span)
 
 
 def _searches_briefly(stages: Stages) -> bool:
@@ -340,7 +343,8 @@ def _built(
         query, automaton, alphabet, strategy.tables, strategy.update, strategy.listing
     )
     _verify("choose", "program", lambda: verify.program(program))
-    return Stages(query, form, division, alphabet, automaton, full, minimal, program)
+    causes = why_listed(given, strategy)
+    return Stages(query, form, division, alphabet, automaton, full, minimal, program, causes)
 
 
 def _construct(

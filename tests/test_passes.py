@@ -125,7 +125,7 @@ def _rest(rest: Rest) -> str:
             return f"{selected.strategy} in the window"
         case Roles(_, selector):
             return f"roles, then {selector}" if selector else "roles"
-        case Definitions(_, sees_all):
+        case Definitions(sees_all=sees_all):
             return "the definition, which sees all events" if sees_all else "the definition"
 
 
@@ -134,7 +134,7 @@ def _flatten(query: str) -> str:
     if isinstance(form, Relabel) and isinstance(form.operand, Selected):
         form = form.operand.operand
     flat = flatten(form)
-    return "left to the definition\n" if flat is None else dump_passes.dump_flat_form(flat)
+    return "left to the definition\n" if isinstance(flat, str) else dump_passes.dump_flat_form(flat)
 
 
 def _select(query: str) -> str:

@@ -56,10 +56,12 @@ class Definitions:
     """The whole formula: only its definition decides its conditions across events.
 
     `sees_all`: a nested selector compares matches over the whole stream, whatever the window.
+    `reason`: why the marked events of a match do not decide them.
     """
 
     form: NormalForm
     sees_all: bool
+    reason: str
 
 
 Rest: TypeAlias = Exact | Windowed | Roles | Definitions
@@ -104,10 +106,11 @@ def _divide_possible(query: Query, form: NormalForm, *, roles: bool) -> Division
     if is_correlated(form) or any(map(asks_for_ends, forms_in(form))):
         asks = any(map(asks_for_ends, forms_in(form)))
         flat = flatten(form, query) if roles and not asks else None
-        if flat is not None and _compares_pairs(flat):
+        if isinstance(flat, FlatForm) and _compares_pairs(flat):
             return Division(flat.form, flat.form, Roles(flat, ""))
         found = relaxed(form, ends=False)
-        return Division(found, form, Definitions(form, sees_all=False))
+        reason = "its events come in several orders where time is uncertain"
+        return Division(found, form, Definitions(form, sees_all=False, reason=reason))
     return Division(form, form, Exact())
 
 
@@ -130,24 +133,12 @@ def _divide_correlated(query: Query, form: NormalForm) -> Division:
     """Roles where the conditions can be read off the events of a match, else definitions."""
     if query.per_start is not None:
         form = _without_first(form)
-    # Of events that last, only matches that take one after another are read off their events.
-    whole = query.lasting and query.simultaneous
-    roles = None if whole else _roles(query, form)
-    consumes = query.consume_by != "NONE"
-    selects = query.strategy not in ("ALL", "ANY")
-    nests = nests_selectors(form, top=selects)
-    if roles is not None and roles.flat.looks_outside and interleaves(query):
-        roles = None  # events of other partitions lie between those of the match
-    if roles is not None and consumes and (roles.flat.events_before or roles.flat.parts_before):
-        roles = None  # what lies before has been forgotten where the stream began anew
-    if consumes and nests:
-        # For a selector the stream begins anew after a match, which no update can know.
-        roles = None
-    if roles is not None and compares_late(query, roles.flat):
-        roles = None  # the matches of one end are decided one after another
-    if roles is None:
+    nests = nests_selectors(form, top=query.strategy not in ("ALL", "ANY"))
+    roles = _roles(query, form)
+    if isinstance(roles, str):
+        consumes = query.consume_by != "NONE"
         found = relaxed(form, selectors=not consumes, absences=not query.lasting)
-        return Division(found, form, Definitions(form, nests))
+        return Division(found, form, Definitions(form, nests, roles))
     found = roles.flat.form
     asked = roles.flat.events_outside
     return Division(found, Disjunction((found, *asked), form.span) if asked else found, roles)
@@ -167,16 +158,37 @@ def joins_ends(query: Query) -> bool:
     return is_one_row or query.strategy != "ALL" or query.limit is not None
 
 
-def _roles(query: Query, form: NormalForm) -> Roles | None:
-    """The form with roles, and the selector that is left to the listing."""
+def _roles(query: Query, form: NormalForm) -> Roles | str:
+    """The form with roles, and the selector that is left to the listing; a text where roles do not
+    decide the conditions, which says why."""
+    consumes = query.consume_by != "NONE"
+    if query.lasting and query.simultaneous:
+        # Of events that last, only matches that take one after another are read off their events.
+        return "events that last can be in one match while they overlap"
+    roles = _with_roles(query, form)
+    if isinstance(roles, str):
+        return roles
+    flat = roles.flat
+    if flat.looks_outside and interleaves(query):
+        return "with CONSUME BY ANY, events of other partitions lie between those of a match"
+    if consumes and (flat.events_before or flat.parts_before):
+        return "CONSUME BY forgets the events before a match, which an absence asks for"
+    if consumes and nests_selectors(form, top=query.strategy not in ("ALL", "ANY")):
+        return "a selector inside sees the stream as if it began anew after CONSUME BY"
+    if compares_late(query, flat):
+        return "matches with one end are decided one after another, as an absence behind them ends"
+    return roles
+
+
+def _with_roles(query: Query, form: NormalForm) -> Roles | str:
     if query.strategy not in ("NXT", "LAST", "MAX") and query.per_start is None:
         flat = flatten(form, query)
-        return None if flat is None else Roles(flat, "")
+        return flat if isinstance(flat, str) else Roles(flat, "")
     assert isinstance(form, Relabel)
     assert isinstance(form.operand, Selected)
     flat = flatten(form.operand.operand, query)
-    if flat is None:
-        return None
+    if isinstance(flat, str):
+        return flat
     # Labels that are projected away count for the supports that are compared.
     shown = relabel(flat.form, KeepSupport(output_labels(query)))
     return Roles(replace(flat, form=shown), form.operand.strategy)

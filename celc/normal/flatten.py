@@ -66,11 +66,18 @@ the stream costs a step for each pair of them."""
 
 
 class _NotFlatError(Exception):
-    """The conditions cannot be read off the marked events of a match."""
+    """The conditions cannot be read off the marked events of a match; the text says why."""
 
 
-def flatten(form: NormalForm, query: core.Query | None = None) -> FlatForm | None:
-    """The flat form of a correlated form; None where its conditions cannot be said in roles.
+_ROUNDS = "each round of a repetition has an absence or a choice of its own"
+_HELD = "an absence compares events that are not there in each match, or that repeat"
+_SEVERAL = "an absence compares several of its events with others, or more than single values"
+_OPEN = "a condition is asked only in matches of one branch, which their labels do not show"
+
+
+def flatten(form: NormalForm, query: core.Query | None = None) -> FlatForm | str:
+    """The flat form of a correlated form; a text where its conditions cannot be said in roles,
+    which says why, as a person reads it after "because".
 
     `query`: the query of the form, where its events may last. Then the form is one whose matches
     take one event after another.
@@ -86,9 +93,12 @@ def flatten(form: NormalForm, query: core.Query | None = None) -> FlatForm | Non
             flat = marked_rounds(flat, iteration, mark_of_round(iteration))
             assert mark_of_round(iteration) in labels_of(flat)
         if flattener.rounds and flattener.splits:
-            return None  # a round that has been taken out of its iteration would go unmarked
-    except (_NotFlatError, UnmarkableError):
-        return None
+            # A round that has been taken out of its iteration would go unmarked.
+            return "an absence has bounds in a repetition whose rounds are compared"
+    except _NotFlatError as problem:
+        return str(problem)
+    except UnmarkableError:
+        return "no one part holds the event at which an absence begins or ends"
     windows = tuple(flattener.windows)
     return _without_unbound(
         FlatForm(
@@ -242,18 +252,20 @@ class _Flattener:
             case lp.AbsenceAfter():
                 return self._absence_after(form)
             case lp.Event() | lp.Selected() | lp.MarkedEnds():
-                raise _NotFlatError
+                raise _NotFlatError(
+                    "a selector or an absence inside has conditions that compare events"
+                )
             case _:
                 assert_never(form)
 
     def _chosen(self, form: lp.Selected) -> NormalForm:
         """A nested selector over a chain: its choice is an absence of single events."""
         if self._iterations:
-            raise _NotFlatError  # each round would have an absence of its own
+            raise _NotFlatError(_ROUNDS)
         try:
             chain = chain_of(form.operand, self._new_role)
         except NotAChainError:
-            raise _NotFlatError from None
+            raise _NotFlatError("a selector inside compares matches of more than a chain") from None
         flat, places = self._flat(chain.form), chain.places
         if form.strategy == "LAST":
             for place, following in pairwise(places):
@@ -261,7 +273,8 @@ class _Flattener:
         elif form.strategy == "NXT" and len(places) > 1:
             terms = tuple(dict.fromkeys(tie.term for tie in places[0].ties))
             if places[0].others or not 1 <= len(terms) <= MAX_KEY:
-                raise _NotFlatError  # the events before the match would all have to be looked at
+                # The events before the match would all have to be looked at.
+                raise _NotFlatError("NXT inside chooses by all events before the match")
             self.first.append(FirstWithKey(places[0].events, terms, places[0].role))
             for before, place in pairwise(places[:-1]):
                 self._no_other(place, before, place, places[-1], after=before)
@@ -319,11 +332,11 @@ class _Flattener:
         try:
             pattern = keyed_pattern_of(form, firm)
         except NotKeyedError:
-            raise _NotFlatError from None
+            raise _NotFlatError("the events of an absent pattern have not one key") from None
         if not _can_be_followed(pattern.form):
-            raise _NotFlatError
+            raise _NotFlatError("an absent pattern cannot be followed event by event")
         if pattern.ties and self._iterations:
-            raise _NotFlatError  # each round would have an absence of its own
+            raise _NotFlatError(_ROUNDS)
         first, last, inclusive = self._new_role(), self._new_role(), len(sides) == 1
         binding = _Binding(frozenset(sees), ())
         if not pattern.ties:
@@ -342,7 +355,7 @@ class _Flattener:
         """The clause that the key of an absent event is the value of a label around the pattern."""
         binding = next((b for b in reversed(self._scopes) if tie.label in b.labels), None)
         if binding is None or binding.iterations:
-            raise _NotFlatError
+            raise _NotFlatError(_HELD)
         if tie.label not in binding.roles:
             binding.roles[tie.label] = self._new_role()
         outer = binding.roles[tie.label], tie.outer
@@ -369,7 +382,7 @@ class _Flattener:
                 flat = marked(flat, (first,), ())
                 continue
             if self._iterations:
-                raise _NotFlatError  # each round would have an absence of its own
+                raise _NotFlatError(_ROUNDS)
             events, clauses, own = _single_event(part)
             binding = _Binding(frozenset(form.sees), (), roles)
             over_roles = self._absent_clauses(clauses, binding, events, own)
@@ -380,7 +393,7 @@ class _Flattener:
 
     def _absence_after(self, form: lp.AbsenceAfter) -> NormalForm:
         if self._branches:
-            raise _NotFlatError  # each branch has an end of its own
+            raise _NotFlatError("branches of an OR have absences of their own at the end")
         assert not self.after, "an absence stands at one end"
         flat = self._flat(form.operand)
         roles: dict[str, str] = {}
@@ -414,7 +427,7 @@ class _Flattener:
         """The sides of an absence of a single event, with roles for its bounds and for what its
         conditions see. With one side the event must not be inside of it, else not between."""
         if self._iterations:
-            raise _NotFlatError  # each round would have an absence of its own
+            raise _NotFlatError(_ROUNDS)
         inclusive = len(sides) == 1
         events, clauses, own = _single_event(form)
         binding = _Binding(frozenset(sees), ())
@@ -437,15 +450,15 @@ class _Flattener:
                 roles[label] = ABSENT
                 continue
             if label in own:
-                raise _NotFlatError  # some alternative of the absent event does not bind it
+                raise _NotFlatError(_HELD)  # some alternative of the event does not bind it
             binding = next((b for b in reversed(self._scopes) if label in b.labels), None)
             if binding is None or binding.iterations:
-                raise _NotFlatError
+                raise _NotFlatError(_HELD)
             if label not in binding.roles:
                 binding.roles[label] = self._new_role()
             roles[label] = binding.roles[label]
         if when_decided(clause) != "pairs":
-            raise _NotFlatError
+            raise _NotFlatError(_SEVERAL)
         return _over_absent(clause, roles)
 
     def _new_role(self) -> str:
@@ -471,7 +484,7 @@ class _Flattener:
     def _role_of_all(self, form: NormalForm) -> str:
         """A new role, for all events of a form."""
         if not _shows_labels(form):
-            raise _NotFlatError  # some match of it might carry no role at all
+            raise _NotFlatError(_OPEN)
         return self._new_role()
 
     def _clause(self, clause: Clause, own: _Binding, applies: str | None) -> None:
@@ -492,7 +505,8 @@ class _Flattener:
             around[applies] = own.iterations
             when = "complete" if when == "neighbours" else when
         if when == "complete" and any(around.values()):
-            raise _NotFlatError  # the rounds of a complete match are not told apart
+            text = "the events of a repetition inside of another are taken together in a condition"
+            raise _NotFlatError(text)  # the rounds of a complete match are not told apart
         over_roles = Clause(predicates, labels, clause.span)
         witness = sufficient(over_roles) if when == "complete" and applies is None else None
         if witness is not None:
@@ -513,11 +527,16 @@ class _Flattener:
         self.clauses.append(added)
 
 
+OVERLAPPING = ("event",)
+"""The label of the condition that no two events overlap."""
+
+
 def _overlapping(form: NormalForm) -> Clause:
     """The condition that no two events overlap, as a person reads it."""
-    end = core.Previous("event", "end", core.DataType.LONG, form.span)
-    start = core.AttributeValue("event", "start", core.DataType.LONG, form.span)
-    return Clause((core.Comparison("<", end, start, form.span),), ("event",), form.span)
+    (label,) = OVERLAPPING
+    end = core.Previous(label, "end", core.DataType.LONG, form.span)
+    start = core.AttributeValue(label, "start", core.DataType.LONG, form.span)
+    return Clause((core.Comparison("<", end, start, form.span),), OVERLAPPING, form.span)
 
 
 def _over_absent(clause: Clause, roles: dict[str, str]) -> RoleClause:
@@ -653,4 +672,6 @@ def _single_event(
         case lp.Disjunction() if all(isinstance(o, lp.Event) for o in form.operands):
             return tuple(o for o in form.operands if isinstance(o, lp.Event)), (), frozenset()
         case _:
-            raise _NotFlatError
+            raise _NotFlatError(
+                "an absence at one end is of a pattern with conditions or neighbours"
+            )

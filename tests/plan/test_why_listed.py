@@ -1,0 +1,208 @@
+"""Why totals are listed: each reason, as its warning says it, and what it says to write instead."""
+
+from __future__ import annotations
+
+import pytest
+
+from celc.core.limits import SIMULTANEOUS
+from celc.diagnostics.errors import Diagnostic
+from celc.diagnostics.source import Source
+from celc.options import Options
+from celc.pipeline import compile_source
+
+EVENTS = ", ".join(
+    f"EVENT {name} {{ id: INT, k: INT, value: DOUBLE, ts: TIMESTAMP }}" for name in "ABC"
+)
+STREAM = f"CREATE STREAM S {{ {EVENTS} }}\n"
+WINDOW = "WITHIN 9 MINUTES [ts]"
+ABSENT = "!(C AS c FILTER c.id = x.id)"
+SEARCHED = "each match is searched for events that must not be in it"
+
+REASONS = {
+    # conditions
+    f"(A AS x ; B AS y) FILTER x.value < y.value {WINDOW}": (
+        "'x.value < y.value' compares events and is no equality of two attributes"
+    ),
+    f"((A AS x)+ ; B) FILTER SUM(x.value) > 2 {WINDOW}": (
+        "'SUM(x.value) > 2.0' is about several events of a label"
+    ),
+    f"((A AS x)+ ; B) FILTER x.value > PREV(x.value) {WINDOW}": (
+        "'x.value > PREV(x.value)' is about several events of a label"
+    ),
+    # equalities
+    "(A AS x ; B AS y) FILTER x.id = y.id PARTITION BY k CONSUME BY ANY": (
+        "'x.id = y.id' is no key, because CONSUME BY ANY reads all partitions in one order"
+    ),
+    f"NXT(A ; B AS y) ; C AS z FILTER y.id = z.id {WINDOW}": (
+        "'y.id = z.id' is no key, because nested selectors depend on the events before a match"
+    ),
+    f"(A AS x : B AS y) FILTER x.id = y.id {WINDOW}": (
+        "'x.id = y.id' is no key, because some events must follow each other directly"
+    ),
+    f"(A AS x ; !C ; B AS y) FILTER x.id = y.id {WINDOW}": (
+        "'x.id = y.id' is no key, because an event between can take partial matches away"
+    ),
+    f"(A AS x ; B ; C AS z) FILTER x.id = z.id {WINDOW}": (
+        "'x.id = z.id' is no key, because no such equality ties the events between its labels"
+    ),
+    f"(A AS x ; B AS y) FILTER x.id = y.id AND x.id = y.k {WINDOW}": (
+        "'x.id = y.id' is no key, because equalities give one label two keys, or tie more than 12 "
+        "labels; 'x.id = y.k' is no key, because equalities give one label two keys, or tie more "
+        "than 12 labels"
+    ),
+    f"(A AS x OR A AS y) ; C AS z FILTER x.id = z.id {WINDOW}": (
+        "'x.id = z.id' is no key, because a match can be without one of its labels, or have one "
+        "event for both"
+    ),
+    f"A AS x ; B AS y FILTER x.id = y.id AND x.k = y.k AND x.value = y.value AND x.ts = y.ts "
+    f"{WINDOW}": "'x.ts = y.ts' is no key, because no more than 3 keys are kept at a time",
+    # absences, windows, selectors
+    f"(WITHIN[3 EVENTS] (A AS x ; B AS y) FILTER x.id = y.id) ; C {WINDOW}": (
+        "a WITHIN inside of the formula stands beside conditions that compare events"
+    ),
+    f"A AS x ; {ABSENT} ; B {WINDOW}": SEARCHED,
+    f"(A AS x ; B) UNLESS (C AS c FILTER c.id = x.id) {WINDOW}": SEARCHED,
+    f"LAST(A AS x ; B AS y FILTER x.id = y.id) ; C {WINDOW}": SEARCHED,
+    f"NXT(A AS x ; B AS y FILTER x.id = y.id) ; C {WINDOW}": SEARCHED,
+    f"{ABSENT} FOR 5 MINUTES [ts] ; A AS x ; B": "events before a match can rule it out",
+    f"A AS x ; B ; {ABSENT} FOR 5 MINUTES [ts]": "events after a match can rule it out",
+    f"A AS x ; ((B AS y)+ ; !(C AS c FILTER c.id = y.id) ; C) {WINDOW}": (
+        f"{SEARCHED}; matches that differ only in events without a shown label count once"
+    ),
+    # the definition
+    f"MAX((A AS x)+ ; B AS y FILTER x.value < y.value) ; C {WINDOW}": (
+        "a selector inside compares matches of more than a chain"
+    ),
+    f"NXT(A AS x ; B AS y FILTER x.value < y.value) ; C {WINDOW}": (
+        "NXT inside chooses by all events before the match"
+    ),
+    "LAST(A AS x ; B AS y FILTER x.id = y.id) ; C CONSUME BY PARTITION": (
+        "a selector inside sees the stream as if it began anew after CONSUME BY"
+    ),
+    f"(A AS x ; {ABSENT} ; B)+ {WINDOW}": (
+        "each round of a repetition has an absence or a choice of its own"
+    ),
+    f"{ABSENT} FOR 5 MINUTES [ts] ; A AS x ; B CONSUME BY PARTITION": (
+        "CONSUME BY forgets the events before a match, which an absence asks for"
+    ),
+    f"A AS x ; {ABSENT} ; B PARTITION BY k CONSUME BY ANY": (
+        "with CONSUME BY ANY, events of other partitions lie between those of a match"
+    ),
+    f"{ABSENT} FOR 5 MINUTES [ts] ; A AS x ; B PARTITION BY k CONSUME BY ANY": (
+        "with CONSUME BY ANY, events of other partitions lie between those of a match"
+    ),
+    f"A AS x ; B ; {ABSENT} {WINDOW}": (
+        "matches with one end are decided one after another, as an absence behind them ends"
+    ),
+    f"(A AS x ; {ABSENT} FOR 5 MINUTES [ts]) OR (B AS x ; {ABSENT} FOR 5 MINUTES [ts])": (
+        "branches of an OR have absences of their own at the end"
+    ),
+    f"(((A AS x)+ ; B AS b) FILTER SUM(x.value) > b.value)+ {WINDOW}": (
+        "the events of a repetition inside of another are taken together in a condition"
+    ),
+    f"A AS x ; !(B ; C AS c FILTER c.id = x.id) ; C {WINDOW}": (
+        "the events of an absent pattern have not one key"
+    ),
+    f"A AS x ; !((B AS b)+ : C AS c FILTER c.id = b.id AND c.id = x.id) ; C {WINDOW}": (
+        "an absent pattern cannot be followed event by event"
+    ),
+    f"(A AS x)+ ; !(C AS c FILTER c.value > SUM(x.value)) ; C {WINDOW}": (
+        "an absence compares several of its events with others, or more than single values"
+    ),
+    f"A AS x ; {ABSENT} ; (B ALL C) {WINDOW}": (
+        "no one part holds the event at which an absence begins or ends"
+    ),
+    "A AS x ; B ; !((C AS d ; B AS c) FILTER c.id = x.id) FOR 5 MINUTES [ts]": (
+        "an absence at one end is of a pattern with conditions or neighbours"
+    ),
+    f"((A AS x ; B AS y) FILTER x.value < y.value)+ UNLESS (C AS c FILTER c.id = x.id) {WINDOW}": (
+        "an absence has bounds in a repetition whose rounds are compared"
+    ),
+}
+
+
+def warned(
+    query: str, *, select: str = "TOTAL COUNT(*) AS n", ties: str | None = None
+) -> Diagnostic:
+    """The warning of a query."""
+    (found,) = warnings(query, select=select, ties=ties)
+    return found
+
+
+def warnings(
+    query: str, *, select: str = "TOTAL COUNT(*) AS n", ties: str | None = None
+) -> list[Diagnostic]:
+    source = Source("q.cel", f"{STREAM}SELECT {select} FROM S WHERE {query}\n")
+    found = compile_source(source, Options(order_by=("ts",), ties=ties)).warnings
+    return [one for one in found if one.code == "totals-by-listing"]
+
+
+def reasons_of(found: Diagnostic) -> str:
+    return found.message.split("with SELECT *: ", 1)[1]
+
+
+@pytest.mark.parametrize("select", ["TOTAL COUNT(*) AS n", "COLLAPSED *"])
+@pytest.mark.parametrize("query", REASONS)
+def test_reasons(query: str, select: str) -> None:
+    found = warned(query, select=select)
+    assert reasons_of(found) == REASONS[query]
+    purpose = "counted" if "TOTAL" in select else "united"
+    assert found.message.startswith(f"the matches are listed to be {purpose}, and that takes")
+
+
+ROWS = f"""SELECT x FROM S WHERE A AS x ; B {WINDOW}
+QUERY totals:
+SELECT TOTAL COUNT(*) AS n FROM rows WHERE rows AS p ; rows AS q {WINDOW}
+"""
+
+
+def test_events_that_last() -> None:
+    source = Source("q.cel", f"{STREAM}QUERY rows:\n{ROWS}")
+    (found,) = compile_source(source, Options(order_by=("ts",))).warnings
+    assert reasons_of(found) == (
+        "the events of a match must not overlap, which is asked of each match; "
+        "the window is measured from where an event began, which lasts"
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "instead", "written"),
+    [
+        (
+            f"(A AS x ; B ; C AS z) FILTER x.id = z.id {WINDOW}",
+            "if the events between have that value too, label them, and compare each with the one "
+            "before it",
+            f"(A AS x ; B AS y ; C AS z) FILTER x.id = y.id AND y.id = z.id {WINDOW}",
+        ),
+        (
+            "(A AS x ; B AS y) FILTER x.id = y.id PARTITION BY k CONSUME BY ANY",
+            "CONSUME BY PARTITION lets equalities be keys; it forgets the events of one partition "
+            "alone",
+            "(A AS x ; B AS y) FILTER x.id = y.id PARTITION BY k CONSUME BY PARTITION",
+        ),
+    ],
+)
+def test_what_to_write_instead(query: str, instead: str, written: str) -> None:
+    assert instead in warned(query).help
+    assert not warnings(written)
+
+
+def test_reasons_of_simultaneous_events() -> None:
+    query = f"((A AS x ; B AS y) UNLESS C) FILTER x.id = y.id {WINDOW}"
+    assert reasons_of(warned(query, ties=SIMULTANEOUS)) == (
+        "'x.id = y.id' is no key, because simultaneous events are read up to the end of their "
+        "instant"
+    )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"A ; B {WINDOW}",
+        f"(A AS x ; B AS y) FILTER x.id = y.id {WINDOW}",
+        f"((A AS x)+ ; B) FILTER COUNT(x) > 2 {WINDOW}",
+        f"((A AS x ; B AS y) FILTER x.id = y.id) AND (A AS z ; B) {WINDOW}",
+    ],
+)
+def test_no_list_no_word(query: str) -> None:
+    assert not warnings(query)
