@@ -36,6 +36,7 @@ _REFUSED = {
     *("misplaced-absence", "misplaced-optional", "late-choice", "consumed-absence"),
     *("absence-of-rows", "contiguous-rows", "partial-partition-key", "consume-per-start"),
     *("function-in-total", "attribute-in-total", "expression-in-collapsed", "choice-among-all"),
+    "parameter-without-event",
 }
 """What a crossing may be refused for. Another code is a mistake of the generator, or of celc."""
 

@@ -25,7 +25,7 @@ from parameters import rows_table
 from queries_over_queries import source_table
 from streams_by_hand import Operator, microseconds, shuffled
 
-from .drafts import ORDER, TIEBREAK
+from .drafts import ORDER, TIEBREAK, TYPES
 from .events import Events
 
 
@@ -77,11 +77,20 @@ def can_be_a_frame(query: CompiledQuery, events: Events) -> bool:
     plan = query.plan
     if plan.reads or plan.parameters is not None or plan.totals is not None:
         return False
+    if plan.asks_for_clock and _clock(events) is None:
+        return False
     return not any(event["key"] != event["key"] for event in events)
+
+
+def _clock(events: Events) -> Any:
+    """The greatest time of a declared event, which a frame of one partition does not tell."""
+    return max((event[ORDER] for event in events if event["type"] in TYPES), default=None)
 
 
 def by_frame(query: CompiledQuery, events: Events) -> list[Row]:
     """`match_pandas` of a frame, times without a zone, as Spark hands it over."""
+    if query.plan.asks_for_clock:
+        query = query.with_options(clock=_clock(events))
     table = table_of(query.plan, events)
     for number, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
