@@ -80,7 +80,7 @@ def spelled(text: str) -> str | None:
             [f"{n} {unit.removesuffix('S') if n == 1 else unit}" for n, unit in parts if n]
         )
     if re.fullmatch(r"P(?:\d+D)?(?:T(?:\d+H)?(?:\d+M)?(?:\d+S)?)?", text) and len(text) > 2:
-        text = text[1:].replace("T", " ")
+        text = text[1:].replace("T", " ").strip()
     pieces = re.fullmatch(r"(?:\d+(?:\.\d+)?\s*[A-Z]+(?:\s*,\s*|\s+AND\s+|\s+)?)+", text)
     if not pieces:
         return None

@@ -73,6 +73,7 @@ class FormulaBuilder(RoundsBuilder):
         self._bare: dict[int, syntax.Attribute] = {}
         # Where such names are compared with numbers.
         self._numbers: set[int] = set()
+        self._compared: dict[int, tree_errors.Compared] = {}
         # Where HAVING begins, after which names are those of items.
         self._having: int | None = None
         # The event types of the file, and those that each label of the query may stand for.
@@ -104,6 +105,7 @@ class FormulaBuilder(RoundsBuilder):
                 self.report(self._bare_attribute(attribute.attribute))
         self._bare.clear()
         self._numbers.clear()
+        self._compared.clear()
         self._having = None
         self._labels.clear()
         self._renamed.clear()
@@ -122,6 +124,7 @@ class FormulaBuilder(RoundsBuilder):
             made[-1] if made else None,
             is_text=is_text,
             is_number=name.span.start in self._numbers,
+            compared=self._compared.get(name.span.start),
         )
 
     def _may_have(self, label: str, attribute: str) -> bool:
@@ -293,6 +296,10 @@ class FormulaBuilder(RoundsBuilder):
             if isinstance(other, syntax.IntegerLiteral | syntax.DoubleLiteral):
                 self._numbers.add(one.span.start)
         written = COMPARISONS.get(operator.text, operator.text)
+        span = left.span.to(right.span)
+        if isinstance(left, syntax.Attribute) and left.label and written in ("=", "!="):
+            value = f"{left.label.text}.{left.attribute.text}"
+            self._compared[right.span.start] = tree_errors.Compared(value, written == "!=", span)
         return syntax.Comparison(written, left, right, left.span.to(right.span))
 
     def truth(self, c: Values) -> syntax.Comparison:

@@ -30,7 +30,9 @@ from celc.core.formula import (
 from celc.core.like import looks_like_regex, regex_to_like
 from celc.core.traversal import nodes_of
 from celc.diagnostics.deadline import look
-from celc.diagnostics.messages import parameters, types, warnings
+from celc.diagnostics.errors import Fix
+from celc.diagnostics.messages import names, parameters, types, warnings
+from celc.diagnostics.messages.wording import written
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.parse.durations import spelled
@@ -115,9 +117,42 @@ def _type_test(node: syntax.TypeTest, site: Site, negated: bool) -> Truth | None
 
 
 def _comparison(node: syntax.Comparison, site: Site, negated: bool) -> Truth | None:
+    if _asks_for_type(node, site):
+        return None
     left, right = expression(node.left, site), expression(node.right, site)
     operator = _NEGATED[node.operator] if negated else node.operator
     return _compared(operator, left, right, node.span, site)
+
+
+def _asks_for_type(node: syntax.Comparison, site: Site) -> bool:
+    """Report `x.type = 'View'`, where no event has such an attribute."""
+    match node:
+        case syntax.Comparison(
+            "=" | "!=" as operator,
+            syntax.Attribute(syntax.Name() as label, name),
+            syntax.TextLiteral(value),
+        ):
+            pass
+        case _:
+            return False
+    schema = site.schema
+    is_declared = name.text in schema.types or name.text in schema.flawed
+    known = {event_type.name for event_type in schema.event_types}
+    if is_declared or name.text.upper() != "TYPE" or value not in known:
+        return False
+    if site.declared is not None or label.text in schema.declarations.parameters:
+        return False
+    bound = binding_of(label.text, label.span, site)
+    if bound is None:
+        return True  # it has been reported
+    test = "IS" if operator == "=" else "IS NOT"
+    asked = Fix(node.span, f"{written(label.text)} {test} {written(value)}")
+    mask = bound.extent.types
+    types_of, attributes = schema.names_of(mask), [one.name for one in schema.attributes_of(mask)]
+    site.found.add(
+        names.unknown_attribute(name.text, label.text, types_of, attributes, name.span, asked)
+    )
+    return True
 
 
 def _compared(

@@ -84,6 +84,12 @@ CONDITIONS: dict[str, Callable[[float | None, float | None], bool]] = {
     "x.v IS DISTINCT FROM NULL": lambda x, _: x is not None,
     "x.v IS NOT DISTINCT FROM NULL": lambda x, _: x is None,
     "ISNAN(x.v)": lambda x, _: x is not None and math.isnan(x),
+    "x.v = NaN": lambda x, _: x is not None and math.isnan(x),
+    "x.v != NaN": lambda x, _: x is not None and not math.isnan(x),
+    "(x.v > 1) = TRUE": lambda x, _: x is not None and (math.isnan(x) or x > 1),
+    "(x.v > 1 OR y.v > 1) = FALSE": lambda x, y: (
+        x is not None and y is not None and x <= 1 and y <= 1
+    ),
     "y.v > 1 AND x.v IS DISTINCT FROM y.v": lambda x, y: (
         y is not None and (math.isnan(y) or y > 1) and not same(x, y)
     ),
@@ -125,6 +131,7 @@ def test_an_absence_of_some_length_between_two_events(query: str, seed: int) -> 
     ("query", "meant"),
     [
         ("(A?) : B", "(A : B) OR B"),
+        ("(A? OR B) ; C", "(A ; C) OR (B ; C) OR C"),
         ("C ; ((A?))", "(C ; A) OR C"),
         ("C ; (A?)+ ; B", "(C ; A+ ; B) OR (C ; B)"),
     ],
@@ -134,3 +141,19 @@ def test_an_operand_that_can_be_missing(query: str, meant: str) -> None:
     found = answers(mended(f"SELECT * FROM S WHERE {query}"), events)
     assert found == answers(f"{STREAM}SELECT * FROM S WHERE {meant}", events)
     assert found
+
+
+def test_a_parameter_can_be_called_type() -> None:
+    sets = "PARAMETERS rule { type: STRING }\n"
+    text = f"{STREAM}{sets}SELECT * FOR EACH rule WHERE A AS x FILTER rule.type = 'A'"
+    assert celc.compile(text, order_by="ts")
+
+
+def test_formulas_with_conditions_of_their_own() -> None:
+    events = stream(random.Random(3), 40)
+    query = "SELECT * FROM S WHERE A AS x FILTER x.v > 1 OR (B AS y) FILTER y.v <= 1"
+    assert answers(mended(query), events) == [
+        (at,)
+        for at, (type, value, _) in enumerate(events)
+        if value is not None and ((type == "A" and not value <= 1) or (type == "B" and value <= 1))
+    ]

@@ -340,10 +340,18 @@ def repeated_label(label: str, where: str, span: Span, first: Span) -> Diagnosti
 
 
 def unknown_attribute(
-    attribute: str, label: str, types: Collection[str], attributes: Collection[str], span: Span
+    attribute: str,
+    label: str,
+    types: Collection[str],
+    attributes: Collection[str],
+    span: Span,
+    asked: Fix | None = None,
 ) -> Diagnostic:
-    """`x.prize`; `types` are those that x can bind, `attributes` what they have."""
-    if len(types) == 1:
+    """`x.prize`; `types` are those that x can bind, `attributes` what they have; `asked`: the test
+    that `x.type = 'A'` means."""
+    if asked is not None:
+        message = "the type of an event is no attribute"
+    elif len(types) == 1:
         message = f"events of type {quoted(types)} have no attribute {quote(attribute)}"
     else:
         message = (
@@ -354,10 +362,10 @@ def unknown_attribute(
         span,
         message,
         help=(
-            *guess(attribute, attributes),
+            *((f"write {asked.text}",) if asked else guess(attribute, attributes)),
             *available(f"attributes of {quoted(types)}", attributes),
         ),
-        fixes=guessed(attribute, attributes, span),
+        fixes=(asked,) if asked else guessed(attribute, attributes, span),
     )
 
 

@@ -183,6 +183,25 @@ _WORDS = {"EQUALS": "=", "EQ": "=", "NE": "!=", "GT": ">", "LT": "<", "GE": ">="
 _REGEXES = ("REGEXP", "REGEX", "MATCHES", "SIMILAR", "REGEXP_LIKE", "GLOB")
 
 
+def condition_compared(place: Place) -> Diagnostic | None:
+    """`(x.a > 3) = TRUE`."""
+    if place.found.type != "EQUAL" or place.before != "RPAR" or place.wants_comparison:
+        return None
+    if word_of(place.following) not in ("TRUE", "FALSE") or not place.accepts("AND"):
+        return None
+    word, span = place.following.text.upper(), place.span(place.index, place.index + 2)
+    openers = (i for i in range(place.index - 1, -1, -1) if place.tokens[i].type == "LPAR")
+    opener = next(i for i in openers if place.closer(i) == place.index - 1)
+    condition = place.raw(opener, place.index)
+    hint, fix = "leave it out: the condition says the same", Fix(span, "")
+    if word == "FALSE":
+        whole = place.span(opener, place.index + 2)
+        fix = Fix(whole, f"(NOT {condition})")
+        hint = f"write {offered(fix.text)}"
+    message = f"a condition is not compared with {word}"
+    return error("misplaced-sign", span, message, help=[hint], fixes=[fix])
+
+
 def comparison(place: Place) -> Diagnostic | None:
     """`x.a EQUALS 3`, `> =`, `===`, `:=`, `~=`, and matching with other words than LIKE."""
     found, before = place.found, place.before

@@ -5,6 +5,7 @@ Each function returns what it has to say of a place, or None where its case does
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
@@ -46,6 +47,10 @@ def bare_condition(place: Place) -> Diagnostic | None:
         hints = ["functions do: FIRST(x.a), LAST(x.a), PREV(x.a)"]
     elif found == "AS":
         message = f"'{value}' begins a formula, and after FILTER stands a condition"
+        apart = _apart(place)
+        if apart is not None:
+            hint = f"put each formula that has a condition in parentheses: {offered(apart.text)}"
+            return error("bare-condition", span, message, help=[hint], fixes=[apart])
         hints = ["put a formula that has a condition in parentheses: (A FILTER p) OR B"]
     elif kinds == ["NAME"] and not in_having:
         message = f"'{value}' is not a condition"
@@ -64,6 +69,24 @@ def bare_condition(place: Place) -> Diagnostic | None:
         hints = ["compare something with it (x.a = TRUE, x.a IS NULL), or leave it out"]
     fixes = [Fix(span, text) for text in mended if "…" not in text]
     return error("bare-condition", span, message, help=hints, fixes=fixes)
+
+
+def _apart(place: Place) -> Fix | None:
+    """`(A FILTER p) OR (B AS x FILTER q)` for `A FILTER p OR (B AS x) FILTER q`; None where it is
+    not sure what is joined."""
+    first = place.index - 1
+    while first > 0 and place.tokens[first - 1].type == "LPAR":
+        first -= 1
+    if first < 2 or place.tokens[first - 1].type != "OR":
+        return None
+    before = replace(place, index=first - 1)
+    kinds = [place.tokens[i].type for i in before.backwards()]
+    start, end = before.formula_start(), before.formula_end()
+    rest = [keyword_of(token) for token in place.tokens[first:end]]
+    if kinds.count("FILTER") != 1 or {*kinds, *rest} & {"OR", "UNLESS"}:
+        return None
+    text = f"({place.raw(start, first - 1)}) OR ({place.raw(first, end)})"
+    return Fix(place.span(start, end), text)
 
 
 _COUNTS = ("COUNT", "VARIANCE", "STDDEV", "AVG")

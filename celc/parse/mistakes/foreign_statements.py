@@ -73,6 +73,14 @@ def after_stream(place: Place) -> Diagnostic | None:
             help=[f"write WHERE {place.text(place.index, place.formula_end())}"],
             fixes=[Fix(found.span, f"WHERE {found.text}")],
         )
+    if word_of(found) == "MATCH":
+        return error(
+            "foreign-word",
+            found.span,
+            "there is no MATCH: the formula stands after WHERE",
+            help=["write WHERE"],
+            fixes=[Fix(found.span, "WHERE")],
+        )
     return _alias(place)
 
 

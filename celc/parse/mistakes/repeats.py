@@ -118,6 +118,10 @@ def lone_optional(source: Source, operand: Span, sign: Span) -> Diagnostic:
         mended = f"{text}?"
         hint = f"without parentheses it is an operand: write {offered(mended)}"
     elif {before, after} & {"(", ")", "AND", "ALL"} or _is_inside(source, span.start):
+        outside = _outside(source, operand, sign)
+        if outside is not None:
+            hint = f"in a sequence put it behind the parentheses: {offered(outside.text)}"
+            return error("misplaced-optional", sign, message, help=[hint], fixes=[outside])
         hints = [
             "say both with OR: A? AND B is written (A AND B) OR B",
             "in a sequence put it behind the parentheses: (A? OR B) ; C is written (A OR B)? ; C",
@@ -130,6 +134,24 @@ def lone_optional(source: Source, operand: Span, sign: Span) -> Diagnostic:
     if mended == text:
         hints.append("for more or less than that say both with OR: (A ; B) OR B")
     return error("misplaced-optional", sign, message, help=hints, fixes=[Fix(span, mended)])
+
+
+_ALTERNATIVE = re.compile(r"\s*OR\b(?:(?!\b(?:AND|ALL|FILTER|UNLESS)\b)[\w\s])*\)", re.IGNORECASE)
+_OPENED = re.compile(r"(?:\bWHERE|[;:(])\s*(\()\s*\Z", re.IGNORECASE)
+
+
+def _outside(source: Source, operand: Span, sign: Span) -> Fix | None:
+    """`(A OR B)?` for `(A? OR B)` at one end of a sequence, as far as the text near it tells."""
+    text = source.text
+    opened = _OPENED.search(text[max(0, operand.start - _NEAR) : operand.start])
+    rest = _ALTERNATIVE.match(text, sign.end)
+    if opened is None or rest is None:
+        return None
+    start = max(0, operand.start - _NEAR) + opened.start(1)
+    if not {*_beside(source, Span(start, rest.end()))} & {";", ":"}:
+        return None
+    mended = f"({source.slice(operand)}{rest[0]}?"
+    return Fix(Span(start, rest.end()), mended)
 
 
 def _beside(source: Source, span: Span) -> tuple[str, str]:

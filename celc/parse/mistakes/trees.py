@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.messages.functions import NO_PRESENT
@@ -125,11 +126,25 @@ def not_of_several(keyword: Span, operand: str) -> Diagnostic:
 # --- attributes and `x[p]` ------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """`x.a = name`, or `x.a != name` (`negated`), with the place of all of it."""
+
+    value: str
+    negated: bool
+    span: Span
+
+
 def bare_attribute(
-    name: syntax.Name, label: str | None, *, is_text: bool = False, is_number: bool = False
+    name: syntax.Name,
+    label: str | None,
+    *,
+    is_text: bool = False,
+    is_number: bool = False,
+    compared: Compared | None = None,
 ) -> Diagnostic:
     """`price > 10` outside brackets; `is_text` where no event type has such an attribute,
-    `is_number` where it is compared with a number."""
+    `is_number` where it is compared with a number; `compared`: an attribute equals it, or not."""
     attribute = written(name.text)
     mended = f"{written(label) if label else 'x'}.{attribute}"
     hints = [f"write the label before it, such as {shortened(mended)}"]
@@ -149,6 +164,12 @@ def bare_attribute(
             "x.a = -x.a AND x.a != 0"
         ]
         fixes = []
+        if compared is not None:
+            value = compared.value
+            mended = f"({value} = -{value} AND {value} != 0)"
+            mended = f"NOT {mended}" if compared.negated else mended
+            hints = [f"NaN is the one number but 0 that equals its opposite: {mended}"]
+            fixes = [Fix(compared.span, mended)]
     return error(
         "bare-attribute",
         name.span,

@@ -89,6 +89,7 @@ _CASES = (
     conditions.is_value,
     conditions.between,
     conditions.list_of_values,
+    conditions.condition_compared,
     conditions.comparison,
     conditions.value,
     conditions.percent,
