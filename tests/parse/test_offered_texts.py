@@ -112,6 +112,48 @@ def test_nor_is_it_in_queries_with_a_change(seed: int) -> None:
     assert not wrong, "\n".join(wrong[:3])
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_changes_come_to_an_end(seed: int) -> None:
+    """Where each error offers a change, the query after all of them has no error, or others: made
+    again and again, they mend it, or end at an error that offers nothing."""
+    rng = random.Random(1_000 + seed)
+    circles, mended = [], 0
+    for _ in range(150):
+        query = rng.choice(ALL)
+        text = begun = mutated(query.text, rng)
+        errors = errors_in(query, text)
+        if not query.declared or not errors:
+            continue
+        for _ in range(MOST_ROUNDS):
+            if not errors or not all(one.fixes for one in errors):
+                break
+            text = changed_by(text, errors)
+            errors = errors_in(query, text)
+        mended += not errors
+        if errors and all(one.fixes for one in errors):
+            circles.append(f"{errors[0]}\n{begun}\n→\n{text}")
+    assert not circles, "\n".join(circles[:3])
+    assert mended > 10
+
+
+MOST_ROUNDS = 10
+"""A parser reports the first mistake of a statement only, so each round can uncover another one."""
+
+
+def errors_in(query: Query, text: str) -> list[Diagnostic]:
+    return [one for one in query.found(text) if one.severity == "error"]
+
+
+def changed_by(text: str, errors: list[Diagnostic]) -> str:
+    """The text after the first change of each error; of two that overlap, after the first one."""
+    start = len(text) + 1
+    for fix in sorted((one.fixes[0] for one in errors), key=lambda fix: fix.span, reverse=True):
+        if fix.span.end <= start:
+            text = f"{text[: fix.span.start]}{fix.text}{text[fix.span.end :]}"
+            start = fix.span.start
+    return text
+
+
 def mutated(text: str, rng: random.Random) -> str:
     """A text with one to three tokens left out, written twice, exchanged, or from elsewhere."""
     for _ in range(rng.randint(1, 3)):
