@@ -12,6 +12,9 @@ from engines import interpreted
 
 import celc
 from celc.diagnostics.errors import CelError
+from celc.diagnostics.source import Source
+from celc.options import Options
+from celc.pipeline import compile_source
 
 STREAM = """CREATE STREAM S {
   EVENT A { v: DOUBLE, ts: TIMESTAMP }, EVENT B { v: DOUBLE, ts: TIMESTAMP },
@@ -157,3 +160,34 @@ def test_formulas_with_conditions_of_their_own() -> None:
         for at, (type, value, _) in enumerate(events)
         if value is not None and ((type == "A" and not value <= 1) or (type == "B" and value <= 1))
     ]
+
+
+def warned_fixes(text: str, code: str) -> list[str]:
+    """A query after each change that a warning offers."""
+    found = compile_source(Source("q.cel", text), Options(order_by=("ts",))).warnings
+    (warned,) = [one for one in found if one.code == code]
+    return [text[: fix.span.start] + fix.text + text[fix.span.end :] for fix in warned.fixes]
+
+
+def test_a_stream_that_chooses_nothing_can_be_left_out() -> None:
+    text = f"{STREAM}SELECT * FROM S WHERE S>A ; B"
+    events = stream(random.Random(5), 20)
+    (changed,) = warned_fixes(text, "stream-not-read")
+    found = answers(changed, events)
+    assert found == answers(text, events)
+    assert found
+
+
+def test_a_regular_expression_after_like_is_offered_as_one() -> None:
+    """The warning says that LIKE reads it otherwise, so the meaning changes, to the pattern's."""
+    declared = "CREATE STREAM S { EVENT A { name: STRING, ts: TIMESTAMP } }\n"
+    texts = ["foo", "a foo b", "fo", ".*foo.*", "FOO", ""]
+    table = pa.table({"type": ["A"] * len(texts), "name": texts, "ts": range(len(texts))})
+    table = table.set_column(2, "ts", table["ts"].cast(pa.timestamp("us")))
+    query = f"{declared}SELECT x FROM S WHERE A AS x FILTER x.name LIKE '.*foo.*'"
+    offers = warned_fixes(query, "like-regex")
+    assert offers
+    for changed in offers:
+        with interpreted():
+            rows = celc.compile(changed, order_by="ts").match_table(table).to_pylist()
+        assert [row["x"][0]["name"] for row in rows] == [t for t in texts if "foo" in t]
