@@ -40,6 +40,49 @@ def growing_query(rng: random.Random) -> str:
     return "\n".join(filter(None, lines)) + "\n"
 
 
+def growing_union(rng: random.Random) -> str:
+    """A query with COLLAPSED about the declaration of `strategies_across`, without it; of most,
+    the greatest matches tell how many matches there are."""
+    if rng.random() < 0.25:
+        first, *rest = growing_query(rng).splitlines()
+        rest = [line for line in rest if not line.startswith("LIMIT")]
+        return "\n".join([f"SELECT COLLAPSED {first.split()[-1]}", *rest]) + "\n"
+    least = rng.choice((1, 2, 2, 2, 3))
+    order = rng.choice((">=", ">=", ">"))
+    condition = f"COUNT(DISTINCT x.{rng.choice(_VALUES)}) {order} {least - (order == '>')}"
+    condition += rng.choice(("", "", "", "", " AND x.value > 0", " AND COUNT(x) >= 2"))
+    formula, fixed = rng.choice(
+        (
+            ("(A AS x)+", ""),
+            ("(A AS x)+", ""),
+            ("(A AS x)+ ; B", ""),
+            ("C AS y ; (A AS x)+", "y"),
+            ("C AS y ; (A AS x)+ ; B AS z", "yz"),
+            ("C AS y ; (A AS x)+ ; B AS z", "yz"),
+            ("C AS y ; C ; (A AS x)+ ; B", "y"),
+            ("(C AS y) : (A AS x)+ ; B", "y"),
+            ("A AS y ; (A AS x)+ ; B", "y"),
+            ("((A OR C) AS x)+", ""),
+            ("((A OR C) AS x)+ ; B AS y", "y"),
+            ("((A OR (A FILTER A.id = 1)) AS x)+ ; B", ""),
+            ("(A AS x)+ ; C ; (B AS y)+", ""),
+        )
+    )
+    for label in fixed:
+        if rng.random() < 0.3:
+            condition += f" AND x.id = {label}.id"
+    if rng.random() < 0.1:
+        condition += " AND x.id = PREV(x.id)"
+    shown = rng.choice(("*", "*", "*", "*", "x", "NONE"))
+    lines = [f"SELECT COLLAPSED {shown}", "FROM S", f"WHERE ({formula}) FILTER {condition}"]
+    lines += rng.choice(([], [], [], ["PARTITION BY id"]))
+    size = rng.choice((4, 6, 8, 12))
+    lines.append(rng.choice((f"WITHIN {size} EVENTS", f"WITHIN {size + 2} [ts]", "")))
+    if rng.random() < 0.1:
+        lines.append("CONSUME BY PARTITION" if "PARTITION BY id" in lines else "CONSUME BY ANY")
+    return "\n".join(filter(None, lines)) + "\n"
+
+
 def _formula(rng: random.Random, condition: str) -> tuple[str, str]:
     """A formula with a condition on its label x, and the labels that others can name."""
     return rng.choice(

@@ -72,7 +72,8 @@ class ChecksLiteral(TemplateView):
     match; `fails_by`: of those on which the matches below it depend, 0: they depend on more.
     `supports` says for each kind whether its events are in the support of a match. `holds_lines`
     and `same_lines` are the bodies of `holds` and `same`, if `varieties` has any bound; `absorbs`
-    (empty where no search needs it) and `looks` have something for each kind.
+    (empty where no search needs it), `looks` and `rounds` (empty where matches are not counted)
+    have something for each kind.
     """
 
     template: ClassVar[str] = "checks"
@@ -101,6 +102,7 @@ class ChecksLiteral(TemplateView):
     greatest: bool
     absorbs: str
     looks: str
+    rounds: str
 
 
 def definition_literal(
@@ -248,6 +250,7 @@ def checks_literal(
         checks.greatest,
         tuple_text(map(str, checks.absorbs(kinds))) if searches else "",
         tuple_text(str(numbers[kind.marks]) for kind in kinds),
+        tuple_text(str(checks.rounds in kind.marks) for kind in kinds) if checks.rounds else "",
     )
     return literal, choices
 

@@ -120,6 +120,8 @@ def _check_lines(checks: Checked) -> list[str]:
         lines.append("partial matches that cannot have so many different values are left out")
     if checks.greatest:
         lines.append("of matches that further events leave TRUE, only the greatest are listed")
+    if checks.rounds:
+        lines.append("the sets of their events that have enough different values are counted")
     if checks.fails_alike:
         lines.append("an event behind which no match was found is not tried again at this end")
     if checks.distinct and not checks.in_order:

@@ -16,7 +16,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 from celc.core import formula as core
-from celc.core.formula import DataType, Expression, Predicate
+from celc.core.formula import DataType, Expression, Predicate, text_of_type
 from celc.core.terms import nodes_written_in
 from celc.core.traversal import nodes_of
 from celc.normal.flat_form import RoleClause
@@ -229,3 +229,32 @@ def takes_all(form: NormalForm) -> bool:
                 return False
     roles = [mark for mark in found if mark.startswith(ROLE)]
     return len(roles) == len({*roles})
+
+
+def free_rounds(form: NormalForm) -> frozenset[str]:
+    """The labels that all rounds of a formula's one `+` have, where each set of events that fit
+    makes a match with the same events around; none where not.
+
+    No event can stand both under the `+` and around it: then the events tell which these are.
+    """
+    inside: list[Event] = []
+    around: list[Event] = []
+    waiting = [form]
+    while waiting:
+        part = waiting.pop()
+        match part:
+            case Iteration(contiguous=False, least=1, most=None) if not inside:
+                inside += events_of(part)
+            case Event():
+                around.append(part)
+            case Scope():
+                waiting.append(part.operand)
+            case Sequence() if not any(part.contiguous):
+                waiting += part.operands
+            case _:
+                return frozenset()
+    types = {text_of_type(event.type) for event in inside}
+    if len(types) < len(inside) or any(text_of_type(event.type) in types for event in around):
+        return frozenset()
+    labels = [frozenset(event.labels) for event in inside]
+    return labels[0].intersection(*labels) if labels else frozenset()

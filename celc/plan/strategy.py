@@ -28,7 +28,14 @@ from celc.normal.flat_form import (
     RoleClause,
     RoleWindow,
 )
-from celc.normal.growing import VarietyBound, keeps, never_negative, takes_all, variety_bound_of
+from celc.normal.growing import (
+    VarietyBound,
+    free_rounds,
+    keeps,
+    never_negative,
+    takes_all,
+    variety_bound_of,
+)
 from celc.normal.normal_form import NormalForm, shown
 from celc.normal.running_functions import running_functions_of
 from celc.normal.runs_of_events import RunOfEvents
@@ -123,7 +130,9 @@ class Checked:
     they differ in events that are not shown. `max_work`: the most steps for one event. `in_order`:
     a search that takes the latest events first finds the choice of LAST first. `greatest`: of
     matches that differ in events which only help, the greatest is wanted (`absorbs`); `summed`: see
-    `never_negative`; `takes_all`: one match can hold all events that only help.
+    `never_negative`; `takes_all`: one match can hold all events that only help. `rounds`: the role
+    of the events of which each set is a match if it has so many different values, with the same
+    events around; then matches are counted by the greatest. Empty: they are not.
     """
 
     clauses: tuple[RoleClause, ...]
@@ -142,6 +151,7 @@ class Checked:
     greatest: bool = False
     summed: frozenset[tuple[str, str]] = frozenset()
     takes_all: bool = False
+    rounds: str = ""
 
     @property
     def fails_alike(self) -> bool:
@@ -654,6 +664,7 @@ def _checked(
     if all(absorbs) and takes_all(flat.form):
         bounded = len(listing.variety_bounds) + len(listing.sum_bounds)
         listing = replace(listing, takes_all=bounded == len(left) > 0)
+        listing = _counting(given, listing, flat)
     update = _update(piles, updates, keys, forgets=False)
     if isinstance(update, BranchFree | StraightLine) and StraightLine in updates:
         bounds = pile_bounds(given.query, left, update.piles, given.tables.kinds)
@@ -661,6 +672,25 @@ def _checked(
             why = "bounds of its piles leave out what no condition admits"
             update = StraightLine(update.piles, f"{_why_piles(update.piles)}; {why}", bounds)
     return _strategy(given.tables, update, listing)
+
+
+def _counting(given: ChoiceInput, listing: Checked, flat: FlatForm) -> Checked:
+    """The listing for COLLAPSED where the greatest matches tell how many there are: all that is
+    asked is that the events of one `+` have so many different values or more."""
+    query = given.query
+    plain = not (query.simultaneous or query.lasting or query.consume_by != "NONE")
+    if not (query.collapsed and plain and listing.takes_all) or listing.distinct:
+        return listing
+    if len(listing.clauses) != len(listing.variety_bounds) or len(listing.clauses) != 1:
+        return listing
+    (bound,) = listing.variety_bounds
+    shows_all = all(shown(frozenset(kind.marks)) for kind in given.tables.kinds)
+    if bound.asked is not None or bound.least < 1 or not shows_all:
+        return listing
+    if bound.role not in free_rounds(flat.form):
+        return listing
+    reason = "the greatest matches have all events, and sets of their events are counted"
+    return replace(listing, greatest=True, rounds=bound.role, reason=reason)
 
 
 def _finds_latest_first(tables: Tables, piles: PilePlan | UnionLists) -> bool:

@@ -45,6 +45,8 @@ def why_listed(given: ChoiceInput, chosen: Strategy) -> tuple[Cause, ...]:
     match chosen.listing:
         case Counted() | United():
             return ()
+        case Checked(rounds=role) if role:
+            return ()  # the greatest matches are, and tell how many there are
         case Checked() as listing:
             return tuple(dict.fromkeys(_left_to_a_walk(given, chosen, listing)))
         case ByDefinition():

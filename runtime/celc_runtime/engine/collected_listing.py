@@ -100,7 +100,9 @@ def _reduction_of(checks: Checked) -> Callable[..., int]:
 
     Of the ways to choose, only those of the query are compiled: each takes Numba a second or more.
     """
-    reduce, distinct, selector = _REDUCTIONS[checks.selector], checks.distinct, checks.selector
+    # Matches within others are counted with these, and the search may list some of them.
+    selector = "MAX" if checks.rounds else checks.selector
+    reduce, distinct = _REDUCTIONS[selector], checks.distinct
     # Matches that look alike can differ in support, and MAX needs all supports to the end.
     early = selector != "MAX"
     keep_looks = _keep_distinct if distinct else _keep_all

@@ -174,7 +174,9 @@ class Checked:
     the least and the most number, and whether every match is asked. greatest: whether the matches
     are wanted that no event enlarges of a kind which absorbs; absorbs: for each kind, whether one
     more such event between two others leaves all conditions TRUE; looks: for each kind, a number
-    for its marks. sees_all: some condition asks for events before the window, however far back.
+    for its marks. rounds: for each kind, whether it is of the `+` of whose events sets are counted
+    (`engine.counted_sets`), empty: each match that is listed is one. sees_all: some condition asks
+    for events before the window, however far back.
     """
 
     admits: Callable[..., bool]
@@ -194,6 +196,7 @@ class Checked:
     greatest: bool = False
     absorbs: tuple[bool, ...] = ()
     looks: tuple[int, ...] = ()
+    rounds: tuple[bool, ...] = ()
     sees_all: bool = False
 
     @property

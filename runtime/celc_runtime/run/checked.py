@@ -16,6 +16,7 @@ from celc_runtime.engine.arena import STACK_FULL, STACK_SIZE, WINDOW_FULL, Memor
 from celc_runtime.engine.batch import relevant_rows
 from celc_runtime.engine.checked_listing import checked_listing
 from celc_runtime.engine.collected_listing import Wanted, collected_listing, with_room_for
+from celc_runtime.engine.counted_sets import counted_sets
 from celc_runtime.engine.failures import is_full
 from celc_runtime.engine.instants import Instants
 from celc_runtime.engine.latest_checked import latest_listing
@@ -29,6 +30,7 @@ from celc_runtime.engine.search import (
     with_more_slots,
     with_more_tops,
 )
+from celc_runtime.engine.wide_columns import WideColumn, column_of
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Checked
 from celc_runtime.run.history import History
@@ -50,6 +52,7 @@ class CheckedListing(ListingOfRun):
         self._checks = checks
         self._history = History(checks.remembers, plan)
         self._max_work = plan.max_work
+        self._kind_bits = plan.kind_bits
         leasts = [least for least, _, _ in checks.varieties]
         self._search = new_search(checks.states, checks.fails_by, len(checks.limits), leasts)
         if checks.greatest and plan.per_start is not None and plan.per_start.end == "FIRST":
@@ -99,6 +102,14 @@ class CheckedListing(ListingOfRun):
         if self._collects:
             return int(collected_listing(checks)(*given, self._collected, self._wanted))
         return int(checked_listing(checks)(*given))
+
+    def counts(self, output: Output) -> WideColumn | None:
+        if not self._checks.rounds:
+            return None
+        words = np.zeros((output.used[0], 2), np.uint64)
+        bits = np.int64(self._kind_bits)
+        counted_sets(self._checks)(output, self._history.past, self._history.first, bits, words)
+        return column_of(words)
 
     def with_room(self, status: int, memory: Memory) -> Memory:
         if status == STACK_FULL:

@@ -41,14 +41,15 @@ class CollapsedRun(GroupedRun):
         self._coming: deque[WideColumn] = deque()
 
     def _take(self, prepared: Prepared) -> Iterator[pa.RecordBatch]:
-        if isinstance(self._listing, UnitedListing):
-            self._coming.append(self._listing.counts(int(self._output.used[0])))
+        counts = self._listing.counts(self._output)
+        if counts is not None:
+            self._coming.append(counts)
         yield from super()._take(prepared)
 
     def _add(self, matches: pa.RecordBatch) -> None:
-        is_united = bool(self._coming)
-        counts = self._coming.popleft() if is_united else wide(np.ones(len(matches), np.int64))
-        if is_united:
+        one_each = wide(np.ones(len(matches), np.int64))
+        counts = self._coming.popleft() if self._coming else one_each
+        if isinstance(self._listing, UnitedListing):
             # An event that is marked in two ways came twice.
             labels = [item.name for item in self._of_groups.items]
             matches = united(matches, np.arange(len(matches)), labels, lasting=self._lasting)

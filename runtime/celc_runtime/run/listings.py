@@ -25,6 +25,7 @@ from celc_runtime.engine.arena import (
 )
 from celc_runtime.engine.listing import Kinds, Output, list_fired, new_output
 from celc_runtime.engine.runs import list_runs
+from celc_runtime.engine.wide_columns import WideColumn
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import InRuns
 from celc_runtime.run.history import History
@@ -121,6 +122,10 @@ class ListingOfRun:
         """int64: where events last, entries of events that start when the listed matches start;
         `starts`: the first entries of these."""
         return starts
+
+    def counts(self, output: Output) -> WideColumn | None:
+        """How many matches each of those in the buffers stands for; None: one."""
+        return None
 
     def deadlines(self, output: Output) -> np.ndarray:
         """int64[matches]: the numbers of the deadlines of the matches in the buffers, where the

@@ -35,9 +35,8 @@ class UnitedListing(ListingOfRun):
                 after[: len(before)] = before[: len(after)]
         return int(unite_fired(memory, output, kinds, self._scratch, self._found))
 
-    def counts(self, rows: int) -> WideColumn:
-        """The numbers of matches of the first rows in the buffers."""
-        return column_of(self._found.counts[:rows])
+    def counts(self, output: Output) -> WideColumn:
+        return column_of(self._found.counts[: output.used[0]])
 
     def found(self, rows: int, events: int) -> Found:
         """What was found of the first rows and events in the buffers, in memory of its own."""

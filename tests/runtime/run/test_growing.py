@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from celc_runtime.engine.counted_sets import write_sets
+from celc_runtime.engine.wide_columns import column_of, leaves_38_digits
+from celc_runtime.plan.errors import TotalError
 from celc_runtime.plan.strategy import Checked, LongestRuns
 from engines import interpreted, only_query
 
@@ -117,6 +121,94 @@ def test_the_longest_alarms_are_runs() -> None:
     events = _findings([*([0] * 100), 1, 2, 2, 2])
     (match,) = query.match_table(events).to_pylist()
     assert (match["start_pos"], match["end_pos"], len(match["x"])) == (0, 103, 104)
+
+
+@pytest.mark.parametrize("count", [28, 40, 100])
+def test_a_union_is_counted_and_not_listed(count: int) -> None:
+    """2⁴⁰ matches: each set of the equal findings but the empty one, with the two others."""
+    text = _ALARM.format("COLLAPSED *", "COUNT(DISTINCT x.a) >= 3")
+    matcher = _compiled(text)
+    assert not matcher.warnings
+    query = only_query(matcher).with_options(max_work=10 * count)
+    first, second = query.match_table(_findings([*([0] * count), 2, 3, 2])).to_pylist()
+    for row, events in ((first, count + 2), (second, count + 3)):
+        assert (row["start_pos"], row["end_pos"]) == (0, events - 1)
+        assert [event["pos"] for event in row["x"]] == [*range(events)]
+    assert first["matches"] == 2**count - 1
+    # The other 2 can be there, too.
+    assert second["matches"] == 2 * (2**count - 1)
+
+
+def test_a_count_leaves_38_digits_as_totals_do() -> None:
+    query = only_query(_compiled(_ALARM.format("COLLAPSED *", "COUNT(DISTINCT x.a) >= 2")))
+    (row,) = query.match_table(_findings([*([0] * 126), 1])).to_pylist()
+    assert row["matches"] == 2**126 - 1
+    with pytest.raises(TotalError, match="more than 38 digits"):
+        query.match_table(_findings([*([0] * 127), 1]))
+
+
+@pytest.mark.parametrize("last", [-1, 0, 2])
+@pytest.mark.parametrize(
+    "sizes", [[1, 2, 3, 1], [1] * 200, [63, 64, 65], [126, 1, 1], [127, 1, 2], [128, 1, 3], [5]]
+)
+def test_sets_are_counted_exactly(sizes: list[int], last: int) -> None:
+    """By the numbers of sets with each number of values, in Python's numbers."""
+    if last >= len(sizes):
+        return
+    for free, least in ((0, 1), (0, len(sizes)), (2, max(1, len(sizes) - 1)), (70, 2)):
+        numbers = [2**free]
+        for place, size in enumerate(sizes):
+            without, having = (0, 2 ** (size - 1)) if place == last else (1, 2**size - 1)
+            longer = [*numbers, 0]
+            numbers = [
+                without * longer[number] + (having * longer[number - 1] if number else 0)
+                for number in range(len(longer))
+            ]
+        wanted, found = sum(numbers[least:]), np.ones(2, np.uint64)
+        write_sets(np.array(sizes), free, last, least, found)
+        if wanted < 10**38:
+            assert (int(found[0]) << 64) + int(found[1]) == wanted
+        else:
+            assert leaves_38_digits(column_of(found[None])).all()
+
+
+def test_a_union_of_matches_with_events_around() -> None:
+    """Those of each A are counted by themselves."""
+    text = (
+        "SELECT COLLAPSED * WHERE (A AS a ; (X AS x)+ ; B AS b) "
+        "FILTER a.k = x.k AND x.k = b.k AND COUNT(DISTINCT x.a) >= 2 WITHIN 100 EVENTS"
+    )
+    values = [9, *([0] * 20), 1, 9, *([0] * 20), 2, 9]
+    events = _findings(values, "A" + "X" * 21 + "A" + "X" * 21 + "B")
+    query = only_query(_compiled(text)).with_options(max_work=5_000)
+    listing = query.program.listing
+    assert isinstance(listing, Checked)
+    assert any(listing.rounds)
+    (row,) = query.match_table(events).to_pylist()
+    assert [event["pos"] for event in row["a"]] == [0, 22]
+    # Of 40 zeros, a 1 and a 2: all sets but the empty one and those of one value.
+    assert row["matches"] == 2**42 - 1 - (2**40 - 1) - 1 - 1 + (2**20 - 1)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "(X AS x)+ FILTER COUNT(DISTINCT x.a) >= 3 AND COUNT(DISTINCT x.s) >= 2",
+        "(X AS x)+ FILTER SUM(x.v) >= 3 AND x.v >= 0",
+        "(X AS x)+ FILTER COUNT(DISTINCT x.a) <= 3",
+        "((A AS x ; B)+) FILTER COUNT(DISTINCT x.a) >= 3",
+        "(X AS y ; (X AS x)+) FILTER COUNT(DISTINCT x.a) >= 3",
+        "(A : (X AS x)+) FILTER COUNT(DISTINCT x.a) >= 3",
+        "((X AS x)+ ; (A AS y)+) FILTER COUNT(DISTINCT x.a) >= 3",
+        "((X AS x){2,}) FILTER COUNT(DISTINCT x.a) >= 3",
+        "(((X AS x)+ ; A) OR B) FILTER COUNT(DISTINCT x.a) >= 3",
+    ],
+)
+def test_other_unions_are_listed(body: str) -> None:
+    """Where sets of events under one `+` are not all that there is to count; celc warns."""
+    matcher = _compiled(f"SELECT COLLAPSED * WHERE {body} WITHIN 9 EVENTS")
+    assert not getattr(only_query(matcher).program.listing, "rounds", ())
+    assert [warning.code for warning in matcher.warnings] == ["totals-by-listing"]
 
 
 def test_what_does_not_grow_is_searched_as_before() -> None:
