@@ -369,7 +369,8 @@ class Run:
         consumed = (self._last_ends >= 0) & (plan.consume_by != "NONE")
         begins = np.where(consumed, self._last_ends + 1, starts)
         if plan.one_event:
-            begins = self._reached(self._waited_for(ends + 1, stretches), stretches)
+            behind = self._reached(self._waited_for(ends + 1, stretches), stretches)
+            begins = np.maximum(begins, behind)
         elif plan.window is not None and not self._program.sees_all:
             in_window = begins_inside(plan.window, batch, stretches)
             in_window = self._waited_for(in_window, stretches)

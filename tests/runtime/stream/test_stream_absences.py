@@ -16,7 +16,7 @@ from celc_runtime.stream.formats import StreamOptions
 from engines import Event, answer_of, engines, interpreted, only_query
 from reference import CelError as RefusedError
 from reference import WorkLimitError, as_expected, check_answer, difference, evaluate
-from strategies import EVERYTHING, Feature, random_query, random_stream
+from strategies import DECLARATION, EVERYTHING, Feature, random_query, random_stream
 from strategies_absences import branching_absence_query
 from strategies_across import wide_stream
 from streams_by_hand import EVENT_TIME, in_milliseconds, instant, streamed
@@ -114,3 +114,24 @@ def test_random_queries() -> None:
 @pytest.mark.parametrize("first", range(1000, 2000, 100))
 def test_many_random_queries(first: int) -> None:
     assert sum(map(_check_seed, range(first, first + 100))) >= 20
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "!(A OR B) FOR 6 [ts] ; A AS x CONSUME BY ANY",
+        "!(A OR B) FOR 6 [ts] ; (A OR B) PARTITION BY id CONSUME BY PARTITION",
+        "!(A ; B) FOR 9 [ts] ; A AS x CONSUME BY ANY",
+        "!A FOR 6 [ts] ; A ; B WITHIN 4 [ts] CONSUME BY ANY",
+    ],
+)
+def test_what_was_consumed_is_not_looked_back_at(query: str) -> None:
+    """A stream keeps events for the absences of later matches, but none that began it anew."""
+    text = in_milliseconds(f"{DECLARATION}SELECT * FROM S WHERE {query}\n")
+    found = 0
+    for seed in range(20):
+        events = random_stream(random.Random(seed), 12)
+        for event in events:
+            event["type"], event["id"] = "AAB"[event["ts"] % 3], event["ts"] % 2
+        found += _compared(seed, text, _timed_events(events))
+    assert found >= 10
