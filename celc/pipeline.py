@@ -39,7 +39,6 @@ from celc.plan.orders import labels_tell_roles
 from celc.plan.program import Program
 from celc.plan.strategy import (
     EVERY_UPDATE,
-    ByDefinition,
     Checked,
     ChoiceInput,
     LongestRuns,
@@ -210,11 +209,9 @@ def _of_listed_totals(stages: Iterable[Stages]) -> Iterator[Diagnostic]:
 def _of_definitions(stages: Iterable[Stages]) -> Iterator[Diagnostic]:
     """The warnings that no code is written for a formula."""
     for one in stages:
-        query, listing = one.query, one.program.listing
-        if isinstance(listing, ByDefinition):
-            growth, bounded = growth_of(listing.form, query), is_bounded(listing.form, query)
-            rest = one.division.rest
-            assert isinstance(rest, Definitions)
+        query, rest = one.query, one.division.rest
+        if isinstance(rest, Definitions):
+            growth, bounded = growth_of(rest.form, query), is_bounded(rest.form, query)
             yield by_definition(rest.reason, growth, bounded=bounded, span=query.formula.span)
 
 

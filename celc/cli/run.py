@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from celc_runtime import EventError, EventWarning, PlanWarning
+from celc_runtime import EventError, EventWarning
 from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.query import CompiledQuery
 
@@ -43,7 +43,6 @@ WIDTH = 80
 def run(arguments: argparse.Namespace) -> int:
     """Match each chosen query against the events; returns the exit code."""
     warnings.simplefilter("always", EventWarning)
-    warnings.simplefilter("ignore", PlanWarning)  # the warnings of the query say it
     check_name(arguments.output)
     format = match_formats.format_of(arguments.output, arguments.format)
     match_formats.check_csv_safe(format, safe=arguments.csv_safe)

@@ -11,7 +11,7 @@ from celc_runtime.arrow.conforming import conforming
 from celc_runtime.arrow.sorting import is_sorted_stream
 from celc_runtime.chain.columns import source_of
 from celc_runtime.display import file_text, queries_html
-from celc_runtime.jit.shipping import module_of
+from celc_runtime.jit.shipping import TOLD, module_of
 from celc_runtime.query import CompiledQuery
 from celc_runtime.row_pattern.query import RowPatternQuery
 from celc_runtime.rules.inner import over_events
@@ -38,6 +38,7 @@ class Matcher:
         self.warnings = warnings
         self._again = again
         self._module = module_of("".join(source))
+        self._module.__dict__[TOLD] = True  # by the warnings of the compiler
 
     @property
     def source(self) -> str:

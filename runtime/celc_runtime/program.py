@@ -6,7 +6,8 @@ of the runtime can import it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -14,13 +15,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.jit.shipping import pickled
+from celc_runtime.jit.shipping import TOLD, pickled
+from celc_runtime.plan.errors import PlanWarning
 from celc_runtime.plan.joins import NO_JOINS, Joins
 from celc_runtime.plan.parameters import no_table
 from celc_runtime.plan.plan import ARROW_TYPES, Plan
 from celc_runtime.plan.strategy import (
     ByDefinition,
     Checked,
+    InWorlds,
     Listing,
     LongestRuns,
     UnionLists,
@@ -69,7 +72,11 @@ class Program:
     def growth(self) -> str:
         """How the time grows where matches are found by definition, in words; empty where they are
         not."""
-        return self.listing.growth if isinstance(self.listing, ByDefinition) else ""
+        match self.listing:
+            case ByDefinition(growth=growth) | InWorlds(definition=ByDefinition(growth=growth)):
+                return growth
+            case _:
+                return ""
 
     @property
     def contexts(self) -> np.ndarray:
@@ -370,3 +377,18 @@ def _ordered(plan: Plan, order_by: tuple[str, ...]) -> Plan:
 def growth_line(program: Program) -> str:
     """The line that no code was written for the formula of a query, and what that costs."""
     return f"matches are found by definition, in plain Python, and the time {program.growth}"
+
+
+def warn_of_growth(programs: Iterable[Program], *, stacklevel: int) -> None:
+    """Warn who has called a method of queries of what may take long in these and in the queries
+    that they read. Where the compiler or the sender of a query has said it, nobody says it again.
+    """
+    for line in dict.fromkeys(line for program in programs for line in _growth_lines(program)):
+        warnings.warn(line, PlanWarning, stacklevel=stacklevel)
+
+
+def _growth_lines(program: Program) -> Iterator[str]:
+    for level in program.levels:
+        yield from _growth_lines(level)
+    if program.growth and TOLD not in program.module:
+        yield f"query {program.name!r}: {growth_line(program)}"

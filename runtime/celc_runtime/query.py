@@ -24,10 +24,10 @@ from celc_runtime.engine.union_lists import update_by_tables
 from celc_runtime.expanding import expand
 from celc_runtime.many.all_queries import AllQueries
 from celc_runtime.many.on_spark import all_task_route
-from celc_runtime.plan.errors import EventWarning, PlanWarning
+from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
-from celc_runtime.program import Program, Route, growth_line
+from celc_runtime.program import Program, Route, warn_of_growth
 from celc_runtime.rules.rows import given_rows
 from celc_runtime.rules.tables import matches_for_each
 from celc_runtime.run.compact import check_is_compact
@@ -127,6 +127,7 @@ class CompiledQuery:
     def run(self, *, ties_are_errors: bool = False) -> Run:
         """A fresh run, to be fed batch by batch."""
         check_no_chain(self.program, "a run", "use match_arrow")
+        self._warn_of_growth()
         return run_of(self.program, ties_are_errors=ties_are_errors)
 
     @property
@@ -147,6 +148,7 @@ class CompiledQuery:
         """`match_arrow` for a distributed table: two events that the order leaves equal are an
         error."""
         check_no_chain(self.program, "match_arrow_without_ties", "use match or match_arrow")
+        self._warn_of_growth()
         return sorted_route(self.program)
 
     @property
@@ -171,10 +173,7 @@ class CompiledQuery:
 
     def _warn_of_growth(self) -> None:
         """Tell the caller of a method what may take long."""
-        for program in (*self.program.levels, self.program):
-            if program.growth:
-                line = f"query {program.name!r}: {growth_line(program)}"
-                warnings.warn(line, PlanWarning, stacklevel=3)
+        warn_of_growth([self.program], stacklevel=4)
 
     def match_table(
         self, events: Any, *, max_matches: int | None = None, **parameters: Any
@@ -233,9 +232,10 @@ class CompiledQuery:
         query's file), and FOR EACH row of a table, which `parameters` would give; and as
         `match_table` and `match` do.
         """
+        check_is_compact(self.program)
         if parameters:
-            check_is_compact(self.program)
             given_rows(self.program, parameters)
+        self._warn_of_growth()
         if is_spark_frame(events):
             return spark_compact(self.program, events, ranges, presorted=presorted)
         if ranges is not None or presorted:
@@ -259,6 +259,7 @@ class CompiledQuery:
     @property
     def match_compact_arrow(self) -> Route:
         """`match_compact` of a stream of batches, as batches of bounded size; see `match_arrow`."""
+        self._warn_of_growth()
         return Route(self.program, "match_compact_arrow", compact_of_events)
 
     def match(
@@ -293,7 +294,8 @@ class CompiledQuery:
         Raises EventError where the query names no order column, or the DataFrame does not fit it,
         ValueError for options that cannot be, and where no joins say what the query says.
         """
-        self._warn_of_growth()
+        if plan != "joins":
+            self._warn_of_growth()
         if self.plan.reads and plan != "joins":
             check_without_tables(self.program, parameters)
             return chain_matches(
@@ -440,6 +442,7 @@ class CompiledQuery:
         tasks.
         """
         check_no_chain(self.program, "a table function", ONE_FUNCTION_EACH)
+        self._warn_of_growth()
         return registered(self.program, spark, name, sorts=sorts)
 
     @property

@@ -29,7 +29,7 @@ from celc_runtime.chain.tables import chain_of_batches, check_order
 from celc_runtime.plan.errors import PlanWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import DDL_TYPES, Plan
-from celc_runtime.program import Program, Route
+from celc_runtime.program import Program, Route, growth_line
 from celc_runtime.spark.columns import column_named, mapped, needed_columns
 from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.key_columns import utc_instant
@@ -69,6 +69,8 @@ def chain_plan(
             f"one stage: {names} have the same PARTITION BY, so each task runs all of them on the "
             "partitions that it has, and no row of a query is moved",
         ]
+        slow = [one for one in levels_of(program).values() if one.growth]
+        lines += [f"query {one.name!r}: {growth_line(one)}" for one in slow]
         return ChainPlan(_in_one_stage(program, events), "\n".join(lines))
     return _level_by_level(program, events, ranges, apart or "ranges were asked for")
 

@@ -24,6 +24,9 @@ _LOAD = (
 BROUGHT = "__celc_runtime__"
 """The variable of a standalone module that holds the texts of its runtime."""
 
+TOLD = bootstrap.TOLD
+"""The variable of a module whose user has been told what its queries cost, where it was made."""
+
 _loaded: dict[str, ModuleType] = {}
 
 

@@ -11,7 +11,7 @@ from celc_runtime.many.answers import rows_of
 from celc_runtime.many.groups import check_without_parameters
 from celc_runtime.many.on_spark import matches_of_all_on_spark
 from celc_runtime.many.tables import matches_of_all
-from celc_runtime.program import Program
+from celc_runtime.program import Program, warn_of_growth
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -35,6 +35,7 @@ class AllQueries:
         parameters.
         """
         check_without_parameters(self._programs)
+        warn_of_growth(self._programs.values(), stacklevel=3)
         return matches_of_all_on_spark(self._programs, events)
 
     def match_all_table(self, events: Any) -> dict[str, pa.Table]:
@@ -43,6 +44,7 @@ class AllQueries:
         events: as `match_table` takes them. Raises what `match_table` does.
         """
         check_without_parameters(self._programs)
+        warn_of_growth(self._programs.values(), stacklevel=3)
         return matches_of_all(self._programs, events)
 
     def rows(self, answers: Any, name: str) -> Any:
