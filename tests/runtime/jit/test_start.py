@@ -238,11 +238,10 @@ def test_settings_of_numba_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.fixture
 def fresh() -> Iterator[None]:
     """The folder is looked for again, and warnings are given again, here and afterwards."""
-    registry = vars(warnings).setdefault("__warningregistry__", {})
     for _ in range(2):
         bootstrap.cache_root.cache_clear()
         bootstrap._evict_oldest.cache_clear()
-        registry.clear()
+        vars(warnings).pop("__celc_warned__", None)
         if _ == 0:
             yield
 
@@ -253,6 +252,7 @@ def _root(monkeypatch: pytest.MonkeyPatch, **env: object) -> Path | None:
     for name, value in env.items():
         monkeypatch.setenv(name, str(value))
     bootstrap.cache_root.cache_clear()
+    vars(warnings).pop("__celc_warned__", None)
     return bootstrap.cache_root()
 
 
