@@ -368,10 +368,12 @@ class Run:
         lengths = ends + 1 - starts
         consumed = (self._last_ends >= 0) & (plan.consume_by != "NONE")
         begins = np.where(consumed, self._last_ends + 1, starts)
-        if plan.one_event:
+        # Selectors compare matches with all that were before them.
+        is_bounded = not self._program.sees_all
+        if plan.one_event and is_bounded:
             behind = self._reached(self._waited_for(ends + 1, stretches), stretches)
             begins = np.maximum(begins, behind)
-        elif plan.window is not None and not self._program.sees_all:
+        elif plan.window is not None and is_bounded:
             in_window = begins_inside(plan.window, batch, stretches)
             in_window = self._waited_for(in_window, stretches)
             begins = np.maximum(begins, self._reached(in_window, stretches))

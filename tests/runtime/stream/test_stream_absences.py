@@ -135,3 +135,17 @@ def test_what_was_consumed_is_not_looked_back_at(query: str) -> None:
             event["type"], event["id"] = "AAB"[event["ts"] % 3], event["ts"] % 2
         found += _compared(seed, text, _timed_events(events))
     assert found >= 10
+
+
+def test_a_selector_in_an_absence_compares_the_whole_stream() -> None:
+    """Also before what the absence reaches: without these events it chooses others."""
+    query = "!(NXT(A AS a ; B AS b FILTER a.id = b.id)) FOR 4 [ts] ; C AS x"
+    text = in_milliseconds(f"{DECLARATION}SELECT * FROM S WHERE {query}\n")
+    found = 0
+    for seed in range(20):
+        rng = random.Random(seed)
+        events = random_stream(rng, 10)
+        for event in events:
+            event["type"], event["id"] = rng.choice("AABC"), rng.choice((1, 2))
+        found += _compared(seed, text, _timed_events(events))
+    assert found >= 10
