@@ -131,6 +131,8 @@ def _absent(draft: Draft) -> str:
     one, other = draft.type(), draft.type()
     forms = [one, one, f"({one} OR {other})", f"({one} AS n FILTER n.value > 2)"]
     forms += [f"({one} ; {other})", f"(WITHIN[{draft.length()}]({one} ; {other}))"]
+    # A selector compares matches over the whole stream.
+    forms += [f"(NXT({one} AS n ; {other} AS k FILTER n.id = k.id))"]
     if draft.bound:
         forms += [f"({one} AS n FILTER n.id = {draft.label()}.id)"] * 3
         forms += [f"({one} AS n FILTER n.value > {draft.label()}.value)"]
