@@ -13,6 +13,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 _KEYS = ("id", "src", "dst")
 _REAL = re.compile(r"\b(id|src|dst): (?:DOUBLE|FLOAT)\b")
 
@@ -42,5 +44,6 @@ def real_keys(text: str, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for name in names:
             value = event.get(name)
             if isinstance(value, int):
-                event[name] = rng.choice(_FORMS.get(value, (float(value),)))
+                # The greatest INT is no FLOAT.
+                event[name] = rng.choice(_FORMS.get(value, (float(np.float32(value)),)))
     return events

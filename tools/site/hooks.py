@@ -27,6 +27,7 @@ ELSEWHERE = {
     "examples/README.md": "demo.md",
     "generated/README.md": "generated.md",
     "tests/cases/README.md": "cases.md",
+    "tests/checkpoints/README.md": "checkpoints.md",
     "tools/site/api.md": "api.md",
     **{
         readme.relative_to(ROOT).as_posix(): f"inside/{readme.parent.name}.md"
