@@ -169,13 +169,16 @@ def test_a_driver_and_its_workers_share_a_cache(kind: str, order: str, tmp_path:
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A cache of the test's own; warnings are given again, here and afterwards."""
-    registry = vars(warnings).setdefault("__warningregistry__", {})
     monkeypatch.setenv("CELC_CACHE_DIR", str(tmp_path / "cache"))
-    for forget in (bootstrap.cache_root.cache_clear, registry.clear):
-        forget()
+    _forget()
     yield tmp_path / "cache"
-    for forget in (bootstrap.cache_root.cache_clear, registry.clear):
-        forget()
+    _forget()
+
+
+def _forget() -> None:
+    """The folder is looked for again, and the warning about it is given again."""
+    bootstrap.cache_root.cache_clear()
+    vars(warnings).pop("__celc_warned__", None)
 
 
 _KERNEL = """
@@ -320,7 +323,7 @@ def test_only_files_are_loaded(cache: Path) -> None:
 def _root_of(path: Path, monkeypatch: pytest.MonkeyPatch) -> Path | None:
     monkeypatch.setenv("CELC_CACHE_DIR", str(path))
     bootstrap.cache_root.cache_clear()
-    vars(warnings)["__warningregistry__"].clear()
+    _forget()
     return bootstrap.cache_root()
 
 
