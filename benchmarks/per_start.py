@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from celc_runtime.engine.listing import new_output
-from celc_runtime.engine.longest_runs import RunEvents, links, list_runs_that_end
+from celc_runtime.engine.walk.listing import new_output
+from celc_runtime.engine.walk.longest_runs import RunEvents, links, list_runs_that_end
 from common import best_of, calibrate
 from rates import rates, run_alone
 

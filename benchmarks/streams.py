@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from celc_runtime.engine.arena import NEXT_NODE, PART, READ, ROW
+from celc_runtime.engine.arena.nodes import NEXT_NODE, PART, READ, ROW
 from celc_runtime.plan.strategy import UnionLists
 from celc_runtime.run.run import Run
 

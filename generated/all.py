@@ -21,10 +21,10 @@ import numpy as np
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Relevant, Window
 from celc_runtime import module_names
-from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST
-from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, put, reserve, union
-from celc_runtime.engine.batch import next_relevant_row
-from celc_runtime.engine.listing import list_fired
+from celc_runtime.engine.arena.batch import next_relevant_row
+from celc_runtime.engine.arena.nodes import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST
+from celc_runtime.engine.arena.nodes import NEXT_NODE, ROW, SHIFT, USABLE, put, reserve, union
+from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import All, StraightLine

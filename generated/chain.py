@@ -22,11 +22,12 @@ import numpy as np
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Relevant, Window
 from celc_runtime import module_names
-from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, KEYS_FULL
-from celc_runtime.engine.arena import LOWEST, NEXT_NODE, ROW, SHIFT, USABLE, put, reserve
-from celc_runtime.engine.batch import next_relevant_row
-from celc_runtime.engine.key_tables import AHEAD, fetch_ahead, hash_of, pile_at, row_of
-from celc_runtime.engine.listing import list_fired
+from celc_runtime.engine.arena.batch import next_relevant_row
+from celc_runtime.engine.arena.key_tables import AHEAD, fetch_ahead, hash_of, pile_at, row_of
+from celc_runtime.engine.arena.nodes import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED
+from celc_runtime.engine.arena.nodes import KEYS_FULL, LOWEST, NEXT_NODE, ROW, SHIFT, USABLE, put
+from celc_runtime.engine.arena.nodes import reserve
+from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import All, KeyTable, KeyTerm, Keyed

@@ -26,9 +26,9 @@ CELC_VERSION = "0.1.0"
 
 from celc_runtime import Attribute, AttributeTest, CompiledQuery, Constant, Kind, Label, Plan
 from celc_runtime import Program, Relevant, Window, module_names
-from celc_runtime.engine.arena import BLOCK
-from celc_runtime.engine.batch import block_of
-from celc_runtime.engine.union_lists import update_by_tables
+from celc_runtime.engine.arena.batch import block_of
+from celc_runtime.engine.arena.nodes import BLOCK
+from celc_runtime.engine.update.union_lists import update_by_tables
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import Counted, UnionLists

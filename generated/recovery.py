@@ -25,7 +25,7 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime.engine.spark_arithmetic import less_real
+from celc_runtime.engine.values.spark_arithmetic import less_real
 from celc_runtime.jit.kernels import njit
 from celc_runtime.row_pattern.plan import ComputedValue, LabelOfRow, MoveCondition, RowColumn
 from celc_runtime.row_pattern.plan import RowNavigation, RowOrder, RowOutput, RowPlan, RowProgram

@@ -21,11 +21,11 @@ import numpy as np
 
 from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Relevant, Window
 from celc_runtime import module_names
-from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST
-from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, put_flat, reserve
-from celc_runtime.engine.arena import room_for_rows, seal, select_by_mask
-from celc_runtime.engine.batch import write_relevant_rows
-from celc_runtime.engine.listing import list_fired
+from celc_runtime.engine.arena.batch import write_relevant_rows
+from celc_runtime.engine.arena.nodes import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST
+from celc_runtime.engine.arena.nodes import NEXT_NODE, ROW, SHIFT, USABLE, put_flat, reserve
+from celc_runtime.engine.arena.nodes import room_for_rows, seal, select_by_mask
+from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import BranchFree, EarliestInWindow

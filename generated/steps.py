@@ -31,13 +31,14 @@ import numpy as np
 
 from celc_runtime import Aggregate, Attribute, CompiledQuery, Computed, Kind, Label, Plan, Program
 from celc_runtime import Relevant, Window, module_names
-from celc_runtime.engine.arena import ARENA_FULL, BARRIER, BLOCK, DONE, EARLIEST, ENTRY, FIRED
-from celc_runtime.engine.arena import INSTANT, KEYS_FULL, LAST, LOWEST, NEVER, NEXT_NODE, NO_BARRIER
-from celc_runtime.engine.arena import ROW, SHIFT, USABLE, put, reserve, seen_of_key
-from celc_runtime.engine.batch import next_relevant_row, window_floor
-from celc_runtime.engine.key_tables import AHEAD, fetch_ahead, hash_of, pile_at, row_of
-from celc_runtime.engine.listing import list_fired
-from celc_runtime.engine.spark_arithmetic import less_real
+from celc_runtime.engine.arena.batch import next_relevant_row, window_floor
+from celc_runtime.engine.arena.key_tables import AHEAD, fetch_ahead, hash_of, pile_at, row_of
+from celc_runtime.engine.arena.nodes import ARENA_FULL, BARRIER, BLOCK, DONE, EARLIEST, ENTRY, FIRED
+from celc_runtime.engine.arena.nodes import INSTANT, KEYS_FULL, LAST, LOWEST, NEVER, NEXT_NODE
+from celc_runtime.engine.arena.nodes import NO_BARRIER, ROW, SHIFT, USABLE, put, reserve
+from celc_runtime.engine.arena.nodes import seen_of_key
+from celc_runtime.engine.values.spark_arithmetic import less_real
+from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import Checked, KeyTable, KeyTerm, Keyed, Remembers, StraightLine

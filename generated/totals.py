@@ -28,10 +28,11 @@ import numpy as np
 
 from celc_runtime import Absolute, Aggregate, Arithmetic, Attribute, Cast, CompiledQuery, Computed
 from celc_runtime import Constant, Kind, Label, Negation, Plan, Program, Window, module_names
-from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LAST, LOWEST
-from celc_runtime.engine.arena import NEVER, NEXT_NODE, PART, ROW, SHIFT, USABLE, put, reserve
-from celc_runtime.engine.batch import block_of, next_relevant_row
-from celc_runtime.engine.listing import list_fired
+from celc_runtime.engine.arena.batch import block_of, next_relevant_row
+from celc_runtime.engine.arena.nodes import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LAST
+from celc_runtime.engine.arena.nodes import LOWEST, NEVER, NEXT_NODE, PART, ROW, SHIFT, USABLE, put
+from celc_runtime.engine.arena.nodes import reserve
+from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import All, StraightLine

@@ -21,11 +21,11 @@ import numpy as np
 
 from celc_runtime import Attribute, AttributeTest, CompiledQuery, Kind, Label, Plan, Program
 from celc_runtime import Relevant, Window, module_names
-from celc_runtime.engine.arena import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST, NEVER
-from celc_runtime.engine.arena import NEXT_NODE, ROW, SHIFT, USABLE, put_flat, reserve
-from celc_runtime.engine.arena import room_for_rows, seal, select_by_mask
-from celc_runtime.engine.batch import block_of, write_relevant_rows
-from celc_runtime.engine.runs import list_runs
+from celc_runtime.engine.arena.batch import block_of, write_relevant_rows
+from celc_runtime.engine.arena.nodes import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST
+from celc_runtime.engine.arena.nodes import NEVER, NEXT_NODE, ROW, SHIFT, USABLE, put_flat, reserve
+from celc_runtime.engine.arena.nodes import room_for_rows, seal, select_by_mask
+from celc_runtime.engine.walk.runs import list_runs
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.strategy import BranchFree, InRuns

@@ -21,7 +21,7 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime.engine.spark_arithmetic import less_real
+from celc_runtime.engine.values.spark_arithmetic import less_real
 from celc_runtime.jit.kernels import njit
 from celc_runtime.row_pattern.plan import MoveCondition, RowAggregate, RowColumn, RowNavigation
 from celc_runtime.row_pattern.plan import RowOrder, RowOutput, RowPlan, RowProgram, RowState

@@ -20,7 +20,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, Plan
-from celc_runtime.engine import bounded_elements, total_elements, totals, wide_numbers
+from celc_runtime.engine.totals import bounded_elements, total_elements
+from celc_runtime.engine.totals import kernel as totals
+from celc_runtime.engine.values import wide_numbers
 from celc_runtime.jit import kernels, shipping
 from celc_runtime.run import counted
 

@@ -11,13 +11,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import celc_runtime.engine.totals as kernel
+import celc_runtime.engine.totals.kernel as kernel
 import pyarrow as pa
 import pytest
 from cases_io import Case, load_cases
 from celc_runtime import CompiledQuery
-from celc_runtime.engine.measures import measures_of
-from celc_runtime.engine.total_elements import Shape
+from celc_runtime.engine.totals.measures import measures_of
+from celc_runtime.engine.totals.total_elements import Shape
 from celc_runtime.plan.errors import TotalError
 from celc_runtime.plan.strategy import Counted, United
 from celc_runtime.run import counted

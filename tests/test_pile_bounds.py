@@ -15,9 +15,9 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-from celc_runtime.engine.arena import NEXT_NODE
-from celc_runtime.engine.pile_bounds import NO_BOUND
-from celc_runtime.engine.spark_arithmetic import key_of_real, less_real
+from celc_runtime.engine.arena.nodes import NEXT_NODE
+from celc_runtime.engine.update.pile_bounds import NO_BOUND
+from celc_runtime.engine.values.spark_arithmetic import key_of_real, less_real
 from engines import engines, interpreted, only_query
 
 import celc

@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 from cases_io import Case, case_stems, load_cases
 from celc_runtime import EventWarning
-from celc_runtime.engine import arena
-from celc_runtime.engine import union_lists as lists
+from celc_runtime.engine.arena import nodes as arena
+from celc_runtime.engine.update import union_lists as lists
 from celc_runtime.run import (
     checked,
     history,

@@ -11,7 +11,7 @@ import warnings
 
 import pytest
 from celc_runtime import EventWarning
-from celc_runtime.engine import search, varieties
+from celc_runtime.engine.walk import search, varieties
 from celc_runtime.plan.strategy import Checked
 from engines import answers, engines, interpreted, only_query
 from reference import check_answer, evaluate

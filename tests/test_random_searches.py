@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from celc_runtime.engine import checked_listing, latest_checked, search
+from celc_runtime.engine.walk import checked_listing, latest_checked, search
 from engines import answers, engines, interpreted, only_query
 from reference import check_answer, evaluate
 from seeds import compare_seeds

@@ -1,4 +1,4 @@
-"""Correlated forms → the text of their definition, for `celc_runtime.engine.definition`."""
+"""Correlated forms → the text of their definition, for `celc_runtime.engine.definition.nodes`."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _NAMES_OF = {
         *("Parameters", "Pattern", "PerStart", "Plan", "Program", "Relevant", "TextComparison"),
         *("TextCondition", "Window", "module_names", "with_constants"),
     ),
-    "celc_runtime.engine.arena": (
+    "celc_runtime.engine.arena.nodes": (
         *(
             "ALWAYS",
             "ARENA_FULL",
@@ -43,10 +43,10 @@ _NAMES_OF = {
         *("reserve", "room_for_rows", "seal", "seen", "seen_of_key", "select_by_mask"),
         *("union", "union_flat"),
     ),
-    "celc_runtime.engine.batch": (
+    "celc_runtime.engine.arena.batch": (
         *("block_of", "next_relevant_row", "window_floor", "write_relevant_rows"),
     ),
-    "celc_runtime.engine.definition": (
+    "celc_runtime.engine.definition.nodes": (
         *("Alternatives", "ChosenBy", "Fitting", "InScope", "NotAfter", "NotBefore", "NotBetween"),
         "OneEvent",
         *(
@@ -60,22 +60,22 @@ _NAMES_OF = {
             "Without",
         ),
     ),
-    "celc_runtime.engine.key_tables": (
+    "celc_runtime.engine.arena.key_tables": (
         *("AHEAD", "fetch_ahead", "pile_at"),
         *("hash_of", "hash_of_two", "hash_of_three", "row_of", "row_of_two", "row_of_three"),
     ),
-    "celc_runtime.engine.listing": ("list_fired",),
-    "celc_runtime.engine.open_questions": ("Condition",),
-    "celc_runtime.engine.pile_bounds": ("LEAST_KEY", "NO_BOUND"),
+    "celc_runtime.engine.walk.listing": ("list_fired",),
+    "celc_runtime.engine.definition.open_questions": ("Condition",),
+    "celc_runtime.engine.update.pile_bounds": ("LEAST_KEY", "NO_BOUND"),
     "celc_runtime.jit.kernels": ("njit",),
-    "celc_runtime.engine.label_sets": (
+    "celc_runtime.engine.values.label_sets": (
         *("average", "events_of_role", "first_of", "last_of", "largest", "largest_text"),
         *("count_distinct", "count_distinct_texts", "count_known", "deviation", "median"),
         *("median_interval", "variance"),
         *("smallest", "smallest_text", "some_known", "sum_real", "sum_whole"),
     ),
-    "celc_runtime.engine.union_lists": ("update_by_tables",),
-    "celc_runtime.engine.spark_arithmetic": (
+    "celc_runtime.engine.update.union_lists": ("update_by_tables",),
+    "celc_runtime.engine.values.spark_arithmetic": (
         *("absolute_int", "absolute_long", "add_int", "add_long", "days_to_microseconds"),
         *(
             "divide",
@@ -89,11 +89,11 @@ _NAMES_OF = {
         *("remainder_real", "remainder_whole", "subtract_int", "subtract_long"),
         *("symbol_steps", "symbol_table", "whole_to_float"),
     ),
-    "celc_runtime.engine.time_arithmetic": (
+    "celc_runtime.engine.values.time_arithmetic": (
         *("average_interval", "begins_at_time", "can_add", "can_multiply", "can_subtract"),
         *("can_sum_interval", "sum_interval"),
     ),
-    "celc_runtime.engine.runs": ("list_runs",),
+    "celc_runtime.engine.walk.runs": ("list_runs",),
     "celc_runtime.row_pattern.plan": (
         *("ComputedValue", "LabelOfRow", "MoveCondition", "NumberOfMatch", "RowAggregate"),
         *("RowColumn", "RowNavigation", "RowOrder", "RowOutput", "RowPlan", "RowProgram"),

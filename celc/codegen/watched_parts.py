@@ -1,4 +1,4 @@
-"""Parts that must be absent → their positions, for `celc_runtime.engine.latest_starts`.
+"""Parts that must be absent → their positions, for `celc_runtime.engine.past.latest_starts`.
 
 The positions of a part are its events, as they are written. An event of the stream is at a position
 if it has one of its symbols, and if the part begins there or goes on from a position of an earlier

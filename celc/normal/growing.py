@@ -3,7 +3,7 @@
 `COUNT(DISTINCT x.a) >= 3`, `MAX(x.a) >= y.b`, and SUM of values that are not below 0 *grow*: a
 match that satisfies them still does with one more event of x. So of two matches that differ in such
 events alone, a selector never needs the smaller one, and no subset is searched
-(`engine.latest_checked`).
+(`engine.walk.latest_checked`).
 
 The number of different values also has bounds of its own, as sums have (`sum_bounds`): all values
 that the events below a node bring are the most that a match can add.

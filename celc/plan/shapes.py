@@ -2,8 +2,8 @@
 
 A shape is fixed if every way from the start to a match takes the same kinds of events in the same
 places, as in `A ; B ; C`. Such matches are listed column by column (see
-`celc_runtime.engine.runs`), which also needs that all cells that begin a match are on one pile,
-and that nothing else is read with it.
+`celc_runtime.engine.walk.runs`), which also needs that all cells that begin a match are on one
+pile, and that nothing else is read with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from celc.automata.determinize import START, DetState
 from celc.plan.piles import PilePlan
 
 MAX_LEVELS = 32
-"""The longest match that is listed column by column; as `celc_runtime.engine.arena` has it."""
+"""The longest match that is listed column by column; as `celc_runtime.engine.arena.nodes` has
+it."""
 
 
 @dataclass(frozen=True, slots=True)

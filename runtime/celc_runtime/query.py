@@ -20,7 +20,7 @@ from celc_runtime.chain.refusals import (
 )
 from celc_runtime.chain.tables import chain_of_events, chain_of_table
 from celc_runtime.display import queries_html, query_text
-from celc_runtime.engine.union_lists import update_by_tables
+from celc_runtime.engine.update.union_lists import update_by_tables
 from celc_runtime.expanding import expand
 from celc_runtime.many.all_queries import AllQueries
 from celc_runtime.many.on_spark import all_task_route

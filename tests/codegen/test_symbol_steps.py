@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from celc_runtime.engine.spark_arithmetic import symbol_steps, symbol_table
+from celc_runtime.engine.values.spark_arithmetic import symbol_steps, symbol_table
 from hypothesis import given
 from hypothesis import strategies as st
 

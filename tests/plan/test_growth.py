@@ -6,7 +6,7 @@ import math
 
 import pyarrow as pa
 import pytest
-from celc_runtime.engine.open_questions import Budget
+from celc_runtime.engine.definition.open_questions import Budget
 from engines import interpreted, only_query
 
 import celc

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.engine.arena import BLOCK
-from celc_runtime.engine.batch import order_preserving
-from celc_runtime.engine.spark_arithmetic import LAST_DAY, MICROSECONDS_PER_DAY
+from celc_runtime.engine.arena.batch import order_preserving
+from celc_runtime.engine.arena.nodes import BLOCK
+from celc_runtime.engine.values.spark_arithmetic import LAST_DAY, MICROSECONDS_PER_DAY
 from celc_runtime.plan.conditions import TextComparison, TextCondition
 
 

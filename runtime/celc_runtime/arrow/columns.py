@@ -21,7 +21,7 @@ from celc_runtime.arrow.partition_keys import with_keys
 from celc_runtime.arrow.row_names import RowNames, row_text
 from celc_runtime.arrow.undeclared import Undeclared
 from celc_runtime.arrow.window_keys import WindowKeys, floors_of
-from celc_runtime.engine.batch import END_OF_PARTS, NO_INTEGERS, Batch
+from celc_runtime.engine.arena.batch import END_OF_PARTS, NO_INTEGERS, Batch
 from celc_runtime.plan.conditions import TextComparison, TextCondition
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan

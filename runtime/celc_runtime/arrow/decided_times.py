@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import numbers
-from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY
+from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.plan import Plan, Window
 
 

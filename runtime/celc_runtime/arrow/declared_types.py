@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.engine.arena import BLOCK
+from celc_runtime.engine.arena.nodes import BLOCK
 from celc_runtime.jit.kernels import njit
 
 _MOST = 512

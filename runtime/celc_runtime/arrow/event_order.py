@@ -20,7 +20,7 @@ from celc_runtime.arrow.arrays import (
 )
 from celc_runtime.arrow.partition_keys import codes_of_keys, key_tuples
 from celc_runtime.arrow.row_names import RowNames
-from celc_runtime.engine.batch import NO_INTEGERS, disorder
+from celc_runtime.engine.arena.batch import NO_INTEGERS, disorder
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import plain
-from celc_runtime.engine.arena import BLOCK, PADDING
-from celc_runtime.engine.batch import Batch, last_relevant_rows, write_relevant_rows
-from celc_runtime.engine.instants import InstantRows
+from celc_runtime.engine.arena.batch import Batch, last_relevant_rows, write_relevant_rows
+from celc_runtime.engine.arena.nodes import BLOCK, PADDING
+from celc_runtime.engine.definition.instants import InstantRows
 from celc_runtime.jit.kernels import njit
 
 POSITION = "\ud800position"

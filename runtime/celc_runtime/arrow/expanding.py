@@ -1,8 +1,8 @@
 """The matches that compact answers stand for.
 
-The graphs of some rows become an arena (`engine.arena`), and their matches are listed as those of a
-run are: so the time between two matches depends on their length alone. The buffers have a fixed
-size, however many matches there are, and rows are read a few at a time.
+The graphs of some rows become an arena (`engine.arena.nodes`), and their matches are listed as
+those of a run are: so the time between two matches depends on their length alone. The buffers have
+a fixed size, however many matches there are, and rows are read a few at a time.
 
 Rejected: to walk the graphs in Python, match by match; a match would cost a hundred times as much.
 """
@@ -19,7 +19,7 @@ from celc_runtime.arrow.compact import KEY, structs_of
 from celc_runtime.arrow.compact_checks import check_rows, checked_columns, lengths
 from celc_runtime.arrow.output import FirstMatches, LabelEntries, entries_of_tags
 from celc_runtime.arrow.values import LabelValues, computed_column
-from celc_runtime.engine.arena import (
+from celc_runtime.engine.arena.nodes import (
     ALWAYS,
     CHILD,
     DONE,
@@ -38,7 +38,7 @@ from celc_runtime.engine.arena import (
     new_memory,
     with_deeper_stack,
 )
-from celc_runtime.engine.listing import Kinds, list_fired, new_output, with_more_room
+from celc_runtime.engine.walk.listing import Kinds, list_fired, new_output, with_more_room
 from celc_runtime.plan.compact_form import CompactForm, ShownLabel
 from celc_runtime.plan.errors import EventError
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import differs, numbers, plain_batch
-from celc_runtime.engine.instants import note_changes
+from celc_runtime.engine.definition.instants import note_changes
 from celc_runtime.plan.plan import Plan
 
 _FIRST_LOOK = 64

@@ -17,7 +17,7 @@ from celc_runtime.arrow.event_store import (
     PastEvents,
 )
 from celc_runtime.arrow.values import LabelValues, computed_column
-from celc_runtime.engine.listing import Kinds, Output, label_columns
+from celc_runtime.engine.walk.listing import Kinds, Output, label_columns
 from celc_runtime.plan.expressions import Computed
 from celc_runtime.plan.plan import Label, Plan
 

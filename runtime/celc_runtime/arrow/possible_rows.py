@@ -14,7 +14,7 @@ from celc_runtime.arrow.arrays import whole_numbers
 from celc_runtime.arrow.event_store import POSITION, gathered
 from celc_runtime.arrow.output import label_column
 from celc_runtime.arrow.values import LabelValues, computed_column
-from celc_runtime.engine.possible_matches import (
+from celc_runtime.engine.worlds.possible_matches import (
     greatest_of,
     last_and_order,
     put_in_order,

@@ -19,7 +19,7 @@ from celc_runtime.arrow.arrays import (
 from celc_runtime.arrow.conforming import names_read
 from celc_runtime.arrow.partition_keys import columns_as_they_came
 from celc_runtime.arrow.paths import with_fields
-from celc_runtime.engine.batch import disorder
+from celc_runtime.engine.arena.batch import disorder
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import numbers, plain
-from celc_runtime.engine.batch import real_numbers
-from celc_runtime.engine.group_sums import OF_NOTHING, GroupSums, WholeSum
-from celc_runtime.engine.measures import (
+from celc_runtime.engine.arena.batch import real_numbers
+from celc_runtime.engine.totals.group_sums import OF_NOTHING, GroupSums, WholeSum
+from celc_runtime.engine.totals.measures import (
     GREATEST,
     KNOWN,
     LEAST,
@@ -23,8 +23,8 @@ from celc_runtime.engine.measures import (
     Measure,
     measures_of,
 )
-from celc_runtime.engine.total_elements import NOTHING
-from celc_runtime.engine.wide_columns import (
+from celc_runtime.engine.totals.total_elements import NOTHING
+from celc_runtime.engine.totals.wide_columns import (
     MOST_DIGITS,
     WideColumn,
     leaves_38_digits,

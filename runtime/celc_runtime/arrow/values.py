@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.engine.label_sets import (
+from celc_runtime.engine.values.label_sets import (
     count_distinct,
     count_known,
     deviation,
@@ -30,8 +30,8 @@ from celc_runtime.engine.label_sets import (
     some_known,
     variance,
 )
-from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY, add_long, less_real
-from celc_runtime.engine.time_arithmetic import (
+from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY, add_long, less_real
+from celc_runtime.engine.values.time_arithmetic import (
     SMALLEST,
     average_interval,
     begins_at_time,

@@ -10,8 +10,8 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import immeasurable, not_a_number, numbers, shown, whole_numbers
 from celc_runtime.arrow.event_order import EventOrder
 from celc_runtime.arrow.row_names import RowNames
-from celc_runtime.engine.arena import ALWAYS
-from celc_runtime.engine.batch import NO_INTEGERS, float_floors
+from celc_runtime.engine.arena.batch import NO_INTEGERS, float_floors
+from celc_runtime.engine.arena.nodes import ALWAYS
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 

@@ -230,7 +230,8 @@ def _evict_oldest(root: Path) -> None:
 def installed_sources(package: str = _PACKAGE) -> dict[str, str]:
     """The source texts of the runtime that this process would import; none where it has no texts.
 
-    By their paths in the package, with slashes on any system: `__init__.py`, `engine/arena.py`.
+    By their paths in the package, with slashes on any system: `__init__.py`,
+    `engine/arena/nodes.py`.
     """
     spec = importlib.util.find_spec(package)
     if spec is None:

@@ -29,7 +29,8 @@ class BranchFree:
 @dataclass(frozen=True, slots=True, eq=False)
 class StraightLine:
     """Code over `piles` piles with a branch for each symbol. bounds: so many numbers are those of
-    its piles (`engine.pile_bounds`); where there are any, the listing remembers past events."""
+    its piles (`engine.update.pile_bounds`); where there are any, the listing remembers past events.
+    """
 
     kernel: Callable[..., int]
     piles: int
@@ -133,7 +134,7 @@ class Remembers:
     """The columns of past events to remember, in the order in which conditions take them, behind
     those of the windows inside the formula (`Plan.local_windows`), for each a key and a floor, and
     those of `parts`, for each the latest start so far, or with a length whether it lies before, or
-    with `after` the ceiling (`engine.ceilings`).
+    with `after` the ceiling (`engine.past.ceilings`).
 
     columns: attributes, each followed by whether it is not NULL. texts: conditions on the texts of
     one event, as their truth values. codes: text attributes, as numbers (−1: NULL). ranks: text
@@ -168,15 +169,15 @@ class Checked:
     look alike can come more than once. in_order: whether a search from the latest events back finds
     the choice of LAST first. fails_by: of the rows of `state` the first ones, if the matches below
     the newest event of a path depend on nothing else; 0: they depend on more. weigh: for conditions
-    on sums the function (past, first, tag, number), see `engine.sum_bounds`; limits: those of the
-    sums. holds, same: for conditions on numbers of different values, the functions (past, first,
-    tag, number) and (past, one, other, number), see `engine.varieties`; varieties: for each of them
-    the least and the most number, and whether every match is asked. greatest: whether the matches
-    are wanted that no event enlarges of a kind which absorbs; absorbs: for each kind, whether one
-    more such event between two others leaves all conditions TRUE; looks: for each kind, a number
-    for its marks. rounds: for each kind, whether it is of the `+` of whose events sets are counted
-    (`engine.counted_sets`), empty: each match that is listed is one. sees_all: some condition asks
-    for events before the window, however far back.
+    on sums the function (past, first, tag, number), see `engine.walk.sum_bounds`; limits: those of
+    the sums. holds, same: for conditions on numbers of different values, the functions (past,
+    first, tag, number) and (past, one, other, number), see `engine.walk.varieties`; varieties: for
+    each of them the least and the most number, and whether every match is asked. greatest: whether
+    the matches are wanted that no event enlarges of a kind which absorbs; absorbs: for each kind,
+    whether one more such event between two others leaves all conditions TRUE; looks: for each kind,
+    a number for its marks. rounds: for each kind, whether it is of the `+` of whose events sets are
+    counted (`engine.walk.counted_sets`), empty: each match that is listed is one. sees_all: some
+    condition asks for events before the window, however far back.
     """
 
     admits: Callable[..., bool]

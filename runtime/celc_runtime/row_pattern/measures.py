@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from celc_runtime.engine.spark_arithmetic import add_long, less_real
+from celc_runtime.engine.values.spark_arithmetic import add_long, less_real
 from celc_runtime.jit.kernels import njit
 from celc_runtime.row_pattern.passes import FIRST_LABEL, LENGTH, PARTITION, START
 

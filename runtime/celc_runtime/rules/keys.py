@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import coded, numbers, plain
-from celc_runtime.engine.batch import order_preserving
+from celc_runtime.engine.arena.batch import order_preserving
 
 _NUMPY_TYPES: dict[str, type[np.generic]] = {
     "INT": np.int32,

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from celc_runtime.engine.instants import InstantRows
+from celc_runtime.engine.definition.instants import InstantRows
 from celc_runtime.jit.kernels import njit
 
 

@@ -23,7 +23,7 @@ from celc_runtime.arrow.columns import Columns, Prepared
 from celc_runtime.arrow.conforming import names_read
 from celc_runtime.arrow.event_types import type_numbers
 from celc_runtime.arrow.instants import begins_instant
-from celc_runtime.engine.instants import instant_rows
+from celc_runtime.engine.definition.instants import instant_rows
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.program import Program

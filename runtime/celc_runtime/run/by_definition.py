@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from celc_runtime.arrow.arrays import whole_numbers
 from celc_runtime.arrow.columns import Prepared
-from celc_runtime.engine.arena import (
+from celc_runtime.engine.arena.batch import relevant_rows
+from celc_runtime.engine.arena.nodes import (
     DONE,
     FIRED,
     LISTED,
@@ -26,11 +27,16 @@ from celc_runtime.engine.arena import (
     TOO_MUCH_WORK,
     Memory,
 )
-from celc_runtime.engine.batch import relevant_rows
-from celc_runtime.engine.definition import Relabelled, first_in
-from celc_runtime.engine.instants import ALONE, Instants
-from celc_runtime.engine.listing import Kinds, Output
-from celc_runtime.engine.open_questions import Budget, Found, Labels, OutOfWorkError, Stretch
+from celc_runtime.engine.definition.instants import ALONE, Instants
+from celc_runtime.engine.definition.nodes import Relabelled, first_in
+from celc_runtime.engine.definition.open_questions import (
+    Budget,
+    Found,
+    Labels,
+    OutOfWorkError,
+    Stretch,
+)
+from celc_runtime.engine.walk.listing import Kinds, Output
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import ByDefinition
 from celc_runtime.run.deadlines import LEFT_OPEN, NO_DEADLINE

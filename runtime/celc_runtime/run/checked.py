@@ -12,16 +12,23 @@ from collections.abc import Callable
 import numpy as np
 
 from celc_runtime.arrow.columns import Prepared
-from celc_runtime.engine.arena import STACK_FULL, STACK_SIZE, WINDOW_FULL, Memory, with_deeper_stack
-from celc_runtime.engine.batch import relevant_rows
-from celc_runtime.engine.checked_listing import checked_listing
-from celc_runtime.engine.collected_listing import Wanted, collected_listing, with_room_for
-from celc_runtime.engine.counted_sets import counted_sets
-from celc_runtime.engine.failures import is_full
-from celc_runtime.engine.instants import Instants
-from celc_runtime.engine.latest_checked import latest_listing
-from celc_runtime.engine.listing import Kinds, Output, new_output
-from celc_runtime.engine.search import (
+from celc_runtime.engine.arena.batch import relevant_rows
+from celc_runtime.engine.arena.nodes import (
+    STACK_FULL,
+    STACK_SIZE,
+    WINDOW_FULL,
+    Memory,
+    with_deeper_stack,
+)
+from celc_runtime.engine.definition.instants import Instants
+from celc_runtime.engine.totals.wide_columns import WideColumn, column_of
+from celc_runtime.engine.walk.checked_listing import checked_listing
+from celc_runtime.engine.walk.collected_listing import Wanted, collected_listing, with_room_for
+from celc_runtime.engine.walk.counted_sets import counted_sets
+from celc_runtime.engine.walk.failures import is_full
+from celc_runtime.engine.walk.latest_checked import latest_listing
+from celc_runtime.engine.walk.listing import Kinds, Output, new_output
+from celc_runtime.engine.walk.search import (
     FAILURES,
     OPEN,
     fitted,
@@ -30,7 +37,6 @@ from celc_runtime.engine.search import (
     with_more_slots,
     with_more_tops,
 )
-from celc_runtime.engine.wide_columns import WideColumn, column_of
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Checked
 from celc_runtime.run.history import History

@@ -12,7 +12,7 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import whole_numbers
 from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.total_rows import decimals, range_error
-from celc_runtime.engine.wide_columns import (
+from celc_runtime.engine.totals.wide_columns import (
     WideColumn,
     leaves_38_digits,
     sums_of_groups,

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from celc_runtime.engine.arena import DEFERS, DONE, OUTPUT_FULL, Memory
-from celc_runtime.engine.listing import Kinds, Output, list_fired, new_output
-from celc_runtime.engine.match_graph import Graphs, graphs_of_fired, new_graphs
+from celc_runtime.engine.arena.nodes import DEFERS, DONE, OUTPUT_FULL, Memory
+from celc_runtime.engine.walk.listing import Kinds, Output, list_fired, new_output
+from celc_runtime.engine.walk.match_graph import Graphs, graphs_of_fired, new_graphs
 from celc_runtime.plan.compact_form import own_aggregate
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.parameters import routes_of_rows

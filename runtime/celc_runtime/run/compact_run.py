@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.compact import compact_batch, schema_of
-from celc_runtime.engine.arena import ENTRY
-from celc_runtime.engine.match_graph import Graphs
-from celc_runtime.engine.match_tree import (
+from celc_runtime.engine.arena.nodes import ENTRY
+from celc_runtime.engine.walk.match_graph import Graphs
+from celc_runtime.engine.walk.match_tree import (
     add_matches,
     close_tree,
     new_trees,

@@ -10,18 +10,9 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import plain
 from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.total_rows import Groups
-from celc_runtime.engine.event_programs import changes_of
-from celc_runtime.engine.group_sums import found_sums
-from celc_runtime.engine.measured_events import are_bounded, write_bit, write_real
-from celc_runtime.engine.measures import (
-    Measure,
-    MeasureSet,
-    real_values,
-    write_measured_keys,
-    write_measured_whole,
-)
-from celc_runtime.engine.total_elements import Measures
-from celc_runtime.engine.totals import (
+from celc_runtime.engine.totals.event_programs import changes_of
+from celc_runtime.engine.totals.group_sums import found_sums
+from celc_runtime.engine.totals.kernel import (
     DONE,
     FOUND_FULL,
     OUTGROWN,
@@ -39,6 +30,15 @@ from celc_runtime.engine.totals import (
     totals_update,
     with_longer_window,
 )
+from celc_runtime.engine.totals.measured_events import are_bounded, write_bit, write_real
+from celc_runtime.engine.totals.measures import (
+    Measure,
+    MeasureSet,
+    real_values,
+    write_measured_keys,
+    write_measured_whole,
+)
+from celc_runtime.engine.totals.total_elements import Measures
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.transitions import TransitionArrays
 from celc_runtime.run.match_groups import measured, places_of

@@ -27,10 +27,10 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import whole_numbers
 from celc_runtime.arrow.columns import Columns, Prepared
 from celc_runtime.arrow.window_keys import floors_of
-from celc_runtime.engine.arena import ALWAYS
-from celc_runtime.engine.batch import order_preserving
-from celc_runtime.engine.instants import InstantRows
-from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY
+from celc_runtime.engine.arena.batch import order_preserving
+from celc_runtime.engine.arena.nodes import ALWAYS
+from celc_runtime.engine.definition.instants import InstantRows
+from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import ByDefinition

@@ -14,10 +14,10 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import numbers, plain, whole_numbers
 from celc_runtime.arrow.text_numbers import TextNumbers
 from celc_runtime.arrow.window_keys import floors_of
-from celc_runtime.engine.batch import real_numbers
-from celc_runtime.engine.ceilings import OPEN, Ceilings
-from celc_runtime.engine.latest_starts import LatestStarts
-from celc_runtime.engine.nearest_events import NO_ENTRY
+from celc_runtime.engine.arena.batch import real_numbers
+from celc_runtime.engine.past.ceilings import OPEN, Ceilings
+from celc_runtime.engine.past.latest_starts import LatestStarts
+from celc_runtime.engine.past.nearest_events import NO_ENTRY
 from celc_runtime.plan.conditions import TextComparison, TextCondition
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Remembers

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from celc_runtime.arrow.possible_rows import Rows
-from celc_runtime.engine.instants import ALONE
-from celc_runtime.engine.open_questions import Budget, Labels, OutOfWorkError, Stretch
+from celc_runtime.engine.definition.instants import ALONE
+from celc_runtime.engine.definition.open_questions import Budget, Labels, OutOfWorkError, Stretch
 from celc_runtime.plan.errors import WorkLimitError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import ByDefinition

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from celc_runtime.arrow.arrays import numbers
 from celc_runtime.arrow.text_numbers import TextNumbers
-from celc_runtime.engine.batch import order_preserving
-from celc_runtime.engine.key_tables import (
+from celc_runtime.engine.arena.batch import order_preserving
+from celc_runtime.engine.arena.key_tables import (
     FIRST_KEY,
     IS_TAKEN,
     KeyArrays,

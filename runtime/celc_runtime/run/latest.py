@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from celc_runtime.engine.arena import WINDOW_FULL, Memory, new_memory
-from celc_runtime.engine.latest_walk import choose_latest
-from celc_runtime.engine.listing import Kinds, Output
+from celc_runtime.engine.arena.nodes import WINDOW_FULL, Memory, new_memory
+from celc_runtime.engine.walk.latest_walk import choose_latest
+from celc_runtime.engine.walk.listing import Kinds, Output
 from celc_runtime.run.listings import ListingOfRun, with_more_scratch
 
 _CELLS_ROOM = 256

@@ -6,8 +6,8 @@ from typing import assert_never
 
 import numpy as np
 
-from celc_runtime.engine.instants import Instants, instants_of
-from celc_runtime.engine.listing import Kinds
+from celc_runtime.engine.definition.instants import Instants, instants_of
+from celc_runtime.engine.walk.listing import Kinds
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import (
     All,

@@ -13,7 +13,7 @@ import numpy as np
 
 from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.output import LabelEntries, entries_of_runs, entries_of_tags
-from celc_runtime.engine.arena import (
+from celc_runtime.engine.arena.nodes import (
     ENTRY,
     LEAVES_FULL,
     PADDING,
@@ -23,9 +23,9 @@ from celc_runtime.engine.arena import (
     with_deeper_stack,
     with_more_leaves,
 )
-from celc_runtime.engine.listing import Kinds, Output, list_fired, new_output
-from celc_runtime.engine.runs import list_runs
-from celc_runtime.engine.wide_columns import WideColumn
+from celc_runtime.engine.totals.wide_columns import WideColumn
+from celc_runtime.engine.walk.listing import Kinds, Output, list_fired, new_output
+from celc_runtime.engine.walk.runs import list_runs
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import InRuns
 from celc_runtime.run.history import History
@@ -69,7 +69,7 @@ class ListingOfRun:
     in length, and the output holds one after another."""
 
     lists_runs = False
-    """Whether the output holds a run of such matches as one (`engine.runs`)."""
+    """Whether the output holds a run of such matches as one (`engine.walk.runs`)."""
 
     judge: Judge | None = None
     """Says which matches are decided, where the plan has deadlines."""

@@ -13,10 +13,10 @@ from collections.abc import Callable
 import numpy as np
 
 from celc_runtime.arrow.columns import Prepared
-from celc_runtime.engine.arena import ALWAYS, DONE, ENTRY, OUTPUT_FULL, Memory
-from celc_runtime.engine.batch import NO_INTEGERS, relevant_rows
-from celc_runtime.engine.listing import Kinds, Output
-from celc_runtime.engine.longest_runs import (
+from celc_runtime.engine.arena.batch import NO_INTEGERS, relevant_rows
+from celc_runtime.engine.arena.nodes import ALWAYS, DONE, ENTRY, OUTPUT_FULL, Memory
+from celc_runtime.engine.walk.listing import Kinds, Output
+from celc_runtime.engine.walk.longest_runs import (
     END,
     START,
     RunEvents,

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.arrays import numbers, whole_numbers
 from celc_runtime.arrow.total_rows import Groups
-from celc_runtime.engine.group_sums import (
+from celc_runtime.engine.totals.group_sums import (
     NOT_ASKED,
     GroupSums,
     WholeSum,
@@ -19,7 +19,7 @@ from celc_runtime.engine.group_sums import (
     least_keys,
     real_sums,
 )
-from celc_runtime.engine.measures import (
+from celc_runtime.engine.totals.measures import (
     KNOWN,
     Measure,
     MeasureSet,
@@ -27,10 +27,10 @@ from celc_runtime.engine.measures import (
     real_values,
     whole_values,
 )
-from celc_runtime.engine.total_elements import NOTHING, Shape
-from celc_runtime.engine.unions import Found
-from celc_runtime.engine.weighted_sums import weighted_sums
-from celc_runtime.engine.wide_columns import column_of, sums_between, wide
+from celc_runtime.engine.totals.total_elements import NOTHING, Shape
+from celc_runtime.engine.totals.unions import Found
+from celc_runtime.engine.totals.weighted_sums import weighted_sums
+from celc_runtime.engine.totals.wide_columns import column_of, sums_between, wide
 from celc_runtime.plan.plan import Plan
 
 _MOST_GROUPS = 1 << 16

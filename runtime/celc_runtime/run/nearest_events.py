@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.engine.nearest_events import ALIVE, nearest_after, nearest_before
+from celc_runtime.engine.past.nearest_events import ALIVE, nearest_after, nearest_before
 from celc_runtime.plan.strategy import KeyTable, NearestEvent
 from celc_runtime.run.key_memory import KeyMemory
 

@@ -20,8 +20,8 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.engine.batch import Batch
-from celc_runtime.engine.per_start import disjoint_chain
+from celc_runtime.engine.arena.batch import Batch
+from celc_runtime.engine.walk.per_start import disjoint_chain
 from celc_runtime.plan.plan import PerStart, Window
 from celc_runtime.run.stretches import Stretches, begins_inside, positions_at
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from celc_runtime.arrow.columns import Prepared
-from celc_runtime.engine.batch import positions_in_parts
+from celc_runtime.engine.arena.batch import positions_in_parts
 
 
 class Positions:

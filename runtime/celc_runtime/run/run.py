@@ -13,7 +13,8 @@ from celc_runtime.arrow.columns import Columns, Prepared
 from celc_runtime.arrow.event_store import INSTANT_POSITION, EventStore
 from celc_runtime.arrow.instants import WholeInstants
 from celc_runtime.arrow.output import LabelEntries, matches_batch
-from celc_runtime.engine.arena import (
+from celc_runtime.engine.arena.batch import Batch
+from celc_runtime.engine.arena.nodes import (
     ALWAYS,
     CHOOSE,
     DEFERS,
@@ -38,14 +39,13 @@ from celc_runtime.engine.arena import (
     new_memory,
     oldest_entry,
 )
-from celc_runtime.engine.batch import Batch
-from celc_runtime.engine.collected_matches import keep_matches
-from celc_runtime.engine.instants import (
+from celc_runtime.engine.definition.instants import (
     InstantRows,
     instant_rows,
     write_symbols,
 )
-from celc_runtime.engine.listing import Output, with_more_room
+from celc_runtime.engine.walk.collected_matches import keep_matches
+from celc_runtime.engine.walk.listing import Output, with_more_room
 from celc_runtime.plan.errors import EventWarning, WorkLimitError
 from celc_runtime.plan.parameters import no_table
 from celc_runtime.program import Program

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.engine.arena import ALWAYS, NEVER
-from celc_runtime.engine.latest_starts import NONE, positions_of
-from celc_runtime.engine.starts_of_keys import follow_keys
+from celc_runtime.engine.arena.nodes import ALWAYS, NEVER
+from celc_runtime.engine.past.latest_starts import NONE, positions_of
+from celc_runtime.engine.past.starts_of_keys import follow_keys
 from celc_runtime.plan.strategy import KeyTable, WatchedPart
 from celc_runtime.run.key_memory import KeyMemory
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.engine.arena import ALWAYS
-from celc_runtime.engine.batch import Batch
+from celc_runtime.engine.arena.batch import Batch
+from celc_runtime.engine.arena.nodes import ALWAYS
 from celc_runtime.plan.plan import Window
 
 

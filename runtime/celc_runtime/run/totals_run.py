@@ -1,9 +1,9 @@
 """The run of a query with TOTAL: its rows are about groups of matches.
 
-Where the automaton decides the formula, no match is listed: the kernel of `engine.totals` finds the
-totals at each end (`CountedTotals`). Where the update finds the matches and no others, as it does
-with keys, each event of all matches with one end is added up as often as there are matches with it
-(`UnitedListing`). Otherwise matches are listed, and added up batch by batch.
+Where the automaton decides the formula, no match is listed: the kernel of `engine.totals.kernel`
+finds the totals at each end (`CountedTotals`). Where the update finds the matches and no others, as
+it does with keys, each event of all matches with one end is added up as often as there are matches
+with it (`UnitedListing`). Otherwise matches are listed, and added up batch by batch.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import pyarrow as pa
 from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.event_store import EventStore
 from celc_runtime.arrow.total_rows import total_rows
-from celc_runtime.engine.arena import ENTRY
-from celc_runtime.engine.measures import measures_of
-from celc_runtime.engine.unions import Found
+from celc_runtime.engine.arena.nodes import ENTRY
+from celc_runtime.engine.totals.measures import measures_of
+from celc_runtime.engine.totals.unions import Found
 from celc_runtime.plan.strategy import Counted
 from celc_runtime.program import Program
 from celc_runtime.run.counted import CountedTotals

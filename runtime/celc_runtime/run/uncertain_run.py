@@ -39,18 +39,18 @@ import pyarrow as pa
 from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.possible_rows import Rows, in_order, joined, possible_batch
 from celc_runtime.arrow.possible_times import WrongTime, possible_times, step_of
-from celc_runtime.engine.batch import relevant_rows
-from celc_runtime.engine.possible_moves import possible_moves
-from celc_runtime.engine.possible_orders import Question, clusters_of
-from celc_runtime.engine.possible_reach import (
+from celc_runtime.engine.arena.batch import relevant_rows
+from celc_runtime.engine.worlds.possible_moves import possible_moves
+from celc_runtime.engine.worlds.possible_orders import Question, clusters_of
+from celc_runtime.engine.worlds.possible_reach import (
     FAR,
     NO_WINDOW,
     PossibleEvents,
     Reached,
     reach,
 )
-from celc_runtime.engine.possible_sets import sets_of_ends
-from celc_runtime.engine.possible_walk import (
+from celc_runtime.engine.worlds.possible_sets import sets_of_ends
+from celc_runtime.engine.worlds.possible_walk import (
     DONE,
     END,
     OUT_OF_WORK,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from celc_runtime.engine.arena import Memory
-from celc_runtime.engine.listing import Kinds, Output
-from celc_runtime.engine.unions import Found, new_found, union_scratch, unite_fired
-from celc_runtime.engine.wide_columns import WideColumn, column_of
+from celc_runtime.engine.arena.nodes import Memory
+from celc_runtime.engine.totals.unions import Found, new_found, union_scratch, unite_fired
+from celc_runtime.engine.totals.wide_columns import WideColumn, column_of
+from celc_runtime.engine.walk.listing import Kinds, Output
 from celc_runtime.run.listings import ListingOfRun
 
 

@@ -12,7 +12,8 @@ from typing import assert_never
 import numpy as np
 
 from celc_runtime.arrow.columns import Prepared
-from celc_runtime.engine.arena import (
+from celc_runtime.engine.arena.batch import NO_INTEGERS, Batch, window_floor
+from celc_runtime.engine.arena.nodes import (
     ALWAYS,
     ARENA_FULL,
     DONE,
@@ -26,11 +27,9 @@ from celc_runtime.engine.arena import (
     Memory,
     grown,
 )
-from celc_runtime.engine.batch import NO_INTEGERS, Batch, window_floor
-from celc_runtime.engine.compaction import compacted, reachable_nodes
-from celc_runtime.engine.listing import Kinds, Output
-from celc_runtime.engine.pile_bounds import NO_BOUND
-from celc_runtime.engine.union_lists import (
+from celc_runtime.engine.update.compaction import compacted, reachable_nodes
+from celc_runtime.engine.update.pile_bounds import NO_BOUND
+from celc_runtime.engine.update.union_lists import (
     OWN_CLOCKS,
     contexts_before,
     new_lists,
@@ -38,6 +37,7 @@ from celc_runtime.engine.union_lists import (
     with_longer_lists,
     with_more_slots,
 )
+from celc_runtime.engine.walk.listing import Kinds, Output
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
 from celc_runtime.program import Program

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import plain
-from celc_runtime.engine.possible_reach import PossibleEvents
+from celc_runtime.engine.worlds.possible_reach import PossibleEvents
 
 _NO_EVENTS = np.zeros(0, np.int64)
 _COLUMNS = ("symbols", "low", "last", "points", "parts", "positions", "entries")

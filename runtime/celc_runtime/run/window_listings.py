@@ -17,10 +17,10 @@ from dataclasses import replace
 import numpy as np
 
 from celc_runtime.arrow.columns import Prepared
-from celc_runtime.engine.arena import ENTRY, SHIFT, WINDOW_FULL, Memory, new_memory
-from celc_runtime.engine.batch import NO_INTEGERS
-from celc_runtime.engine.listing import Kinds, Output
-from celc_runtime.engine.window_selection import (
+from celc_runtime.engine.arena.batch import NO_INTEGERS
+from celc_runtime.engine.arena.nodes import ENTRY, SHIFT, WINDOW_FULL, Memory, new_memory
+from celc_runtime.engine.walk.listing import Kinds, Output
+from celc_runtime.engine.walk.window_selection import (
     BOUNDARY,
     CURSOR,
     FIRST,

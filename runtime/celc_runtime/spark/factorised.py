@@ -1,7 +1,7 @@
 """Matches of one shape that end at one event travel from Python to Spark as one row.
 
-Where every match has the same places (`engine.runs`), the matches of a last event are runs: in a
-run only the first event changes, and the first events of all runs are stretches of one list. So a
+Where every match has the same places (`engine.walk.runs`), the matches of a last event are runs: in
+a run only the first event changes, and the first events of all runs are stretches of one list. So a
 row holds the columns of the last event, that list, and for each run its other columns and the first
 and last place of its stretch. Spark takes the runs and the stretches apart (`inline`, `explode`).
 Databases call such a row a factorised representation (Olteanu and Závodný, Size Bounds for
@@ -28,8 +28,8 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.columns import Prepared
-from celc_runtime.engine.arena import LEAF_BASE, PADDING, Memory
-from celc_runtime.engine.listing import Output, new_output
+from celc_runtime.engine.arena.nodes import LEAF_BASE, PADDING, Memory
+from celc_runtime.engine.walk.listing import Output, new_output
 from celc_runtime.plan.expressions import Computed
 from celc_runtime.plan.plan import Label, Plan
 from celc_runtime.plan.strategy import InRuns

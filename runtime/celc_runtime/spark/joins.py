@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from celc_runtime.engine.spark_arithmetic import MICROSECONDS_PER_DAY
+from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.joins import Joins, NotJoined, check_joined, joins_text
 from celc_runtime.plan.plan import DDL_TYPES, Plan
 from celc_runtime.plan.strategy import Keyed

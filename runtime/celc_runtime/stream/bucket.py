@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from celc_runtime.engine.arena import NEVER
+from celc_runtime.engine.arena.nodes import NEVER
 from celc_runtime.program import Program
 from celc_runtime.stream.blocks import Block, block_of
 from celc_runtime.stream.bucket_run import BucketRun, less

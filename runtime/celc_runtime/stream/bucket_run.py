@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.engine.arena import ALWAYS, NEVER
+from celc_runtime.engine.arena.nodes import ALWAYS, NEVER
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
 from celc_runtime.run.run import Run

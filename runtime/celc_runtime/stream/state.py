@@ -68,7 +68,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from celc_runtime.engine.arena import ALWAYS
+from celc_runtime.engine.arena.nodes import ALWAYS
 from celc_runtime.plan.errors import StateError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.stream.blocks import stored_rows

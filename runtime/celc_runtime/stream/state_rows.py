@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from celc_runtime.engine.arena import ALWAYS, NEVER
+from celc_runtime.engine.arena.nodes import ALWAYS, NEVER
 from celc_runtime.stream.rows import RowLayout, Rows
 
 KEY_VALUES = np.dtype(

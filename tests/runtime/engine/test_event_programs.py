@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from celc_runtime.engine.event_programs import (
+from celc_runtime.engine.totals.event_programs import (
     ADD,
     CLEAR,
     COPY,

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from celc_runtime.engine.scaled_numbers import (
+from celc_runtime.engine.totals.scaled_numbers import (
     INFINITE,
     UNKNOWN,
     ZERO,
@@ -18,7 +18,7 @@ from celc_runtime.engine.scaled_numbers import (
     settled,
     sizes_and_scales,
 )
-from celc_runtime.engine.scaled_parts import parts_of_scaled
+from celc_runtime.engine.totals.scaled_parts import parts_of_scaled
 from celc_runtime.jit.kernels import njit
 
 _ELEMENTS, _EVENTS = 6, 5

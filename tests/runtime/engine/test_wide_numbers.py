@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
-from celc_runtime.engine.wide_numbers import (
+from celc_runtime.engine.values.wide_numbers import (
     FULL,
     add_wide,
     add_wrapping,

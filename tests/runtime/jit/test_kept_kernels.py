@@ -6,11 +6,11 @@ import gc
 
 import numpy as np
 import pytest
-from celc_runtime.engine.checked_listing import checked_listing
-from celc_runtime.engine.collected_listing import collected_listing
-from celc_runtime.engine.latest_checked import latest_listing
-from celc_runtime.engine.total_elements import Shape
-from celc_runtime.engine.totals import totals_update
+from celc_runtime.engine.totals.kernel import totals_update
+from celc_runtime.engine.totals.total_elements import Shape
+from celc_runtime.engine.walk.checked_listing import checked_listing
+from celc_runtime.engine.walk.collected_listing import collected_listing
+from celc_runtime.engine.walk.latest_checked import latest_listing
 from celc_runtime.jit import kernels
 from numba.core.registry import CPUDispatcher
 

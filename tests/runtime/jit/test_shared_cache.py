@@ -32,7 +32,7 @@ from other_processes import COUNT, DECLARED, MORE_PLANS, PLANS, other_version, r
 import celc
 
 KINDS = ("celc", "nothing", "another version")
-_CHECKED_OTHER = "import celc_runtime.engine.arena\nassert celc_runtime.OTHER_VERSION\n"
+_CHECKED_OTHER = "import celc_runtime.engine.arena.nodes\nassert celc_runtime.OTHER_VERSION\n"
 
 
 def _pickles(plans: dict[str, str], folder: Path) -> list[Path]:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from celc_runtime import EventError, expand
 from celc_runtime.arrow import expanding
-from celc_runtime.engine import listing
+from celc_runtime.engine.walk import listing
 from counting import lines_of
 from engines import in_python, interpreted
 

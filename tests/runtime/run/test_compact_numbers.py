@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from celc_runtime import EventError, expand
 from celc_runtime.arrow import expanding
-from celc_runtime.engine import listing
+from celc_runtime.engine.walk import listing
 from engines import in_python, interpreted
 
 import celc

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from celc_runtime.engine.counted_sets import write_sets
-from celc_runtime.engine.wide_columns import column_of, leaves_38_digits
+from celc_runtime.engine.totals.wide_columns import column_of, leaves_38_digits
+from celc_runtime.engine.walk.counted_sets import write_sets
 from celc_runtime.plan.errors import TotalError
 from celc_runtime.plan.strategy import Checked, LongestRuns
 from engines import interpreted, only_query

@@ -18,8 +18,8 @@ import pytest
 from celc_runtime.arrow.declared_types import DeclaredTypes
 from celc_runtime.arrow.event_store import EventStore
 from celc_runtime.arrow.sorting import is_sorted, strictly_increases
-from celc_runtime.engine import arena
-from celc_runtime.engine.batch import NO_INTEGERS, Batch
+from celc_runtime.engine.arena import nodes as arena
+from celc_runtime.engine.arena.batch import NO_INTEGERS, Batch
 from celc_runtime.plan.strategy import BranchFree, InRuns, StraightLine
 from celc_runtime.run import listings
 from engines import engines, interpreted, only_query

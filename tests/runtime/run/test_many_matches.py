@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from celc_runtime import CompiledQuery, EventWarning
-from celc_runtime.engine import arena
+from celc_runtime.engine.arena import nodes as arena
 from celc_runtime.plan.strategy import Checked, InRuns
 from celc_runtime.run import listings, run
 from celc_runtime.run import many_matches as many

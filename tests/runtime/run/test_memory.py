@@ -13,8 +13,8 @@ import celc_runtime.run.run as run_module
 import numpy as np
 import pyarrow as pa
 import pytest
-from celc_runtime.engine import arena
-from celc_runtime.engine.listing import _walk, list_fired, new_output
+from celc_runtime.engine.arena import nodes as arena
+from celc_runtime.engine.walk.listing import _walk, list_fired, new_output
 from celc_runtime.run import listings
 from celc_runtime.run.latest import LatestListing
 from celc_runtime.run.run import Run

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from celc_runtime.engine.checked_listing import checked_listing
+from celc_runtime.engine.walk.checked_listing import checked_listing
 from chosen_cases import chosen, some_cases
 from engines import interpreted, only_query
 from reference import difference

@@ -1,0 +1,224 @@
+"""One batch of events as the kernels read it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from celc_runtime.engine.arena.nodes import ALWAYS, BLOCK, PADDING
+from celc_runtime.jit.kernels import njit
+
+
+class Batch(NamedTuple):
+    """Columns of one batch; a column that the query does not use is empty.
+
+    symbols: uint8 or uint16[rows], the class of each event; words: the same memory as uint64 (only
+    whole words), empty for uint16. keys: int64[rows], the window's attribute, order-preserving.
+    floors: int64[rows], the earliest key inside the window, where it is not key − size.
+    part_starts: int64[parts + 1], the rows at which a new partition begins, then 2⁶².
+    slots: int64[rows], a number for the partition of each row, where partitions interleave.
+    letters: int64[rows], what the tables call each event, where that depends on its context; the
+    update fills it in. contexts: int64[parts], the context in which each of these partitions goes
+    on; empty: all begin. instants: int64[rows], the number of each row's instant in the batch,
+    where some have several rows; empty: each row is one.
+    """
+
+    symbols: np.ndarray
+    words: np.ndarray
+    keys: np.ndarray
+    floors: np.ndarray
+    part_starts: np.ndarray
+    slots: np.ndarray
+    letters: np.ndarray
+    contexts: np.ndarray
+    instants: np.ndarray
+
+
+END_OF_PARTS = 2**62
+NO_INTEGERS = np.zeros(0, np.int64)
+
+
+@njit(nogil=True, cache=True)
+def next_relevant_row(words, symbols, row, rows):  # type: ignore[no-untyped-def]
+    """The first row from `row` on whose symbol is not 0, or `rows`; eight rows at a step.
+
+    `words`: the memory of `symbols` (uint8) as uint64, little-endian, zero behind the last row;
+    empty for wider symbols.
+    """
+    if words.shape[0] == 0:
+        while row < rows and symbols[row] == 0:
+            row += 1
+        return row
+    if row >= rows:
+        return rows
+    place = row >> 3
+    word = words[place] >> np.uint64((row & 7) << 3) << np.uint64((row & 7) << 3)
+    while word == 0:
+        place += 1
+        if place == words.shape[0]:
+            return rows
+        word = words[place]
+    row = place << 3
+    if word & np.uint64(0xFFFFFFFF) == 0:
+        word >>= np.uint64(32)
+        row += 4
+    if word & np.uint64(0xFFFF) == 0:
+        word >>= np.uint64(16)
+        row += 2
+    if word & np.uint64(0xFF) == 0:
+        row += 1
+    return row
+
+
+@njit(nogil=True, cache=True)
+def write_relevant_rows(words, symbols, row, end, index):  # type: ignore[no-untyped-def]
+    """Write the rows from `row` to `end` whose symbol is not 0 into `index`; returns their number.
+
+    `words` as for `next_relevant_row`. Words without a relevant row are passed over. In the others
+    every row is written, and a row that is not relevant is overwritten by the next one: 8 rows at a
+    time, without a branch.
+    """
+    count = np.uint64(0)
+    if words.shape[0] == 0:
+        while row < end:
+            index[count] = row
+            count += np.uint64(symbols[row] != 0)
+            row += 1
+        return np.int64(count)
+    while row < end and row & 7:
+        index[count] = row
+        count += np.uint64(symbols[row] != 0)
+        row += 1
+    last = end & ~7
+    while row < last:
+        if words[np.uint64(row) >> np.uint64(3)] != 0:
+            for place in range(row, row + 8):
+                index[count] = place
+                count += np.uint64(symbols[np.uint64(place)] != 0)
+        row += 8
+    while row < end:
+        index[count] = row
+        count += np.uint64(symbols[row] != 0)
+        row += 1
+    return np.int64(count)
+
+
+@njit(nogil=True, cache=True)
+def relevant_rows(words, symbols, count):  # type: ignore[no-untyped-def]
+    """int64[count]: all rows whose symbol is not 0; `count` is their number."""
+    found = np.empty(count + PADDING, np.int64)
+    write_relevant_rows(words, symbols, 0, symbols.shape[0], found)
+    return found[:count]
+
+
+@njit(nogil=True, cache=True)
+def last_relevant_rows(words, symbols, count):  # type: ignore[no-untyped-def]
+    """int64[count]: the last `count` rows whose symbol is not 0, ascending."""
+    found = np.empty(count, np.int64)
+    row = symbols.shape[0]
+    while count > 0:
+        row -= 1
+        if row & 7 == 7 and words.shape[0] > 0:
+            while words[row >> 3] == 0:
+                row -= 8
+        if symbols[row] != 0:
+            count -= 1
+            found[count] = row
+    return found
+
+
+@njit(nogil=True, cache=True)
+def block_of(valid, start):  # type: ignore[no-untyped-def]
+    """bool[BLOCK or less]: whether the rows of a batch from `start` on are not NULL.
+
+    `valid` is bool[rows], or one block that stands for every block.
+    """
+    return valid[start : start + BLOCK] if valid.shape[0] > BLOCK else valid
+
+
+@njit(nogil=True, cache=True)
+def positions_in_parts(rows, parts, shift):  # type: ignore[no-untyped-def]
+    """int64[rows]: the positions of rows in their partitions, which begin at the rows `parts`;
+    before the first of them, a position is the row − `shift`. Fast where neighbours are near."""
+    positions = np.empty(rows.shape[0], np.int64)
+    part = 0
+    for place in range(rows.shape[0]):
+        row = rows[place]
+        while part < parts.shape[0] and parts[part] <= row:
+            part += 1
+        while part > 0 and parts[part - 1] > row:
+            part -= 1
+        positions[place] = row - (parts[part - 1] if part > 0 else shift)
+    return positions
+
+
+@njit(nogil=True, cache=True)
+def disorder(values, before):  # type: ignore[no-untyped-def]
+    """How many values are less than the value before them, and how many are equal to it; `before`
+    is the value before the first one."""
+    falls, ties = np.int64(values[0] < before), np.int64(values[0] == before)
+    for row in range(1, values.shape[0]):
+        falls += values[row] < values[row - 1]
+        ties += values[row] == values[row - 1]
+    return falls, ties
+
+
+@njit(nogil=True, cache=True)
+def window_floor(key, size):  # type: ignore[no-untyped-def]
+    """The earliest key inside a window of whole size ≥ 0 that ends at `key`."""
+    return key - size if key >= ALWAYS + size else np.int64(ALWAYS)
+
+
+def order_preserving(values: np.ndarray) -> np.ndarray:
+    """float64 → int64 with the same order (−0.0 and 0.0 become one; NaN is not expected)."""
+    bits = (values + 0.0).view(np.int64)
+    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
+
+
+def real_numbers(keys: np.ndarray) -> np.ndarray:
+    """int64 → float64: the numbers of `order_preserving` keys."""
+    return np.where(keys < 0, np.int64(-(2**63)) - keys, keys).view(np.float64)
+
+
+@njit(nogil=True, cache=True)
+def _as_float(key, scratch):  # type: ignore[no-untyped-def]
+    scratch[0] = key if key >= 0 else np.int64(-(2**63)) - key
+    return scratch.view(np.float64)[0]
+
+
+@njit(nogil=True, cache=True)
+def float_floors(keys, size):  # type: ignore[no-untyped-def]
+    """For each order-preserving key the smallest key whose number is in the window.
+
+    A key is in the window where `end − start <= size` holds in floating point. That is monotone in
+    `start`, but not the same as `start >= end − size`: both sides round. So the border is searched:
+    from the end back with steps that double, then by halving.
+    """
+    floors = np.empty(keys.shape[0], np.int64)
+    scratch = np.empty(1, np.int64)
+    lowest, highest = np.int64(ALWAYS), np.int64(2**63 - 1)
+    for row in range(keys.shape[0]):
+        key = keys[row]
+        end = _as_float(key, scratch)
+        if not end - end <= size:
+            floors[row] = highest
+            continue
+        outside, inside = lowest - 1, key
+        step = np.int64(1)
+        while inside > lowest:
+            probe = inside - step if inside > lowest + step else lowest
+            if end - _as_float(probe, scratch) <= size:
+                inside = probe
+            else:
+                outside = probe
+                break
+            step = step * 2 if step < 2**61 else step
+        while outside + 1 < inside:
+            middle = (outside >> 1) + (inside >> 1) + (outside & inside & 1)
+            if end - _as_float(middle, scratch) <= size:
+                inside = middle
+            else:
+                outside = middle
+        floors[row] = inside
+    return floors

@@ -1,0 +1,180 @@
+"""Hash tables from keys to piles: partial matches kept apart by the values that equalities compare.
+
+A table has a row for each key: whether the row is taken, the values of the key, and for each pile
+of the states with such keys its newest cell and that cell's SINCE. Probing is linear.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import config, types
+from numba.extending import intrinsic
+
+from celc_runtime.engine.arena.nodes import NEVER
+from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.strategy import KeyTable
+
+AHEAD = 16
+"""The key of an event is fetched so many rows of the batch before the event is read."""
+IS_TAKEN = 0  # the column that is not 0 where a row has a key
+FIRST_KEY = 1  # the column of the first value of a key
+
+
+class KeyArrays(NamedTuple):
+    """The keys and tables that a keyed update reads and writes besides `arena.Memory`.
+
+    values: int64[terms, rows], the key terms of each event of the batch; known: bool[terms, rows],
+    whether they are not NULL. tables: for each an int64[size, 1 + keys + 2 · piles], size a power
+    of two. filled: int64[tables], the number of rows that are taken.
+    """
+
+    values: np.ndarray
+    known: np.ndarray
+    tables: tuple[np.ndarray, ...]
+    filled: np.ndarray
+
+
+def empty_table(table: KeyTable, size: int) -> np.ndarray:
+    """A table of `size` rows without a key."""
+    rows = np.zeros((size, FIRST_KEY + len(table.texts) + 2 * table.piles), np.int64)
+    rows[:, FIRST_KEY + len(table.texts) + 1 :: 2] = NEVER
+    return rows
+
+
+@njit(nogil=True, cache=True, inline="always")
+def _mixed(key):  # type: ignore[no-untyped-def]
+    """A hash of one value: Fibonacci hashing, high bits folded into the low ones."""
+    code = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    return code ^ (code >> np.uint64(32))
+
+
+_COMPILED = not config.DISABLE_JIT
+"""Interpreted code cannot prefetch."""
+
+
+@intrinsic
+def _prefetch(typing_context, table, place):  # type: ignore[no-untyped-def]
+    """Prefetch the cache line of a flat place in a table of int64."""
+
+    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        address = builder.bitcast(builder.gep(array.data, [arguments[1]]), byte)
+        type = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], type)
+        # Arguments: to be read; to be kept in all caches; data, not instructions.
+        builder.call(function, [address, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(table, types.int64), code
+
+
+@njit(nogil=True, cache=True)
+def fetch_ahead(table, hashed):  # type: ignore[no-untyped-def]
+    """Begin to load the row at which the search for a key starts.
+
+    Tables of many keys are larger than the caches near the processor. So the rows of the next
+    events are loaded while the row of this one is.
+    """
+    if _COMPILED:
+        row = hashed & (table.shape[0] - 1)
+        _prefetch(table, row * table.shape[1])
+
+
+@njit(nogil=True, cache=True)
+def hash_of(key):  # type: ignore[no-untyped-def]
+    """Where the search for a key of one value starts, before it is cut to a table's size."""
+    return np.int64(_mixed(key))
+
+
+@njit(nogil=True, cache=True)
+def hash_of_two(one, two):  # type: ignore[no-untyped-def]
+    """The same for a key of two values."""
+    return np.int64(_mixed(np.int64(_mixed(one)) ^ two))
+
+
+@njit(nogil=True, cache=True)
+def hash_of_three(one, two, three):  # type: ignore[no-untyped-def]
+    """The same for a key of three values."""
+    return np.int64(_mixed(np.int64(_mixed(np.int64(_mixed(one)) ^ two)) ^ three))
+
+
+@njit(nogil=True, cache=True)
+def row_of(table, key):  # type: ignore[no-untyped-def]
+    """The row of a key, or the free row in which to enter it."""
+    mask = table.shape[0] - 1
+    row = hash_of(key) & mask
+    while table[row, 0] != 0 and table[row, 1] != key:
+        row = (row + 1) & mask
+    return row
+
+
+@njit(nogil=True, cache=True)
+def row_of_two(table, one, two):  # type: ignore[no-untyped-def]
+    """The same for a key of two values."""
+    mask = table.shape[0] - 1
+    row = hash_of_two(one, two) & mask
+    while table[row, 0] != 0 and (table[row, 1] != one or table[row, 2] != two):
+        row = (row + 1) & mask
+    return row
+
+
+@njit(nogil=True, cache=True)
+def row_of_three(table, one, two, three):  # type: ignore[no-untyped-def]
+    """The same for a key of three values."""
+    mask = table.shape[0] - 1
+    row = hash_of_three(one, two, three) & mask
+    while table[row, 0] != 0 and (
+        table[row, 1] != one or table[row, 2] != two or table[row, 3] != three
+    ):
+        row = (row + 1) & mask
+    return row
+
+
+@njit(nogil=True, cache=True)
+def pile_at(table, row, column, lowest):  # type: ignore[no-untyped-def]
+    """(newest cell, its SINCE) of a pile; a cell of another partition, below `lowest`, is dead."""
+    head = table[row, column]
+    return head, table[row, column + 1] if head >= lowest else np.int64(NEVER)
+
+
+@njit(nogil=True, cache=True)
+def _has_live_pile(table, row, keys, earliest, lowest):  # type: ignore[no-untyped-def]
+    """Whether a row has a key with a live cell on one of its piles."""
+    if table[row, 0] == 0:
+        return False
+    for column in range(1 + keys, table.shape[1], 2):
+        if table[row, column] >= lowest and table[row, column + 1] >= earliest:
+            return True
+    return False
+
+
+@njit(nogil=True, cache=True)
+def clear_table(table, keys):  # type: ignore[no-untyped-def]
+    """Make all rows free, and all piles empty."""
+    for row in range(table.shape[0]):
+        table[row, 0] = 0
+        for column in range(1 + keys, table.shape[1], 2):
+            table[row, column] = 0
+            table[row, column + 1] = NEVER
+
+
+@njit(nogil=True, cache=True)
+def copy_live_keys(table, fresh, keys, earliest, lowest):  # type: ignore[no-untyped-def]
+    """Enter the keys with live piles into an empty table; returns their number."""
+    live = 0
+    for row in range(table.shape[0]):
+        if _has_live_pile(table, row, keys, earliest, lowest):
+            live += 1
+            if keys == 1:
+                free = row_of(fresh, table[row, 1])
+            elif keys == 2:
+                free = row_of_two(fresh, table[row, 1], table[row, 2])
+            else:
+                free = row_of_three(fresh, table[row, 1], table[row, 2], table[row, 3])
+            for column in range(table.shape[1]):
+                fresh[free, column] = table[row, column]
+    return live

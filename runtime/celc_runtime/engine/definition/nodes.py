@@ -1,0 +1,497 @@
+"""Matches by the definitions: the nodes of a formula, and the matches of each that end at an event.
+
+This runs where nothing faster can: conditions across events in longer patterns that must be absent,
+below nested selectors and AND, and on the label sets of one round of an iteration. The matches of a
+formula are put together from the matches of its parts, as the table in the language's page says. A
+condition on labels of a scope around it stays an open question (`open_questions`). So no part needs
+to know its surroundings, and the matches found for a part are kept for all who ask (per end event).
+
+*Cost*: the cost of the definitions, exponential in the number of events for iterations. The
+automaton of the relaxed formula decides at which events matches are looked for at all.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from celc_runtime.engine.definition.instants import ALONE, FIRST, LAST
+from celc_runtime.engine.definition.open_questions import (
+    ANSWERED,
+    Condition,
+    Found,
+    Labels,
+    NoneOf,
+    Open,
+    Questions,
+    Stretch,
+)
+from celc_runtime.engine.definition.preferences import Support, cases_against
+
+
+class Node(ABC):
+    """A part of a formula."""
+
+    def ending(self, stretch: Stretch, end: int) -> list[Found]:
+        """Its matches that end at an event of the stretch and begin in it, each once."""
+        key = (id(self), end)
+        stretch.budget.spend()
+        known = stretch.memo.get(key)
+        if known is None:
+            found: dict[Found, None] = {}
+            for match in self._find(stretch, end):
+                stretch.budget.spend()
+                found[match] = None
+            known = stretch.memo[key] = list(found)
+        return known
+
+    @abstractmethod
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        """Its matches that end at an event, some of them perhaps twice."""
+
+
+@dataclass(eq=False, slots=True)
+class OneEvent(Node):
+    """An event with one of the symbols; its match reaches over the whole instant of the event."""
+
+    symbols: tuple[int, ...]
+    labels: tuple[str, ...]
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        start = first_of_instant(stretch, end)
+        if start is None:
+            return
+        for event in range(start, end + 1):
+            if stretch.symbols[event] in self.symbols:
+                marked = ((event, frozenset(self.labels)),) if self.labels else ()
+                if not stretch.begins:
+                    yield Found(start, end, marked, ANSWERED)
+                    continue
+                begin = stretch.begins[event]
+                reaches = bisect_left(stretch.times, begin)
+                yield Found(reaches, end, marked, ANSWERED, (begin, start, event))
+
+
+@dataclass(eq=False, slots=True)
+class Alternatives(Node):
+    """OR."""
+
+    parts: tuple[Node, ...]
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        for part in self.parts:
+            yield from part.ending(stretch, end)
+
+
+@dataclass(eq=False, slots=True)
+class Then(Node):
+    """`;`, or `:` where `contiguous`."""
+
+    left: Node
+    right: Node
+    contiguous: bool
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        for right in self.right.ending(stretch, end):
+            for before in ends_before(stretch, right.start, self.contiguous):
+                for left in self.left.ending(stretch, before):
+                    yield joined(left, right)
+
+
+@dataclass(eq=False, slots=True)
+class Rounds(Node):
+    """`+`, or `:+` where `contiguous`; from `least` to `most` rounds, None: without a limit."""
+
+    part: Node
+    contiguous: bool
+    least: int = 1
+    most: int | None = None
+    _chains: list[_Chain] = field(init=False)
+
+    def __post_init__(self) -> None:
+        chain, self._chains = None, []
+        written_out = self.least if self.most is None else self.most
+        for number in range(1, written_out + 1):
+            begins = self.least - (written_out - number) <= 1
+            chain = _Chain(self.part, self.contiguous, chain, begins)
+            if number == 1 and self.most is None:
+                chain.before = chain
+            self._chains.append(chain)
+
+    def ending(self, stretch: Stretch, end: int) -> list[Found]:
+        """As of every node; a chain that is alone counts and keeps its matches itself."""
+        if len(self._chains) == 1:
+            return self._chains[0].ending(stretch, end)
+        return Node.ending(self, stretch, end)
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        # The shorter chains first, so that no chain has to ask for all others at once.
+        for chain in self._chains[:-1]:
+            for earlier in range(stretch.first, end):
+                chain.ending(stretch, earlier)
+        return self._chains[-1].ending(stretch, end)
+
+
+@dataclass(eq=False, slots=True)
+class _Chain(Node):
+    """A round after those of another chain; `begins`: also without any before it."""
+
+    part: Node
+    contiguous: bool
+    before: _Chain | None
+    begins: bool
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        for last in self.part.ending(stretch, end):
+            if self.begins:
+                yield last
+            if self.before is None:
+                continue
+            for previous in ends_before(stretch, last.start, self.contiguous):
+                for rounds in self.before.ending(stretch, previous):
+                    yield joined(rounds, last)
+
+
+@dataclass(eq=False, slots=True)
+class SameOfBoth(Node):
+    """AND."""
+
+    left: Node
+    right: Node
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        rights: dict[tuple[object, ...], list[Found]] = {}
+        for right in self.right.ending(stretch, end):
+            rights.setdefault((right[:3], right.begin[:2]), []).append(right)
+        for left in self.left.ending(stretch, end):
+            for right in rights.get((left[:3], left.begin[:2]), ()):
+                yield left._replace(questions=left.questions | right.questions)
+
+
+@dataclass(eq=False, slots=True)
+class UnionOfBoth(Node):
+    """ALL."""
+
+    left: Node
+    right: Node
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        pairs: list[tuple[Found, Found]] = []
+        for latest, earlier in ((self.left, self.right), (self.right, self.left)):
+            for at_end in latest.ending(stretch, end):
+                for before in range(stretch.first, end + 1):
+                    pairs += [(at_end, match) for match in earlier.ending(stretch, before)]
+        for one, other in pairs:
+            labels = dict(one.labels)
+            for event, carried in other.labels:
+                labels[event] = labels.get(event, frozenset()) | carried
+            marked = tuple(sorted(labels.items(), key=lambda item: item[0]))
+            questions = one.questions | other.questions
+            start, first = min(one.start, other.start), min(one.begin[1], other.begin[1])
+            begin, _, event = min(one.begin, other.begin)
+            yield Found(start, end, marked, questions, (begin, first, event))
+
+
+@dataclass(eq=False, slots=True)
+class Without(Node):
+    """UNLESS: no match of `right` inside; its conditions see the labels in `sees`."""
+
+    left: Node
+    right: Node
+    sees: tuple[str, ...]
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        for match in self.left.ending(stretch, end):
+            inside = range(match.start, end + 1)
+            # Of events that last, one may start before the match and end before any other event.
+            yield from _unless(
+                stretch, match, self.right, inside, frozenset(self.sees), match.begin[0]
+            )
+
+
+@dataclass(eq=False, slots=True)
+class NotBetween(Node):
+    """`; ! ;`: no match of `middle` strictly between the two."""
+
+    left: Node
+    middle: Node
+    right: Node
+    sees: tuple[str, ...]
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        for right in self.right.ending(stretch, end):
+            for before in range(stretch.first, right.start):
+                for left in self.left.ending(stretch, before):
+                    match = joined(left, right)
+                    inside = range(before + 1, right.start)
+                    yield from _unless(stretch, match, self.middle, inside, frozenset(self.sees))
+
+
+@dataclass(eq=False, slots=True)
+class NotBefore(Node):
+    """`!ψ FOR d ; φ`: no match of `absent` before; `length` is the number of d among the windows of
+    the plan. Its conditions see the labels in `sees`."""
+
+    part: Node
+    absent: Node
+    length: int
+    sees: tuple[str, ...]
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        keys, floors = stretch.past[2 * self.length : 2 * self.length + 2]
+        whole = stretch.whole or stretch  # also the events before the window
+        for match in self.part.ending(stretch, end):
+            floor = floors[stretch.entries[match.start] - stretch.base]
+            events = range(whole.first, match.start)
+            outside = bisect_left(
+                events, floor, key=lambda event: keys[stretch.entries[event] - stretch.base]
+            )
+            inside = events[outside:]
+            before = whole.beginning_at(inside.start)
+            yield from _unless(before, match, self.absent, inside, frozenset(self.sees))
+
+
+@dataclass(eq=False, slots=True)
+class NotAfter(Node):
+    """`φ ; !ψ FOR d`: no match of `absent` after; else as `NotBefore`. With `from_start` d counts
+    from the first event of φ."""
+
+    part: Node
+    absent: Node
+    length: int
+    from_start: bool
+    sees: tuple[str, ...]
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        keys, floors = stretch.past[2 * self.length : 2 * self.length + 2]
+        for match in self.part.ending(stretch, end):
+            place = match.start if self.from_start else match.end
+            key = keys[stretch.entries[place] - stretch.base]
+            events = range(match.end + 1, len(stretch.entries))
+            fitting = bisect_right(
+                events, key, key=lambda event: floors[stretch.entries[event] - stretch.base]
+            )
+            inside = events[:fitting]
+            # A selector in it looks at the stream from its beginning.
+            behind = (stretch.whole or stretch).beginning_at(inside.start)
+            yield from _unless(behind, match, self.absent, inside, frozenset(self.sees))
+
+
+def _unless(
+    stretch: Stretch,
+    match: Found,
+    absent: Node,
+    inside: range,
+    sees: Labels,
+    begin: int | None = None,
+) -> Iterable[Found]:
+    """The match, if no match of another node lies inside a range of events; `begin`: where events
+    last, the earliest time at which such a match would start."""
+    cases = set()
+    for end in inside:
+        for other in absent.ending(stretch, end):
+            if other.start >= inside.start and (begin is None or other.begin[0] >= begin):
+                questions = stretch.answered(other.questions, sees, match)
+                if questions == ANSWERED:
+                    return
+                if questions is not None:
+                    cases.add(questions)
+    yield match._replace(questions=match.questions | {NoneOf(frozenset(cases))}) if cases else match
+
+
+@dataclass(eq=False, slots=True)
+class Satisfying(Node):
+    """FILTER: the conditions hold; they see the labels in `own` as they are here."""
+
+    part: Node
+    conditions: tuple[Condition, ...]
+    own: tuple[str, ...]
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        asked: Questions = frozenset(Open(condition, ()) for condition in self.conditions)
+        own = frozenset(self.own)
+        for match in self.part.ending(stretch, end):
+            questions = stretch.answered(asked, own, match)
+            if questions is not None:
+                yield match._replace(questions=match.questions | questions)
+
+
+@dataclass(eq=False, slots=True)
+class Fitting(Node):
+    """`WITHIN[w](φ)`; `window` is the number of w among the windows of the plan."""
+
+    part: Node
+    window: int
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        keys, floors = stretch.past[2 * self.window : 2 * self.window + 2]
+        floor = floors[stretch.entries[end] - stretch.base]
+        if stretch.begins:
+            yield from (m for m in self.part.ending(stretch, end) if m.begin[0] >= floor)
+            return
+        # Keys do not fall. Matches that begin before the window are not even looked for.
+        events = range(stretch.first, end + 1)
+        outside = bisect_left(
+            events, floor, key=lambda event: keys[stretch.entries[event] - stretch.base]
+        )
+        if outside < len(events):
+            yield from self.part.ending(stretch.beginning_at(events[outside]), end)
+
+
+@dataclass(eq=False, slots=True)
+class InScope(Node):
+    """A scope: open questions inside find the labels that it binds."""
+
+    part: Node
+    labels: tuple[str, ...]
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        labels = frozenset(self.labels)
+        for match in self.part.ending(stretch, end):
+            questions = stretch.answered(match.questions, labels, match)
+            if questions is not None:
+                yield match._replace(questions=questions)
+
+
+@dataclass(eq=False, slots=True)
+class ChosenBy(Node):
+    """A selector. `in_window`: it compares the matches of the stretch alone, as SELECT's does.
+
+    NXT_OF_ENDS is NXT among the matches with one start and one end.
+    """
+
+    strategy: str
+    part: Node
+    in_window: bool
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        seen = stretch if self.in_window or stretch.whole is None else stretch.whole
+        if seen is not stretch:
+            yield from (m for m in self.ending(seen, end) if m.start >= stretch.first)
+            return
+        matches = self.part.ending(stretch, end)
+        if self.strategy != "NXT_OF_ENDS":
+            yield from self._chosen(stretch, matches)
+            return
+        by_start: dict[int, list[Found]] = {}
+        for match in matches:
+            by_start.setdefault(match.start, []).append(match)
+        for group in by_start.values():
+            yield from self._chosen(stretch, group)
+
+    def _chosen(self, stretch: Stretch, matches: Sequence[Found]) -> Iterable[Found]:
+        """The matches that the selector chooses among these, which end at one event."""
+        supports = [tuple(event for event, _ in match.labels) for match in matches]
+        if self.strategy == "STRICT":
+            for match, support in zip(matches, supports, strict=True):
+                if not support or span_of(stretch, support) == len(support) - 1:
+                    yield match
+            return
+        rivals: dict[Support, set[Questions]] = {}
+        for match, support in zip(matches, supports, strict=True):
+            rivals.setdefault(support, set()).add(match.questions)
+        cases_of = cases_against(self.strategy, rivals, stretch.budget)
+        for match, support in zip(matches, supports, strict=True):
+            cases = cases_of[support]
+            if not cases:
+                yield match
+            elif ANSWERED not in cases:
+                yield match._replace(questions=match.questions | {NoneOf(cases)})
+
+
+def span_of(stretch: Stretch, support: Sequence[int]) -> int:
+    """The position of the last event of a support minus that of its first."""
+    return stretch.positions[support[-1]] - stretch.positions[support[0]]
+
+
+@dataclass(eq=False, slots=True)
+class Relabelled(Node):
+    """The label set of each event changed: (`add`, x), (`rename`, x, y) or (`keep`, x, …)."""
+
+    part: Node
+    changes: tuple[tuple[str, ...], ...]
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        for match in self.part.ending(stretch, end):
+            yield match._replace(labels=self.relabelled(match.labels))
+
+    def relabelled(self, labels: tuple[tuple[int, Labels], ...]) -> tuple[tuple[int, Labels], ...]:
+        """The labels of a match, changed."""
+        marked = ((event, self._changed(carried)) for event, carried in labels)
+        return tuple(item for item in marked if item[1])
+
+    def _changed(self, labels: Labels) -> Labels:
+        for kind, *names in self.changes:
+            if kind == "keep":
+                labels = labels & frozenset(names)
+            elif kind == "add":
+                labels = labels | frozenset(names) if labels else labels
+            elif names[0] in labels:
+                labels = (labels - {names[0]}) | {names[1]}
+        return labels
+
+
+Fact: TypeAlias = tuple[Any, ...]
+"""A condition on a label's events: (`some`, x, symbols, holds), (`first` or `last`, x, symbols),
+(`count`, x, truths), (`not`, fact) or (`any`, facts…)."""
+
+
+@dataclass(eq=False, slots=True)
+class WhereFact(Node):
+    """The matches for which a fact is true."""
+
+    part: Node
+    fact: Fact
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        return (m for m in self.part.ending(stretch, end) if _is_true(self.fact, stretch, m))
+
+
+def _is_true(fact: Fact, stretch: Stretch, match: Found) -> bool:
+    kind, *rest = fact
+    if kind == "not":
+        return not _is_true(rest[0], stretch, match)
+    if kind == "any":
+        return any(_is_true(one, stretch, match) for one in rest)
+    events = stretch.events_of(rest[0], match)
+    if kind == "count":
+        return bool(rest[1][min(len(events), len(rest[1]) - 1)])
+    satisfy = [stretch.symbols[event] in rest[1] for event in events]
+    if kind == "some":
+        return rest[2] in satisfy
+    return bool(satisfy) and satisfy[0 if kind == "first" else -1]
+
+
+def first_of_instant(stretch: Stretch, end: int) -> int | None:
+    """The first event of the instant that an event ends; None: it ends none."""
+    if stretch.places[end] == ALONE:
+        return end
+    if stretch.places[end] != LAST:
+        return None
+    start = end
+    while stretch.places[start] != FIRST:
+        start -= 1
+    return start
+
+
+def joined(left: Found, right: Found) -> Found:
+    """Two matches one after the other as one."""
+    labels = left.labels + right.labels
+    return Found(left.start, right.end, labels, left.questions | right.questions, left.begin)
+
+
+def ends_before(stretch: Stretch, start: int, contiguous: bool) -> Iterable[int]:
+    """The events at which a match before an event can end."""
+    if not contiguous:
+        return range(stretch.first, start)
+    if start > stretch.first and stretch.positions[start - 1] == stretch.positions[start] - 1:
+        return (start - 1,)
+    return ()
+
+
+def first_in(keys: Sequence[int], floor: int, first: int) -> int:
+    """The first index from `first` on whose key (ascending) is not below a floor."""
+    return bisect_left(keys, floor, lo=min(first, len(keys)))

@@ -1,0 +1,120 @@
+"""The latest start of a part that must be absent, among its matches that fit the window around it.
+
+`!(WITHIN[w](φ))` forbids every match of φ in the window that lies between two events. Of the
+matches of φ that end at one event, the latest start leaves the shortest match: if any fits the
+window, this one does. Of all matches that end at an event or before, the one with the latest start
+lies behind an event if any does. So one number for each event decides the absence in constant time,
+and it is found with a step for each pair of positions of φ (`WatchedPart`).
+
+`!φ FOR d ; ψ` forbids matches of φ that end before the first event of ψ and begin within d of it.
+The latest start decides that in the same way, before each event.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from celc_runtime.engine.arena.nodes import ALWAYS
+from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.strategy import WatchedPart
+
+NONE = -1
+
+
+def positions_of(part: WatchedPart) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The positions of a part: bool[symbols, positions], at which an event can be;
+    bool[positions, positions], from which each goes on; bool[positions], where the part begins,
+    and where it ends."""
+    count = len(part.symbols)
+    # An event whose conditions exclude each other has no symbol.
+    most = max((symbol for symbols in part.symbols for symbol in symbols), default=0)
+    of_symbol = np.zeros((most + 1, count), np.bool_)
+    for position, symbols in enumerate(part.symbols):
+        of_symbol[list(symbols), position] = True
+    before = np.zeros((count, count), np.bool_)
+    for position, earlier in enumerate(part.before):
+        before[position, list(earlier)] = True
+    places = np.arange(count)
+    return of_symbol, before, np.isin(places, part.begins), np.isin(places, part.ends)
+
+
+class LatestStarts:
+    """Follows one part through the events of a run, partition by partition."""
+
+    def __init__(self, part: WatchedPart) -> None:
+        count = len(part.symbols)
+        self._tables = positions_of(part)
+        # Of each position, and behind them of the whole part: the latest start, and its keys on the
+        # window and on the length.
+        self._starts = np.full((3, count + 1), NONE, np.int64)
+
+    def of(
+        self,
+        entry: int,
+        symbols: np.ndarray,
+        window: tuple[np.ndarray, np.ndarray] | None,
+        length: tuple[np.ndarray, np.ndarray] | None,
+        anew: np.ndarray,
+    ) -> np.ndarray:
+        """int64[events]: the latest start (an entry) of a match so far, `NONE` where there is none.
+        With a length bool[events]: whether a match has ended before the event, and begun within it.
+
+        entry: that of the first event; window, length: key and floor of each event; anew:
+        bool[events], where a partition begins.
+        """
+        rows = len(symbols)
+        anywhere = np.zeros(rows, np.int64), np.full(rows, ALWAYS)
+        window, length_ = window or anywhere, length or anywhere
+        found, preceded = np.empty(rows, np.int64), np.empty(rows, np.bool_)
+        told = (*self._tables, self._starts, found, preceded)
+        _follow(entry, symbols, *window, *length_, anew, *told)
+        return found if length is None else preceded
+
+
+@njit(nogil=True, cache=True)
+def _follow(  # type: ignore[no-untyped-def]
+    entry,
+    symbols,
+    keys,
+    floors,
+    length_keys,
+    length_floors,
+    anew,
+    positions_of,
+    before,
+    begins,
+    ends,
+    starts,
+    found,
+    preceded,
+):
+    count = begins.shape[0]
+    new = np.empty((3, count), np.int64)
+    for row in range(symbols.shape[0]):
+        if anew[row]:
+            starts[:] = NONE
+        preceded[row] = starts[0, count] != NONE and starts[2, count] >= length_floors[row]
+        symbol = symbols[row]
+        if symbol < positions_of.shape[0]:
+            new[:] = NONE
+            for position in range(count):
+                if not positions_of[symbol, position]:
+                    continue
+                if begins[position]:
+                    new[0, position], new[1, position] = entry + row, keys[row]
+                    new[2, position] = length_keys[row]
+                    continue  # no earlier start is later
+                for earlier in range(count):
+                    if before[position, earlier] and starts[0, earlier] > new[0, position]:
+                        for part in range(3):
+                            new[part, position] = starts[part, earlier]
+            for position in range(count):
+                start = new[0, position]
+                fits = ends[position] and start != NONE and new[1, position] >= floors[row]
+                if start > starts[0, position]:
+                    for part in range(3):
+                        starts[part, position] = new[part, position]
+                if fits and start > starts[0, count]:
+                    for part in range(3):
+                        starts[part, count] = new[part, position]
+        found[row] = starts[0, count]

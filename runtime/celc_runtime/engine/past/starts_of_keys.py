@@ -1,0 +1,94 @@
+"""The latest start of a part that must be absent, for each key that its events have in common.
+
+As `latest_starts`, with a row of a table for each key in the place of one set of starts. Only the
+events of the part look their row up; the row of a key holds for each position of the part, and for
+the whole part behind them, the entry of the latest start and one more, and its key on the window.
+0 stands for no start. A start before the partition of an event is none either.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from celc_runtime.engine.arena.key_tables import AHEAD, FIRST_KEY, IS_TAKEN
+from celc_runtime.engine.past.latest_starts import NONE
+from celc_runtime.engine.past.nearest_events import fetch_key, place_of_key
+from celc_runtime.jit.kernels import njit
+
+
+@njit(nogil=True, cache=True)
+def follow_keys(  # type: ignore[no-untyped-def]
+    values,
+    table,
+    terms,
+    brings,
+    entry,
+    symbols,
+    keys,
+    floors,
+    begins,
+    positions_of,
+    before,
+    starts_part,
+    ends_part,
+    of_key,
+    latest,
+    rows,
+    found,
+):
+    """Write for the events in `rows`, a range, the latest start of a match so far (an entry, `NONE`
+    where there is none), with `of_key` of the matches with the event's key; returns how many keys
+    were new.
+
+    values: int64[terms, events]; terms: the numbers of those of the key; brings: bool[events],
+    whether an event is one of the part and has a key. entry: that of the first event. keys, floors:
+    those of each event on the window. begins: int64[events], the first entry of its partition.
+    positions_of: bool[symbols, positions]; before: bool[positions, positions]; starts_part,
+    ends_part: bool[positions]. latest: int64[1], the latest start of all matches so far.
+    """
+    count = starts_part.shape[0]
+    new = np.zeros((2, count), np.int64)
+    head = FIRST_KEY + terms.shape[0]
+    whole = head + 2 * count
+    taken = 0
+    for row in range(rows[0], rows[1]):
+        if row + AHEAD < rows[1] and brings[row + AHEAD]:
+            fetch_key(table, values, terms, row + AHEAD)
+        own = np.int64(NONE)
+        if brings[row]:
+            place = place_of_key(table, values, terms, row)
+            begin, symbol = begins[row], symbols[row]
+            for position in range(count):
+                new[0, position] = 0
+                if not positions_of[symbol, position]:
+                    continue
+                if starts_part[position]:
+                    new[0, position], new[1, position] = entry + row + 1, keys[row]
+                    continue  # no earlier start is later
+                for earlier in range(count):
+                    start = table[place, head + 2 * earlier]
+                    if before[position, earlier] and start > max(begin, new[0, position]):
+                        new[0, position] = start
+                        new[1, position] = table[place, head + 2 * earlier + 1]
+            for position in range(count):
+                start, key = new[0, position], new[1, position]
+                if start == 0:
+                    continue
+                if table[place, IS_TAKEN] == 0:
+                    taken += 1
+                    table[place, IS_TAKEN] = 1
+                    for number in range(terms.shape[0]):
+                        table[place, FIRST_KEY + number] = values[terms[number], row]
+                if start > table[place, head + 2 * position]:
+                    table[place, head + 2 * position] = start
+                    table[place, head + 2 * position + 1] = key
+                if ends_part[position] and key >= floors[row] and start > table[place, whole]:
+                    table[place, whole] = start
+                    table[place, whole + 1] = key
+            if table[place, whole] > begin:
+                own = table[place, whole] - 1
+                latest[0] = max(latest[0], own)
+        found[row] = own
+        if not of_key:
+            found[row] = latest[0]
+    return taken

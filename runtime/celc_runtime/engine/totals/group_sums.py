@@ -1,0 +1,214 @@
+"""What is known of all matches of each group: their number, and the sums and least keys of
+measures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from celc_runtime.engine.totals.bounded_elements import reals_without_bounds
+from celc_runtime.engine.totals.kernel import Found
+from celc_runtime.engine.totals.scaled_numbers import ZERO, sizes_and_scales
+from celc_runtime.engine.totals.total_elements import NOTHING, Shape
+from celc_runtime.engine.totals.wide_columns import (
+    WideColumn,
+    differences,
+    sums_of_counts,
+    sums_of_groups,
+    together,
+)
+
+OF_NOTHING = -(2**60)
+"""The scale of a sum of no value."""
+OF_ZERO = int(ZERO)
+"""About the scale of a sum of values that are all 0."""
+
+
+class WholeSum(NamedTuple):
+    """A sum of whole numbers: `value` wraps around, and is right unless `size`, the sum of the
+    absolute values, is `FULL`. known: bool[rows], whether there is any value; of no rows where
+    nobody wants that."""
+
+    value: WideColumn
+    size: WideColumn
+    known: np.ndarray
+
+    def taken(self, rows: np.ndarray) -> WholeSum:
+        """Some rows (int64, or bool for each row)."""
+        known = self.known[rows] if len(self.known) else self.known
+        return WholeSum(self.value.taken(rows), self.size.taken(rows), known)
+
+    def summed(self, starts: np.ndarray) -> WholeSum:
+        """As in `GroupSums`."""
+        known = np.logical_or.reduceat(self.known, starts) if len(self.known) else self.known
+        return WholeSum(
+            sums_of_groups(self.value, starts, counts=False),
+            sums_of_groups(self.size, starts, counts=True),
+            known,
+        )
+
+
+NOT_ASKED = np.zeros(0, np.bool_)
+"""What is known of a sum of which nobody wants to know whether it has values."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupSums:
+    """Rows about groups of matches.
+
+    counts: the number of matches. whole: a sum for each whole measure. reals:
+    float64[rows, numbers], those of `total_elements.Elements`, times 2 to the power of
+    `scales` (int64, of the same shape), which is `OF_NOTHING` where no value was known; both are of
+    no columns where nothing asks for them. least: int64[rows, ordered measures].
+    """
+
+    counts: WideColumn
+    whole: tuple[WholeSum, ...]
+    reals: np.ndarray
+    scales: np.ndarray
+    least: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def taken(self, rows: np.ndarray) -> GroupSums:
+        """Some rows (int64, or bool for each row)."""
+        return GroupSums(
+            self.counts.taken(rows),
+            tuple(one.taken(rows) for one in self.whole),
+            self.reals[rows],
+            self.scales[rows],
+            self.least[rows],
+        )
+
+    def copied(self) -> GroupSums:
+        """The same rows in memory of their own."""
+        return self.taken(np.arange(len(self)))
+
+    def summed(self, starts: np.ndarray) -> GroupSums:
+        """One row for each group of rows; groups begin at the rows `starts` (int64, from 0)."""
+        if len(starts) == len(self):
+            return self
+        reals, scales = sums_of_scaled(self.reals, self.scales, starts)
+        return GroupSums(
+            sums_of_groups(self.counts, starts, counts=True),
+            tuple(one.summed(starts) for one in self.whole),
+            reals,
+            scales,
+            np.minimum.reduceat(self.least, starts, axis=0),
+        )
+
+
+def all_sums(parts: Sequence[GroupSums]) -> GroupSums:
+    """The rows of several, one after another."""
+    if len(parts) == 1:
+        return parts[0]
+    wholes = zip(*(one.whole for one in parts), strict=True)
+    return GroupSums(
+        together([one.counts for one in parts]),
+        tuple(
+            WholeSum(
+                together([one.value for one in same]),
+                together([one.size for one in same]),
+                np.concatenate([one.known for one in same]),
+            )
+            for same in wholes
+        ),
+        np.concatenate([one.reals for one in parts]),
+        np.concatenate([one.scales for one in parts]),
+        np.concatenate([one.least for one in parts]),
+    )
+
+
+def no_sums(shape: Shape) -> GroupSums:
+    """No rows."""
+    nothing = WideColumn(np.zeros(0, np.uint64), np.zeros(0, np.uint64))
+    return GroupSums(
+        nothing,
+        (WholeSum(nothing, nothing, NOT_ASKED),) * shape.whole,
+        np.zeros((0, shape.numbers)),
+        np.zeros((0, shape.numbers), np.int64),
+        np.zeros((0, shape.ordered), np.int64),
+    )
+
+
+def found_sums(found: Found, shape: Shape, *, bounded: bool) -> GroupSums:
+    """What the update has found, in memory of its own."""
+    rows, room = int(found.used[0]), len(found.rows)
+    words = found.totals.words.reshape(room, -1)[:rows].copy()
+    reals = found.totals.reals
+    if bounded:
+        reals = reals_without_bounds(reals, shape, rows)
+    sizes, scales = sizes_and_scales(reals, rows, shape.numbers)
+    scales = np.where(np.isinf(sizes), 0.0, scales)
+    scales = np.where(scales > OF_ZERO * 2, scales, OF_NOTHING)
+    whole = []
+    for number in range(shape.whole):
+        place = 2 + 4 * number
+        positive = WideColumn(words[:, place], words[:, place + 1])
+        negative = WideColumn(words[:, place + 2], words[:, place + 3])
+        value, size = differences(positive, negative), sums_of_counts(positive, negative)
+        known = NOT_ASKED
+        if number < shape.known:
+            bits = words[:, 2 + 4 * shape.whole + number // 64]
+            known = bits >> np.uint64(number % 64) & np.uint64(1) != 0
+        whole.append(WholeSum(value, size, known))
+    return GroupSums(
+        WideColumn(words[:, 0], words[:, 1]),
+        tuple(whole),
+        sizes.copy(),
+        scales.astype(np.int64),
+        found.totals.least.reshape(room, shape.ordered)[:rows].copy(),
+    )
+
+
+def sums_of_scaled(
+    sizes: np.ndarray, scales: np.ndarray, starts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of groups of numbers size · 2^scale (float64 and int64, [rows, numbers]), in the same
+    form; groups begin at the rows `starts` (int64, from 0)."""
+    lengths = np.diff(np.append(starts, len(sizes)))
+    # An infinite number counts, however small its scale is.
+    scales = np.where(np.isfinite(sizes), scales, np.maximum(scales, 0))
+    most = np.maximum.reduceat(scales, starts, axis=0)
+    # A part that is 2⁻¹⁰⁰⁰ of another one is nothing beside it.
+    lower = np.maximum(scales - np.repeat(most, lengths, axis=0), -1000).astype(np.int32)
+    with np.errstate(all="ignore"):
+        found: np.ndarray = np.add.reduceat(np.ldexp(sizes, lower), starts, axis=0)
+    return found, most
+
+
+def real_sums(
+    values: np.ndarray,
+    known: np.ndarray,
+    starts: np.ndarray,
+    ends: np.ndarray,
+    weights: np.ndarray | None = None,
+    scales: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The sums of stretches of numbers (float64) that are known (bool), as sizes and scales of
+    `GroupSums`; starts, ends as in `sums_between`. Each number counts weight · 2^scale times
+    (float64 and int64), or once.
+
+    Not by differences of running sums, which lose the digits of small numbers behind large ones.
+    """
+    sizes, exponents = np.frexp(np.where(known, values, 0.0))
+    if weights is not None:
+        sizes = sizes * weights
+    of_all = exponents.astype(np.int64) + (0 if scales is None else scales)
+    of_all = np.where(known, np.where(sizes == 0.0, OF_ZERO, of_all), OF_NOTHING)
+    found, most = sums_of_scaled(
+        np.append(sizes, 0.0)[:, None], np.append(of_all, OF_NOTHING)[:, None], starts
+    )
+    is_empty = starts == ends
+    return np.where(is_empty, 0.0, found[:, 0]), np.where(is_empty, OF_NOTHING, most[:, 0])
+
+
+def least_keys(keys: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """int64: the least keys of stretches, `NOTHING` of none."""
+    found: np.ndarray = np.minimum.reduceat(np.append(keys, NOTHING), starts)
+    found[starts == ends] = NOTHING
+    return found

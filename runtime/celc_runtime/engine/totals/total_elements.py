@@ -1,0 +1,352 @@
+"""Totals of sets of partial matches: elements of a commutative semiring, and the parts of kernels.
+
+The sum of two elements stands for the matches of both, the product for all that are put together of
+a part of the one and a part of the other. `engine/totals/kernel.py` says how they come to be.
+
+Rejected: one scale for all real numbers of an element, and scales apart where it cannot be. Such
+elements are smaller, but the code for the others, which the compiler puts into every step, took as
+long again, and twice the time to compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from celc_runtime.engine.totals.scaled_numbers import UNKNOWN, blocks_of, in_blocks, settled
+from celc_runtime.engine.totals.scaled_parts import parts_of_scaled
+from celc_runtime.engine.values.wide_numbers import (
+    FULL,
+    add_wide,
+    multiply_by_word,
+    multiply_wide,
+)
+from celc_runtime.jit.kernels import njit
+
+NOTHING = np.int64(2**63 - 1)
+"""The least of no values: greater than all, or equal to the greatest one."""
+
+KERNEL: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+PART: dict[str, Any] = {
+    **KERNEL,
+    "forceinline": True,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
+"""Options of the parts of kernels: to pass all these arrays took longer than an event."""
+
+
+class Elements(NamedTuple):
+    """Elements of the semiring, one after another.
+
+    words: uint64[elements × words]: the count (high, low), then for each whole sum that of its
+    positive values and, without their sign, that of its negative ones, then a bit for each known
+    sum: whether it has values. reals: the count, each real sum, and the number of values of each
+    counted one, in blocks of `scaled_numbers`; of no length where nothing asks for them. least:
+    int64[elements × ordered].
+
+    `bounded_elements` has another layout for real numbers.
+
+    The arrays have one axis, because machine code finds a place in them without reading their
+    shapes, which took a tenth of the time.
+    """
+
+    words: np.ndarray
+    reals: np.ndarray
+    least: np.ndarray
+
+
+class Measures(NamedTuple):
+    """What each event of a batch adds, for each function.
+
+    whole: int64[rows × whole]; known: uint64[rows × known words], a bit for each known sum; real:
+    float64[rows × 2 · real], sizes and scales of `scaled_numbers`; ordered: int64[rows × ordered],
+    NOTHING for NULL. NULLs add 0 to whole sums, and `UNKNOWN` to real ones.
+    """
+
+    whole: np.ndarray
+    known: np.ndarray
+    real: np.ndarray
+    ordered: np.ndarray
+
+
+class Shape(NamedTuple):
+    """How many functions there are: whole sums, known sums (those of whole numbers, the first ones,
+    of which it is wanted whether they have values), real sums (−1: not even the count is wanted as
+    a real number), those of them, the first ones, whose values are counted, and least values."""
+
+    whole: int
+    known: int
+    real: int
+    counted: int
+    ordered: int
+
+    @property
+    def numbers(self) -> int:
+        """How many real numbers an element has."""
+        return 1 + self.real + self.counted
+
+    @property
+    def known_words(self) -> int:
+        """How many words have a bit for each known sum."""
+        return -(-self.known // 64)
+
+    @property
+    def words(self) -> int:
+        """How many words an element has."""
+        return 2 + 4 * self.whole + self.known_words
+
+    @property
+    def measures(self) -> int:
+        """How many functions there are."""
+        return self.whole + max(self.real, 0) + self.ordered
+
+    @property
+    def label_words(self) -> int:
+        """How many words have a bit for each function."""
+        return max(1, -(-self.measures // 64))
+
+
+_GROWTH = 192
+"""Between two calls of `settle` a number grows by at most so many bits for its own sake. So it is
+below 2³²⁰ if it is a count, and below 2⁴⁵³ if it is a sum: then products of both fit a DOUBLE."""
+_ALL_BITS = np.uint64(2**64 - 1)
+_NONE = np.uint64(0)
+_1, _2, _3, _4 = (np.uint64(number) for number in (1, 2, 3, 4))
+
+
+@njit(**PART)
+def steps_between(growth):  # type: ignore[no-untyped-def]
+    """After how many events numbers are to be settled, if they grow by up to so many bits at an
+    event."""
+    return max(np.int64(1), np.int64(_GROWTH) // np.int64(growth))
+
+
+def new_elements(count: int, shape: Shape) -> Elements:
+    """Elements of no match."""
+    numbers = count, shape.numbers
+    return Elements(
+        np.zeros(count * shape.words, np.uint64),
+        in_blocks(np.zeros(numbers), np.full(numbers, UNKNOWN)),
+        np.full(count * shape.ordered, NOTHING, np.int64),
+    )
+
+
+@njit(**PART)
+def belongs(labels, program, labels_at, number):  # type: ignore[no-untyped-def]
+    """Whether an event counts for a measure; labels: the first of its words."""
+    if number >= 64:
+        labels = program[labels_at + np.uint64(number // 64)]
+    return labels >> np.uint64(number % 64) & _1 != _NONE
+
+
+@cache
+def parts_of_others(shape: Shape) -> tuple[Callable[..., Any], ...]:
+    """The parts of an update that elements with bounds and without have in common: clear and copy
+    for words and least values; move and multiply for bits of known sums and least values."""
+    whole, ordered, words, known_words = shape.whole, shape.ordered, shape.words, shape.known_words
+    of_words, of_least, of_known = (np.uint64(n) for n in (words, ordered, known_words))
+    first_known, first_ordered = np.uint64(2 + 4 * whole), whole + max(shape.real, 0)
+
+    @njit(**PART)
+    def clear(to, place):  # type: ignore[no-untyped-def]
+        at = np.uint64(place) * of_words
+        for word in range(words):
+            to.words[at + np.uint64(word)] = _NONE
+        at = np.uint64(place) * of_least
+        for number in range(ordered):
+            to.least[at + np.uint64(number)] = NOTHING
+
+    @njit(**PART)
+    def copy(to, target, source, place):  # type: ignore[no-untyped-def]
+        at, of = np.uint64(target) * of_words, np.uint64(place) * of_words
+        for word in range(words):
+            to.words[at + np.uint64(word)] = source.words[of + np.uint64(word)]
+        at, of = np.uint64(target) * of_least, np.uint64(place) * of_least
+        for number in range(ordered):
+            to.least[at + np.uint64(number)] = source.least[of + np.uint64(number)]
+
+    @njit(**PART)
+    def move(to, target, source, place, keep, program, labels_at, event, measures):  # type: ignore[no-untyped-def]
+        labels, mask = program[labels_at], _ALL_BITS * np.uint64(keep)
+        at, of = np.uint64(target) * of_words, np.uint64(place) * of_words
+        is_some = (source.words[of] | source.words[of + _1]) != 0
+        for index in range(known_words):
+            bits = measures.known[np.uint64(event) * of_known + np.uint64(index)]
+            bits &= labels if index == 0 else program[labels_at + np.uint64(index)]
+            bits = source.words[of + first_known + np.uint64(index)] | (bits if is_some else _NONE)
+            to_word = at + first_known + np.uint64(index)
+            to.words[to_word] = (to.words[to_word] & mask) | bits
+        to_least, from_least = np.uint64(target) * of_least, np.uint64(place) * of_least
+        added = np.uint64(event) * of_least
+        for number in range(ordered):
+            one = np.uint64(number)
+            least, kept = source.least[from_least + one], to.least[to_least + one]
+            more = measures.ordered[added + one]
+            has_more = is_some & belongs(labels, program, labels_at, first_ordered + number)
+            least = min(least, more if has_more else NOTHING)
+            to.least[to_least + one] = min(kept if keep else NOTHING, least)
+
+    @njit(**PART)
+    def multiply(to, target, keep, first, place, second, other):  # type: ignore[no-untyped-def]
+        at = np.uint64(target) * of_words + first_known
+        mask = _ALL_BITS * np.uint64(keep)
+        one = np.uint64(place) * of_words + first_known
+        two = np.uint64(other) * of_words + first_known
+        for index in range(known_words):
+            word = np.uint64(index)
+            bits = first.words[one + word] | second.words[two + word]
+            to.words[at + word] = (to.words[at + word] & mask) | bits
+        at = np.uint64(target) * of_least
+        one, two = np.uint64(place) * of_least, np.uint64(other) * of_least
+        for number in range(ordered):
+            next_one = np.uint64(number)
+            least = min(first.least[one + next_one], second.least[two + next_one])
+            kept = to.least[at + next_one]
+            to.least[at + next_one] = min(kept if keep else NOTHING, least)
+
+    return clear, copy, move, multiply
+
+
+@cache
+def parts_of_totals(
+    whole: int, known: int, real: int, counted: int, ordered: int
+) -> tuple[Callable[..., Any], ...]:
+    """The parts of an update for elements of one shape.
+
+    Machine code is made for each shape, because loops whose lengths are known vanish: with lengths
+    that were read, one measure took three times as long as none. Places are unsigned: Numba asks of
+    others whether they are negative.
+    """
+    shape = Shape(whole, known, real, counted, ordered)
+    reals = shape.numbers
+    width, blocks = blocks_of(reals)
+    clear_others, copy_others, move_others, multiply_others = parts_of_others(shape)
+    of_words, of_reals = np.uint64(shape.words), np.uint64(blocks_of(reals).length)
+    of_whole, of_width = np.uint64(whole), np.uint64(width)
+    clear_scaled, copy_scaled, move_scaled, multiply_scaled = parts_of_scaled(
+        max(real, 0), counted, whole
+    )
+
+    @njit(**PART)
+    def clear(to, place):  # type: ignore[no-untyped-def]
+        clear_others(to, place)
+        if reals > 0:
+            clear_scaled(to.reals, np.uint64(place))
+
+    @njit(**PART)
+    def set_one(to, place):  # type: ignore[no-untyped-def]
+        """One match without events; the element is clear."""
+        to.words[np.uint64(place) * of_words + _1] = _1
+        if reals > 0:
+            at = np.uint64(place) * of_reals
+            to.reals[at], to.reals[at + of_width] = 1.0, 0.0
+
+    @njit(**PART)
+    def copy(to, target, source, place):  # type: ignore[no-untyped-def]
+        copy_others(to, target, source, place)
+        if reals > 0:
+            copy_scaled(to.reals, np.uint64(target), source.reals, np.uint64(place))
+
+    @njit(**PART)
+    def move(to, target, source, place, keep, program, labels_at, event, measures):  # type: ignore[no-untyped-def]
+        """Add the matches of an element, each with one event more, to those of the target, of which
+        nothing stays where `keep` is 0. Both can be one element."""
+        labels = program[labels_at]
+        sums, mask = to.words, _ALL_BITS * np.uint64(keep)
+        at, of = np.uint64(target) * of_words, np.uint64(place) * of_words
+        high, low = source.words[of], source.words[of + _1]
+        added = np.uint64(event) * of_whole
+        for number in range(whole):
+            word = _2 + _4 * np.uint64(number)
+            from_sum, to_sum = of + word, at + word
+            top, over = source.words[from_sum], source.words[from_sum + _2]
+            if top >= FULL or over >= FULL:
+                # The sum has left all bounds, whatever is added.
+                sums[to_sum], sums[to_sum + _1] = FULL, _NONE
+                continue
+            sums[to_sum], sums[to_sum + _1] = add_wide(
+                sums[to_sum] & mask, sums[to_sum + _1] & mask, top, source.words[from_sum + _1]
+            )
+            sums[to_sum + _2], sums[to_sum + _3] = add_wide(
+                sums[to_sum + _2] & mask,
+                sums[to_sum + _3] & mask,
+                over,
+                source.words[from_sum + _3],
+            )
+            value = measures.whole[added + np.uint64(number)]
+            if value != 0 and belongs(labels, program, labels_at, number):
+                # No branch: which sign comes next no processor foresees.
+                to_sum += np.uint64(value >> 63) & _2
+                # That of the least number is 2⁶³ as a word.
+                top, rest = multiply_by_word(high, low, np.uint64(abs(value)))
+                sums[to_sum], sums[to_sum + _1] = add_wide(
+                    sums[to_sum], sums[to_sum + _1], top, rest
+                )
+        move_others(to, target, source, place, keep, program, labels_at, event, measures)
+        if reals > 0:
+            move_scaled(
+                to.reals,
+                np.uint64(target),
+                source.reals,
+                np.uint64(place),
+                np.uint64(keep),
+                program,
+                np.uint64(labels_at),
+                measures.real,
+                np.uint64(event),
+            )
+        sums[at], sums[at + _1] = add_wide(sums[at] & mask, sums[at + _1] & mask, high, low)
+        return _NONE
+
+    @njit(**PART)
+    def add_product(to, target, keep, first, place, second, other):  # type: ignore[no-untyped-def]
+        """Add the matches that are put together of two parts."""
+        sums, ones, twos = to.words, first.words, second.words
+        mask = _ALL_BITS * np.uint64(keep)
+        at = np.uint64(target) * of_words
+        one, two = np.uint64(place) * of_words, np.uint64(other) * of_words
+        high, low = ones[one], ones[one + _1]
+        other_high, other_low = twos[two], twos[two + _1]
+        if (high | low) and (other_high | other_low):
+            top, rest = multiply_wide(high, low, other_high, other_low)
+            sums[at], sums[at + _1] = add_wide(sums[at] & mask, sums[at + _1] & mask, top, rest)
+            for number in range(2 * whole):
+                word = _2 + _2 * np.uint64(number)
+                here, left, right = at + word, one + word, two + word
+                kept_top, kept_rest = sums[here] & mask, sums[here + _1] & mask
+                if (ones[left] | twos[right] | kept_top) >= FULL:
+                    sums[here], sums[here + _1] = FULL, _NONE
+                    continue
+                top, rest = multiply_wide(high, low, twos[right], twos[right + _1])
+                more, most = multiply_wide(other_high, other_low, ones[left], ones[left + _1])
+                top, rest = add_wide(top, rest, more, most)
+                sums[here], sums[here + _1] = add_wide(kept_top, kept_rest, top, rest)
+            multiply_others(to, target, keep, first, place, second, other)
+            if reals > 0:
+                multiply_scaled(
+                    to.reals,
+                    np.uint64(target),
+                    np.uint64(keep),
+                    first.reals,
+                    np.uint64(place),
+                    second.reals,
+                    np.uint64(other),
+                )
+        elif keep == 0:
+            clear(to, target)
+        return _NONE
+
+    @njit(**PART)
+    def settle(to, first, end):  # type: ignore[no-untyped-def]
+        """Bring the sizes of real numbers near 1."""
+        for block in range(np.int64(first) * blocks, np.int64(end) * blocks):
+            for number in range(width):
+                size = np.uint64(block * 2 * width + number)
+                scale = size + of_width
+                to.reals[size], to.reals[scale] = settled(to.reals[size], to.reals[scale])
+
+    return clear, set_one, copy, move, add_product, settle

@@ -1,0 +1,102 @@
+"""Arithmetic with times and durations: 64-bit microseconds, NULL where they overflow.
+
+A condition first asks whether a result fits (`can_add`, …), and then computes it as a sum or
+product of LONGs, which would wrap. So NULL needs no value of its own: as for columns, a truth
+stands beside the value. Rejected: Spark's rule, by which such a result ends the run, ANSI mode or
+not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from celc_runtime.engine.values.spark_arithmetic import (
+    LAST_DAY,
+    add_long,
+    multiply_long,
+    subtract_long,
+)
+from celc_runtime.jit.kernels import njit
+
+SMALLEST = -(2**63)
+"""The only duration that can be neither negated nor made positive."""
+
+
+@njit(nogil=True, cache=True)
+def can_add(left, right):  # type: ignore[no-untyped-def]
+    """Whether 64 bits hold left + right."""
+    left, right = np.int64(left), np.int64(right)
+    total = add_long(left, right)
+    return ((left ^ total) & (right ^ total)) >= 0
+
+
+@njit(nogil=True, cache=True)
+def can_subtract(left, right):  # type: ignore[no-untyped-def]
+    """Whether 64 bits hold left - right."""
+    left, right = np.int64(left), np.int64(right)
+    return ((left ^ right) & (left ^ subtract_long(left, right))) >= 0
+
+
+@njit(nogil=True, cache=True)
+def can_multiply(left, right):  # type: ignore[no-untyped-def]
+    """Whether 64 bits hold left * right."""
+    left, right = np.int64(left), np.int64(right)
+    if left == 0 or right == 0:
+        return True
+    if left == -1:
+        return right != SMALLEST
+    if right == -1:
+        return left != SMALLEST
+    product = multiply_long(left, right)
+    return product // left == right and product % left == 0
+
+
+@njit(nogil=True, cache=True)
+def begins_at_time(days):  # type: ignore[no-untyped-def]
+    """Whether the midnight of a DATE is a TIMESTAMP."""
+    return (np.int64(days) >= -LAST_DAY) & (np.int64(days) <= LAST_DAY)
+
+
+@njit(nogil=True, cache=True)
+def can_sum_interval(values, valid, events):  # type: ignore[no-untyped-def]
+    """Whether 64 bits hold the sum of durations; sums on the way to it may be larger."""
+    # Two sums of 32 bits of each value, which 2³¹ values cannot make overflow.
+    high, low = np.int64(0), np.int64(0)
+    for event in events:
+        if valid[event]:
+            high += np.int64(values[event]) >> 32
+            low += np.int64(values[event]) & 4294967295
+    high += low >> 32
+    return (high >= -2147483648) & (high <= 2147483647)
+
+
+@njit(nogil=True, cache=True)
+def sum_interval(values, valid, events):  # type: ignore[no-untyped-def]
+    """The sum of durations, where 64 bits hold it."""
+    total = np.int64(0)
+    for event in events:
+        if valid[event]:
+            total = add_long(total, values[event])
+    return total
+
+
+@njit(nogil=True, cache=True)
+def average_interval(values, valid, events):  # type: ignore[no-untyped-def]
+    """The average of durations, rounded towards zero; 0 where there are none.
+
+    It always fits, also where the sum does not: quotients and remainders are added on their own.
+    """
+    count = np.int64(0)
+    for event in events:
+        if valid[event]:
+            count += 1
+    if count == 0:
+        return count
+    quotients, remainders = np.int64(0), np.int64(0)
+    for event in events:
+        if valid[event]:
+            value = np.int64(values[event])
+            quotients = add_long(quotients, value // count)
+            remainders += value % count
+    down = add_long(quotients, remainders // count)
+    return down + 1 if down < 0 and remainders % count != 0 else down

@@ -1,0 +1,200 @@
+"""Listing with conditions where all matches of an event must be known before the first is handed
+out: for a selector, for CONSUME, and where each of several matches that look alike is to come once.
+
+The matches of one event are collected, and reduced when all are there or the room is full
+(`collected_matches`). All in one kernel: to come back to Python for each event cost ten times as
+much as most events themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from celc_runtime.engine.arena.nodes import (
+    DONE,
+    FIRED,
+    LISTED,
+    MATCHES_LEFT,
+    OUTPUT_FULL,
+    STACK_SIZE,
+    TOO_MUCH_WORK,
+    WINDOW_FULL,
+    WORK,
+)
+from celc_runtime.engine.walk.checked_listing import begin_search, checked_walk
+from celc_runtime.engine.walk.collected_matches import (
+    copy_matches,
+    keep_distinct,
+    keep_largest,
+    keep_preferred,
+    keep_preferred_of_starts,
+)
+from celc_runtime.engine.walk.latest_checked import greatest_walk
+from celc_runtime.engine.walk.listing import Output
+from celc_runtime.engine.walk.search import CONSUMED, READY
+from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.strategy import Checked
+
+
+class Wanted(NamedTuple):
+    """Which of the matches of an event are handed out.
+
+    consumes: bool[1], whether their events are consumed. limit: int64[1]. supports: bool[kinds],
+    whether an event counts for the selector; shown: int64[kinds], a number for the set of labels
+    that an event shows, −1 where it shows none.
+    """
+
+    consumes: np.ndarray
+    limit: np.ndarray
+    supports: np.ndarray
+    shown: np.ndarray
+
+
+@cache
+def collected_listing(checks: Checked) -> Callable[..., int]:
+    """A kernel like that of `checked_listing`, which also takes (…, collected, wanted).
+
+    WINDOW_FULL where `collected` is full of matches that have been reduced, or the search needs
+    more room (`with_room_for_collected`).
+    """
+    greatest, selects = checks.greatest, bool(checks.selector)
+    walk = greatest_walk(checks) if greatest else checked_walk(checks, collects=True)
+    reduced = _reduction_of(checks)
+
+    def listing(memory, output, kinds, past, first, most_work, search, collected, wanted):  # type: ignore[no-untyped-def]
+        counters, numbers = memory.counters, search.numbers
+        bits = kinds.bits[0]
+        while True:
+            if not _handed_out(collected, output, numbers, bits, wanted):
+                return OUTPUT_FULL
+            if counters[STACK_SIZE] == 0:
+                if counters[LISTED] == counters[FIRED] or output.limit[0] == 0:
+                    counters[LISTED] = counters[FIRED] = 0
+                    return DONE
+                begin_search(memory, search)
+                counters[MATCHES_LEFT] = collected.limit[0]
+                if greatest and not selects:
+                    counters[MATCHES_LEFT] = wanted.limit[0]
+            status = walk(memory, collected, kinds, past, first, most_work, search)
+            if status == DONE or (status == OUTPUT_FULL and not greatest):
+                counters[WORK] += reduced(
+                    collected, bits, wanted, status == DONE, most_work - counters[WORK]
+                )
+                if counters[WORK] > most_work:
+                    return TOO_MUCH_WORK
+            if status == DONE:
+                numbers[READY] = 0
+            else:
+                return WINDOW_FULL if status == OUTPUT_FULL else status
+
+    return njit(nogil=True)(listing) if checks.compiles else listing
+
+
+def _reduction_of(checks: Checked) -> Callable[..., int]:
+    """The kernel that drops the matches which are not to be handed out; it returns how many events
+    MAX compared, and drops nothing past `most_work`.
+
+    Of the ways to choose, only those of the query are compiled: each takes Numba a second or more.
+    """
+    # Matches within others are counted with these, and the search may list some of them.
+    selector = "MAX" if checks.rounds else checks.selector
+    reduce, distinct = _REDUCTIONS[selector], checks.distinct
+    # Matches that look alike can differ in support, and MAX needs all supports to the end.
+    early = selector != "MAX"
+    keep_looks = _keep_distinct if distinct else _keep_all
+
+    def reduced(collected, bits, wanted, is_complete, most_work):  # type: ignore[no-untyped-def]
+        if collected.used[0] < 2:
+            return np.int64(0)
+        work = reduce(collected, bits, wanted, most_work)
+        if is_complete or early:
+            keep_looks(collected, bits, wanted, most_work)
+        return work
+
+    return njit(nogil=True)(reduced) if checks.compiles else reduced
+
+
+@njit(nogil=True, cache=True)
+def _keep_all(collected, bits, wanted, most_work):  # type: ignore[no-untyped-def]
+    return np.int64(0)
+
+
+@njit(nogil=True, cache=True)
+def _keep_next(collected, bits, wanted, most_work):  # type: ignore[no-untyped-def]
+    keep_preferred(collected, bits, wanted.supports, True)
+    return np.int64(0)
+
+
+@njit(nogil=True, cache=True)
+def _keep_last(collected, bits, wanted, most_work):  # type: ignore[no-untyped-def]
+    keep_preferred(collected, bits, wanted.supports, False)
+    return np.int64(0)
+
+
+@njit(nogil=True, cache=True)
+def _keep_largest(collected, bits, wanted, most_work):  # type: ignore[no-untyped-def]
+    return np.int64(keep_largest(collected, bits, wanted.supports, most_work))
+
+
+@njit(nogil=True, cache=True)
+def _keep_next_of_starts(collected, bits, wanted, most_work):  # type: ignore[no-untyped-def]
+    keep_preferred_of_starts(collected, bits, wanted.supports)
+    return np.int64(0)
+
+
+@njit(nogil=True, cache=True)
+def _keep_distinct(collected, bits, wanted, most_work):  # type: ignore[no-untyped-def]
+    keep_distinct(collected, bits, wanted.shown)
+    return np.int64(0)
+
+
+_REDUCTIONS = {
+    "": _keep_all,
+    "NXT": _keep_next,
+    "LAST": _keep_last,
+    "MAX": _keep_largest,
+    "NXT_OF_ENDS": _keep_next_of_starts,
+}
+
+
+@njit(nogil=True, cache=True)
+def _handed_out(collected, output, numbers, bits, wanted):  # type: ignore[no-untyped-def]
+    """Hand out the collected matches if all are known, up to LIMIT; False where the output is
+    full."""
+    if numbers[READY] < 0:
+        return True
+    found = min(collected.used[0], wanted.limit[0])
+    while numbers[READY] < found:
+        copied = copy_matches(collected, output, numbers[READY], found)
+        if copied == 0:
+            return False
+        numbers[READY] += copied
+    if found > 0 and wanted.consumes[0]:
+        numbers[CONSUMED] = collected.tags[collected.ends[0] - 1] >> bits
+    collected.used[:] = 0
+    numbers[READY] = -1
+    return True
+
+
+def with_room_for(collected: Output, size: int) -> Output:
+    """More room for the collected matches of one event, if reducing them has not helped much.
+
+    `size`: how many events the match that did not fit has at least.
+    """
+    rows, tags = len(collected.rows), len(collected.tags)
+    matches, used = (int(count) for count in collected.used)
+    more_rows = rows if 2 * matches >= rows else 0
+    more_tags = max(tags, size) if 2 * used > tags or used + size > tags else 0
+    if not more_rows and not more_tags:
+        return collected
+    return Output(
+        np.concatenate([collected.rows, np.zeros(more_rows, np.int64)]),
+        np.concatenate([collected.ends, np.zeros(more_rows, np.int64)]),
+        np.concatenate([collected.tags, np.zeros(more_tags, np.int64)]),
+        collected.used,
+        collected.limit,
+    )

@@ -1,0 +1,176 @@
+"""Bounds for sums: a node is entered only if a match below it can still reach a sum.
+
+A condition such as SUM(x.a) > c or AVG(x.a) > c says of a match that the weights of its events, one
+number for each, add up to more than a limit (for the average: of a − c, more than 0). For each
+live node, the largest sum of a match below it or beside it is known once the nodes below are. It is
+computed once for each event at which matches end, as the window moves on in between. So whatever
+the path, one addition tells whether some match below satisfies the condition: of partial matches
+without a match, at most one for each node of the path lies between two matches. This holds for one
+such condition. Two at a time are the problem of subset sums, where each of the two bounds still
+holds, but a node that passes both may have no match.
+
+A bound cuts only where it is proved. Sums here are of float64 in the order of the graph, and the
+condition adds the events from left to right, so sums that are nearer than the rounding errors of
+both are not told apart (`_ERROR`). Where a weight is no number or infinite, or where sums of whole
+numbers could wrap around (`_MOST`), nothing is cut. The condition itself decides all matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from celc_runtime.engine.arena.nodes import CHILD, MERGE, NEXT, SINCE, TAG
+from celc_runtime.jit.kernels import njit
+
+_ERROR = 2.0**-48
+"""More than the relative error of an addition in either order, for each of the events added."""
+
+_MOST = 2.0**61
+"""Sums of absolute values up to here cannot wrap around in int64, and are finite."""
+
+
+def reaching(
+    weigh: Callable[..., Any] | None, limits: tuple[float, ...], *, compiles: bool
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Two kernels: `add` notes the sums of a path up to its newest event, `may_reach` says whether
+    some match below or beside a node can reach each of the limits.
+
+    weigh: (past, first, tag, number) → the weight of an event in a condition, and the sum of the
+    absolute values that it is made of, both float64. None: there is no such condition.
+    """
+    if weigh is None:
+        pair = _add_nothing, _may_always
+    else:
+        fill = _fill_of(weigh, len(limits), compiles=compiles)
+        pair = _add_of(weigh, len(limits)), _may_reach_of(limits, fill)
+    if not compiles:
+        return pair
+    add, may_reach = pair
+    compiled = njit(nogil=True, error_model="numpy", inline="always")
+    return compiled(add), compiled(may_reach)
+
+
+def _add_nothing(past, first, tag, depth, sums):  # type: ignore[no-untyped-def]
+    pass
+
+
+def _may_always(  # type: ignore[no-untyped-def]
+    nodes, node, depth, lowest, floor_value, past, first, kinds, search, number
+):
+    return True
+
+
+def _add_of(weigh: Callable[..., Any], bounds: int) -> Callable[..., Any]:
+    def add(past, first, tag, depth, sums):  # type: ignore[no-untyped-def]
+        for which in range(bounds):
+            weight, size = weigh(past, first, tag, which)
+            if not size < _MOST:  # or it is no number
+                weight, size = 0.0, np.inf
+            before, before_size = 0.0, 0.0
+            if depth > 0:
+                before, before_size = sums[which, depth - 1], sums[bounds + which, depth - 1]
+            sums[which, depth] = before + weight
+            sums[bounds + which, depth] = before_size + size
+
+    return add
+
+
+def _may_reach_of(limits: tuple[float, ...], fill: Callable[..., Any]) -> Callable[..., Any]:
+    bounds = len(limits)
+
+    def may_reach(  # type: ignore[no-untyped-def]
+        nodes, node, depth, lowest, floor_value, past, first, kinds, search, number
+    ):
+        at = node & (nodes.shape[0] - 1)
+        best, sums = search.best, search.sums
+        if search.known[at] != number:
+            fill(
+                nodes,
+                node,
+                lowest,
+                floor_value,
+                past,
+                first,
+                kinds.starts,
+                kinds.bits[0],
+                best,
+                search.known,
+                search.waiting,
+                number,
+            )
+        found = True
+        length = best[at, 2 * bounds] + depth
+        for which in range(bounds):
+            limit = limits[which]
+            sum, size = best[at, which], best[at, bounds + which]
+            if depth > 0:
+                sum += sums[which, depth - 1]
+                size += sums[bounds + which, depth - 1]
+            error = (length + 4.0) * _ERROR * (size + abs(limit))
+            if size < _MOST and sum + error < limit:
+                found = False
+        return found
+
+    return may_reach
+
+
+def _fill_of(weigh: Callable[..., Any], bounds: int, *, compiles: bool) -> Callable[..., Any]:
+    def fill(  # type: ignore[no-untyped-def]
+        nodes, root, lowest, floor_value, past, first, starts, bits, best, known, waiting, number
+    ):
+        """Compute the best sums of a node, after those of all nodes that it leads to."""
+        mask = nodes.shape[0] - 1
+        kind_mask = (np.int64(1) << bits) - 1
+        waiting[0] = root
+        size = 1
+        while size > 0:
+            node = waiting[size - 1]
+            at = node & mask
+            if known[at] == number:
+                size -= 1
+                continue
+            tag, child, following = nodes[at, TAG], nodes[at, CHILD], nodes[at, NEXT]
+            below, beside = child & mask, following & mask
+            leads = child >= lowest and nodes[below, SINCE] >= floor_value
+            goes_on = following >= lowest and nodes[beside, SINCE] >= floor_value
+            if leads and known[below] != number:
+                waiting[size] = child
+                size += 1
+                continue
+            if goes_on and known[beside] != number:
+                waiting[size] = following
+                size += 1
+                continue
+            size -= 1
+            known[at] = number
+            begins = tag != MERGE and starts[tag & kind_mask]
+            for which in range(bounds):
+                sum = 0.0 if begins else -np.inf
+                total = 0.0
+                if leads:
+                    sum = max(sum, best[below, which])
+                    total = best[below, bounds + which]
+                if tag != MERGE:
+                    weight, absolute = weigh(past, first, tag, which)
+                    if not absolute < _MOST:
+                        weight, absolute = 0.0, np.inf
+                    sum += weight
+                    total += absolute
+                if goes_on:
+                    sum = max(sum, best[beside, which])
+                    total = max(total, best[beside, bounds + which])
+                best[at, which], best[at, bounds + which] = sum, total
+            length = best[below, 2 * bounds] if leads else 0.0
+            if tag != MERGE:
+                length += 1.0
+            if goes_on:
+                length = max(length, best[beside, 2 * bounds])
+            best[at, 2 * bounds] = length
+
+    if not compiles:
+        return fill
+    compiled: Callable[..., Any] = njit(nogil=True, error_model="numpy")(fill)
+    return compiled

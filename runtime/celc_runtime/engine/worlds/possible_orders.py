@@ -1,0 +1,253 @@
+"""The probability of matches whose events can come in several orders.
+
+Events that overlap can be one match in several orders. All orders of the set of its events are
+added up, by subsets (`of_all_orders`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from celc_runtime.engine.worlds.possible_moves import START
+from celc_runtime.engine.worlds.possible_reach import FAR, NEVER
+from celc_runtime.jit.kernels import njit
+
+
+class Question(NamedTuple):
+    """What is asked for.
+
+    step: between two points. window: the longest match, NO_WINDOW: of any length. bits: those of a
+    kind. bound: rows are more likely than that. sums: whether the orders of a match are added up,
+    so that each is one row. max_work: the most steps for a row. looks: int64[kinds], a number for
+    the labels of each kind.
+    """
+
+    step: int
+    window: int
+    bits: int
+    bound: float
+    sums: bool
+    max_work: int
+    looks: np.ndarray
+
+
+@njit(nogil=True, cache=True)
+def extended(events, step, vectors, at, event, behind, into):  # type: ignore[no-untyped-def]
+    """Write the vector of an event before another, whose vector stands at `at`, to `into`. Returns
+    its sum, and the latest point at which it is not 0."""
+    total, carried, latest = 0.0, 0.0, NEVER
+    later = events.points[behind] - 1
+    time_later = events.last[behind]
+    time = events.last[event]
+    points = events.points[event]
+    for point in range(points - 1, -1, -1):
+        while later >= 0 and time_later > time:
+            carried += vectors[at + later]
+            later -= 1
+            time_later -= step
+        vectors[into + point] = carried / points
+        total += carried
+        if carried > 0.0 and latest == NEVER:
+            latest = time
+        time -= step
+    return total / points, latest
+
+
+@njit(nogil=True, cache=True)
+def in_window(events, step, window, chain, depth, vectors, room):  # type: ignore[no-untyped-def]
+    """The probability that the events of a chain (chain[0, 0] the last one, chain[depth, 0] the
+    first) come in this order inside a window; vectors: room for two vectors, the second one at
+    `room`."""
+    last, found = chain[0, 0], 0.0
+    for end in range(events.points[last]):
+        for point in range(events.points[last]):
+            vectors[point] = 0.0
+        vectors[end] = 1.0 / events.points[last]
+        at, into = np.int64(0), room
+        for place in range(1, depth + 1):
+            extended(events, step, vectors, at, chain[place, 0], chain[place - 1, 0], into)
+            at, into = into, at
+        first = chain[depth, 0]
+        floor = events.low[last] + end * step - window
+        for point in range(events.points[first]):
+            if events.low[first] + point * step >= floor:
+                found += vectors[at + point]
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _place_of(chains, first, count, members, state, event, end):  # type: ignore[no-untyped-def]
+    """The chain from `first` to before `count` with these events, state, first event and end; −1:
+    there is none."""
+    for chain in range(first, count):
+        if (
+            chains[chain, 0] == members
+            and chains[chain, 1] == state
+            and chains[chain, 2] == event
+            and chains[chain, 3] == end
+        ):
+            return chain
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untyped-def]
+    """The probability that some events (chain[place, 0], with the labels of the kind chain[place,
+    1]) are a match, over all their orders, and the greatest of the events that can be the last one.
+    The first is −1 where that takes more than max_work steps, or where they are more than 62.
+
+    Chains of the same events that begin with the same event, after the same state, go on alike:
+    their vectors are added. Where the window can cut, chains that end at different times stay
+    apart.
+    """
+    if count > 62:
+        return -1.0, np.int64(-1)
+    step, window, looks = asked.step, asked.window, asked.looks
+    low, last, most, work = FAR, NEVER, np.int64(1), 0
+    for place in range(count):
+        low = min(low, events.low[chain[place, 0]])
+        last = max(last, events.last[chain[place, 0]])
+        most = max(most, events.points[chain[place, 0]])
+    cuts = window >= 0 and last - low > window
+    # The members as bits, the state before, the place of the first event, the end, and the places
+    # of the last events as bits.
+    chains, vectors = np.empty((64, 5), np.int64), np.zeros((64, most), np.float64)
+    size, found, ends = 0, 0.0, np.int64(0)
+    for place in range(count):
+        event = chain[place, 0]
+        symbol, points = events.symbols[event], events.points[event]
+        for move in range(moves.ends_first[symbol], moves.ends_first[symbol + 1]):
+            if looks[moves.ends_kinds[move]] != looks[chain[place, 1]]:
+                continue
+            for end in range(points if cuts else 1):
+                if size == chains.shape[0]:
+                    chains, vectors = with_twice_the_rows(chains), with_twice_the_rows(vectors)
+                chains[size, 0], chains[size, 2] = np.int64(1) << place, place
+                chains[size, 1] = moves.ends_sources[move]
+                chains[size, 3] = events.low[event] + end * step if cuts else FAR
+                chains[size, 4] = np.int64(1) << place
+                vectors[size] = 0.0
+                for point in range(points):
+                    if not cuts or point == end:
+                        vectors[size, point] = 1.0 / points
+                size += 1
+    flat = np.zeros(2 * most, np.float64)
+    begin = 0
+    for layer in range(1, count):
+        stop = size
+        for number in range(begin, stop):
+            members, state, behind, end, lasts = chains[number]
+            if state == START:
+                continue
+            for place in range(count):
+                if members >> place & 1:
+                    continue
+                event, behind_event = chain[place, 0], chain[behind, 0]
+                symbol, points = events.symbols[event], events.points[event]
+                node = _node_of(moves, symbol, state)
+                if node < 0:
+                    continue
+                work += points
+                if work > asked.max_work:
+                    return -1.0, np.int64(-1)
+                flat[:most] = vectors[number]
+                total, _ = extended(events, step, flat, 0, event, behind_event, most)
+                if total <= 0.0:
+                    continue
+                for move in range(moves.into_first[node], moves.into_first[node + 1]):
+                    if looks[moves.into_kinds[move]] != looks[chain[place, 1]]:
+                        continue
+                    source = moves.into_sources[move]
+                    if source == START:
+                        if layer == count - 1:
+                            floor = end - window if cuts else NEVER
+                            for point in range(points):
+                                if events.low[event] + point * step >= floor:
+                                    found += flat[most + point]
+                                    ends |= lasts if flat[most + point] > 0.0 else np.int64(0)
+                        continue
+                    known = members | np.int64(1) << place
+                    at = _place_of(chains, stop, size, known, source, place, end)
+                    if at < 0:
+                        if size == chains.shape[0]:
+                            chains, vectors = with_twice_the_rows(chains), with_twice_the_rows(
+                                vectors
+                            )
+                        at = size
+                        chains[at, 0], chains[at, 1] = known, source
+                        chains[at, 2], chains[at, 3], chains[at, 4] = place, end, 0
+                        vectors[at] = 0.0
+                        size += 1
+                    chains[at, 4] |= lasts
+                    for point in range(points):
+                        vectors[at, point] += flat[most + point]
+        begin = stop
+    last_event = np.int64(-1)
+    for place in range(count):
+        if ends >> place & 1:
+            last_event = max(last_event, chain[place, 0])
+    return found, last_event
+
+
+@njit(nogil=True, cache=True)
+def _node_of(moves, symbol, state):  # type: ignore[no-untyped-def]
+    """The place of a state among those that events of a symbol lead to; −1: they do not."""
+    for place in range(moves.node_first[symbol], moves.node_first[symbol + 1]):
+        if moves.node_states[place] == state:
+            return place
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def with_twice_the_rows(array):  # type: ignore[no-untyped-def]
+    """A matrix with twice the rows, the new ones of zeros."""
+    found = np.zeros((2 * array.shape[0], array.shape[1]), array.dtype)
+    found[: array.shape[0]] = array
+    return found
+
+
+@njit(nogil=True, cache=True)
+def clusters_of(events, first, stop, window, many):  # type: ignore[no-untyped-def]
+    """Where clusters begin, and which events are in a cluster that so many events overlap in, or
+    before it within the window.
+
+    No event behind the beginning of a cluster can be before one in front of it. bool[events] twice,
+    for all events; those from `first` on to before `stop` are whole clusters.
+    """
+    count = events.symbols.shape[0]
+    begins, heavy = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    depth = np.zeros(count, np.int64)
+    active = np.empty(count, np.int64)
+    size, greatest = 0, int(NEVER)
+    for event in range(count):
+        if events.part[event] == event:
+            size, greatest = 0, int(NEVER)
+        left = 0
+        for place in range(size):
+            if active[place] > events.low[event]:
+                active[left] = active[place]
+                left += 1
+        size = left
+        begins[event] = greatest == NEVER or events.low[event] >= greatest
+        greatest = max(greatest, events.last[event])
+        active[size] = events.last[event]
+        size += 1
+        depth[event] = size
+    start, crowded, reach = first, -1, 0
+    for event in range(stop):
+        if depth[event] >= many:
+            crowded = event
+        if event < first:
+            continue
+        if begins[event]:
+            start = event
+            reach = max(reach, int(events.part[event]))
+            floor = events.low[event] - window if window >= 0 else NEVER
+            while reach < event and events.last[reach] < floor:
+                reach += 1
+        if crowded >= reach and not heavy[start]:
+            heavy[start:event] = True
+        heavy[event] = heavy[start] or crowded >= reach
+    return begins, heavy
