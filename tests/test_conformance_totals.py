@@ -22,7 +22,7 @@ from celc_runtime.plan.errors import TotalError
 from celc_runtime.plan.strategy import Counted, United
 from celc_runtime.run import counted
 from engines import engines, interpreted, only_query, plain_totals, table_of
-from places import TESTS
+from places import CASES
 from reference import totals_difference
 from test_random_totals import answered, told
 
@@ -30,7 +30,7 @@ import celc
 from celc.cli import main
 from celc.options import Options
 
-FOLDER = TESTS / "cases_totals"
+FOLDER = CASES / "totals"
 _LISTED = {"28-totals": 16, "29-collapsed": 9}
 """How many of the first cases have more matches than can be listed."""
 

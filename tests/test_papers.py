@@ -7,10 +7,10 @@ import random
 import pytest
 from cases_io import Case, case_stems, load_cases
 from engines import answers, engines, interpreted, only_query
-from places import TESTS
+from places import CASES
 from reference import difference, evaluate
 
-FOLDER = TESTS / "cases_papers"
+FOLDER = CASES / "papers"
 CASES = load_cases(folder=FOLDER)
 
 

@@ -6,14 +6,14 @@ import pytest
 from cases_io import Case, load_cases, load_refused
 from engines import engines, interpreted, only_query
 from parameters import matches_for_each
-from places import TESTS
+from places import CASES
 from reference import difference
 
 import celc
 from celc.diagnostics.errors import CelError
 from celc.options import Options
 
-FOLDER = TESTS / "cases_parameters"
+FOLDER = CASES / "parameters"
 
 
 def _by_query() -> dict[tuple[str, Options], list[Case]]:

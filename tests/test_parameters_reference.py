@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from cases_io import load_cases, load_refused
-from places import TESTS
+from places import CASES
 from reference import CelError, difference, evaluate
 
-FOLDER = TESTS / "cases_parameters"
+FOLDER = CASES / "parameters"
 
 # The reference knows no types of expressions.
 _OF_TYPES = {"30-parameters/067"}

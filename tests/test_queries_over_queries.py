@@ -16,14 +16,14 @@ from celc_runtime.chain.run import ChainRun, why_gathered
 from celc_runtime.run.by_definition import DefinitionListing
 from celc_runtime.run.matching import matches_of_table
 from engines import interpreted
-from places import TESTS
+from places import CASES
 from queries_over_queries import chain_answer, source_table
 from reference import difference
 from strategies_queries import DECLARATION
 
 import celc
 
-FOLDER = TESTS / "cases_queries"
+FOLDER = CASES / "queries"
 
 
 @pytest.mark.parametrize("case", load_cases(folder=FOLDER), ids=lambda case: case.name)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from cases_io import Case, load_cases, load_refused
-from places import TESTS
+from places import CASES
 from reference import CelError, difference, evaluate
 
-FOLDER = TESTS / "cases_queries"
+FOLDER = CASES / "queries"
 
 
 def test_cases() -> None:

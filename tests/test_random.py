@@ -2,7 +2,7 @@
 
 Each query is run by the engine that the compiler chooses and by the general one, with buffers and
 arenas so small that they fill up and grow all the time. What was once found here is kept in
-`cases_found`, in the form of the conformance cases.
+`tests/cases/found`, in the form of the conformance cases.
 
 Half of the queries are drawn from the whole language, half without comparisons across labels, PREV
 and PRIOR: most of these are left to automata alone. `test_random_across` dwells on the others.
@@ -36,7 +36,7 @@ from celc_runtime.run import (
 from engines import answer_of, answers, engines, interpreted, only_query, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from places import TESTS
+from places import CASES
 from reference import WorkLimitError, check_answer, difference, evaluate
 from strategies import (
     DECLARATION,
@@ -53,7 +53,7 @@ import celc
 from celc import CelError, Matcher
 from celc.options import Options
 
-CASES_FOUND = TESTS / "cases_found"
+CASES_FOUND = CASES / "found"
 # What is refused for its size instead of running for ever; it must stay rare.
 TOO_LARGE = {
     "automaton-too-large",

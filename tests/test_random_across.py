@@ -10,7 +10,8 @@ range of them, by hand:
     python tests/test_random_across.py 0 500 --language rounds   # … of another language
     python tests/test_random_across.py 17 --numba            # as users run it
 
-The first difference is shrunk and printed as a case, in the form of the files in `cases_found`.
+The first difference is shrunk and printed as a case, in the form of the files in
+`tests/cases/found`.
 """
 
 from __future__ import annotations

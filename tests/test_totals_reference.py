@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from cases_io import Case, load_cases, load_refused
-from places import TESTS
+from places import CASES
 from reference import (
     CelError,
     Match,
@@ -21,7 +21,7 @@ from reference import (
     totals_difference,
 )
 
-FOLDER = TESTS / "cases_totals"
+FOLDER = CASES / "totals"
 
 # The first cases of both files have more matches than can be listed.
 _TOO_MANY = {

@@ -14,7 +14,7 @@ from celc_runtime.plan.errors import WorkLimitError
 from celc_runtime.plan.strategy import InWorlds
 from celc_runtime.stream.formats import StreamOptions
 from engines import interpreted, only_query
-from places import TESTS
+from places import CASES
 from reference import difference
 from streams_by_hand import Operator, instant
 from uncertain import on_a_clock, possible_answers, streamed_answer
@@ -22,7 +22,7 @@ from uncertain import on_a_clock, possible_answers, streamed_answer
 import celc
 from celc.cli import main
 
-FOLDER = TESTS / "cases_uncertain"
+FOLDER = CASES / "uncertain"
 _STREAM = """CREATE STREAM S UNCERTAIN [low, high] BY 1 {
   EVENT A { id: INT, value: DOUBLE, low: LONG, high: LONG },
   EVENT B { id: INT, value: DOUBLE, low: LONG, high: LONG }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from cases_io import load_cases, load_refused
-from places import TESTS
+from places import CASES
 from reference import CelError, difference, evaluate
 
-FOLDER = TESTS / "cases_uncertain"
+FOLDER = CASES / "uncertain"
 
 
 def test_cases() -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from cases_io import Case, load_cases
 from celc_runtime import EventError
-from places import TESTS
+from places import CASES
 from queries_over_queries import rows_of_answer, source_table
 from reference import difference
 
@@ -90,9 +90,7 @@ def test_refusals_say_what_to_do(spark: Any) -> None:
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    "case", load_cases(folder=TESTS / "cases_queries"), ids=lambda one: one.name
-)
+@pytest.mark.parametrize("case", load_cases(folder=CASES / "queries"), ids=lambda one: one.name)
 def test_cases(spark: Any, case: Case) -> None:
     module = celc.compile(case.query, order_by=case.order_by, at_end=case.at_end)
     query = module.queries[case.query_name or next(iter(module.queries))]

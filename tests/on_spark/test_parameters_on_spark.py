@@ -22,7 +22,7 @@ from celc_runtime.spark.pushdown import can_matter
 from conftest import ON_SPARK, long_over_connect
 from engines import only_query
 from parameters import answer_for_each, rows_table
-from places import TESTS
+from places import CASES
 from reference import difference
 from spark_routes import table
 from stream_routes import SETTINGS, START, files, run, settings, write_files
@@ -305,9 +305,7 @@ def test_cases(spark: Any) -> None:
     from pyspark.sql import functions
 
     step = 3 if ON_SPARK == "classic" else 6
-    cases = [case for case in load_cases(folder=TESTS / "cases_parameters") if _has_ts(case)][
-        ::step
-    ]
+    cases = [case for case in load_cases(folder=CASES / "parameters") if _has_ts(case)][::step]
     queries = [only_query(matcher(case.query, case.ties, case.at_end)) for case in cases]
     made = []
     for number, (case, query) in enumerate(zip(cases, queries, strict=True)):

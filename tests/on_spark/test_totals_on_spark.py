@@ -16,7 +16,7 @@ from celc_runtime import CompiledQuery, EventError
 from celc_runtime.plan.strategy import Counted, United
 from conftest import ON_SPARK
 from engines import only_query
-from places import TESTS
+from places import CASES
 from reference import difference, totals_difference
 from spark_routes import ROUTES, has_table_functions, table
 from stream_routes import (
@@ -39,7 +39,7 @@ def _cases(route: str) -> list[Case]:
     """A share of the cases for each route, without those that no list of matches answers."""
     found = []
     for stem in ("28-totals", "29-collapsed"):
-        for case in load_cases(stem, TESTS / "cases_totals"):
+        for case in load_cases(stem, CASES / "totals"):
             one = only_query(matcher(case.query, case.ties, case.at_end))
             is_long = int(case.name[-3:]) <= 16
             listed = not isinstance(one.program.listing, Counted | United)

@@ -13,7 +13,7 @@ from cases_io import Case, load_cases
 from celc_runtime import EventError
 from conftest import long_over_connect
 from engines import interpreted, only_query, table_of
-from places import TESTS
+from places import CASES
 from reference import difference
 from spark_routes import Way, answers, expected_form
 from stream_routes import SETTINGS, files, run, settings, together, write_files
@@ -22,7 +22,7 @@ from uncertain import FIRST, UNTIL, in_numbers, on_a_clock, rows_on_a_clock
 
 import celc
 
-_CASES = load_cases(folder=TESTS / "cases_uncertain")
+_CASES = load_cases(folder=CASES / "uncertain")
 _STREAM = """CREATE STREAM Readings UNCERTAIN [low, high] BY 1 {
   EVENT A { id: INT, value: DOUBLE, low: LONG, high: LONG },
   EVENT B { id: INT, value: DOUBLE, low: LONG, high: LONG }

@@ -15,7 +15,7 @@ from cases_io import load_cases
 from engines import interpreted, table_of
 from fires import FIRE, HOSTILE, farm, hostile, matcher
 from parameters import rows_table
-from places import TESTS
+from places import CASES
 from queries_over_queries import source_table
 
 import celc
@@ -215,10 +215,10 @@ def test_unions_are_bars() -> None:
     assert values(data["matches"], "matches") == [2, 1]
 
 
-@pytest.mark.parametrize("folder", ["cases", "cases_parameters", "cases_queries"])
+@pytest.mark.parametrize("folder", ["language", "parameters", "queries"])
 def test_cases_of_the_language_have_reports(folder: str) -> None:
     """Bars have the events that the answer names, in queries of all kinds."""
-    cases = load_cases(folder=TESTS / folder)
+    cases = load_cases(folder=CASES / folder)
     for case in cases[:: len(cases) // 3]:
         query = matcher(case.query, order_by=case.order_by, ties=case.ties, at_end=case.at_end)
         query = query.queries[case.query_name or list(query.queries)[-1]]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 from cases_io import load_cases, load_refused
-from places import TESTS
+from places import CASES
 
 from celc.diagnostics.source import Source
 from celc.parse import syntax
 from celc.parse.parser import parse
 from celc.verify.texts import syntax_tree
 
-FOLDER = TESTS / "cases_totals"
+FOLDER = CASES / "totals"
 
 
 def query_of(text: str) -> syntax.Query:

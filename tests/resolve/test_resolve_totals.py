@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from cases_io import load_cases, load_refused
-from places import TESTS
+from places import CASES, TESTS
 
 from celc import verify
 from celc.core import formula as core
@@ -20,7 +20,7 @@ from celc.parse.parser import parse
 from celc.resolve.resolver import resolve
 from celc.verify import texts
 
-FOLDER = TESTS / "cases_totals"
+FOLDER = CASES / "totals"
 NOWHERE = Span(0, 0)
 STREAM = """CREATE STREAM S {
   EVENT A {

@@ -14,15 +14,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from cases_io import CASES_FOLDER, Case, case_stems, load_cases
+from cases_io import Case, case_stems, load_cases
 from celc_runtime.stream.formats import StreamOptions
 from engines import answer_of, engines, interpreted, only_query
+from places import CASES
 from reference import difference
 from streams_by_hand import EVENT_TIME, instant, streamed, timed
 
 from celc.options import Options
 
-_FOLDERS = tuple(CASES_FOLDER.parent / name for name in ("cases", "cases_found", "cases_papers"))
+_FOLDERS = tuple(CASES / name for name in ("language", "found", "papers"))
 _STEMS = [(folder, stem) for folder in _FOLDERS for stem in case_stems(folder)]
 
 # A window of time, or a length of an absence, without an attribute. Streams here are ordered by one

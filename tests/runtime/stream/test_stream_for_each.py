@@ -15,7 +15,7 @@ from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.rules import check_rules, hash_of_rows, in_one_order
 from engines import Event, engines, interpreted, only_query, table_of
 from parameters import rows_table
-from places import TESTS
+from places import CASES
 from streams_by_hand import EVENT_TIME, Operator, instant, same_rows, streamed, timed
 
 import celc
@@ -62,7 +62,7 @@ def test_cases() -> None:
     """Those of 30-parameters that a stream can run: not windows of EVENTS, nor CONSUME BY ANY of
     partitions."""
     problems, matches, compared = [], 0, 0
-    for number, case in enumerate(load_cases(folder=TESTS / "cases_parameters")):
+    for number, case in enumerate(load_cases(folder=CASES / "parameters")):
         text = case.query
         if "EVENTS" in text or case.ties or case.ends_late or number % 2:
             continue

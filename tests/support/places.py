@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-TESTS = Path(__file__).resolve().parent
+TESTS = Path(__file__).resolve().parents[1]
+CASES = TESTS / "cases"
 ROOT = TESTS.parent

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from places import ROOT, TESTS
+from places import CASES, ROOT
 
 Query = tuple[str, str, str]
 """Where a query is from, its dialect, its text."""
@@ -14,8 +14,8 @@ Query = tuple[str, str, str]
 
 def queries_of_the_repository() -> Iterator[Query]:
     """All queries of the cases, the generated modules, the examples and the documents."""
-    for path in sorted(TESTS.glob("cases*/*.jsonl")):
-        dialect = "match_recognize" if path.parent.name == "cases_sql" else "cel"
+    for path in sorted(CASES.glob("*/*.jsonl")):
+        dialect = "match_recognize" if path.parent.name == "sql" else "cel"
         for line in path.read_text("utf-8").splitlines():
             case = json.loads(line)
             yield case["name"], dialect, case["query"]

@@ -1,7 +1,7 @@
 """The streams of `checkpoints/`: how one is written, read, and gone on with.
 
-    python tests/stored_streams.py            # writes those that are missing
-    python tests/stored_streams.py NAME …     # writes these anew; its README says when one may
+    python tests/support/stored_streams.py          # writes those that are missing
+    python tests/support/stored_streams.py NAME …   # writes these anew; its README says when to
 
 What is written is the text of a query, the micro-batches of a stream, and the state in their midst
 as Spark's store has it, without Spark. So whoever reads it needs nothing of the version that wrote

@@ -12,13 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 from celc_runtime.plan.plan import ARROW_TYPES
-from places import TESTS
+from places import CASES
 
 from celc import Matcher
 from celc.diagnostics.source import Source
 from celc.row_pattern.compiler import compile_rows
 
-FOLDER = TESTS / "cases_sql"
+FOLDER = CASES / "sql"
 Row = dict[str, Any]
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from places import TESTS
+from places import CASES
 
-CASES_FOLDER = TESTS / "cases"
+CASES_FOLDER = CASES / "language"
 
 
 @dataclass(frozen=True)
