@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from celc.cli.output import tell
 from celc.cli.problems import CommandProblem, words
+from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK
 from celc.diagnostics.source import Source
 from celc.options import Options
 
@@ -28,6 +29,8 @@ SUFFIXES = (SUFFIX, SQL_SUFFIX)
 
 STANDARD_INPUT = Path("-")
 
+_SHOWN_FILES = 3  # so many files are named in the header of a module
+
 
 def options_of(arguments: argparse.Namespace) -> Options:
     """The options of the command line for a compilation."""
@@ -41,6 +44,38 @@ def options_of(arguments: argparse.Namespace) -> Options:
         first_order=arguments.first_order,
         max_compile_seconds=arguments.max_compile_seconds,
     )
+
+
+def module_path(paths: Sequence[Path]) -> Path:
+    """Where `celc compile` writes the module of query files unless told otherwise."""
+    return Path(f"{paths[0].stem}_udf.py")
+
+
+def shown_command(
+    arguments: argparse.Namespace, paths: Sequence[Path], output: Path | None = None
+) -> str:
+    """The command for the module's header: files without folders, the same on every machine."""
+    names = [path.name for path in paths]
+    if len(names) > _SHOWN_FILES:
+        names = [*names[:_SHOWN_FILES], f"… ({len(names)} files)"]
+    parts = ["celc compile", *names, "-o", (output or module_path(paths)).name]
+    if arguments.order_by is not None:
+        parts += ["--order-by", arguments.order_by]
+    if arguments.tiebreak is not None:
+        parts += ["--tiebreak", arguments.tiebreak]
+    if arguments.ties is not None:
+        parts += ["--ties", arguments.ties]
+    if arguments.at_end != "open":
+        parts += ["--at-end", arguments.at_end]
+    if getattr(arguments, "standalone", False):
+        parts.append("--standalone")
+    if arguments.max_states != DEFAULT_MAX_STATES:
+        parts += ["--max-states", str(arguments.max_states)]
+    if arguments.max_work != DEFAULT_MAX_WORK:
+        parts += ["--max-work", str(arguments.max_work)]
+    if arguments.first_order:
+        parts.append("--first-order")
+    return " ".join(parts)
 
 
 def compiled(arguments: argparse.Namespace, paths: Sequence[Path]) -> CompiledFiles:

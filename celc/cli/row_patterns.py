@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from celc.cli.output import tell
 from celc.cli.problems import CommandProblem
-from celc.cli.queries import SQL_SUFFIX, read_source
+from celc.cli.queries import SQL_SUFFIX, read_source, shown_command
 from celc.diagnostics.errors import render_all
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def explained(arguments: argparse.Namespace) -> str:
     compilation = compiled(arguments, arguments.source)
     match arguments.stage:
         case "code":
-            return compilation.module_text(f"celc compile {arguments.source.name}")
+            return compilation.module_text(shown_command(arguments, [arguments.source]))
         case "formula":
             return explain.query_text(compilation)
         case "cea":

@@ -147,17 +147,31 @@ def test_aggregates_of_the_file_are_shown_as_they_are_called(tmp_path: Path, cap
     assert "# An aggregate that the file declares: slope(value, id)" in code
 
 
-@pytest.mark.parametrize("name", _QUERIES)
-def test_code(name: str, tmp_path: Path, capsys: Any) -> None:
-    """The module that `celc compile` writes, with that command in its header."""
-    source = _written(tmp_path, _QUERIES[name], name)
-    text = _explained(capsys, source, "--stage", "code")
-    ast.parse(text)
-    assert f"celc compile {name}.cel" in text
-    module = tmp_path / "written.py"
-    assert main(["compile", source, "-o", str(module)]) == 0
-    header = re.compile("celc compile .*")
-    assert header.sub("", text) == header.sub("", module.read_text())
+_ROWS = """CREATE TABLE t (x INT);
+SELECT * FROM t MATCH_RECOGNIZE (ORDER BY x MEASURES A.x AS m PATTERN (A) DEFINE A AS x > 1)
+"""
+_WITH_OPTIONS = {
+    **{(f"{name}.cel", ""): text for name, text in _QUERIES.items()},
+    ("p.cel", "--order-by id --tiebreak tie --max-states 500 --max-work 70"): _QUERIES["plain"],
+    ("p.cel", "--order-by id --ties simultaneous"): "SELECT * FROM S WHERE A ; B",
+    ("p.cel", "--at-end closed"): _QUERIES["deadline"],
+    ("p.cel", "--first-order"): "SELECT * FROM S WHERE A AS x ; B AS y",
+    ("rows.sql", "--max-work 70"): _ROWS,
+}
+
+
+@pytest.mark.parametrize(("name", "options"), _WITH_OPTIONS)
+def test_code(
+    name: str, options: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """The module that `celc compile` writes with the same options, to the byte."""
+    monkeypatch.chdir(tmp_path)
+    text = _WITH_OPTIONS[name, options]
+    Path(name).write_text(text if name.endswith(".sql") else _DECLARED + text)
+    shown = _explained(capsys, name, "--stage", "code", *options.split())
+    assert main(["compile", name, *options.split()]) == 0
+    assert shown == Path(name).with_name(f"{Path(name).stem}_udf.py").read_text()
+    assert f"celc compile {name} -o {Path(name).stem}_udf.py {options}".strip() in shown
 
 
 @pytest.mark.parametrize("name", _QUERIES)

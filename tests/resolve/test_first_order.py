@@ -586,7 +586,7 @@ def test_command_line(
     text = (tmp_path / "q_udf.py").read_text(encoding="utf-8")
     assert "celc compile q.cel -o q_udf.py --first-order" in text.partition("import")[0]
     assert main(["explain", "q.cel", "--first-order", "--stage", "code"]) == 0
-    assert "celc compile q.cel --first-order" in capsys.readouterr().out
+    assert "celc compile q.cel -o q_udf.py --first-order" in capsys.readouterr().out
     assert main(["run", "q.cel", "e.csv", "--first-order", "--format", "json"]) == 0
     assert capsys.readouterr().out == ""
     query.write_text(STREAM + "(A AS x)+ FILTER x.v > 1", encoding="utf-8")
