@@ -233,10 +233,10 @@ class ShippedQuery:
         return pickled(self._program.module, options, plan.name)
 
 
-class Route:
+class ShippedFunction:
     """One way to run a program: a function that Spark can send to its workers.
 
-    `function` takes the program first. In a pickle the route is the attribute `name` of the
+    `function` takes the program first. In a pickle it is the attribute `name` of the
     compiled query. A bound method would not do: Spark's pickler refers to a method's function by
     the module it is defined in, which a worker need not have.
     """

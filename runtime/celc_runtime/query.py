@@ -27,7 +27,7 @@ from celc_runtime.many.on_spark import all_task_route
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
-from celc_runtime.program import Program, Route, warn_of_growth
+from celc_runtime.program import Program, ShippedFunction, warn_of_growth
 from celc_runtime.rules.rows import given_rows
 from celc_runtime.rules.tables import matches_for_each
 from celc_runtime.run.compact import check_is_compact
@@ -131,7 +131,7 @@ class CompiledQuery:
         return run_of(self.program, ties_are_errors=ties_are_errors)
 
     @property
-    def match_arrow(self) -> Route:
+    def match_arrow(self) -> ShippedFunction:
         """The matches of a stream of batches, as batches of bounded size.
 
         A function from an iterable of record batches, or events in any other form that
@@ -141,10 +141,10 @@ class CompiledQuery:
         """
         self._warn_of_growth()
         matches = chain_of_events if self.plan.reads else matches_of_events
-        return Route(self.program, "match_arrow", matches)
+        return ShippedFunction(self.program, "match_arrow", matches)
 
     @property
-    def match_arrow_without_ties(self) -> Route:
+    def match_arrow_without_ties(self) -> ShippedFunction:
         """`match_arrow` for a distributed table: two events that the order leaves equal are an
         error."""
         check_no_chain(self.program, "match_arrow_without_ties", "use match or match_arrow")
@@ -152,7 +152,7 @@ class CompiledQuery:
         return sorted_route(self.program)
 
     @property
-    def match_pandas(self) -> Route:
+    def match_pandas(self) -> ShippedFunction:
         """The matches of a pandas frame, for `df.groupBy(key).applyInPandas(query.match_pandas,
         query.output_ddl)`.
 
@@ -164,10 +164,10 @@ class CompiledQuery:
         """
         check_no_chain(self.program, "match_pandas", "use match, match_table or match_arrow")
         self._warn_of_growth()
-        return Route(self.program, "match_pandas", matches_of_frame)
+        return ShippedFunction(self.program, "match_pandas", matches_of_frame)
 
     @property
-    def batch_task_route(self) -> Route:
+    def batch_task_route(self) -> ShippedFunction:
         """The function of the tasks of a batch job on Spark; see `spark/tasks`."""
         return batch_route(self.program)
 
@@ -247,20 +247,20 @@ class CompiledQuery:
         return expand(compact, limit)
 
     @property
-    def chain_task_route(self) -> Route:
+    def chain_task_route(self) -> ShippedFunction:
         """The function of the tasks of a query that reads others; see `chain/on_spark`."""
         return chain_task_route(self.program)
 
     @property
-    def compact_task_route(self) -> Route:
+    def compact_task_route(self) -> ShippedFunction:
         """The function of the tasks of a job with compact answers; see `spark/compact`."""
         return compact_route(self.program)
 
     @property
-    def match_compact_arrow(self) -> Route:
+    def match_compact_arrow(self) -> ShippedFunction:
         """`match_compact` of a stream of batches, as batches of bounded size; see `match_arrow`."""
         self._warn_of_growth()
-        return Route(self.program, "match_compact_arrow", compact_of_events)
+        return ShippedFunction(self.program, "match_compact_arrow", compact_of_events)
 
     def match(
         self,
@@ -407,22 +407,22 @@ class CompiledQuery:
         )
 
     @property
-    def stream_packing_route(self) -> Route:
+    def stream_packing_route(self) -> ShippedFunction:
         """The function of a stream before the shuffle; see `stream/tasks`."""
         return packing_route(self.program)
 
     @property
-    def stream_task_route(self) -> Route:
+    def stream_task_route(self) -> ShippedFunction:
         """The function that makes the worker's side of a stream's operator."""
         return task_route(self.program)
 
     @property
-    def stream_unpacking_route(self) -> Route:
+    def stream_unpacking_route(self) -> ShippedFunction:
         """The function of a stream behind the operator."""
         return unpacking_route(self.program)
 
     @property
-    def stream_finishing_route(self) -> Route:
+    def stream_finishing_route(self) -> ShippedFunction:
         """The function that runs the events that a stream has left in its state."""
         return finishing_route(self.program)
 
@@ -446,7 +446,7 @@ class CompiledQuery:
         return registered(self.program, spark, name, sorts=sorts)
 
     @property
-    def all_task_route(self) -> Route:
+    def all_task_route(self) -> ShippedFunction:
         """The function of the tasks of `match_all` on Spark; see `many/on_spark`."""
         return all_task_route(self.program)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.program import Program as RunProgram
-from celc_runtime.program import Route
+from celc_runtime.program import ShippedFunction
 from celc_runtime.run.matching import sorted_route
 from celc_runtime.spark.tasks import batch_route
 from celc_runtime.stream.tasks import finishing_route, packing_route, task_route, unpacking_route
@@ -282,7 +282,7 @@ def test_searches_that_remember_or_are_bounded_warn_of_no_search(query: str, war
     ],
 )
 def test_a_route_is_found_again_where_its_pickle_is_read(
-    route_of: Callable[[RunProgram], Route],
+    route_of: Callable[[RunProgram], ShippedFunction],
 ) -> None:
     query = only_query(celc.compile(f"{_DECLARATION}SELECT * FROM S WHERE A ; B"))
     query = query.with_options(tiebreak="row")

@@ -29,7 +29,7 @@ from celc_runtime.chain.tables import chain_of_batches, check_order
 from celc_runtime.plan.errors import PlanWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import DDL_TYPES, Plan
-from celc_runtime.program import Program, Route, growth_line
+from celc_runtime.program import Program, ShippedFunction, growth_line
 from celc_runtime.spark.columns import column_named, mapped, needed_columns
 from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.key_columns import utc_instant
@@ -114,9 +114,9 @@ def _in_one_stage(program: Program, events: DataFrame) -> DataFrame:
     return mapped(ordered, chain_task_route(program), program.output_ddl)
 
 
-def chain_task_route(program: Program) -> Route:
+def chain_task_route(program: Program) -> ShippedFunction:
     """The function of the tasks of a chain in one stage: whole partitions, sorted."""
-    return Route(program, "chain_task_route", _matches_of_task)
+    return ShippedFunction(program, "chain_task_route", _matches_of_task)
 
 
 def _matches_of_task(

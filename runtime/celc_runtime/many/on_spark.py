@@ -26,7 +26,7 @@ from celc_runtime.many.groups import ReadingGroup, reading_all, reading_groups
 from celc_runtime.many.runs import ManyRuns
 from celc_runtime.plan.errors import PlanWarning
 from celc_runtime.plan.names import unused_name
-from celc_runtime.program import Program, Route
+from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.spark.columns import column_named, mapped, needed_columns
 from celc_runtime.spark.key_columns import with_key_columns
 from celc_runtime.spark.match import check_events, with_clock
@@ -139,10 +139,10 @@ def _by_groups(
             yield place, rows
 
 
-def all_task_route(program: Program) -> Route:
+def all_task_route(program: Program) -> ShippedFunction:
     """The function of Spark tasks: from the names of queries by group, clocks by query, the column
     of the groups' numbers, and batches."""
-    return Route(program, "all_task_route", _answers_of_task)
+    return ShippedFunction(program, "all_task_route", _answers_of_task)
 
 
 def _answers_of_task(

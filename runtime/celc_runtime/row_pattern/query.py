@@ -141,7 +141,7 @@ class RowPatternQuery:
 
 
 class RowRoute:
-    """A way to run a query that Spark can send to its workers; see `celc_runtime.program.Route`."""
+    """A way to run a query that Spark can send to its workers; see `ShippedFunction`."""
 
     def __init__(
         self, query: RowPatternQuery, name: str, function: Callable[..., Iterator[pa.RecordBatch]]

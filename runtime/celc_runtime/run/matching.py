@@ -13,7 +13,7 @@ from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.arrow.pandas_frames import frame_of
 from celc_runtime.arrow.paths import received
 from celc_runtime.arrow.sorting import sorted_for
-from celc_runtime.program import Program, Route
+from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.run.compact import are_graphs, check_is_compact
 from celc_runtime.run.compact_run import CompactRun
 from celc_runtime.run.deadlines import check_clock_is_known, compares_late, latest_time
@@ -42,9 +42,9 @@ def matches_of_sorted(
     return _read(run_of(program, ties_are_errors=True), map(received, batches))
 
 
-def sorted_route(program: Program) -> Route:
+def sorted_route(program: Program) -> ShippedFunction:
     """`matches_of_sorted` as Spark's workers run it."""
-    return Route(program, "match_arrow_without_ties", matches_of_sorted)
+    return ShippedFunction(program, "match_arrow_without_ties", matches_of_sorted)
 
 
 def matches_of_table(program: Program, events: Any, first: FirstMatches) -> pa.Table:

@@ -21,7 +21,7 @@ from celc_runtime.jit.shipping import pickled
 from celc_runtime.plan.compact_form import CompactForm, compact_ddl
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
-from celc_runtime.program import Program, Route
+from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.run.compact import are_graphs
 from celc_runtime.run.compact_run import CompactRun
 from celc_runtime.spark.columns import column_named, mapped
@@ -50,7 +50,7 @@ def is_spark_frame(events: Any) -> bool:
 # --- compact answers ------------------------------------------------------------------------------
 
 
-def compact_route(program: Program) -> Route:
+def compact_route(program: Program) -> ShippedFunction:
     """The function of Spark tasks: from the names of columns, the ranges, and batches."""
 
     def compact_task(
@@ -65,7 +65,7 @@ def compact_route(program: Program) -> Route:
         )
         return map(_sent, found)
 
-    return Route(program, "compact_task_route", compact_task)
+    return ShippedFunction(program, "compact_task_route", compact_task)
 
 
 def compact_reader(program: Program, columns: TaskColumns, ranges: tuple[ShippedRange, ...]) -> Any:
@@ -123,7 +123,7 @@ class ExpandTask:
         return cls(form_of(form), limit)
 
     def __call__(self, batches):  # type: ignore[no-untyped-def]
-        # No annotation; see `Route`.
+        # No annotation; see `ShippedFunction`.
         found = matches_of_compact(self._form, map(received, batches), self._limit)
         return map(_sent, found)
 

@@ -16,7 +16,7 @@ from celc_runtime.arrow.event_order import tie_error
 from celc_runtime.arrow.paths import received
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import ARROW_TYPES, Plan
-from celc_runtime.program import Program, Route
+from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.rules.rows import Rows, batch_of_rows, rows_of_batch
 from celc_runtime.rules.run import ForEachRun, run_for
 from celc_runtime.run.run import Run
@@ -34,7 +34,7 @@ first event, how many events it has (None: that is not checked), and the value f
 are not its own (None: there is none); times as whole numbers."""
 
 
-def batch_route(program: Program) -> Route:
+def batch_route(program: Program) -> ShippedFunction:
     """The function of Spark tasks: from the names of columns, the ranges, whether undecided matches
     are counted, the rows of the parameter table (None: there is none), and batches."""
 
@@ -63,7 +63,7 @@ def batch_route(program: Program) -> Route:
         schema = with_single_fields(program.plan, nothing).schema
         return with_undecided(schema, sent, undecided)
 
-    return Route(program, "batch_task_route", match_task)
+    return ShippedFunction(program, "batch_task_route", match_task)
 
 
 def _run_for(rules: Rows | None, program: Program, **options: Any) -> Run | ForEachRun:

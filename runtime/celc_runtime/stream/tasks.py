@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import ARROW_TYPES, Plan
-from celc_runtime.program import Program, Route
+from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.rules.rows import Rows as Rules
 from celc_runtime.rules.rows import rows_of_batch
 from celc_runtime.spark.workers import settle, settled_after
@@ -301,34 +301,34 @@ def _filled(table: pa.Table, schema: pa.Schema) -> pa.Table:
 # --- as Spark's workers run it --------------------------------------------------------------------
 
 
-def packing_route(program: Program) -> Route:
+def packing_route(program: Program) -> ShippedFunction:
     """The function before the shuffle: from options, the rows of a query FOR EACH as a batch, if it
     is one, and batches of events to packed batches."""
     return _route(program, "stream_packing_route", packed)
 
 
-def task_route(program: Program) -> Route:
+def task_route(program: Program) -> ShippedFunction:
     """The function that makes the `BucketTask` of a worker, from options."""
 
     def made(program: Program, options: Mapping[str, Any]) -> BucketTask:
         return BucketTask(program, options_of(options))
 
-    return Route(program, "stream_task_route", made)
+    return ShippedFunction(program, "stream_task_route", made)
 
 
-def unpacking_route(program: Program) -> Route:
+def unpacking_route(program: Program) -> ShippedFunction:
     """The function behind the operator: from options, rows as above, and its batches to batches of
     matches."""
     return _route(program, "stream_unpacking_route", unpacked)
 
 
-def finishing_route(program: Program) -> Route:
+def finishing_route(program: Program) -> ShippedFunction:
     """The function of `finish`: from options, rows as above, and batches of states to batches of
     matches."""
     return _route(program, "stream_finishing_route", finished)
 
 
-def _route(program: Program, name: str, function: Callable[..., Any]) -> Route:
+def _route(program: Program, name: str, function: Callable[..., Any]) -> ShippedFunction:
     def run(
         program: Program,
         options: Mapping[str, Any],
@@ -338,7 +338,7 @@ def _route(program: Program, name: str, function: Callable[..., Any]) -> Route:
         rules = None if table is None else rows_of_batch(table)
         return settled_after(function(program, options_of(options), batches, rules))
 
-    return Route(program, name, run)
+    return ShippedFunction(program, name, run)
 
 
 def check_header(program: Program, options: Mapping[str, Any], label: int, header: bytes) -> None:
