@@ -375,7 +375,8 @@ class CompiledQuery:
         another query's). parameters: the table of a query FOR EACH, as `match` takes it; its rows
         are fixed for a checkpoint.
 
-        Needs PySpark 4.0 and, in the session, Spark's RocksDB state store. Raises EventError where
+        Needs PySpark 4.0. Sets Spark's RocksDB state store in a session that names no store, and
+        says so. Raises EventError where
         the query or the DataFrame does not fit a stream, ValueError for options that cannot be,
         TypeError where `buckets` is no whole number, RuntimeError for a session that cannot run it.
         """

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
-from celc_runtime import EventError, split_late
-from celc_runtime.stream import match as stream
+from celc_runtime import EventError, PlanWarning, split_late
+from celc_runtime.stream import session
 from celc_runtime.stream.buckets import labels_of, spark_hashes
+from celc_runtime.stream.session import CHANGELOG, ROCKS_DB, STORE, TASKS
 from stream_routes import END, SETTINGS, query, settings, table
 
 WINDOWED = "SELECT * FROM S WHERE A AS x ; B AS y PARTITION BY id WITHIN 5 SECONDS [ts]"
-
-
-STORE = "spark.sql.streaming.stateStore.providerClass"
 
 
 @pytest.fixture(scope="module")
@@ -235,15 +235,72 @@ def test_a_session_without_the_store_is_refused_before_a_stream_starts(
     assert query(WINDOWED).match_stream(frame).isStreaming
 
 
-def test_a_session_that_says_nothing_of_a_store_is_refused(frame: Any, spark: Any) -> None:
-    with settings(spark, {STORE: ""}):
-        spark.conf.unset(STORE)
-        _refused(RuntimeError, "spark.conf.set(", WINDOWED, frame)
+@contextmanager
+def _unset(spark: Any, *names: str) -> Iterator[None]:
+    """A session in which nobody has set these."""
+    with settings(spark, dict.fromkeys(names, "") | {TASKS: "7"}):
+        for name in (*names, TASKS):
+            spark.conf.unset(name)
+        yield
+
+
+def test_what_nobody_has_set_is_set_and_said_once(frame: Any, spark: Any) -> None:
+    with _unset(spark, STORE, CHANGELOG):
+        with pytest.warns(PlanWarning, match="match_stream has set") as told:
+            query(WINDOWED).match_stream(frame)
+        assert told[0].filename == __file__
+        assert [spark.conf.get(name) for name in (STORE, CHANGELOG)] == [ROCKS_DB, "true"]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", PlanWarning)
+            query(WINDOWED).match_stream(frame)
+
+
+def test_what_somebody_has_set_stays(frame: Any, spark: Any) -> None:
+    with _unset(spark, STORE), settings(spark, {CHANGELOG: "false"}):
+        with pytest.warns(PlanWarning) as told:
+            query(WINDOWED).match_stream(frame)
+        assert CHANGELOG not in str(told[0].message)
+        assert spark.conf.get(CHANGELOG) == "false"
+
+
+def test_a_session_that_forbids_settings_is_refused(
+    frame: Any, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyspark.errors import PySparkException
+
+    def forbidden(self: Any, name: str, value: Any) -> None:
+        raise PySparkException(f"[CANNOT_MODIFY_CONFIG] Cannot modify {name}.\nSee the manual.")
+
+    with _unset(spark, STORE, CHANGELOG), monkeypatch.context() as patched:
+        patched.setattr(type(spark.conf), "set", forbidden)
+        _refused(RuntimeError, "call spark.conf.set(", WINDOWED, frame)
+        _refused(
+            RuntimeError,
+            f"set it here: [CANNOT_MODIFY_CONFIG] Cannot modify {STORE}.)",
+            WINDOWED,
+            frame,
+        )
+
+
+def test_many_tasks_on_few_cores_are_told_once(frame: Any, spark: Any) -> None:
+    session._tell_of_tasks.cache_clear()
+    with _unset(spark), warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", PlanWarning)
+        for _ in range(2):
+            query(WINDOWED).match_stream(frame)
+    said = [str(one.message) for one in told if TASKS in str(one.message)]
+    # Connect does not say how many cores there are.
+    if hasattr(spark, "_sc"):
+        assert len(said) == 1
+        assert f"spark.conf.set('{TASKS}', '2')" in said[0]
+        assert told[0].filename == __file__
+    else:
+        assert said == []
 
 
 def test_a_spark_without_the_library_of_the_store_is_refused(
     frame: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "_ROCKS_DB_LIBRARY", "org.rocksdb.NotThere")
+    monkeypatch.setattr(session, "_LIBRARY", "org.rocksdb.NotThere")
     said = "cannot load its class org.rocksdb.NotThere: add the JAR of org.rocksdb:rocksdbjni"
     _refused(RuntimeError, said, WINDOWED, frame)

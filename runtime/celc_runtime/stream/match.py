@@ -32,7 +32,6 @@ from celc_runtime.spark.columns import (
 )
 from celc_runtime.spark.key_columns import utc_instant
 from celc_runtime.spark.order_column import OrderColumn
-from celc_runtime.spark.probe import has_class
 from celc_runtime.spark.pushdown import can_matter, why_not_filtered
 from celc_runtime.stream.buckets import FOR_EACH_TASK, MOST_BUCKETS
 from celc_runtime.stream.finish import check_checkpoint, recorded_buckets, remember_plan
@@ -42,6 +41,7 @@ from celc_runtime.stream.monitor import METRICS
 from celc_runtime.stream.packing import PACKED_DDL
 from celc_runtime.stream.processor import bucket_processor
 from celc_runtime.stream.rules import check_rules, hash_of_rows, in_one_order, stream_program
+from celc_runtime.stream.session import TASKS, TASKS_OF_SPARK, prepare
 from celc_runtime.stream.tasks import (
     STEP_DDL,
     packing_route,
@@ -57,11 +57,6 @@ if TYPE_CHECKING:
 MOST_EVENTS = 1 << 20
 """The largest window of EVENTS on a stream: each event in it that is not kept needs a row in its
 place when the window is read again."""
-
-_STORE = "spark.sql.streaming.stateStore.providerClass"
-_ROCKS_DB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-
-_ROCKS_DB_LIBRARY = "org.rocksdb.RocksDB"
 
 _LATE = ("drop", "error", "side")
 _APIS = ("row", "pandas")
@@ -150,7 +145,7 @@ def stream_matches(
             "another name with AS"
         )
     chosen_api = _chosen_api(api)
-    _check_store(events.sparkSession)
+    prepare(events.sparkSession)
     if checkpoint is not None:
         check_checkpoint(events.sparkSession, checkpoint, program, options._asdict())
     return _steps(program, rows, options, chosen_api, rules)
@@ -261,29 +256,6 @@ def _check_groups(program: Program) -> None:
         )
 
 
-def _check_store(spark: SparkSession) -> None:
-    """Refuse a session that could not run the stream; Spark itself would fail later, in a trace.
-
-    Another provider of the same class name will do, as long as Spark can load it.
-    """
-    store = str(spark.conf.get(_STORE, ""))
-    if not store.endswith(f".{_ROCKS_DB.rpartition('.')[2]}"):
-        raise RuntimeError(
-            f"match_stream keeps its states in Spark's RocksDB store, and the session has "
-            f"{store or 'another'!r}: before match_stream is called, call "
-            f"spark.conf.set({_STORE!r}, {_ROCKS_DB!r})"
-        )
-    for name, remedy in (
-        (store, f"call spark.conf.set({_STORE!r}, {_ROCKS_DB!r}), or add the JAR that has it"),
-        (_ROCKS_DB_LIBRARY, "add the JAR of org.rocksdb:rocksdbjni that belongs to this Spark"),
-    ):
-        if not has_class(spark, name):
-            raise RuntimeError(
-                f"match_stream keeps its states in Spark's RocksDB store, and Spark cannot load "
-                f"its class {name}: {remedy}"
-            )
-
-
 def _why_unbounded(program: Program) -> str:
     if program.plan.window is None and not program.plan.one_event:
         return "it has no window, so a match may begin with any event"
@@ -341,7 +313,7 @@ def _buckets(
 
 def default_buckets(spark: SparkSession) -> int:
     """How many buckets a new stream of a session has."""
-    tasks = int(str(spark.conf.get("spark.sql.shuffle.partitions", "200")))
+    tasks = int(str(spark.conf.get(TASKS, str(TASKS_OF_SPARK))))
     return min(MOST_BUCKETS, FOR_EACH_TASK * tasks)
 
 

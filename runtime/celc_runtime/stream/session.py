@@ -1,0 +1,116 @@
+"""What a session needs for a stream: set where nobody has, refused where somebody says otherwise.
+
+States are kept in Spark's RocksDB store, because `transformWithState` runs with no other. Spark
+reads the settings when the stream starts, so they can be set by `match_stream`. What somebody has
+set is left alone: a session may serve other streams.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from typing import TYPE_CHECKING
+
+from celc_runtime.plan.errors import PlanWarning
+from celc_runtime.spark.probe import has_class
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STORE = "spark.sql.streaming.stateStore.providerClass"
+ROCKS_DB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+"""Whether a micro-batch writes its changes, and not the whole store."""
+
+_LIBRARY = "org.rocksdb.RocksDB"
+
+TASKS = "spark.sql.shuffle.partitions"
+TASKS_OF_SPARK = 200
+_MOST_TASKS_OF_A_CORE = 8  # of each waits the micro-batch: about 20 ms for an empty one
+
+_ANY_TWO = {STORE: ("a", "b"), CHANGELOG: ("true", "false"), TASKS: ("1", "2")}
+
+
+def prepare(spark: SparkSession) -> None:
+    """Set what a stream needs and the session does not say, tell it, and check the rest.
+
+    Another provider of the same class name will do, as long as Spark can load it. Raises
+    RuntimeError where the stream could not run: Spark itself would fail later, in a trace.
+    """
+    set_here = {
+        name: value
+        for name, value in ((STORE, ROCKS_DB), (CHANGELOG, "true"))
+        if _is_unset(spark, name) and _has_set(spark, name, value)
+    }
+    store = str(spark.conf.get(STORE))
+    if not store.endswith(f".{ROCKS_DB.rpartition('.')[2]}"):
+        raise RuntimeError(_another_store(repr(store)))
+    for name, remedy in (
+        (store, f"call spark.conf.set({STORE!r}, {ROCKS_DB!r}), or add the JAR that has it"),
+        (_LIBRARY, "add the JAR of org.rocksdb:rocksdbjni that belongs to this Spark"),
+    ):
+        if not has_class(spark, name):
+            raise RuntimeError(
+                f"match_stream keeps its states in Spark's RocksDB store, and Spark cannot load "
+                f"its class {name}: {remedy}"
+            )
+    if set_here:
+        listed = " and ".join(f"{name} = {value}" for name, value in set_here.items())
+        warnings.warn(
+            f"match_stream has set {listed} in this session, because a stream of celc keeps its "
+            "states in Spark's RocksDB store; set them yourself, and this is not said",
+            PlanWarning,
+            stacklevel=4,
+        )
+    _look_at_tasks(spark)
+
+
+def _is_unset(spark: SparkSession, name: str) -> bool:
+    """Whether nobody has set it. Spark answers with the default that it is asked with, if it fits
+    the type of the setting; one default alone might be what somebody has set."""
+    return all(spark.conf.get(name, value) == value for value in _ANY_TWO[name])
+
+
+def _has_set(spark: SparkSession, name: str, value: str) -> bool:
+    """Whether the session took it; without the changelog a stream runs, and writes more."""
+    from pyspark.errors import PySparkException
+
+    try:
+        spark.conf.set(name, value)
+    except PySparkException as problem:
+        if name == STORE:
+            raise RuntimeError(
+                f"{_another_store('none')}. (Spark does not let match_stream set it here: "
+                f"{str(problem).splitlines()[0]})"
+            ) from problem
+        return False
+    return True
+
+
+def _another_store(found: str) -> str:
+    return (
+        f"match_stream keeps its states in Spark's RocksDB store, and the session has {found}: "
+        f"before match_stream is called, call spark.conf.set({STORE!r}, {ROCKS_DB!r})"
+    )
+
+
+def _look_at_tasks(spark: SparkSession) -> None:
+    """Warn where Spark's own number of tasks is left, and the cores are few."""
+    context = getattr(spark, "_sc", None)
+    if context is None or not _is_unset(spark, TASKS):
+        return  # Connect tells the number of cores by a job alone
+    cores = int(context.defaultParallelism)
+    if cores * _MOST_TASKS_OF_A_CORE < TASKS_OF_SPARK:
+        _tell_of_tasks(cores)
+
+
+@cache
+def _tell_of_tasks(cores: int) -> None:
+    """Once in a process."""
+    warnings.warn(
+        f"{TASKS} is {TASKS_OF_SPARK}, because nobody has set it, and Spark has {cores} cores: "
+        f"each task costs time in each micro-batch. Call spark.conf.set({TASKS!r}, '{cores}') "
+        "before the stream is begun; its checkpoint keeps the number",
+        PlanWarning,
+        stacklevel=6,
+    )
