@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from celc.core import formula as core
 from celc.core.formula import Clause, Expression, Formula, Predicate, Query
@@ -189,8 +190,18 @@ class _Builder:
                 part = self._part(operand, names)
                 self._fit(part, window)
                 return part
+            case core.Disjunction():
+                raise NotRelational("OR has matches of different events", formula.span)
+            case core.Conjunction():
+                raise NotRelational("AND compares whole matches", formula.span)
+            case core.Selector():
+                raise NotRelational("a selector chooses among matches", formula.span)
+            case core.AbsenceBefore():
+                raise NotRelational("an absence stands before the pattern", formula.span)
+            case core.AbsenceAfter():
+                raise NotRelational("an absence stands behind the pattern", formula.span)
             case _:
-                raise NotRelational(_WHY_NOT[type(formula).__name__], formula.span)
+                assert_never(formula)
 
     def _atom(self, atom: core.Atom, names: tuple[str, ...]) -> _Part:
         if len(self._scans) == MOST_EVENTS:
@@ -231,7 +242,9 @@ class _Builder:
 
     def _rounds(self, formula: core.Iteration, names: tuple[str, ...]) -> _Part:
         if formula.least != formula.most:
-            raise NotRelational(_WHY_NOT["Iteration"], formula.span)
+            raise NotRelational(
+                "`+` and `{m,n}` have matches of any number of events", formula.span
+            )
         if formula.least > MOST_EVENTS:
             raise NotRelational(f"a match has more than {MOST_EVENTS} events", formula.span)
         rounds = [self._scope(formula.operand, names) for _ in range(formula.least)]
@@ -440,13 +453,3 @@ def _aggregated(leaf: core.Aggregate, scans: tuple[str, ...]) -> Expression:
             return core.Choice("GREATEST", values, leaf.type, leaf.span)
         case _:
             raise NotRelational(f"{leaf.function} is taken of a label", leaf.span)
-
-
-_WHY_NOT = {
-    "Iteration": "`+` and `{m,n}` have matches of any number of events",
-    "Disjunction": "OR has matches of different events",
-    "Conjunction": "AND compares whole matches",
-    "Selector": "a selector chooses among matches",
-    "AbsenceBefore": "an absence stands before the pattern",
-    "AbsenceAfter": "an absence stands behind the pattern",
-}
