@@ -56,12 +56,7 @@ class Token:
 def keyword_of(token: Token) -> str | None:
     """The keyword that a word spells, None for other tokens and words."""
     # upper() makes "S" of "ſ" and "FF" of a ligature, but keywords are ASCII.
-    if len(token.text) > _LONGEST_KEYWORD or not token.text.isascii():
-        return None
-    return grammar().keywords.get(token.text.upper())
-
-
-_LONGEST_KEYWORD = len("PARAMETERS")
+    return grammar().keywords.get(token.text.upper()) if token.text.isascii() else None
 
 
 def word_of(token: Token) -> str:

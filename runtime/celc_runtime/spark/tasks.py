@@ -91,7 +91,7 @@ def matches_of_task(
     columns: TaskColumns,
     ranges: tuple[ShippedRange, ...],
     batches: Iterable[pa.RecordBatch],
-    tell_undecided: Callable[[int], object] = int,
+    tell_undecided: Callable[[int], object] | None = None,
     new_run: Callable[..., Run | ForEachRun] = run_of,
 ) -> Iterator[pa.RecordBatch]:
     """The matches of one task, which reads one of `ranges`, or several told apart by a column, or
@@ -120,7 +120,8 @@ def matches_of_task(
     yield from reader.rest()
     undecided += reader.finish()
     whole.warn()
-    tell_undecided(undecided + whole.undecided)
+    if tell_undecided is not None:
+        tell_undecided(undecided + whole.undecided)
 
 
 class _Rows(NamedTuple):
