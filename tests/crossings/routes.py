@@ -77,20 +77,22 @@ def can_be_a_frame(query: CompiledQuery, events: Events) -> bool:
     plan = query.plan
     if plan.reads or plan.parameters is not None or plan.totals is not None:
         return False
-    if plan.asks_for_clock and _clock(events) is None:
+    if plan.asks_for_clock and _clock(query, events) is None:
         return False
     return not any(event["key"] != event["key"] for event in events)
 
 
-def _clock(events: Events) -> Any:
-    """The greatest time of a declared event, which a frame of one partition does not tell."""
-    return max((event[ORDER] for event in events if event["type"] in TYPES), default=None)
+def _clock(query: CompiledQuery, events: Events) -> Any:
+    """The greatest value of the order among declared events, which a frame of one partition does
+    not tell."""
+    order = query.plan.order_by[0]
+    return max((event[order] for event in events if event["type"] in TYPES), default=None)
 
 
 def by_frame(query: CompiledQuery, events: Events) -> list[Row]:
     """`match_pandas` of a frame, times without a zone, as Spark hands it over."""
     if query.plan.asks_for_clock:
-        query = query.with_options(clock=_clock(events))
+        query = query.with_options(clock=_clock(query, events))
     table = table_of(query.plan, events)
     for number, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):

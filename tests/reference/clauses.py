@@ -222,6 +222,7 @@ def _with_rows(
     types = list(plain.types)
     for number, level in enumerate(levels):
         names = attributes_of_rows(level.query, order)
+        shown = [one for one in names if one not in (order, "start_time")]
         kinds: dict[str, Kind] = dict.fromkeys(names, Kind.NULL)
         kinds[order] = kinds["start_time"] = level.schema.kinds[order]
         for key in level.query.partition_by:
@@ -231,6 +232,8 @@ def _with_rows(
             assert match.times is not None
             values = dict(match.partition)
             for (name, value), datum in zip(match.values, match.data, strict=True):
+                if name not in shown:
+                    continue
                 if datum.kind is not Kind.NULL:
                     kinds[name] = datum.kind
                 values[name] = value
@@ -238,7 +241,6 @@ def _with_rows(
             rows.append(values)
         name = str(level.query.name)
         types.append(EventType(name, name, kinds))
-        shown = [one for one in names if one not in (order, "start_time")]
         for values in rows:
             data = [Datum(kinds[one], values[one]) for one in ("start_time", *shown)]
             place = (values[order], 1 + number, order_among_rows(data))

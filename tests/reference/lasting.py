@@ -116,13 +116,22 @@ def read_by(query: n.Query, file: n.File) -> list[n.Query]:
 
 
 def attributes_of_rows(query: n.Query, order: str) -> list[str]:
-    """The attributes of the rows of a query, as events. CelError where two have one name."""
+    """The attributes of the rows of a query, as events: no attribute has a type of arrays, so
+    COLLECT gives none. CelError where two have one name."""
     names = [key[0] for key in query.partition_by]
-    names += [item.name for item in query.items or () if isinstance(item, n.ExpressionItem)]
+    names += [
+        item.name
+        for item in query.items or ()
+        if isinstance(item, n.ExpressionItem) and not _is_array(item.expression)
+    ]
     names += [order, "start_time"]
     if len({name.lower() for name in names}) < len(names):
         raise CelError(f"the rows of {query.name} have an attribute twice")
     return names
+
+
+def _is_array(expression: n.Expression) -> bool:
+    return isinstance(expression, n.Aggregate) and expression.function == "COLLECT"
 
 
 def order_among_rows(values: Sequence[Datum]) -> tuple[tuple[bool, Any], ...]:
