@@ -40,7 +40,7 @@ import numpy as np
 import pyarrow as pa
 from celc_runtime.plan.strategy import Checked
 from celc_runtime.run.run import Run
-from celc_runtime.run.updates import KeyedUpdate
+from celc_runtime.run.update.updates import KeyedUpdate
 from common import best_of, calibrate, environment
 
 import celc

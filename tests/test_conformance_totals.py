@@ -20,7 +20,7 @@ from celc_runtime.engine.totals.measures import measures_of
 from celc_runtime.engine.totals.total_elements import Shape
 from celc_runtime.plan.errors import TotalError
 from celc_runtime.plan.strategy import Counted, United
-from celc_runtime.run import counted
+from celc_runtime.run.answer import counted
 from engines import engines, interpreted, only_query, plain_totals, table_of
 from places import CASES
 from reference import totals_difference

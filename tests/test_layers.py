@@ -55,8 +55,15 @@ ROOMS = {
         ("past", "walk", "worlds"),
         ("arena", "definition", "values"),
     ),
+    "celc_runtime.run": (
+        ("",),
+        ("answer", "update", "walk"),
+        ("choice",),
+        ("past",),
+        ("source",),
+    ),
 }
-"""The layers of the rooms of a folder, likewise."""
+"""The layers of the rooms of a folder, likewise; "" are the modules beside the rooms."""
 
 _MOST_ARROWS = 15
 """Between the rooms of one folder: so few that a reader keeps them in mind."""
@@ -111,8 +118,11 @@ def _room(module: str) -> tuple[str, str]:
 
 def _room_in(folder: str, module: str) -> str | None:
     """The room of a module of this package or folder, "" at its top; None elsewhere."""
-    inside = module == folder or module.startswith(f"{folder}.")
-    return module.removeprefix(folder)[1:].partition(".")[0] if inside else None
+    if module != folder and not module.startswith(f"{folder}."):
+        return None
+    if folder in ROOMS and _ALL[module].parent == _ALL[folder].parent:
+        return ""
+    return module.removeprefix(folder)[1:].partition(".")[0]
 
 
 _HOUSES = LAYERS | ROOMS

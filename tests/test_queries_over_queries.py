@@ -13,8 +13,8 @@ from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.chain.columns import as_run, levels_of
 from celc_runtime.chain.rows import declared_rows, event_table
 from celc_runtime.chain.run import ChainRun, why_gathered
-from celc_runtime.run.by_definition import DefinitionListing
 from celc_runtime.run.matching import matches_of_table
+from celc_runtime.run.walk.by_definition import DefinitionListing
 from engines import interpreted
 from places import CASES
 from queries_over_queries import chain_answer, source_table

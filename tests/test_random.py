@@ -23,16 +23,10 @@ from cases_io import Case, case_stems, load_cases
 from celc_runtime import EventWarning
 from celc_runtime.engine.arena import nodes as arena
 from celc_runtime.engine.update import union_lists as lists
-from celc_runtime.run import (
-    checked,
-    history,
-    key_memory,
-    latest,
-    listings,
-    run,
-    updates,
-    window_listings,
-)
+from celc_runtime.run import run
+from celc_runtime.run.past import history, key_memory
+from celc_runtime.run.update import updates
+from celc_runtime.run.walk import checked, latest, listings, window_listings
 from engines import answer_of, answers, engines, interpreted, only_query, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -23,8 +23,8 @@ from celc_runtime import CompiledQuery, EventError, EventWarning, expand
 from celc_runtime.arrow import expanding
 from celc_runtime.plan.errors import WorkLimitError
 from celc_runtime.plan.strategy import Keyed
-from celc_runtime.run import compact as compact_listings
-from celc_runtime.run.compact import are_graphs, check_is_compact
+from celc_runtime.run.walk import compact as compact_listings
+from celc_runtime.run.walk.compact import are_graphs, check_is_compact
 from engines import batches_of, engines, in_parts, interpreted, only_query, table_of
 from strategies import ACROSS, EVERYTHING, OF_TIMES, SHORTER, Feature
 from strategies_across import WIDE_DECLARATION

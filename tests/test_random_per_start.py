@@ -13,7 +13,7 @@ import warnings
 import pytest
 from celc_runtime import EventWarning
 from celc_runtime.plan.strategy import LongestRuns
-from celc_runtime.run import per_start
+from celc_runtime.run.choice import per_start
 from engines import answers, engines, interpreted, only_query
 from reference import WorkLimitError, check_answer, evaluate
 from seeds import compare_seeds

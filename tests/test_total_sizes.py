@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from celc_runtime.plan.errors import TotalError
 from celc_runtime.plan.strategy import United
-from celc_runtime.run import counted
+from celc_runtime.run.answer import counted
 from engines import interpreted, only_query, plain_totals
 
 import celc

@@ -10,7 +10,7 @@ Inside a window a match of less length fits where a longer one fits, so FIRST is
 windows, and a query with FIRST is run as one that lists all matches of this automaton.
 
 LONGEST is known only after the match. It is left to the run, which keeps for each start the matches
-with the greatest end (`celc_runtime.run.per_start`).
+with the greatest end (`celc_runtime.run.choice.per_start`).
 """
 
 from __future__ import annotations

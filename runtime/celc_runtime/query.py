@@ -30,7 +30,6 @@ from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLis
 from celc_runtime.program import Program, ShippedFunction, warn_of_growth
 from celc_runtime.rules.rows import given_rows
 from celc_runtime.rules.tables import matches_for_each
-from celc_runtime.run.compact import check_is_compact
 from celc_runtime.run.matching import (
     compact_of_events,
     compact_of_table,
@@ -41,6 +40,7 @@ from celc_runtime.run.matching import (
 )
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
+from celc_runtime.run.walk.compact import check_is_compact
 from celc_runtime.spark.compact import compact_route, is_spark_frame
 from celc_runtime.spark.match import spark_compact, spark_matches, spark_plan
 from celc_runtime.spark.parameters import given_rules

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from celc_runtime import EventWarning
-from celc_runtime.run import key_memory
+from celc_runtime.run.past import key_memory
 from engines import answers, engines, interpreted, only_query, table_of
 from reference import Match, check_answer, evaluate
 from strategies_across import TYPES, WIDE_DECLARATION, wide_stream

@@ -24,7 +24,7 @@ from celc_runtime.engine.totals import bounded_elements, total_elements
 from celc_runtime.engine.totals import kernel as totals
 from celc_runtime.engine.values import wide_numbers
 from celc_runtime.jit import kernels, shipping
-from celc_runtime.run import counted
+from celc_runtime.run.answer import counted
 
 from celc import Matcher
 from celc.diagnostics.source import Source

@@ -12,7 +12,7 @@ from celc_runtime.arrow.sorting import sorted_for
 from celc_runtime.many.groups import reading_all, reading_groups
 from celc_runtime.many.runs import ManyRuns
 from celc_runtime.program import Program
-from celc_runtime.run.deadlines import compares_late, latest_time
+from celc_runtime.run.choice.deadlines import compares_late, latest_time
 
 _ROWS = 1 << 20
 """Rows of a batch: enough that a query costs little beside its rows."""

@@ -33,9 +33,9 @@ from celc_runtime.rules.matching import Events, pair_batch, pairs_of, with_rows
 from celc_runtime.rules.pairs import begins_of_parts
 from celc_runtime.rules.rows import Rows
 from celc_runtime.rules.texts import with_one_dictionary
-from celc_runtime.run.positions import InterleavedPositions, Positions
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
+from celc_runtime.run.source.positions import InterleavedPositions, Positions
 
 _PAIRS = 1 << 21
 """About so many pairs are run at a time."""

@@ -21,9 +21,9 @@ from celc_runtime.engine.totals.wide_columns import (
 )
 from celc_runtime.plan.plan import MATCHES, Plan
 from celc_runtime.program import Program
+from celc_runtime.run.answer.match_groups import changes, partition_numbers
 from celc_runtime.run.grouped_run import GroupedRun
-from celc_runtime.run.match_groups import changes, partition_numbers
-from celc_runtime.run.united import UnitedListing
+from celc_runtime.run.walk.united import UnitedListing
 
 _MOST_ROWS = 1 << 16
 

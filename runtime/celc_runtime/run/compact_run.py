@@ -20,14 +20,14 @@ from celc_runtime.engine.walk.match_tree import (
 )
 from celc_runtime.plan.strategy import All, InRuns
 from celc_runtime.program import Program
-from celc_runtime.run.compact import (
+from celc_runtime.run.run import Run
+from celc_runtime.run.walk.compact import (
     CompactListing,
     DeferredListing,
     are_graphs,
     check_is_compact,
 )
-from celc_runtime.run.listings import ListingOfRun
-from celc_runtime.run.run import Run
+from celc_runtime.run.walk.listings import ListingOfRun
 
 
 class CompactRun(Run):

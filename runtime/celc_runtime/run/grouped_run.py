@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from celc_runtime.program import Program
 from celc_runtime.run.run import Run
-from celc_runtime.run.stretches import Stretches
+from celc_runtime.run.source.stretches import Stretches
 
 
 def of_single_matches(program: Program) -> Program:

@@ -14,11 +14,11 @@ from celc_runtime.arrow.pandas_frames import frame_of
 from celc_runtime.arrow.paths import received
 from celc_runtime.arrow.sorting import sorted_for
 from celc_runtime.program import Program, ShippedFunction
-from celc_runtime.run.compact import are_graphs, check_is_compact
+from celc_runtime.run.choice.deadlines import check_clock_is_known, compares_late, latest_time
 from celc_runtime.run.compact_run import CompactRun
-from celc_runtime.run.deadlines import check_clock_is_known, compares_late, latest_time
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
+from celc_runtime.run.walk.compact import are_graphs, check_is_compact
 
 if TYPE_CHECKING:
     import pandas

@@ -49,16 +49,16 @@ from celc_runtime.engine.walk.listing import Output, with_more_room
 from celc_runtime.plan.errors import EventWarning, WorkLimitError
 from celc_runtime.plan.parameters import no_table
 from celc_runtime.program import Program
-from celc_runtime.run.by_definition import DefinitionListing
-from celc_runtime.run.deadlines import Deadlines, undecided_words
-from celc_runtime.run.history import measured
-from celc_runtime.run.listing_of import instants_of_program, kinds_of, listing_of
-from celc_runtime.run.listings import ListingOfRun
-from celc_runtime.run.many_matches import ManyMatches
-from celc_runtime.run.per_start import StartChoice
-from celc_runtime.run.positions import GivenPositions, Positions
-from celc_runtime.run.stretches import Behind, Stretches, begins_inside, positions_at
-from celc_runtime.run.updates import ASKS_UPDATE, update_of
+from celc_runtime.run.choice.deadlines import Deadlines, undecided_words
+from celc_runtime.run.choice.per_start import StartChoice
+from celc_runtime.run.past.history import measured
+from celc_runtime.run.source.positions import GivenPositions, Positions
+from celc_runtime.run.source.stretches import Behind, Stretches, begins_inside, positions_at
+from celc_runtime.run.update.updates import ASKS_UPDATE, update_of
+from celc_runtime.run.walk.by_definition import DefinitionListing
+from celc_runtime.run.walk.listing_of import instants_of_program, kinds_of, listing_of
+from celc_runtime.run.walk.listings import ListingOfRun
+from celc_runtime.run.walk.many_matches import ManyMatches
 
 
 class Run:

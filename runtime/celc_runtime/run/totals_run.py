@@ -23,16 +23,16 @@ from celc_runtime.engine.totals.measures import measures_of
 from celc_runtime.engine.totals.unions import Found
 from celc_runtime.plan.strategy import Counted
 from celc_runtime.program import Program
-from celc_runtime.run.counted import CountedTotals
-from celc_runtime.run.grouped_run import GroupedRun
-from celc_runtime.run.match_groups import (
+from celc_runtime.run.answer.counted import CountedTotals
+from celc_runtime.run.answer.match_groups import (
     WaitingGroups,
     Weights,
     groups_of_matches,
     groups_of_unions,
 )
-from celc_runtime.run.positions import Positions
-from celc_runtime.run.united import UnitedListing
+from celc_runtime.run.grouped_run import GroupedRun
+from celc_runtime.run.source.positions import Positions
+from celc_runtime.run.walk.united import UnitedListing
 
 
 class TotalsRun(GroupedRun):

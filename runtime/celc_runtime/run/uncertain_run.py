@@ -64,12 +64,12 @@ from celc_runtime.engine.worlds.possible_walk import (
 from celc_runtime.plan.errors import EventError, WorkLimitError
 from celc_runtime.plan.strategy import InWorlds, UnionLists
 from celc_runtime.program import Program
-from celc_runtime.run.history import History
-from celc_runtime.run.judged_chains import JudgedChains
-from celc_runtime.run.positions import GivenPositions, Positions
+from celc_runtime.run.past.history import History
 from celc_runtime.run.run import Run
-from celc_runtime.run.stretches import Behind, Stretches
-from celc_runtime.run.waiting_events import WaitingEvents
+from celc_runtime.run.source.positions import GivenPositions, Positions
+from celc_runtime.run.source.stretches import Behind, Stretches
+from celc_runtime.run.source.waiting_events import WaitingEvents
+from celc_runtime.run.walk.judged_chains import JudgedChains
 
 _MATCHES = 1 << 14
 _EVENTS_OF_MATCHES = 1 << 17

@@ -22,8 +22,8 @@ from celc_runtime.plan.compact_form import CompactForm, compact_ddl
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program, ShippedFunction
-from celc_runtime.run.compact import are_graphs
 from celc_runtime.run.compact_run import CompactRun
+from celc_runtime.run.walk.compact import are_graphs
 from celc_runtime.spark.columns import column_named, mapped
 from celc_runtime.spark.single_labels import sent_name
 from celc_runtime.spark.task_columns import TaskColumns

@@ -34,8 +34,8 @@ from celc_runtime.plan.expressions import Computed
 from celc_runtime.plan.plan import Label, Plan
 from celc_runtime.plan.strategy import InRuns
 from celc_runtime.program import Program
-from celc_runtime.run.listings import ListingOfRun, RunsListing
 from celc_runtime.run.run import Run
+from celc_runtime.run.walk.listings import ListingOfRun, RunsListing
 from celc_runtime.spark.single_labels import (
     sent_name,
     wire_columns,

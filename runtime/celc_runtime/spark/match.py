@@ -31,7 +31,7 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program, growth_line
 from celc_runtime.rules.inner import with_event_windows
 from celc_runtime.rules.rows import Rows
-from celc_runtime.run.compact import check_is_compact
+from celc_runtime.run.walk.compact import check_is_compact
 from celc_runtime.spark.columns import (
     Counting,
     column_named,

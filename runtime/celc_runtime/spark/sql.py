@@ -31,7 +31,7 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.parameters import no_table
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
-from celc_runtime.run.deadlines import check_clock_is_known
+from celc_runtime.run.choice.deadlines import check_clock_is_known
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.spark.columns import SPARK_TYPES, unordered_error

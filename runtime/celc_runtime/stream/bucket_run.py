@@ -30,7 +30,7 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
-from celc_runtime.run.stretches import Starts, Stretches
+from celc_runtime.run.source.stretches import Starts, Stretches
 from celc_runtime.stream.event_order import EventSort
 from celc_runtime.stream.key_table import grouped
 from celc_runtime.stream.known_keys import (

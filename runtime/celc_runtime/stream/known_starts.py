@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from celc_runtime.plan.plan import Plan
-from celc_runtime.run.stretches import Starts
+from celc_runtime.run.source.stretches import Starts
 
 END_OF_TIME = 2**63 - 1
 """The watermark of a stream that has ended."""

@@ -22,7 +22,7 @@ from celc_runtime.plan.plan import ARROW_TYPES, DDL_TYPES, Plan, quoted
 from celc_runtime.program import Program
 from celc_runtime.rules.rows import Rows as Rules
 from celc_runtime.rules.rows import batch_of_rows
-from celc_runtime.run.deadlines import decides_ends_at_once
+from celc_runtime.run.choice.deadlines import decides_ends_at_once
 from celc_runtime.spark.columns import (
     INTERVALS,
     column_named,

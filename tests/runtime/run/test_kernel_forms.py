@@ -21,7 +21,7 @@ from celc_runtime.arrow.sorting import is_sorted, strictly_increases
 from celc_runtime.engine.arena import nodes as arena
 from celc_runtime.engine.arena.batch import NO_INTEGERS, Batch
 from celc_runtime.plan.strategy import BranchFree, InRuns, StraightLine
-from celc_runtime.run import listings
+from celc_runtime.run.walk import listings
 from engines import engines, interpreted, only_query
 
 from celc.options import Options

@@ -16,8 +16,9 @@ import pytest
 from celc_runtime import CompiledQuery, EventWarning
 from celc_runtime.engine.arena import nodes as arena
 from celc_runtime.plan.strategy import Checked, InRuns
-from celc_runtime.run import listings, run
-from celc_runtime.run import many_matches as many
+from celc_runtime.run import run
+from celc_runtime.run.walk import listings
+from celc_runtime.run.walk import many_matches as many
 from engines import interpreted, only_query
 
 import celc

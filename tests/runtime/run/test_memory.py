@@ -15,10 +15,10 @@ import pyarrow as pa
 import pytest
 from celc_runtime.engine.arena import nodes as arena
 from celc_runtime.engine.walk.listing import _walk, list_fired, new_output
-from celc_runtime.run import listings
-from celc_runtime.run.latest import LatestListing
 from celc_runtime.run.run import Run
-from celc_runtime.run.window_listings import SelectorListing
+from celc_runtime.run.walk import listings
+from celc_runtime.run.walk.latest import LatestListing
+from celc_runtime.run.walk.window_listings import SelectorListing
 from engines import answer_of, engines, only_query, table_of
 from reference import as_expected, difference, evaluate
 from strategies import random_stream

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime.plan.strategy import KeyTerm, NearestEvent
-from celc_runtime.run import key_memory
-from celc_runtime.run.nearest_events import NearestEvents
+from celc_runtime.run.past import key_memory
+from celc_runtime.run.past.nearest_events import NearestEvents
 from counting import lines_of
 from engines import interpreted
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from celc_runtime import EventWarning
 from celc_runtime.program import Program
-from celc_runtime.run import many_matches
 from celc_runtime.run.run import Run
+from celc_runtime.run.walk import many_matches
 from celc_runtime.spark import factorised
 from celc_runtime.spark.factorised import (
     FactorisedRun,

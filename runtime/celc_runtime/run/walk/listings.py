@@ -28,8 +28,8 @@ from celc_runtime.engine.walk.listing import Kinds, Output, list_fired, new_outp
 from celc_runtime.engine.walk.runs import list_runs
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import InRuns
-from celc_runtime.run.history import History
-from celc_runtime.run.positions import Positions
+from celc_runtime.run.past.history import History
+from celc_runtime.run.source.positions import Positions
 
 _MATCHES_PER_BATCH = 1 << 16
 _ENTRIES_PER_BATCH = 1 << 17

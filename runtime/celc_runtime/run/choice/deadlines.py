@@ -35,8 +35,8 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import ByDefinition
 from celc_runtime.program import Program
-from celc_runtime.run.history import History, measured
-from celc_runtime.run.positions import Positions
+from celc_runtime.run.past.history import History, measured
+from celc_runtime.run.source.positions import Positions
 
 NO_DEADLINE = -1
 """In place of the number of a deadline: the match is decided when it ends."""

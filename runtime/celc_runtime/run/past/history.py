@@ -21,9 +21,9 @@ from celc_runtime.engine.past.nearest_events import NO_ENTRY
 from celc_runtime.plan.conditions import TextComparison, TextCondition
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Remembers
-from celc_runtime.run.nearest_events import NearestEvents
-from celc_runtime.run.positions import Positions
-from celc_runtime.run.starts_of_keys import StartsOfKeys
+from celc_runtime.run.past.nearest_events import NearestEvents
+from celc_runtime.run.past.starts_of_keys import StartsOfKeys
+from celc_runtime.run.source.positions import Positions
 
 _FIRST_ROOM = 1024
 

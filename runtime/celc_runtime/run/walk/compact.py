@@ -23,7 +23,7 @@ from celc_runtime.plan.strategy import (
     Listing,
 )
 from celc_runtime.program import Program
-from celc_runtime.run.listings import ListingOfRun
+from celc_runtime.run.walk.listings import ListingOfRun
 
 _ROOM = 1 << 16
 _FIRES = 1 << 12

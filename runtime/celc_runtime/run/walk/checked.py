@@ -39,9 +39,9 @@ from celc_runtime.engine.walk.search import (
 )
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Checked
-from celc_runtime.run.history import History
-from celc_runtime.run.listings import NOTED_ROWS, Floors, ListingOfRun
-from celc_runtime.run.positions import Positions
+from celc_runtime.run.past.history import History
+from celc_runtime.run.source.positions import Positions
+from celc_runtime.run.walk.listings import NOTED_ROWS, Floors, ListingOfRun
 
 _COLLECTED = 1 << 12
 _COLLECTED_ENTRIES = 1 << 14

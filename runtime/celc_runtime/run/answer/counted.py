@@ -41,8 +41,8 @@ from celc_runtime.engine.totals.measures import (
 from celc_runtime.engine.totals.total_elements import Measures
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.transitions import TransitionArrays
-from celc_runtime.run.match_groups import measured, places_of
-from celc_runtime.run.positions import Positions
+from celc_runtime.run.answer.match_groups import measured, places_of
+from celc_runtime.run.source.positions import Positions
 
 _ROOM = 1 << 14
 _STAY = 1 << 14

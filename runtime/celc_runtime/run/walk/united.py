@@ -6,7 +6,7 @@ from celc_runtime.engine.arena.nodes import Memory
 from celc_runtime.engine.totals.unions import Found, new_found, union_scratch, unite_fired
 from celc_runtime.engine.totals.wide_columns import WideColumn, column_of
 from celc_runtime.engine.walk.listing import Kinds, Output
-from celc_runtime.run.listings import ListingOfRun
+from celc_runtime.run.walk.listings import ListingOfRun
 
 
 class UnitedListing(ListingOfRun):

@@ -7,7 +7,7 @@ import numpy as np
 from celc_runtime.engine.arena.nodes import WINDOW_FULL, Memory, new_memory
 from celc_runtime.engine.walk.latest_walk import choose_latest
 from celc_runtime.engine.walk.listing import Kinds, Output
-from celc_runtime.run.listings import ListingOfRun, with_more_scratch
+from celc_runtime.run.walk.listings import ListingOfRun, with_more_scratch
 
 _CELLS_ROOM = 256
 """Cells of one match for which there is room at first."""

@@ -39,10 +39,10 @@ from celc_runtime.engine.definition.open_questions import (
 from celc_runtime.engine.walk.listing import Kinds, Output
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import ByDefinition
-from celc_runtime.run.deadlines import LEFT_OPEN, NO_DEADLINE
-from celc_runtime.run.history import History
-from celc_runtime.run.listings import NOTED_ROWS, Floors, ListingOfRun
-from celc_runtime.run.positions import Positions
+from celc_runtime.run.choice.deadlines import LEFT_OPEN, NO_DEADLINE
+from celc_runtime.run.past.history import History
+from celc_runtime.run.source.positions import Positions
+from celc_runtime.run.walk.listings import NOTED_ROWS, Floors, ListingOfRun
 
 
 @dataclass(slots=True)

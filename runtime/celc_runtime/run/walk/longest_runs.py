@@ -27,9 +27,9 @@ from celc_runtime.engine.walk.longest_runs import (
 )
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Checked, LongestRuns
-from celc_runtime.run.history import History
-from celc_runtime.run.listings import NOTED_ROWS, Floors, ListingOfRun
-from celc_runtime.run.positions import Positions
+from celc_runtime.run.past.history import History
+from celc_runtime.run.source.positions import Positions
+from celc_runtime.run.walk.listings import NOTED_ROWS, Floors, ListingOfRun
 
 
 class LongestRunsListing(ListingOfRun):

@@ -31,8 +31,8 @@ from celc_runtime.engine.walk.window_selection import (
 )
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import EarliestInWindow, InWindow
-from celc_runtime.run.listings import NOTED_ROWS, Floors, ListingOfRun, with_more_scratch
-from celc_runtime.run.positions import Positions
+from celc_runtime.run.source.positions import Positions
+from celc_runtime.run.walk.listings import NOTED_ROWS, Floors, ListingOfRun, with_more_scratch
 
 _NO_EVENTS = WindowEvents(*[NO_INTEGERS] * 5)
 

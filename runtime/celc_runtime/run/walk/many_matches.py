@@ -20,7 +20,7 @@ from celc_runtime.engine.walk.listing import Kinds, Output
 from celc_runtime.engine.walk.match_count import count_matches
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
-from celc_runtime.run.listings import ListingOfRun
+from celc_runtime.run.walk.listings import ListingOfRun
 
 MOST_MATCHES = 1_000_000
 """More matches than this at one event are worth a warning."""

@@ -41,9 +41,9 @@ from celc_runtime.engine.walk.listing import Kinds, Output
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
 from celc_runtime.program import Program
-from celc_runtime.run.history import History
-from celc_runtime.run.key_memory import KeyMemory
-from celc_runtime.run.positions import InterleavedPositions, Positions
+from celc_runtime.run.past.history import History
+from celc_runtime.run.past.key_memory import KeyMemory
+from celc_runtime.run.source.positions import InterleavedPositions, Positions
 
 ASKS_UPDATE = frozenset({ARENA_FULL, KEYS_FULL, LISTS_FULL})
 """The statuses that ask the update for more room, and not the listing."""

@@ -23,7 +23,7 @@ import pyarrow as pa
 from celc_runtime.engine.arena.batch import Batch
 from celc_runtime.engine.walk.per_start import disjoint_chain
 from celc_runtime.plan.plan import PerStart, Window
-from celc_runtime.run.stretches import Stretches, begins_inside, positions_at
+from celc_runtime.run.source.stretches import Stretches, begins_inside, positions_at
 
 _ROWS_PER_BATCH = 1 << 16
 

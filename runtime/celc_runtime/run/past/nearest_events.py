@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from celc_runtime.engine.past.nearest_events import ALIVE, nearest_after, nearest_before
 from celc_runtime.plan.strategy import KeyTable, NearestEvent
-from celc_runtime.run.key_memory import KeyMemory
+from celc_runtime.run.past.key_memory import KeyMemory
 
 
 class NearestEvents:

@@ -17,8 +17,8 @@ from celc_runtime.engine.definition.open_questions import Budget, Labels, OutOfW
 from celc_runtime.plan.errors import WorkLimitError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import ByDefinition
-from celc_runtime.run.history import History
-from celc_runtime.run.waiting_events import WaitingEvents
+from celc_runtime.run.past.history import History
+from celc_runtime.run.source.waiting_events import WaitingEvents
 
 _NONE = np.zeros(0, np.int64)
 

@@ -24,13 +24,13 @@ from celc_runtime.plan.strategy import (
     United,
 )
 from celc_runtime.program import Program
-from celc_runtime.run.by_definition import DefinitionListing
-from celc_runtime.run.checked import CheckedListing
-from celc_runtime.run.latest import LatestListing
-from celc_runtime.run.listings import AllListing, CountedListing, ListingOfRun, RunsListing
-from celc_runtime.run.longest_runs import LongestRunsListing
-from celc_runtime.run.united import UnitedListing
-from celc_runtime.run.window_listings import EarliestListing, SelectorListing
+from celc_runtime.run.walk.by_definition import DefinitionListing
+from celc_runtime.run.walk.checked import CheckedListing
+from celc_runtime.run.walk.latest import LatestListing
+from celc_runtime.run.walk.listings import AllListing, CountedListing, ListingOfRun, RunsListing
+from celc_runtime.run.walk.longest_runs import LongestRunsListing
+from celc_runtime.run.walk.united import UnitedListing
+from celc_runtime.run.walk.window_listings import EarliestListing, SelectorListing
 
 
 def instants_of_program(program: Program) -> Instants | None:

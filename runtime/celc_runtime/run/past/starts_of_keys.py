@@ -9,7 +9,7 @@ from celc_runtime.engine.arena.nodes import ALWAYS, NEVER
 from celc_runtime.engine.past.latest_starts import NONE, positions_of
 from celc_runtime.engine.past.starts_of_keys import follow_keys
 from celc_runtime.plan.strategy import KeyTable, WatchedPart
-from celc_runtime.run.key_memory import KeyMemory
+from celc_runtime.run.past.key_memory import KeyMemory
 
 
 class StartsOfKeys:
