@@ -382,11 +382,14 @@ class _Evaluation:
         raise range_error(self._plan, what, int(self._groups.ends[int(np.argmax(wrong))]))
 
 
-def range_error(plan: Plan, what: str, end: int) -> TotalError:
+WITHOUT_LIMIT = "SELECT TOTAL has APPROX_COUNT(*) and AVG, which have no such limit"
+
+
+def range_error(plan: Plan, what: str, end: int, instead: str = WITHOUT_LIMIT) -> TotalError:
     """The error for a total that leaves its type, of matches that end at a position."""
     return TotalError(
-        f"query {plan.name!r}: {what}, of the matches that end at position {end}: SELECT TOTAL has "
-        "APPROX_COUNT(*) and AVG, which have no such limit, and a shorter WITHIN has fewer matches"
+        f"query {plan.name!r}: {what}, of the matches that end at position {end}: {instead}, and a "
+        "shorter WITHIN has fewer matches"
     )
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.arrays import whole_numbers
 from celc_runtime.arrow.columns import Prepared
-from celc_runtime.arrow.total_rows import decimals, range_error
+from celc_runtime.arrow.total_rows import WITHOUT_LIMIT, decimals, range_error
 from celc_runtime.engine.totals.wide_columns import (
     WideColumn,
     leaves_38_digits,
@@ -26,6 +26,7 @@ from celc_runtime.run.grouped_run import GroupedRun
 from celc_runtime.run.walk.united import UnitedListing
 
 _MOST_ROWS = 1 << 16
+_WHERE_ALONE = "SELECT MAX and SELECT ANY show where matches end"
 
 
 class CollapsedRun(GroupedRun):
@@ -72,7 +73,19 @@ class CollapsedRun(GroupedRun):
             self._keep(rows.slice(known), counts.taken(np.arange(known, len(rows))))
         if known:
             shown = counts.taken(np.arange(known))
+            self._check(rows, shown)
             yield shown_rows(self._of_groups, self._rows_schema, rows.slice(0, known), shown)
+
+    def _check(self, rows: pa.RecordBatch, counts: WideColumn) -> None:
+        """Raise TotalError where a count has more than 38 digits."""
+        wrong = leaves_38_digits(counts)
+        if not wrong.any():
+            return
+        # Totals do not count sets: they would list the matches.
+        instead = WITHOUT_LIMIT if isinstance(self._listing, UnitedListing) else _WHERE_ALONE
+        end = rows.column("end_pos")[int(np.argmax(wrong))].as_py()
+        what = "the number of matches has more than 38 digits"
+        raise range_error(self._of_groups, what, end, instead)
 
     def _together(self) -> tuple[pa.RecordBatch, WideColumn, np.ndarray]:
         """The rows that wait, one for each end, how many matches each is of, and int64[rows] the
@@ -137,11 +150,7 @@ def _union(column: pa.ListArray, group: np.ndarray, groups: int) -> pa.ListArray
 def shown_rows(
     plan: Plan, schema: pa.Schema, rows: pa.RecordBatch, counts: WideColumn
 ) -> pa.RecordBatch:
-    """The columns of the answer. Raises TotalError where a count has more than 38 digits."""
-    wrong = leaves_38_digits(counts)
-    if wrong.any():
-        end = rows.column("end_pos")[int(np.argmax(wrong))].as_py()
-        raise range_error(plan, "the number of matches has more than 38 digits", end)
+    """The columns of the answer."""
     columns = []
     for field in schema:
         if field.name == MATCHES:

@@ -143,8 +143,10 @@ def test_a_count_leaves_38_digits_as_totals_do() -> None:
     query = only_query(_compiled(_ALARM.format("COLLAPSED *", "COUNT(DISTINCT x.a) >= 2")))
     (row,) = query.match_table(_findings([*([0] * 126), 1])).to_pylist()
     assert row["matches"] == 2**126 - 1
-    with pytest.raises(TotalError, match="more than 38 digits"):
+    with pytest.raises(TotalError, match="more than 38 digits") as told:
         query.match_table(_findings([*([0] * 127), 1]))
+    assert "SELECT MAX and SELECT ANY" in str(told.value)
+    assert "TOTAL" not in str(told.value), "it would list the matches"
 
 
 @pytest.mark.parametrize("last", [-1, 0, 2])
