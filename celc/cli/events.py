@@ -20,19 +20,11 @@ import pyarrow.parquet
 from celc_runtime.arrow.paths import arrow_fields, path_of, with_fields
 
 from celc.cli.json_fields import Fields, keys_of
-from celc.cli.origins import Feed, Origin
+from celc.cli.origins import Origin
 from celc.cli.problems import CommandProblem, words
-from celc.cli.text_rows import csv_rows, first_wrong, json_rows, whole_lines
+from celc.cli.text_blocks import TextRows
 from celc.cli.times import TimeForm, with_durations, with_times
 from celc.cli.wanted import Wanted
-
-_BLOCK = 1 << 20
-"""Bytes that are parsed at a time. Arrow reads a number of blocks ahead, so this bounds memory."""
-
-_LONGEST_BLOCK = 64 << 20
-"""A row must lie in one block, so a block grows where a row is longer: to this, and no further."""
-
-_GROWTH = 8
 
 Progress = Callable[[int], None]
 
@@ -61,6 +53,9 @@ class EventFile:
         self._types: set[str] = set()
         self._rows_read = 0
         self._keys: list[str] | None = None
+        durations = tuple(f.name for f in wanted.schema if pa.types.is_duration(f.type))
+        delimiter = form.delimiter or ("\t" if origin.tabbed else ",")
+        self._rows = TextRows(origin, delimiter, durations)
         self._read = {"csv": self._csv, "json": self._json, "parquet": self._parquet}[origin.format]
 
     @property
@@ -99,7 +94,7 @@ class EventFile:
         """The place of a row in words; `row` counts from 0."""
         if self.origin.format != "parquet":
             with self.origin.opened() as stream:
-                for number, (line, _) in enumerate(self._rows(stream)):
+                for number, (line, _) in enumerate(self._rows.rows(stream)):
                     if number == row:
                         return f"{self.name}, line {line:,}"
         return f"{self.name}, row {row:,} (counted from 0)"
@@ -229,10 +224,10 @@ class EventFile:
                     block_size=block,
                     column_names=names,
                     # With threads, dozens of blocks are read ahead of the rows that are handed on.
-                    use_threads=not self._comes_slowly,
+                    use_threads=not self._rows.comes_slowly,
                 ),
                 parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=self._delimiter, newlines_in_values=True
+                    delimiter=self._rows.delimiter, newlines_in_values=True
                 ),
                 convert_options=self._conversion(
                     types, [] if given.count(columns[0]) > 1 else columns
@@ -249,7 +244,7 @@ class EventFile:
             for batch in parsed(io.BytesIO(row), len(row) + 1, given):
                 finished(batch)
 
-        yield from self._in_blocks(parsed, finished, check, progress, given)
+        yield from self._rows.batches(parsed, finished, check, progress, given)
 
     def _conversion(self, types: dict[str, pa.DataType], columns: list[str]) -> Any:
         return pyarrow.csv.ConvertOptions(
@@ -260,10 +255,6 @@ class EventFile:
             quoted_strings_can_be_null=False,
         )
 
-    @property
-    def _delimiter(self) -> str:
-        return self._form.delimiter or ("\t" if self.origin.tabbed else ",")
-
     def _header(self) -> list[str]:
         """The names in the first row of a CSV file. Bytes that are no UTF-8 are in no name."""
         with self.origin.opened() as stream:
@@ -271,7 +262,7 @@ class EventFile:
                 io.BufferedReader(stream), "utf-8-sig", errors="surrogateescape", newline=""
             )
             try:
-                row = next(filter(None, csv.reader(lines, delimiter=self._delimiter)), None)
+                row = next(filter(None, csv.reader(lines, delimiter=self._rows.delimiter)), None)
             except csv.Error as problem:
                 raise CommandProblem(f"{self.name}: the names of its columns: {problem}") from None
             stream.check()
@@ -314,7 +305,7 @@ class EventFile:
             for batch in parsed(io.BytesIO(row), len(row) + 1):
                 finished(batch)
 
-        yield from self._agreeing(self._in_blocks(parsed, finished, check, progress))
+        yield from self._agreeing(self._rows.batches(parsed, finished, check, progress))
 
     def _agreeing(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Complete batches, without the column of the event types where no row says its type."""
@@ -343,89 +334,6 @@ class EventFile:
                 f"{before:,} rows, and there in later ones: say the event type in all rows or none"
             )
         return None
-
-    def _in_blocks(
-        self,
-        parsed: Callable[[Feed, int], Any],
-        finished: Callable[[pa.RecordBatch], pa.RecordBatch],
-        check: Callable[[bytes], None],
-        progress: Progress,
-        names: list[str] | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        """Batches of parsed rows, in longer blocks from where a row is too long for one.
-
-        `check` raises for a row that is wrong by itself; `names` are those of its columns.
-        """
-        block, given = _BLOCK, 0
-        while True:
-            again = given
-            try:
-                with self.origin.opened() as stream:
-                    try:
-                        for batch in self._parsed(parsed, stream, block):
-                            progress(stream.taken)
-                            left = min(again, len(batch))
-                            again -= left
-                            batch = finished(batch.slice(left))
-                            given += len(batch)
-                            if len(batch):
-                                yield batch
-                    except pa.ArrowInvalid:
-                        # A row that is cut off is no news where the file itself is cut off.
-                        stream.check()
-                        raise
-                return
-            except pa.ArrowInvalid as problem:
-                if str(problem) == "Empty JSON stream":
-                    return
-                if "straddling" not in str(problem):
-                    raise self._located(problem, given, check, names) from None
-            if block >= _LONGEST_BLOCK:
-                raise self._too_long(given)
-            block *= _GROWTH
-
-    def _too_long(self, given: int) -> CommandProblem:
-        return CommandProblem(
-            f"{self.name}: a row after row {given:,} is longer than {_LONGEST_BLOCK >> 20} MiB, "
-            "which is the most that can be read: shorten the values that the query does not need, "
-            "or write the file as Parquet"
-        )
-
-    @property
-    def _comes_slowly(self) -> bool:
-        """Whether some rows may not be written yet while others are matched."""
-        return self.origin.spool is not None
-
-    def _parsed(
-        self, parsed: Callable[[Any, int], Any], stream: Feed, block: int
-    ) -> Iterator[pa.RecordBatch]:
-        if self._comes_slowly and self.origin.format == "json":
-            for lines in whole_lines(stream, block, _LONGEST_BLOCK):
-                yield from parsed(io.BytesIO(lines), len(lines) + 1)
-        else:
-            yield from parsed(stream, block)
-
-    def _located(
-        self,
-        problem: pa.ArrowInvalid,
-        given: int,
-        check: Callable[[bytes], None],
-        names: list[str] | None,
-    ) -> CommandProblem:
-        """The problem with the line of the first row that has it, among those after `given`."""
-        schema = self._wanted.schema
-        durations = [field.name for field in schema if pa.types.is_duration(field.type)]
-        with self.origin.opened() as stream:
-            rows = self._rows(stream)
-            line, text = first_wrong(rows, given, check, problem, names, durations)
-        where = self.name if line is None else f"{self.name}, line {line:,}"
-        return CommandProblem(f"{where}: {text}")
-
-    def _rows(self, stream: Feed) -> Iterator[tuple[int, bytes]]:
-        """The rows of a file of text, each with the number of its first line."""
-        if self.origin.format == "csv":
-            return csv_rows(stream, self._delimiter)
-        return json_rows(stream)
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:

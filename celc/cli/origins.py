@@ -123,6 +123,8 @@ class Feed(io.RawIOBase):
         self._stream = stream
         self._raw = raw
         self._failure: OSError | None = None
+        self.handed = 0
+        """The bytes that were handed on."""
         self.kind: str | None = None
         """The compression of the bytes."""
 
@@ -133,10 +135,12 @@ class Feed(io.RawIOBase):
         if self._failure is not None:
             return b""
         try:
-            return bytes(self._stream.read(None if size is None or size < 0 else size))
+            data = bytes(self._stream.read(None if size is None or size < 0 else size))
         except OSError as problem:
             self._failure = problem
             return b""
+        self.handed += len(data)
+        return data
 
     def readinto(self, buffer: Any) -> int:
         data = self.read(len(buffer))

@@ -10,6 +10,8 @@ import csv
 import io
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import islice
+from typing import Any
 
 import pyarrow as pa
 from celc_runtime.plan.plan import ARROW_TYPES
@@ -57,17 +59,49 @@ def csv_rows(stream: io.RawIOBase, delimiter: str) -> Iterator[Row]:
 
 
 def json_rows(stream: io.RawIOBase) -> Iterator[Row]:
-    """The lines of a JSON lines file that are not empty."""
+    """The lines of a JSON lines file that are not empty, each behind the empty ones before it."""
+    empty: list[bytes] = []
     for number, line in enumerate(io.BufferedReader(stream), start=1):
+        empty.append(line)
         if line.strip():
-            yield number, line
+            yield number, b"".join(empty)
+            empty.clear()
+
+
+def longest_row(rows: Iterator[Row], given: int) -> int | None:
+    """The bytes of the longest row behind the first `given` ones; None: there is no row."""
+    try:
+        return max((len(row) for _, row in islice(rows, given, None)), default=None)
+    except csv.Error:
+        return _LONGEST_FIELD  # a field is longer
+
+
+class FirstBytes(io.RawIOBase):
+    """The first bytes of a stream."""
+
+    def __init__(self, stream: io.RawIOBase, count: int) -> None:
+        self._stream = stream
+        self._left = count
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(min(len(buffer), self._left)) or b""
+        buffer[: len(data)] = data
+        self._left -= len(data)
+        return len(data)
+
+
+class LineTooLong(Exception):
+    """A line is longer than a block may be."""
 
 
 def whole_lines(stream: io.RawIOBase, block: int, longest: int) -> Iterator[bytes]:
     """The lines of a stream that are not empty, in pieces of whole lines, as soon as they come.
 
-    Arrow's reader of JSON reads the next blocks before it hands on the rows of a block. Raises the
-    error of that reader for a line that is longer than `longest`.
+    Arrow's reader of JSON reads the next blocks before it hands on the rows of a block. Raises
+    LineTooLong for a line that is longer than `longest`.
     """
     rest: list[bytes] = []
     length = 0
@@ -81,7 +115,7 @@ def whole_lines(stream: io.RawIOBase, block: int, longest: int) -> Iterator[byte
         rest.append(data[end:])
         length += len(data) - end
         if length > longest:
-            raise pa.ArrowInvalid("straddling object")
+            raise LineTooLong
     if (last := b"".join(rest)).strip():
         yield last
 

@@ -16,7 +16,7 @@ from engines import interpreted
 
 import celc
 from celc.cli import events as event_files
-from celc.cli import main
+from celc.cli import main, text_blocks
 from celc.cli.origins import Origin, opened_origins
 
 Row = dict[str, Any]
@@ -360,7 +360,7 @@ def test_a_row_longer_than_a_block_is_read(
 def test_a_row_that_is_too_long_is_told_as_such(
     format: str, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_files, "_LONGEST_BLOCK", 8 << 20)
+    monkeypatch.setattr(text_blocks, "_LONGEST_BLOCK", 8 << 20)
     events = long_file(tmp_path / "e", format, 30, 17 << 20)
     code, _, said = run(ONE, events)
     assert code == 2
@@ -368,6 +368,52 @@ def test_a_row_that_is_too_long_is_told_as_such(
     assert "is longer than 8 MiB" in said
     assert "Parquet" in said
     assert len(said.splitlines()) == 1
+
+
+@pytest.fixture
+def other_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow says in other words what it does not read, as another version of it may."""
+
+    def reworded(opened: Any) -> Any:
+        def batches(*arguments: Any, **options: Any) -> Any:
+            try:
+                yield from opened(*arguments, **options)
+            except pa.ArrowInvalid:
+                raise pa.ArrowInvalid("in other words") from None
+
+        return batches
+
+    for module, name in ((pa.csv, "open_csv"), (pa.json, "open_json")):
+        monkeypatch.setattr(module, name, reworded(getattr(module, name)))
+
+
+@pytest.mark.usefixtures("other_words")
+@pytest.mark.parametrize("format", ["csv", "json"])
+def test_what_is_too_long_for_a_block_is_seen_by_its_length(
+    format: str, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = long_file(tmp_path / "e", format, 25, 3 << 20)
+    assert run(ONE, events) == (0, [[n] for n in range(40)], "")
+    monkeypatch.setattr(text_blocks, "_LONGEST_BLOCK", 1 << 20)
+    assert "is longer than 1 MiB" in run(ONE, events)[2]
+    rows = events.read_text().splitlines()
+    wrong = rows[20].replace("19", "nineteen", 1).replace("20", "twenty", 1)
+    events.write_text("\n".join([*rows[:20], wrong, *rows[21:24]]))
+    code, _, said = run(ONE, events)
+    assert (code, said) == (2, f"celc: {events.name}, line 21: in other words\n")
+
+
+@pytest.mark.usefixtures("other_words")
+@pytest.mark.parametrize("text", ["", "\n \n", "\n" * 3000])
+def test_json_without_rows_has_no_events(
+    text: str, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_blocks, "_BLOCK", 1000)
+    events = tmp_path / "e.jsonl"
+    events.write_text(text)
+    assert run(ONE, events)[:2] == (0, [])
+    events.write_text(text + '{"type": "A", "id": 0}\n' + text + '{"type": "A", "id": 1}\n' + text)
+    assert run(ONE, events)[:2] == (0, [[0], [1]])
 
 
 @pytest.mark.parametrize("format", ["csv", "json"])

@@ -24,8 +24,7 @@ import pyarrow.parquet
 import pytest
 from engines import interpreted
 
-from celc.cli import events as event_files
-from celc.cli import main, origins, spool
+from celc.cli import main, origins, spool, text_blocks
 
 QUERY = """\
 CREATE STREAM S {
@@ -312,7 +311,7 @@ def test_quoted_texts_are_not_null(run: Run, capsys: Any) -> None:
 def test_a_line_break_inside_quotes_is_read_wherever_a_block_ends(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_files, "_BLOCK", 200)
+    monkeypatch.setattr(text_blocks, "_BLOCK", 200)
     events = frame()
     put("e.csv", csv_bytes(events.assign(note='a\nb,"9"\r\nc')))
     assert run("e.csv")[:2] == (0, pairs_of(events))
@@ -761,7 +760,7 @@ def test_a_bad_row_is_told_by_file_and_line(
     run: Run,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(event_files, "_BLOCK", block)
+    monkeypatch.setattr(text_blocks, "_BLOCK", block)
     events = frame()
     words = {
         "id": str(events["id"][place]),

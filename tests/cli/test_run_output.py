@@ -19,9 +19,8 @@ import pytest
 from engines import interpreted
 from rich.cells import cell_len
 
-from celc.cli import events as event_files
-from celc.cli import main, progress, run, table
-from celc.cli.text_rows import whole_lines
+from celc.cli import main, progress, run, table, text_blocks
+from celc.cli.text_rows import LineTooLong, whole_lines
 
 STREAM = "CREATE STREAM S { EVENT A { id: LONG, note: STRING, ts: TIMESTAMP } }\n"
 
@@ -202,7 +201,7 @@ def test_lines_are_handed_on_whole_and_at_once() -> None:
     found = whole_lines(pieces, 9, 100)
     assert (next(found), len(pieces.left)) == (b"a\n", 6)
     assert list(found) == [b"bc\n", b"de\nf\n", b"g"]
-    with pytest.raises(pa.ArrowInvalid, match="straddling"):
+    with pytest.raises(LineTooLong):
         list(whole_lines(Pieces(b"abc", b"def"), 3, 5))
 
 
@@ -241,7 +240,7 @@ def on_terminal(
 @pytest.fixture
 def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     """A query, and events that come in many batches."""
-    monkeypatch.setattr(event_files, "_BLOCK", 1000)
+    monkeypatch.setattr(text_blocks, "_BLOCK", 1000)
     stream = "CREATE STREAM S { EVENT A { id: LONG } }\n"
     (tmp_path / "q.cel").write_text(f"{stream}SELECT x[id] FROM S WHERE A AS x")
     (tmp_path / "e.jsonl").write_text("".join(f'{{"id": {n}}}\n' for n in range(5000)))
