@@ -212,7 +212,7 @@ def _of_definitions(stages: Iterable[Stages]) -> Iterator[Diagnostic]:
         query, rest = one.query, one.division.rest
         if isinstance(rest, Definitions):
             growth, bounded = growth_of(rest.form, query), is_bounded(rest.form, query)
-            yield by_definition(rest.reason, growth, bounded=bounded, span=query.formula.span)
+            yield by_definition(rest.why.reason, growth, bounded=bounded, span=rest.why.span)
 
 
 def _searches_briefly(stages: Stages) -> bool:

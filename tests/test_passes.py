@@ -31,6 +31,7 @@ from celc.explain.stages import (
 )
 from celc.explain.trees import tree_text
 from celc.normal.divide import Definitions, Exact, Rest, Roles, Windowed
+from celc.normal.flat_form import NotFlat
 from celc.normal.flatten import flatten
 from celc.normal.normal_form import Relabel, Selected
 from celc.normal.relax import relaxed
@@ -134,7 +135,11 @@ def _flatten(query: str) -> str:
     if isinstance(form, Relabel) and isinstance(form.operand, Selected):
         form = form.operand.operand
     flat = flatten(form)
-    return "left to the definition\n" if isinstance(flat, str) else dump_passes.dump_flat_form(flat)
+    return (
+        "left to the definition\n"
+        if isinstance(flat, NotFlat)
+        else dump_passes.dump_flat_form(flat)
+    )
 
 
 def _select(query: str) -> str:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from celc.core.formula import AttributeValue, PerEnd, Query
 from celc.core.terms import nodes_named_in
-from celc.normal.flat_form import FlatForm
+from celc.normal.flat_form import FlatForm, NotFlat
 from celc.normal.flatten import flatten
 from celc.normal.normal_form import (
     INSIDE_MATCHES,
@@ -56,12 +56,11 @@ class Definitions:
     """The whole formula: only its definition decides its conditions across events.
 
     `sees_all`: a nested selector compares matches over the whole stream, whatever the window.
-    `reason`: why the marked events of a match do not decide them.
     """
 
     form: NormalForm
     sees_all: bool
-    reason: str
+    why: NotFlat
 
 
 Rest: TypeAlias = Exact | Windowed | Roles | Definitions
@@ -109,8 +108,10 @@ def _divide_possible(query: Query, form: NormalForm, *, roles: bool) -> Division
         if isinstance(flat, FlatForm) and _compares_pairs(flat):
             return Division(flat.form, flat.form, Roles(flat, ""))
         found = relaxed(form, ends=False)
-        reason = "its events come in several orders where time is uncertain"
-        return Division(found, form, Definitions(form, sees_all=False, reason=reason))
+        why = NotFlat(
+            "its events come in several orders where time is uncertain", query.formula.span
+        )
+        return Division(found, form, Definitions(form, sees_all=False, why=why))
     return Division(form, form, Exact())
 
 
@@ -135,7 +136,7 @@ def _divide_correlated(query: Query, form: NormalForm) -> Division:
         form = _without_first(form)
     nests = nests_selectors(form, top=query.strategy not in ("ALL", "ANY"))
     roles = _roles(query, form)
-    if isinstance(roles, str):
+    if isinstance(roles, NotFlat):
         consumes = query.consume_by != "NONE"
         found = relaxed(form, selectors=not consumes, absences=not query.lasting)
         return Division(found, form, Definitions(form, nests, roles))
@@ -158,17 +159,25 @@ def joins_ends(query: Query) -> bool:
     return is_one_row or query.strategy != "ALL" or query.limit is not None
 
 
-def _roles(query: Query, form: NormalForm) -> Roles | str:
-    """The form with roles, and the selector that is left to the listing; a text where roles do not
-    decide the conditions, which says why."""
-    consumes = query.consume_by != "NONE"
+def _roles(query: Query, form: NormalForm) -> Roles | NotFlat:
+    """The form with roles, and the selector that is left to the listing; NotFlat where roles do not
+    decide the conditions."""
     if query.lasting and query.simultaneous:
         # Of events that last, only matches that take one after another are read off their events.
-        return "events that last can be in one match while they overlap"
+        return NotFlat(
+            "events that last can be in one match while they overlap", query.formula.span
+        )
     roles = _with_roles(query, form)
-    if isinstance(roles, str):
+    if isinstance(roles, NotFlat):
         return roles
-    flat = roles.flat
+    reason = _why_no_roles(query, form, roles.flat)
+    return NotFlat(reason, query.formula.span) if reason else roles
+
+
+def _why_no_roles(query: Query, form: NormalForm, flat: FlatForm) -> str:
+    """Why clauses around the formula keep its roles from deciding the conditions; empty where they
+    do not."""
+    consumes = query.consume_by != "NONE"
     if flat.looks_outside and interleaves(query):
         return "with CONSUME BY ANY, events of other partitions lie between those of a match"
     if consumes and (flat.events_before or flat.parts_before):
@@ -177,17 +186,17 @@ def _roles(query: Query, form: NormalForm) -> Roles | str:
         return "a selector inside sees the stream as if it began anew after CONSUME BY"
     if compares_late(query, flat):
         return "matches with one end are decided one after another, as an absence behind them ends"
-    return roles
+    return ""
 
 
-def _with_roles(query: Query, form: NormalForm) -> Roles | str:
+def _with_roles(query: Query, form: NormalForm) -> Roles | NotFlat:
     if query.strategy not in ("NXT", "LAST", "MAX") and query.per_start is None:
         flat = flatten(form, query)
-        return flat if isinstance(flat, str) else Roles(flat, "")
+        return flat if isinstance(flat, NotFlat) else Roles(flat, "")
     assert isinstance(form, Relabel)
     assert isinstance(form.operand, Selected)
     flat = flatten(form.operand.operand, query)
-    if isinstance(flat, str):
+    if isinstance(flat, NotFlat):
         return flat
     # Labels that are projected away count for the supports that are compared.
     shown = relabel(flat.form, KeepSupport(output_labels(query)))

@@ -25,6 +25,7 @@ from typing import Literal, TypeAlias
 from celc.core import formula as core
 from celc.core.formula import Clause, Expression, Window
 from celc.core.terms import looks_back, nodes_named_in, type_tested
+from celc.diagnostics.source import Span
 from celc.normal.normal_form import ROLE, Event, NormalForm
 from celc.normal.traversal import events_of
 
@@ -237,6 +238,15 @@ def _common(chains: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     shortest = min(chains, key=len, default=())
     assert all(chain[: len(shortest)] == shortest for chain in chains), chains
     return shortest
+
+
+@dataclass(frozen=True, slots=True)
+class NotFlat:
+    """Why the marked events of a match do not decide the conditions of a form, as a person reads it
+    after "because"; `span`: the innermost part of the text of which that is so."""
+
+    reason: str
+    span: Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ the label sets of one round.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import pairwise
 from typing import TypeAlias, assert_never
 
@@ -16,6 +17,7 @@ from celc.core import formula as core
 from celc.core.formula import Clause, Expression, Predicate
 from celc.core.terms import labels_in_order, looks_back
 from celc.core.traversal import Leaf, map_expression, map_leaves
+from celc.diagnostics.source import Span
 from celc.normal import normal_form as lp
 from celc.normal.alternatives import alternatives_of
 from celc.normal.chains import NotAChainError, Place, chain_of
@@ -31,6 +33,7 @@ from celc.normal.flat_form import (
     FirstWithKey,
     FlatForm,
     KeyedPart,
+    NotFlat,
     PartAfter,
     PartBefore,
     RoleClause,
@@ -66,7 +69,14 @@ the stream costs a step for each pair of them."""
 
 
 class _NotFlatError(Exception):
-    """The conditions cannot be read off the marked events of a match; the text says why."""
+    """The conditions cannot be read off the marked events of a match; the text says why, and `part`
+    is what it is about."""
+
+    def __init__(self, reason: str, part: NormalForm | Clause) -> None:
+        super().__init__(reason)
+        # A form with conditions has the span of these alone.
+        parts = (part,) if isinstance(part, Clause) else tuple(forms_in(part))
+        self.told = NotFlat(reason, reduce(Span.to, (one.span for one in parts)))
 
 
 _ROUNDS = "each round of a repetition has an absence or a choice of its own"
@@ -75,9 +85,8 @@ _SEVERAL = "an absence compares several of its events with others, or more than 
 _OPEN = "a condition is asked only in matches of one branch, which their labels do not show"
 
 
-def flatten(form: NormalForm, query: core.Query | None = None) -> FlatForm | str:
-    """The flat form of a correlated form; a text where its conditions cannot be said in roles,
-    which says why, as a person reads it after "because".
+def flatten(form: NormalForm, query: core.Query | None = None) -> FlatForm | NotFlat:
+    """The flat form of a correlated form; NotFlat where its conditions cannot be said in roles.
 
     `query`: the query of the form, where its events may last. Then the form is one whose matches
     take one event after another.
@@ -94,11 +103,12 @@ def flatten(form: NormalForm, query: core.Query | None = None) -> FlatForm | str
             assert mark_of_round(iteration) in labels_of(flat)
         if flattener.rounds and flattener.splits:
             # A round that has been taken out of its iteration would go unmarked.
-            return "an absence has bounds in a repetition whose rounds are compared"
+            reason = "an absence has bounds in a repetition whose rounds are compared"
+            return NotFlat(reason, form.span)
     except _NotFlatError as problem:
-        return str(problem)
+        return problem.told
     except UnmarkableError:
-        return "no one part holds the event at which an absence begins or ends"
+        return NotFlat("no one part holds the event at which an absence begins or ends", form.span)
     windows = tuple(flattener.windows)
     return _without_unbound(
         FlatForm(
@@ -252,20 +262,20 @@ class _Flattener:
             case lp.AbsenceAfter():
                 return self._absence_after(form)
             case lp.Event() | lp.Selected() | lp.MarkedEnds():
-                raise _NotFlatError(
-                    "a selector or an absence inside has conditions that compare events"
-                )
+                reason = "a selector or an absence inside has conditions that compare events"
+                raise _NotFlatError(reason, form)
             case _:
                 assert_never(form)
 
     def _chosen(self, form: lp.Selected) -> NormalForm:
         """A nested selector over a chain: its choice is an absence of single events."""
         if self._iterations:
-            raise _NotFlatError(_ROUNDS)
+            raise _NotFlatError(_ROUNDS, form)
         try:
             chain = chain_of(form.operand, self._new_role)
         except NotAChainError:
-            raise _NotFlatError("a selector inside compares matches of more than a chain") from None
+            reason = "a selector inside compares matches of more than a chain"
+            raise _NotFlatError(reason, form) from None
         flat, places = self._flat(chain.form), chain.places
         if form.strategy == "LAST":
             for place, following in pairwise(places):
@@ -274,7 +284,8 @@ class _Flattener:
             terms = tuple(dict.fromkeys(tie.term for tie in places[0].ties))
             if places[0].others or not 1 <= len(terms) <= MAX_KEY:
                 # The events before the match would all have to be looked at.
-                raise _NotFlatError("NXT inside chooses by all events before the match")
+                reason = "NXT inside chooses by all events before the match"
+                raise _NotFlatError(reason, form)
             self.first.append(FirstWithKey(places[0].events, terms, places[0].role))
             for before, place in pairwise(places[:-1]):
                 self._no_other(place, before, place, places[-1], after=before)
@@ -332,11 +343,13 @@ class _Flattener:
         try:
             pattern = keyed_pattern_of(form, firm)
         except NotKeyedError:
-            raise _NotFlatError("the events of an absent pattern have not one key") from None
+            reason = "the events of an absent pattern have not one key"
+            raise _NotFlatError(reason, form) from None
         if not _can_be_followed(pattern.form):
-            raise _NotFlatError("an absent pattern cannot be followed event by event")
+            reason = "an absent pattern cannot be followed event by event"
+            raise _NotFlatError(reason, form)
         if pattern.ties and self._iterations:
-            raise _NotFlatError(_ROUNDS)
+            raise _NotFlatError(_ROUNDS, form)
         first, last, inclusive = self._new_role(), self._new_role(), len(sides) == 1
         binding = _Binding(frozenset(sees), ())
         if not pattern.ties:
@@ -355,7 +368,7 @@ class _Flattener:
         """The clause that the key of an absent event is the value of a label around the pattern."""
         binding = next((b for b in reversed(self._scopes) if tie.label in b.labels), None)
         if binding is None or binding.iterations:
-            raise _NotFlatError(_HELD)
+            raise _NotFlatError(_HELD, tie.written)
         if tie.label not in binding.roles:
             binding.roles[tie.label] = self._new_role()
         outer = binding.roles[tie.label], tie.outer
@@ -382,7 +395,7 @@ class _Flattener:
                 flat = marked(flat, (first,), ())
                 continue
             if self._iterations:
-                raise _NotFlatError(_ROUNDS)
+                raise _NotFlatError(_ROUNDS, part)
             events, clauses, own = _single_event(part)
             binding = _Binding(frozenset(form.sees), (), roles)
             over_roles = self._absent_clauses(clauses, binding, events, own)
@@ -393,7 +406,8 @@ class _Flattener:
 
     def _absence_after(self, form: lp.AbsenceAfter) -> NormalForm:
         if self._branches:
-            raise _NotFlatError("branches of an OR have absences of their own at the end")
+            reason = "branches of an OR have absences of their own at the end"
+            raise _NotFlatError(reason, form.absent)
         assert not self.after, "an absence stands at one end"
         flat = self._flat(form.operand)
         roles: dict[str, str] = {}
@@ -427,7 +441,7 @@ class _Flattener:
         """The sides of an absence of a single event, with roles for its bounds and for what its
         conditions see. With one side the event must not be inside of it, else not between."""
         if self._iterations:
-            raise _NotFlatError(_ROUNDS)
+            raise _NotFlatError(_ROUNDS, form)
         inclusive = len(sides) == 1
         events, clauses, own = _single_event(form)
         binding = _Binding(frozenset(sees), ())
@@ -450,15 +464,16 @@ class _Flattener:
                 roles[label] = ABSENT
                 continue
             if label in own:
-                raise _NotFlatError(_HELD)  # some alternative of the event does not bind it
+                # Some alternative of the event does not bind it.
+                raise _NotFlatError(_HELD, clause)
             binding = next((b for b in reversed(self._scopes) if label in b.labels), None)
             if binding is None or binding.iterations:
-                raise _NotFlatError(_HELD)
+                raise _NotFlatError(_HELD, clause)
             if label not in binding.roles:
                 binding.roles[label] = self._new_role()
             roles[label] = binding.roles[label]
         if when_decided(clause) != "pairs":
-            raise _NotFlatError(_SEVERAL)
+            raise _NotFlatError(_SEVERAL, clause)
         return _over_absent(clause, roles)
 
     def _new_role(self) -> str:
@@ -472,7 +487,9 @@ class _Flattener:
         for clause in form.clauses:
             if self._branches and not own.labels.intersection(clause.labels):
                 # It is asked only in matches of this branch, which none of its roles shows.
-                applies = applies or self._role_of_all(flat)
+                if not _shows_labels(flat):
+                    raise _NotFlatError(_OPEN, clause)
+                applies = applies or self._new_role()
                 self._clause(clause, own, applies)
             else:
                 self._clause(clause, own, None)
@@ -480,12 +497,6 @@ class _Flattener:
         for label in form.own if applies else ():
             flat = relabel(flat, AddRole(label, str(applies)))
         return flat
-
-    def _role_of_all(self, form: NormalForm) -> str:
-        """A new role, for all events of a form."""
-        if not _shows_labels(form):
-            raise _NotFlatError(_OPEN)
-        return self._new_role()
 
     def _clause(self, clause: Clause, own: _Binding, applies: str | None) -> None:
         roles: dict[str, str] = {}
@@ -505,8 +516,9 @@ class _Flattener:
             around[applies] = own.iterations
             when = "complete" if when == "neighbours" else when
         if when == "complete" and any(around.values()):
+            # The rounds of a complete match are not told apart.
             text = "the events of a repetition inside of another are taken together in a condition"
-            raise _NotFlatError(text)  # the rounds of a complete match are not told apart
+            raise _NotFlatError(text, clause)
         over_roles = Clause(predicates, labels, clause.span)
         witness = sufficient(over_roles) if when == "complete" and applies is None else None
         if witness is not None:
@@ -672,6 +684,5 @@ def _single_event(
         case lp.Disjunction() if all(isinstance(o, lp.Event) for o in form.operands):
             return tuple(o for o in form.operands if isinstance(o, lp.Event)), (), frozenset()
         case _:
-            raise _NotFlatError(
-                "an absence at one end is of a pattern with conditions or neighbours"
-            )
+            reason = "an absence at one end is of a pattern with conditions or neighbours"
+            raise _NotFlatError(reason, form)

@@ -51,7 +51,7 @@ def why_listed(given: ChoiceInput, chosen: Strategy) -> tuple[Cause, ...]:
             return tuple(dict.fromkeys(_left_to_a_walk(given, chosen, listing)))
         case ByDefinition():
             assert isinstance(given.rest, Definitions)
-            return (Cause(given.rest.reason),)
+            return (Cause(given.rest.why.reason),)
         case listing:
             raise AssertionError(f"{type(listing).__name__} lists no totals")
 
