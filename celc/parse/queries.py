@@ -9,14 +9,9 @@ from dataclasses import dataclass, replace
 
 from celc.diagnostics.source import Span
 from celc.parse import syntax
+from celc.parse.conditions import COMPARISONS, Values, name_of
 from celc.parse.durations import UNITS
-from celc.parse.formulas import (
-    COMPARISONS,
-    STRATEGY_SYNONYMS,
-    FormulaBuilder,
-    Values,
-    name_of,
-)
+from celc.parse.formulas import STRATEGY_SYNONYMS, FormulaBuilder
 from celc.parse.mistakes import trees as tree_errors
 from celc.parse.mistakes.tokens import is_full
 from celc.parse.syntax import Name

@@ -1,4 +1,4 @@
-"""Syntax errors in conditions and expressions: comparisons and functions as others write them.
+"""Syntax errors in conditions and expressions: comparisons and values as others write them.
 
 Each function returns what it has to say of a place, or None where its case does not apply.
 """
@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
-from celc.diagnostics.messages.functions import advice_on, is_function
 from celc.diagnostics.source import Span
+from celc.parse.mistakes.functions import arguments_of
 from celc.parse.mistakes.place import CLAUSES, CLOSERS, COMPARISONS, Place
-from celc.parse.mistakes.surroundings import labels
-from celc.parse.mistakes.tokens import bad_character, offered, shortened
-from celc.parse.tokens import Token, keyword_of, word_of
+from celc.parse.mistakes.tokens import bad_character, offered
+from celc.parse.tokens import keyword_of, word_of
 
 
 def _wrong(code: str, span: Span, message: str, mended: str, why: str = "write") -> Diagnostic:
@@ -168,7 +167,7 @@ def _range(place: Place) -> Diagnostic | None:
             return _wrong("misplaced-sign", span, message, mended, "write IN")
     if place.before == "IN" and place.accepts("LPAR") and word_of(found) == "RANGE":
         closer = place.closer(place.index + 1)
-        limits = [] if closer is None else _arguments(place, place.index + 1, closer)
+        limits = [] if closer is None else arguments_of(place, place.index + 1, closer)
         if closer is not None and len(limits) == 2:
             mended = f"{{{limits[0]}..{limits[1]}}}"
             span = place.span(place.index, closer + 1)
@@ -345,120 +344,3 @@ def unknown_sign(place: Place) -> Diagnostic | None:
     if found.type != "BAD":
         return None
     return bad_character(found.text, found.start, found.text)
-
-
-# --- functions ------------------------------------------------------------------------------------
-
-
-def attribute_of_call(place: Place) -> Diagnostic | None:
-    """`FIRST(v).price` and `FIRST v.price`."""
-    found, tokens = place.found, place.tokens
-    if found.type == "DOT" and place.before == "RPAR" and place.index >= 4:
-        start = place.index - 4
-        kinds = [token.type for token in tokens[start + 1 : place.index]]
-        if kinds != ["LPAR", "NAME", "RPAR"] or tokens[start].type not in ("NAME", "PREV"):
-            return None
-        mended = f"{tokens[start].text}({tokens[start + 2].text}.{place.following.text})"
-        span = place.span(start, min(place.index + 2, len(tokens) - 1))
-        message = "the attribute of a function's label stands inside the parentheses"
-        fixes = [Fix(span, mended)]
-        help = [f"write {offered(mended)}"]
-        return error("attribute-after-function", span, message, help=help, fixes=fixes)
-    if found.type == "NAME" and place.before == "NAME" and is_function(place.previous.text):
-        if place.following.type != "DOT" or place.after_operand:
-            return None
-        mended = f"{place.previous.text}({found.text}.{tokens[place.index + 2].text})"
-        span = place.span(place.index - 1, place.index + 3)
-        message = f"{place.previous.text} takes its argument in parentheses"
-        return _wrong("missing-sign", span, message, mended)
-    return None
-
-
-_FIRSTS, _LASTS = ("0", "first"), ("-1", "last")
-
-
-def indexed_label(place: Place) -> Diagnostic | None:
-    """`v[0].price`, `v[-1].price`, `v[last].price`."""
-    opener = place.opener
-    if opener is None or not opener or place.tokens[opener].type != "LSQB":
-        return None
-    if place.tokens[opener - 1].type not in ("NAME", "ATTRIBUTE"):
-        return None
-    closer = place.closer(opener)
-    if closer is None or place.tokens[closer + 1].type != "DOT" or closer + 2 >= len(place.tokens):
-        return None
-    index = "".join(place.raw(opener + 1, closer).split()).lower()
-    if not re.fullmatch(r"-?\d{1,9}|first|last", index):
-        return None
-    label, attribute = place.tokens[opener - 1].text, place.tokens[closer + 2].text
-    names = ("FIRST",) if index in _FIRSTS else ("LAST",) if index in _LASTS else ("FIRST", "LAST")
-    choices = [f"{name}({label}.{attribute})" for name in names]
-    span = place.span(opener - 1, closer + 3)
-    shown = place.text(opener, closer + 1)
-    return error(
-        "bare-condition",
-        place.span(opener + 1, closer),
-        f"'{shown}' does not choose an event of the label",
-        help=[f"functions do: write {' or '.join(choices)}"],
-        fixes=[Fix(span, choice) for choice in choices],
-    )
-
-
-def misplaced_call(place: Place) -> Diagnostic | None:
-    """`COUNT(*)`, `COUNT()`, `NOW()`, `F(a, b)`, `CAST(a AS INT)` and `COUNT(DISTINCT a)`."""
-    if place.opener is None or place.tokens[place.opener].type != "LPAR" or place.opener == 0:
-        return None
-    function = place.tokens[place.opener - 1]
-    if function.type not in ("NAME", "PREV", "ATTRIBUTE") or keyword_of(function) in ("IN",):
-        return None
-    closer = place.closer(place.opener)
-    if closer is None or place.tokens[closer].type != "RPAR" or place.after_operand:
-        return None
-    in_value = place.accepts("PLUS") or place.wants_value
-    span = place.span(place.opener - 1, closer + 1)
-    arguments = _arguments(place, place.opener, closer)
-    if not is_function(function.text) and in_value:
-        hints, mended = advice_on(function.text, arguments)
-        fixes = [Fix(span, mended)] if mended else []
-        message = f"there is no function '{shortened(function.text)}'"
-        return error("unknown-function", function.span, message, help=hints, fixes=fixes)
-    wants_argument = place.before == "LPAR" and place.wants_value
-    surplus = place.found.type == "COMMA" and place.accepts("RPAR", "PLUS")
-    distinct = place.before == "NAME" and word_of(place.previous) == "DISTINCT"
-    if not (surplus or distinct or (wants_argument and place.found.type in ("STAR", "RPAR"))):
-        return None
-    return _wrong_arguments(place, function, arguments, span)
-
-
-def _arguments(place: Place, opener: int, closer: int) -> list[str]:
-    start, found, depth = opener + 1, list[str](), 0
-    for index in range(opener + 1, closer + 1):
-        kind = place.tokens[index].type
-        depth += (kind in ("LPAR", "LSQB")) - (kind in ("RPAR", "RSQB"))
-        if index == closer or (kind == "COMMA" and not depth):
-            found.append(place.raw(start, index))
-            start = index + 1
-    return [argument for argument in found if argument]
-
-
-def _wrong_arguments(place: Place, function: Token, arguments: list[str], span: Span) -> Diagnostic:
-    name = function.text
-    bound = list(labels(place))
-    hints = ["functions take an attribute, such as MAX(x.price); COUNT takes a label: COUNT(x)"]
-    choices = []
-    if name.upper() == "COUNT":
-        used = [a.split(".")[0].split()[-1] for a in arguments if a != "*"]
-        choices = [f"{name}({label})" for label in [one for one in used if one in bound] or bound]
-        choices = choices[:1]
-        hints = ["COUNT takes a label, and counts its events"]
-    elif arguments:
-        choices = [f"{name}({arguments[0]})"]
-    if choices:
-        hints.append(f"write {choices[0]}")
-    return error(
-        "call-arguments",
-        place.found.span,
-        f"{shortened(name)} takes one argument",
-        help=hints,
-        fixes=[Fix(span, choice) for choice in choices],
-    )

@@ -1,0 +1,343 @@
+"""Conditions and expressions, made bottom-up from the rules of the grammar.
+
+See `celc.parse.formulas` for how the parser calls these methods.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from celc.diagnostics.errors import Diagnostic, Diagnostics
+from celc.diagnostics.messages.functions import NOW
+from celc.diagnostics.source import Span
+from celc.parse import syntax
+from celc.parse.mistakes import trees as tree_errors
+from celc.parse.mistakes.tokens import is_full, report
+from celc.parse.syntax import Name
+from celc.parse.tokens import Token, name_text
+
+Values = list[Any]
+
+COMPARISONS: dict[str, syntax.ComparisonOperator] = {"==": "=", "<>": "!="}
+MOST_DISTANCE = 2**31 - 1
+
+
+def name_of(token: Token) -> Name:
+    """The identifier that a token spells."""
+    return Name(name_text(token), token.span)
+
+
+@dataclass(slots=True)
+class _Range:
+    """`{3..9}`, where either limit may be missing."""
+
+    low: syntax.Expression | None
+    high: syntax.Expression | None
+
+
+@dataclass(slots=True)
+class _Argument:
+    """An argument of a function, and the place of the PRIOR before it."""
+
+    value: syntax.Expression
+    prior: Span | None
+
+
+class ConditionBuilder:
+    """The methods for conditions and expressions, and for lists and parentheses of all kinds."""
+
+    def __init__(self, diagnostics: Diagnostics) -> None:
+        self.diagnostics = diagnostics
+        self.leaves = {
+            "INTEGER": self._integer,
+            "DOUBLE": self._double,
+            "TEXT": self._text,
+            "HAVING": self._begin_having,
+        }
+        # Names without a label, by their places, as long as nothing has taken them as a label.
+        self._bare: dict[int, syntax.Attribute] = {}
+        # Where such names are compared with numbers.
+        self._numbers: set[int] = set()
+        self._compared: dict[int, tree_errors.Compared] = {}
+        # Where HAVING begins, after which names are those of items.
+        self._having: int | None = None
+        # The event types of the file, and those that each label of the query may stand for.
+        self._attributes: dict[str, frozenset[str]] = {}
+        # The attributes of each event type that are times.
+        self._times: dict[str, tuple[str, ...]] = {}
+        self._labels: dict[str, str | None] = {}
+        # The event types of each stream, and the streams in FROM.
+        self._streams: dict[str, tuple[str, ...]] = {}
+        self._read: tuple[str, ...] = ()
+        # The parameter sets of the file, in order.
+        self._sets: dict[str, None] = {}
+        # Labels that SELECT gives another name.
+        self._renamed: list[tuple[Name, Name]] = []
+
+    def report(self, diagnostic: Diagnostic) -> None:
+        """Keep a mistake in the tree."""
+        report(self.diagnostics, diagnostic)
+
+    def end_of_query(self, error: Span | None = None) -> None:
+        """Report the attributes without a label, except under an error that was reported."""
+        for attribute in self._bare.values():
+            span = attribute.span
+            if is_full(self.diagnostics):
+                break
+            if self._having is not None and span.start > self._having:
+                continue
+            if error is None or not error.start <= span.start < error.end:
+                self.report(self._bare_attribute(attribute.attribute))
+        self._bare.clear()
+        self._numbers.clear()
+        self._compared.clear()
+        self._having = None
+        self._labels.clear()
+        self._renamed.clear()
+        self._read = ()
+
+    def _bare_attribute(self, name: Name) -> Diagnostic:
+        if name.text.upper() in NOW:
+            return tree_errors.present_time(name)
+        known = [label for label in self._labels if self._may_have(label, name.text)]
+        is_text = bool(self._attributes) and not any(
+            name.text in attributes for attributes in self._attributes.values()
+        )
+        made = [label for label in known if label not in self._attributes] or known
+        return tree_errors.bare_attribute(
+            name,
+            made[-1] if made else None,
+            is_text=is_text,
+            is_number=name.span.start in self._numbers,
+            compared=self._compared.get(name.span.start),
+        )
+
+    def _may_have(self, label: str, attribute: str) -> bool:
+        event_type = self._labels[label]
+        return event_type not in self._attributes or attribute in self._attributes[event_type]
+
+    # --- rules that only collect ---
+
+    def empty_list(self, c: Values) -> Values:
+        return []
+
+    def new_list(self, c: Values) -> Values:
+        return c
+
+    def append(self, c: Values) -> Values:
+        c[0].append(c[-1])
+        return c[0]  # type: ignore[no-any-return]
+
+    def new_chain(self, c: Values) -> Values:
+        return [c[0], c[2]]
+
+    longer_chain = append
+
+    def parenthesised(self, c: Values) -> Any:
+        return replace(c[1], span=c[0].span.to(c[2].span))
+
+    def _written(self, node: syntax.Formula | syntax.Expression) -> str:
+        return self.diagnostics.source.slice(node.span)
+
+    # --- conditions ---
+
+    def or_condition(self, c: Values) -> syntax.OrCondition:
+        return syntax.OrCondition(tuple(c[0]), c[0][0].span.to(c[0][-1].span))
+
+    def and_condition(self, c: Values) -> syntax.AndCondition:
+        return syntax.AndCondition(tuple(c[0]), c[0][0].span.to(c[0][-1].span))
+
+    def not_condition(self, c: Values) -> syntax.NotCondition:
+        return syntax.NotCondition(c[1], c[0].span.to(c[1].span))
+
+    def comparison(self, c: Values) -> syntax.Comparison:
+        left, operator, right = c
+        for one, other in ((left, right), (right, left)):
+            if isinstance(other, syntax.IntegerLiteral | syntax.DoubleLiteral):
+                self._numbers.add(one.span.start)
+        written = COMPARISONS.get(operator.text, operator.text)
+        span = left.span.to(right.span)
+        if isinstance(left, syntax.Attribute) and left.label and written in ("=", "!="):
+            value = f"{left.label.text}.{left.attribute.text}"
+            self._compared[right.span.start] = tree_errors.Compared(value, written == "!=", span)
+        return syntax.Comparison(written, left, right, left.span.to(right.span))
+
+    def truth(self, c: Values) -> syntax.Comparison:
+        """TRUE or FALSE as a condition: it is compared with TRUE, so no later stage knows of it."""
+        (word,) = c
+        value = syntax.BooleanLiteral(word.text.upper() == "TRUE", word.span)
+        return syntax.Comparison("=", value, syntax.BooleanLiteral(True, word.span), word.span)
+
+    def between(self, c: Values) -> syntax.Between:
+        return syntax.Between(c[0], c[-3], c[-1], len(c) == 6, c[0].span.to(c[-1].span))
+
+    def in_list(self, c: Values) -> syntax.InList | syntax.Between | syntax.Comparison:
+        items, end = c[-1]
+        negated, span = len(c) == 4, c[0].span.to(end)
+        if not isinstance(items, _Range):
+            return syntax.InList(c[0], items, negated, span)
+        if items.low is not None and items.high is not None:
+            return syntax.Between(c[0], items.low, items.high, negated, span)
+        if items.low is not None:
+            return syntax.Comparison("<" if negated else ">=", c[0], items.low, span)
+        assert items.high is not None, "the grammar asks for one of the two"
+        return syntax.Comparison(">" if negated else "<=", c[0], items.high, span)
+
+    def range_of_values(self, c: Values) -> tuple[_Range, Span]:
+        return _Range(c[1], c[3]), c[4].span
+
+    def range_from(self, c: Values) -> tuple[_Range, Span]:
+        return _Range(c[1], None), c[3].span
+
+    def range_up_to(self, c: Values) -> tuple[_Range, Span]:
+        return _Range(None, c[2]), c[3].span
+
+    def value_list(self, c: Values) -> tuple[tuple[syntax.Expression, ...], Span]:
+        return tuple(c[1]), c[2].span
+
+    def pattern_match(self, c: Values) -> syntax.PatternMatch:
+        negated = len(c) == 4
+        return syntax.PatternMatch(c[-2].type, c[0], c[-1], negated, c[0].span.to(c[-1].span))
+
+    def null_test(self, c: Values) -> syntax.NullTest:
+        return syntax.NullTest(c[0], len(c) == 4, c[0].span.to(c[-1].span))
+
+    def event_type(self, c: Values) -> tuple[Name | None, Name, Span]:
+        stream = name_of(c[0]) if len(c) == 3 else None
+        return stream, name_of(c[-1]), c[0].span.to(c[-1].span)
+
+    def type_test(self, c: Values) -> syntax.TypeTest:
+        left, (stream, event_type, end) = c[0], c[-1]
+        is_own = syntax.is_bare_name(left) and left.span.start not in self._bare
+        label = self.taken_as_label(left)
+        if label is None:
+            label = Name("", left.span)
+            of = left.label if isinstance(left, syntax.Attribute) else None
+            written = self.diagnostics.source.slice(c[1].span.to(end))
+            span = left.span.to(end)
+            if is_own:
+                source = self.diagnostics.source
+                self.report(tree_errors.type_test_in_brackets(source, span, written))
+            else:
+                self.report(tree_errors.type_test_of_value(span, written, of))
+        return syntax.TypeTest(label, stream, event_type, len(c) == 4, left.span.to(end))
+
+    def event_condition(self, c: Values) -> syntax.EventCondition:
+        return syntax.EventCondition(name_of(c[0]), c[2], c[0].span.to(c[3].span))
+
+    def nested_condition(self, c: Values) -> syntax.EventCondition:
+        self.report(tree_errors.nested_brackets(c[0].text, c[0].span.to(c[3].span)))
+        return self.event_condition(c)
+
+    # --- expressions ---
+
+    def arithmetic(self, c: Values) -> syntax.Arithmetic:
+        return syntax.Arithmetic(c[1].text, c[0], c[2], c[0].span.to(c[2].span))
+
+    def negation(self, c: Values) -> syntax.Negation:
+        return syntax.Negation(c[1], c[0].span.to(c[1].span))
+
+    def plus(self, c: Values) -> syntax.Expression:
+        return replace(c[1], span=c[0].span.to(c[1].span))  # type: ignore[no-any-return]
+
+    def bare_value(self, c: Values) -> syntax.Attribute:
+        attribute = syntax.Attribute(None, name_of(c[0]), c[0].span)
+        self._bare[c[0].start] = attribute
+        return attribute
+
+    def taken_as_label(self, value: syntax.Expression) -> Name | None:
+        """The label that a bare name stands for where one may stand, None for other values."""
+        bare = self._bare.pop(value.span.start, None) if syntax.is_bare_name(value) else None
+        return bare.attribute if bare else None
+
+    def attribute(self, c: Values) -> syntax.Attribute:
+        return syntax.Attribute(name_of(c[0]), name_of(c[2]), c[0].span.to(c[2].span))
+
+    def argument(self, c: Values) -> _Argument:
+        return _Argument(c[-1], c[0].span if len(c) == 2 else None)
+
+    def call(self, c: Values) -> syntax.Call:
+        first, *others = c[2]
+        # PRIOR before the first argument is about all of them.
+        for other in others:
+            if other.prior is not None and first.prior is None:
+                self.report(tree_errors.late_prior(other.prior, first.value.span.start))
+                break
+        return self._call(c, first, others)
+
+    def call_of_one(self, c: Values) -> syntax.Call:
+        return self._call(c, c[2], [])
+
+    def distinct_call(self, c: Values) -> syntax.Call:
+        return replace(self._call(c, c[3], []), distinct=True)
+
+    def _call(self, c: Values, first: _Argument, others: list[_Argument]) -> syntax.Call:
+        for one in (first, *others):
+            self.taken_as_label(one.value)
+        return syntax.Call(
+            name_of(c[0]),
+            first.value,
+            first.prior is not None,
+            c[0].span.to(c[-1].span),
+            more=tuple(one.value for one in others),
+        )
+
+    def call_of_all(self, c: Values) -> syntax.CallOfAll:
+        return syntax.CallOfAll(name_of(c[0]), c[0].span.to(c[3].span))
+
+    def conditional(self, c: Values) -> syntax.Conditional:
+        return syntax.Conditional(c[2], c[4], c[6], c[0].span.to(c[7].span))
+
+    def call_at_distance(self, c: Values) -> syntax.Call:
+        function, _, argument, _, distance, closer = c
+        self.taken_as_label(argument)
+        self.taken_as_label(distance)
+        span = function.span.to(closer.span)
+        is_literal = isinstance(distance, syntax.IntegerLiteral)
+        if not is_literal or not distance.value:
+            written = (self._written(argument), self._written(distance))
+            self.report(tree_errors.distance(distance.span, span, *written))
+        value = distance.value if is_literal else 1
+        # No label has so many positions that a larger number would say something else.
+        return syntax.Call(name_of(function), argument, False, span, min(value, MOST_DISTANCE))
+
+    def own_attribute(self, c: Values) -> syntax.Attribute:
+        return syntax.Attribute(None, name_of(c[0]), c[0].span)
+
+    def labelled_own_attribute(self, c: Values) -> syntax.Attribute:
+        span = c[0].span.to(c[2].span)
+        if name_text(c[0]) not in self._sets:
+            self.report(tree_errors.label_in_brackets(c[2].text, span))
+        return self.attribute(c)
+
+    def own_call(self, c: Values) -> syntax.Call:
+        if name_text(c[0]).upper() != "ABS":
+            self.report(tree_errors.function_in_brackets(c[0].text, c[0].span))
+        return syntax.Call(name_of(c[0]), c[2], False, c[0].span.to(c[3].span))
+
+    def boolean(self, c: Values) -> syntax.BooleanLiteral:
+        return syntax.BooleanLiteral(c[0].type == "TRUE", c[0].span)
+
+    def null(self, c: Values) -> syntax.NullLiteral:
+        return syntax.NullLiteral(c[0].span)
+
+    def time(self, c: Values) -> syntax.TimeLiteral:
+        return syntax.TimeLiteral(c[0].type, c[1], c[0].span.to(c[1].span))
+
+    def duration_literal(self, c: Values) -> syntax.DurationLiteral:
+        parts = tuple(c[0])
+        return syntax.DurationLiteral(parts, parts[0].span.to(parts[-1].span))
+
+    def _integer(self, token: Token) -> syntax.IntegerLiteral:
+        return syntax.IntegerLiteral(int(token.text), token.span)
+
+    def _double(self, token: Token) -> syntax.DoubleLiteral:
+        return syntax.DoubleLiteral(float(token.text), token.span)
+
+    def _begin_having(self, token: Token) -> Token:
+        self._having = token.start
+        return token
+
+    def _text(self, token: Token) -> syntax.TextLiteral:
+        return syntax.TextLiteral(token.text[1:-1].replace("''", "'"), token.span)
