@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from celc_runtime.plan.schemas import input_schema
 from common import Figure, Settings, Task, quotient, rate
 from processes import tree_seconds
 from spark_jobs import answer, run, run_made, session, write
@@ -179,7 +180,7 @@ def plan_alone(query: Any, frame: DataFrame) -> DataFrame:
 
     plan = query.plan
     ordered = (
-        frame.select(*plan.input_schema().names)
+        frame.select(*input_schema(plan).names)
         .repartition(*plan.partition_by)
         .sortWithinPartitions(*plan.partition_by, *plan.order_by)
     )
@@ -224,7 +225,7 @@ def by_sql(
     """The query as a table function, registered once: of a table in parts that Spark cuts, or of
     one that is spread by its key and sorted."""
     spark = frame.sparkSession
-    frame.select(*query.plan.input_schema().names).createOrReplaceTempView("celc_bench_events")
+    frame.select(*input_schema(query.plan).names).createOrReplaceTempView("celc_bench_events")
     query.register(spark, "celc_bench_matches")
     spread = f"SELECT * FROM celc_bench_events DISTRIBUTE BY key SORT BY {sorted_by}"
     table = f"TABLE({spread if sorted_by else 'celc_bench_events'}) {parts}"
@@ -233,7 +234,7 @@ def by_sql(
 
 def by_sorting_sql(query: Any, frame: DataFrame) -> Callable[[], DataFrame]:
     """The query as a table function whose tasks sort what Spark has spread."""
-    frame.select(*query.plan.input_schema().names).createOrReplaceTempView("celc_bench_unsorted")
+    frame.select(*input_schema(query.plan).names).createOrReplaceTempView("celc_bench_unsorted")
     query.register(frame.sparkSession, "celc_bench_sorting", sorts=True)
     table = "TABLE(SELECT * FROM celc_bench_unsorted DISTRIBUTE BY key)"
     return lambda: frame.sparkSession.sql(f"SELECT * FROM celc_bench_sorting({table})")
@@ -241,7 +242,7 @@ def by_sorting_sql(query: Any, frame: DataFrame) -> Callable[[], DataFrame]:
 
 def by_pandas(query: Any, frame: DataFrame) -> DataFrame:
     """One call of Python for each key."""
-    narrow = frame.select(*query.plan.input_schema().names)
+    narrow = frame.select(*input_schema(query.plan).names)
     return narrow.groupBy(*query.plan.partition_by).applyInPandas(
         query.match_pandas, query.output_ddl
     )

@@ -7,6 +7,8 @@ that the table does not know is an error: a new one needs a place first.
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -34,6 +36,7 @@ LAYERS = {
     ),
     "celc_runtime": (
         ("",),
+        ("public",),
         ("query",),
         ("chain",),
         ("expanding", "many", "stream"),
@@ -180,9 +183,16 @@ def test_of_the_compiler_only_the_outermost_layers_know_the_runtime(
         _room(module)[1]
         for module in MODULES["celc"]
         for other in imports[module]
-        if _room(other)[0] == "celc_runtime"
+        if _room(other)[0] == "celc_runtime" and _room(other)[1] != "plan"
     }
     assert rooms <= {"cli", "loader", "pages", "standalone"}
+
+
+def test_the_data_of_a_plan_need_neither_arrow_nor_numba() -> None:
+    """The compiler makes them, and such libraries take longer to import than it takes."""
+    plan = "import sys, celc_runtime.plan.plan, celc_runtime.plan.strategy, celc_runtime.plan.joins"
+    large = '{"numba", "numpy", "pandas", "pyarrow", "pyspark"}'
+    subprocess.run([sys.executable, "-c", f"{plan}\nassert not {large} & {{*sys.modules}}"], check=True)
 
 
 @pytest.mark.parametrize("package", LAYERS)

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import recipes_in_pandas
+from celc_runtime.plan.schemas import input_schema
 from recipes import Recipe, Row, counted, recipes
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*undecided")
@@ -107,7 +108,7 @@ STREAMS = {
 def random_events(recipe: Recipe, stream: Stream, seed: int) -> pa.Table:
     """Keys are numbers, or texts that look like them."""
     rows = stream.rows(random.Random(seed))
-    schema = recipe.query.plan.input_schema()
+    schema = input_schema(recipe.query.plan)
     if schema.field(stream.key).type == pa.string():
         rows = [row | {stream.key: str(row[stream.key])} for row in rows]
     return pa.Table.from_pylist(rows, schema)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from celc_runtime import EventError
 from celc_runtime.plan.parameters import Parameters
-from celc_runtime.plan.plan import ARROW_TYPES
+from celc_runtime.plan.schemas import ARROW_TYPES
 from celc_runtime.query import CompiledQuery
 from celc_runtime.rules.rows import rows_of
 

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 import pyarrow as pa
-from celc_runtime.plan.plan import ARROW_TYPES
+from celc_runtime.plan.schemas import ARROW_TYPES
 
 Row = tuple[int, bytes]
 """The number of a row's first line, counted from 1, and its bytes."""

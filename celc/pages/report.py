@@ -10,6 +10,7 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import plain_batch
 from celc_runtime.arrow.conforming import conforming
 from celc_runtime.chain.columns import source_of
+from celc_runtime.plan.schemas import input_schema
 from celc_runtime.query import CompiledQuery
 from celc_runtime.row_pattern.query import RowPatternQuery
 from celc_runtime.rules.inner import over_events
@@ -129,7 +130,7 @@ def conforming_table(query: CompiledQuery, events: Iterable[pa.RecordBatch]) -> 
         batches.append(plain_batch(conforming(plan, batch, rows)))
         rows += len(batch)
     if not batches:
-        return plan.input_schema().empty_table()
+        return input_schema(plan).empty_table()
     tables = [pa.Table.from_batches([batch]) for batch in batches]
     return pa.concat_tables(tables, promote_options="default")
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import shown
 from celc_runtime.plan.expressions import Computed
 from celc_runtime.plan.plan import Plan, Window
+from celc_runtime.plan.schemas import input_schema, output_schema
 
 _WIDTH = 100
 _MOST_LINES = 4
@@ -48,11 +49,11 @@ class Html(str):
 
 def described(plan: Plan) -> list[tuple[str, str]]:
     """A query in pairs of a word and a text of one line: reads, order, window, returns, …"""
-    read = [f"{_name(name)} {plan.input_type(name)}" for name in plan.input_schema().names]
+    read = [f"{_name(name)} {plan.input_type(name)}" for name in input_schema(plan).names]
     labels = {label.name for label in plan.items if not isinstance(label, Computed)}
     labels = set() if plan.totals is not None else labels
     returned = [
-        f"{_name(name)}[]" if name in labels else _name(name) for name in plan.output_schema().names
+        f"{_name(name)}[]" if name in labels else _name(name) for name in output_schema(plan).names
     ]
     order = ", ".join(map(_name, plan.order_by)) or "as the events come"
     if plan.tiebreak:
@@ -123,7 +124,7 @@ def file_text(plans: Iterable[Plan]) -> str:
         return query_text(plans[0])
     lines = [f"{len(plans)} queries"]
     for plan in plans[:_MOST_QUERIES]:
-        returned = ", ".join(map(_name, plan.output_schema().names))
+        returned = ", ".join(map(_name, output_schema(plan).names))
         lines.append(textwrap.shorten(f"{_name(plan.name)}: {returned}", _WIDTH, placeholder=" …"))
     if len(plans) > _MOST_QUERIES:
         lines.append(f"… and {len(plans) - _MOST_QUERIES:,} more")

@@ -19,7 +19,8 @@ from celc_runtime.jit.shipping import TOLD, pickled
 from celc_runtime.plan.errors import PlanWarning
 from celc_runtime.plan.joins import NO_JOINS, Joins
 from celc_runtime.plan.parameters import no_table
-from celc_runtime.plan.plan import ARROW_TYPES, Plan
+from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.schemas import ARROW_TYPES, input_schema, match_schema, output_schema
 from celc_runtime.plan.strategy import (
     ByDefinition,
     Checked,
@@ -92,7 +93,7 @@ class Program:
     def file_schema(self) -> pa.Schema:
         """The columns to read from a file: the input columns, and the tiebreak columns (NULL: in
         the type that the file has)."""
-        known = self.plan.input_schema()
+        known = input_schema(self.plan)
         if not self.plan.type_column:
             # A file may have the column all the same; then it is honoured.
             known = known.append(pa.field(self.plan.type_name, pa.string()))
@@ -103,12 +104,12 @@ class Program:
     def output_schema(self) -> pa.Schema:
         """The columns of the answer. Runs of a few events ask for it, and making it takes longer
         than they do."""
-        return self.plan.output_schema()
+        return output_schema(self.plan)
 
     @cached_property
     def match_schema(self) -> pa.Schema:
         """The columns of a match, which are the answer's where its rows are matches."""
-        return self.plan.match_schema()
+        return match_schema(self.plan)
 
     @property
     def output_ddl(self) -> str:
@@ -165,7 +166,7 @@ class Program:
             plan = replace(plan, at_end=at_end)
         if clock is not None:
             plan = replace(plan, clock=clock_of(plan, clock))
-        if not plan.output_schema().names:
+        if not output_schema(plan).names:
             raise ValueError(
                 f"query {plan.name!r} would have no column without positions: select an attribute "
                 "or COUNT of a label, or name order columns"

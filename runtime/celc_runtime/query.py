@@ -26,6 +26,7 @@ from celc_runtime.many.all_queries import AllQueries
 from celc_runtime.many.on_spark import all_task_route
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.schemas import input_schema
 from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
 from celc_runtime.program import Program, ShippedFunction, warn_of_growth
 from celc_runtime.rules.rows import given_rows
@@ -99,7 +100,7 @@ class CompiledQuery:
     @property
     def input_schema(self) -> pa.Schema:
         """The columns that the query reads, directly or through the queries that it reads."""
-        return source_of(self.program).plan.input_schema()
+        return input_schema(source_of(self.program).plan)
 
     @property
     def file_schema(self) -> pa.Schema:

@@ -24,6 +24,7 @@ from celc_runtime.engine.totals import bounded_elements, total_elements
 from celc_runtime.engine.totals import kernel as totals
 from celc_runtime.engine.values import wide_numbers
 from celc_runtime.jit import kernels, shipping
+from celc_runtime.plan.schemas import input_schema
 from celc_runtime.run.answer import counted
 
 from celc import Matcher
@@ -164,7 +165,7 @@ def only_query(matcher: Matcher) -> CompiledQuery:
 
 def table_of(plan: Plan, events: Sequence[Event]) -> pa.Table:
     """Events as a table: the columns that the query reads, and all others that the events have."""
-    read = {field.name: field.type for field in plan.input_schema()}
+    read = {field.name: field.type for field in input_schema(plan)}
     names = dict.fromkeys([*read, *plan.tiebreak, *(name for event in events for name in event)])
     types = {name: read.get(name, COLUMNS.get(name)) for name in names}
     for name in ("id", "src", "dst"):

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 from celc_runtime.plan.joins import Joins, joins_text
-from celc_runtime.plan.plan import ARROW_TYPES
+from celc_runtime.plan.schemas import ARROW_TYPES
 from celc_runtime.query import CompiledQuery
 from engines import Event, interpreted, only_query, table_of
 

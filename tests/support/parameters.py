@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 from celc_runtime import CompiledQuery
-from celc_runtime.plan.plan import ARROW_TYPES
+from celc_runtime.plan.schemas import ARROW_TYPES
 from engines import Event, Row, answer_of, column, table_of
 
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from celc_runtime import CompiledQuery
 from celc_runtime.chain.columns import source_of
 from celc_runtime.chain.run import why_gathered
-from celc_runtime.plan.plan import ARROW_TYPES
+from celc_runtime.plan.schemas import ARROW_TYPES
 from engines import Event, Row, column
 from reference import difference
 

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 from celc_runtime import CompiledQuery
+from celc_runtime.plan.schemas import input_schema
 from engines import interpreted, only_query
 from places import ROOT
 from test_docs import blocks_in
@@ -68,7 +69,7 @@ def recipes() -> dict[str, Recipe]:
 
 def _events_of(query: CompiledQuery, text: str) -> pa.Table:
     """A table of the page in the order of time, with the types that the query declares."""
-    schema = query.plan.input_schema()
+    schema = input_schema(query.plan)
     # Times are written without a zone, and are in UTC.
     types = {one.name: pa.timestamp("us") if one.name == "ts" else one.type for one in schema}
     options = pa.csv.ConvertOptions(

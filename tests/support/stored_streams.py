@@ -21,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery
+from celc_runtime.plan.schemas import input_schema
 from celc_runtime.rules.rows import Rows, rows_of
 from celc_runtime.stream import sections
 from celc_runtime.stream.formats import StreamOptions
@@ -84,7 +85,7 @@ class StoredStream:
 
     def table(self, query: CompiledQuery, events: Events) -> pa.Table | None:
         """Events as a table; None where there are none."""
-        times = {f.name for f in query.plan.input_schema() if pa.types.is_timestamp(f.type)}
+        times = {f.name for f in input_schema(query.plan) if pa.types.is_timestamp(f.type)}
         typed = [
             {name: instant(value) if name in times else value for name, value in event.items()}
             for event in events

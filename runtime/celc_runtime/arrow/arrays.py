@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from celc_runtime.arrow.text_conditions import truth_of_columns, truth_of_values
 from celc_runtime.engine.arena.batch import order_preserving
 from celc_runtime.engine.arena.nodes import BLOCK
 from celc_runtime.engine.values.spark_arithmetic import LAST_DAY, MICROSECONDS_PER_DAY
@@ -113,7 +114,7 @@ def coded(column: pa.Array) -> pa.DictionaryArray:
 def text_truth(condition: TextCondition, column: pa.DictionaryArray) -> np.ndarray:
     """bool[rows]: where a condition on one text holds, asked once for each distinct text."""
     # The last element stands for NULL.
-    table = np.append(condition.of_values(column.dictionary), condition.of_null)
+    table = np.append(truth_of_values(condition, column.dictionary), condition.of_null)
     indices = column.indices
     if pa.types.is_unsigned_integer(indices.type):
         indices = indices.cast(pa.int64())
@@ -140,7 +141,7 @@ class TextComparer:
     def truth(self, condition: TextComparison, left: pa.Array, right: pa.Array) -> np.ndarray:
         """bool[rows]: where a comparison of two columns is TRUE."""
         if condition.operator not in ("=", "!=") or not self._share(left, right):
-            return condition.of_columns(plain(left), plain(right))
+            return truth_of_columns(condition, plain(left), plain(right))
         compare = pc.equal if condition.operator == "=" else pc.not_equal
         found = pc.fill_null(compare(left.indices, right.indices), False)
         return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.plan.plan import ARROW_TYPES, ChosenKey, Plan
+from celc_runtime.plan.plan import ChosenKey, Plan
+from celc_runtime.plan.schemas import ARROW_TYPES
 
 
 def columns_of_keys(plan: Plan, keys: Iterable[ChosenKey]) -> list[str]:

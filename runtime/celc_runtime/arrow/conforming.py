@@ -17,7 +17,8 @@ from celc_runtime.arrow.arrays import is_ordered, shown, without_views
 from celc_runtime.arrow.paths import with_fields
 from celc_runtime.arrow.row_names import row_text
 from celc_runtime.plan.errors import EventError
-from celc_runtime.plan.plan import ARROW_TYPES, COUNTS, Plan
+from celc_runtime.plan.plan import COUNTS, Plan
+from celc_runtime.plan.schemas import ARROW_TYPES, input_schema
 
 _WIDENING = {
     "INT": (pa.int8(), pa.int16(), pa.uint8(), pa.uint16()),
@@ -34,7 +35,7 @@ _TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 def names_read(plan: Plan) -> list[str]:
     """The columns that a query reads, the column of the types among them even where it may be
     missing."""
-    return [plan.type_name, *plan.input_schema().names, *plan.tiebreak]
+    return [plan.type_name, *input_schema(plan).names, *plan.tiebreak]
 
 
 def is_required(plan: Plan, name: str) -> bool:
@@ -56,7 +57,7 @@ def conforming(
     read = [plan.type_name, *(a.name for a in plan.attributes), *plan.tiebreak]
     events = with_fields(events, read)
     names = events.schema.names
-    wanted = [*plan.input_schema(), *(pa.field(name, pa.null()) for name in plan.tiebreak)]
+    wanted = [*input_schema(plan), *(pa.field(name, pa.null()) for name in plan.tiebreak)]
     if not plan.type_column and plan.type_name in names:
         # One event type needs no such column; if it is there, it still says which rows count.
         wanted.append(pa.field(plan.type_name, pa.string()))

@@ -20,6 +20,7 @@ from celc_runtime.arrow.values import LabelValues, computed_column
 from celc_runtime.engine.walk.listing import Kinds, Output, label_columns
 from celc_runtime.plan.expressions import Computed
 from celc_runtime.plan.plan import Label, Plan
+from celc_runtime.plan.schemas import struct_type
 
 
 def matches_batch(
@@ -196,5 +197,5 @@ def label_column(plan: Plan, label: Label, labels: LabelValues) -> pa.Array:
     """The column of a label: the events of each match as structs."""
     names = (POSITION, *label.attributes) if plan.positions else label.attributes
     values = [labels.column(label.name, name) for name in names]
-    structs = pa.StructArray.from_arrays(values, fields=list(plan.struct_type(label)))
+    structs = pa.StructArray.from_arrays(values, fields=list(struct_type(plan, label)))
     return pa.ListArray.from_arrays(pa.array(labels.offsets(label.name)), structs)

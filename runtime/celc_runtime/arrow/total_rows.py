@@ -32,7 +32,8 @@ from celc_runtime.engine.totals.wide_columns import (
 )
 from celc_runtime.plan.errors import TotalError
 from celc_runtime.plan.expressions import Constant, ParameterValue
-from celc_runtime.plan.plan import ARROW_TYPES, COUNTS, Plan
+from celc_runtime.plan.plan import COUNTS, Plan
+from celc_runtime.plan.schemas import ARROW_TYPES
 from celc_runtime.plan.totals import (
     Compared,
     Every,

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from celc_runtime.arrow.text_conditions import truth_of_columns, truth_of_values
 from celc_runtime.engine.values.label_sets import (
     count_distinct,
     count_known,
@@ -54,9 +55,8 @@ from celc_runtime.plan.expressions import (
     OwnAggregate,
     ParameterValue,
     Tree,
-    attributes_of_text,
 )
-from celc_runtime.plan.plan import ARROW_TYPES
+from celc_runtime.plan.schemas import ARROW_TYPES
 
 _NUMPY_TYPES: dict[str, type[np.generic]] = {
     "INT": np.int32,
@@ -234,14 +234,14 @@ def _own_aggregate(tree: OwnAggregate, labels: LabelValues) -> Numbers:
             column = column.cast(pa.int8())
         arguments += _split(column)
     for text in tree.texts:
-        names = attributes_of_text(text)
+        names = text.attributes
         columns = [labels.column(tree.label, name).cast(pa.string()) for name in names]
         if isinstance(text, TextCondition):
-            truth = text.of_values(pc.fill_null(columns[0], ""))
+            truth = truth_of_values(text, pc.fill_null(columns[0], ""))
             is_null = np.array(columns[0].is_null(), np.bool_)
             arguments.append(np.where(is_null, text.of_null, truth))
         else:
-            arguments.append(text.of_columns(*columns))
+            arguments.append(truth_of_columns(text, *columns))
     values = np.empty(labels.matches, _NUMPY_TYPES.get(tree.type, np.int64))
     known = np.empty(labels.matches, np.bool_)
     tree.function(*arguments, labels.offsets(tree.label), values, known)

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from celc_runtime.chain.columns import Types, declared_types
 from celc_runtime.plan.names import unused_name
-from celc_runtime.plan.plan import ARROW_TYPES, Plan
+from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.schemas import ARROW_TYPES
 from celc_runtime.program import Program
 
 

@@ -13,6 +13,7 @@ from celc_runtime.many.groups import check_without_parameters, reading_groups
 from celc_runtime.many.runs import ManyRuns
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.schemas import input_schema
 from celc_runtime.program import Program
 
 _ROWS_OF_A_TYPE = 8
@@ -35,7 +36,7 @@ def make_machine_code(program: Program) -> None:
 
 def _events(plan: Plan) -> pa.Table:
     types = plan.declared_types * _ROWS_OF_A_TYPE
-    columns = {field.name: _values(field.type, len(types)) for field in plan.input_schema()}
+    columns = {field.name: _values(field.type, len(types)) for field in input_schema(plan)}
     columns |= {name: _values(pa.int64(), len(types)) for name in plan.tiebreak}
     if plan.type_name in columns:
         columns[plan.type_name] = pa.array([name for _, name in types])

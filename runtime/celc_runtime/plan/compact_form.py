@@ -29,6 +29,7 @@ from celc_runtime.plan.expressions import (
 )
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import DDL_TYPES, Plan, quoted
+from celc_runtime.plan.schemas import input_schema, output_schema
 
 _VERSION = 1
 _CLASSES = {
@@ -185,7 +186,7 @@ def compact_form(plan: Plan, *, listed: bool) -> CompactForm:
     return CompactForm(
         tuple(schema.names),
         pa.schema(list(event)),
-        plan.output_schema(),
+        output_schema(plan),
         tuple(plan.ddl_columns()),
         len(plan.key_columns),
         plan.positions,
@@ -255,10 +256,10 @@ def _read(said: Any) -> Any:
 
 def compact_schema(plan: Plan) -> pa.Schema:
     """The columns of a compact answer, without their meaning."""
-    output = plan.output_schema()
+    output = output_schema(plan)
     header = [output.field(place) for place in range(len(plan.key_columns))]
     header += [output.field(_place_of(output, plan, name)) for name in _ends(plan)]
-    types = plan.input_schema()
+    types = input_schema(plan)
     event = [pa.field("pos", pa.int64())] if plan.positions else []
     event += [pa.field(name, types.field(name).type) for name in plan.stored_attributes]
     events, nodes = _names(plan)
@@ -273,7 +274,7 @@ def compact_schema(plan: Plan) -> pa.Schema:
 
 def compact_ddl(plan: Plan) -> list[tuple[str, str]]:
     """The names of these columns, and their types as Spark SQL spells them."""
-    output, known = plan.output_schema(), plan.ddl_columns()
+    output, known = output_schema(plan), plan.ddl_columns()
     places = [*range(len(plan.key_columns)), *(_place_of(output, plan, n) for n in _ends(plan))]
     event = [("pos", "BIGINT")] if plan.positions else []
     for name in plan.stored_attributes:

@@ -139,14 +139,9 @@ def _attributes_in(tree: Tree) -> Iterator[str]:
         case OwnAggregate():
             yield from tree.columns
             for text in tree.texts:
-                yield from attributes_of_text(text)
+                yield from text.attributes
         case Arithmetic():
             yield from _attributes_in(tree.left)
             yield from _attributes_in(tree.right)
         case Cast() | Negation() | Absolute():
             yield from _attributes_in(tree.operand)
-
-
-def attributes_of_text(text: TextCondition | TextComparison) -> tuple[str, ...]:
-    """The attributes that a condition on texts reads."""
-    return (text.attribute,) if isinstance(text, TextCondition) else text.attributes

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-
-import pyarrow as pa
 
 from celc_runtime.plan.expressions import Computed, attributes_of
 from celc_runtime.plan.names import unused_name
@@ -22,20 +19,6 @@ MATCHES = "matches"
 
 COUNTS = "DECIMAL(38, 0)"
 """The type of counts of matches."""
-
-ARROW_TYPES: dict[str, pa.DataType] = {
-    "BOOLEAN": pa.bool_(),
-    "INT": pa.int32(),
-    "LONG": pa.int64(),
-    "FLOAT": pa.float32(),
-    "DOUBLE": pa.float64(),
-    "STRING": pa.string(),
-    "TIMESTAMP": pa.timestamp("us", tz="UTC"),
-    "DATE": pa.date32(),
-    "INTERVAL": pa.duration("us"),
-    "DECIMAL(38, 0)": pa.decimal128(38, 0),
-}
-"""The Arrow type of each attribute type."""
 
 DDL_TYPES = {"LONG": "BIGINT", "INTERVAL": "INTERVAL DAY TO SECOND"}
 """The types that Spark's DDL calls otherwise than the language."""
@@ -233,6 +216,17 @@ class Plan:
         return next((a.type for a in self.attributes if a.name == column), "STRING")
 
     @property
+    def input_names(self) -> tuple[str, ...]:
+        """The columns read, tiebreak columns aside."""
+        return (*self.text_columns, *(one.name for one in self.attributes))
+
+    @property
+    def text_columns(self) -> tuple[str, ...]:
+        """The columns that tell the types and the streams of events, where the query reads any."""
+        named = (self.type_name,) if self.type_column else ()
+        return (*named, "stream") if self.stream_column else named
+
+    @property
     def declared_types(self) -> tuple[tuple[str, str], ...]:
         """(stream, type) of all event types that the query's streams declare."""
         return (*self.types, *self.other_types)
@@ -245,7 +239,7 @@ class Plan:
         """
         if not self.chosen_keys:
             return {}
-        taken = [self.type_name, *self.input_schema().names, *self.tiebreak]
+        taken = [self.type_name, *self.input_names, *self.tiebreak]
         found: dict[str, ChosenKey] = {}
         for key in self.chosen_keys:
             found[unused_name(str(key), [*taken, *found])] = key
@@ -401,61 +395,7 @@ class Plan:
             if self.positions or isinstance(item, Computed) or item.attributes
         )
 
-    def input_schema(self) -> pa.Schema:
-        """The columns read, tiebreak columns aside (any type that can be sorted will do there)."""
-        named = (self.type_name,) if self.type_column else ()
-        return _input_schema((*named, "stream") if self.stream_column else named, self.attributes)
-
-    def output_schema(self) -> pa.Schema:
-        """The columns of a row of the answer, in the order that the language fixes."""
-        if self.totals is not None:
-            return self._totals_schema(self.totals)
-        return self._matches_schema(collapsed=self.collapsed)
-
-    def match_schema(self) -> pa.Schema:
-        """The columns of one match, which are the answer's where its rows are matches."""
-        return self._matches_schema(collapsed=False)
-
-    def _matches_schema(self, *, collapsed: bool) -> pa.Schema:
-        fields = self._key_fields()
-        if self.positions:
-            fields += [pa.field("start_pos", pa.int64()), pa.field("end_pos", pa.int64())]
-        if self.order_by:
-            time = ARROW_TYPES[self.type_of(self.order_by[0])]
-            fields += [pa.field("start_time", time), pa.field("end_time", time)]
-            if self.shows_decided_time and not collapsed:
-                fields.append(pa.field(DECIDED_TIME, time))
-        if self.uncertain is not None:
-            fields.append(pa.field(CONFIDENCE, pa.float64()))
-        if collapsed:
-            fields.append(pa.field(MATCHES, ARROW_TYPES[COUNTS]))
-        for item in self.items:
-            if isinstance(item, Computed):
-                fields.append(pa.field(item.name, computed_type(item)))
-            else:
-                fields.append(pa.field(item.name, pa.list_(self.struct_type(item))))
-        return pa.schema(fields)
-
-    @property
-    def row_type(self) -> pa.StructType:
-        """The type of the column of the parameter set."""
-        shown = () if self.parameters is None else self.parameters.shown_attributes
-        return pa.struct([pa.field(one.name, ARROW_TYPES[one.type]) for one in shown])
-
-    def _key_fields(self) -> list[pa.Field]:
-        fields = [pa.field(name, ARROW_TYPES[self.type_of(name)]) for name in self.partition_by]
-        if self.parameters is not None:
-            fields.append(pa.field(self.parameters.name, self.row_type))
-        return fields
-
-    def _totals_schema(self, totals: Totals) -> pa.Schema:
-        fields = self._key_fields()
-        for name, type in self._place_columns(totals):
-            fields.append(pa.field(name, ARROW_TYPES[type]))
-        fields += [pa.field(item.name, ARROW_TYPES[item.type]) for item in totals.items]
-        return pa.schema(fields)
-
-    def _place_columns(self, totals: Totals) -> list[tuple[str, str]]:
+    def place_columns(self, totals: Totals) -> list[tuple[str, str]]:
         """The columns that tell a group, besides the partition, with their types."""
         if totals.per == "PARTITION":
             return []
@@ -465,11 +405,6 @@ class Plan:
         if self.order_by:
             shown.append(("end_time", self.type_of(self.order_by[0])))
         return shown
-
-    def struct_type(self, label: Label) -> pa.StructType:
-        """The type of one event under a label."""
-        fields = [pa.field(name, ARROW_TYPES[self.type_of(name)]) for name in label.attributes]
-        return pa.struct([pa.field("pos", pa.int64()), *fields] if self.positions else fields)
 
     def output_ddl(self) -> str:
         """The output schema as Spark SQL spells it."""
@@ -481,7 +416,7 @@ class Plan:
         if self.parameters is not None:
             columns.append((self.parameters.name, self._row_ddl(self.parameters)))
         if self.totals is not None:
-            places = self._place_columns(self.totals)
+            places = self.place_columns(self.totals)
             items = [(item.name, item.type) for item in self.totals.items]
             typed = [(name, DDL_TYPES.get(type, type)) for name, type in (*places, *items)]
             return columns + typed
@@ -520,12 +455,6 @@ class Plan:
         return DDL_TYPES.get(type, type)
 
 
-def computed_type(item: Computed) -> pa.DataType:
-    """The Arrow type of a computed column."""
-    element = ARROW_TYPES[item.element_type]
-    return pa.list_(element) if item.is_array else element
-
-
 def computed_ddl(item: Computed) -> str:
     """The type of a computed column as Spark SQL spells it."""
     element = DDL_TYPES.get(item.element_type, item.element_type)
@@ -539,13 +468,6 @@ def sql_text(text: str) -> str:
     """
     escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\u0024{")
     return f"'{escaped}'"
-
-
-@lru_cache(maxsize=1 << 12)
-def _input_schema(texts: tuple[str, ...], attributes: tuple[Attribute, ...]) -> pa.Schema:
-    # Each batch of each of a thousand queries asks for it, and making it takes 0.2 ms.
-    named = [pa.field(name, pa.string(), nullable=False) for name in texts]
-    return pa.schema([*named, *(pa.field(one.name, ARROW_TYPES[one.type]) for one in attributes)])
 
 
 def quoted(name: str) -> str:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from celc_runtime.plan.conditions import TextComparison, TextCondition
-from celc_runtime.plan.transitions import EarliestArrays, SelectorArrays, TransitionArrays
+
+if TYPE_CHECKING:
+    # The compiler makes these values, and numpy takes longer to import than a query to compile.
+    from celc_runtime.plan.transitions import EarliestArrays, SelectorArrays, TransitionArrays
 
 # --- updates --------------------------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 
-from celc_runtime.plan.plan import ARROW_TYPES, DDL_TYPES
+from celc_runtime.plan.plan import DDL_TYPES
+from celc_runtime.plan.schemas import ARROW_TYPES
 
 Variables: TypeAlias = tuple[int, ...] | None
 """Numbers of variables; None: all of them."""

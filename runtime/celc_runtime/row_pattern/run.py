@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from celc_runtime.arrow.arrays import numbers, sortable, whole_numbers
 from celc_runtime.arrow.partition_keys import codes_of_keys
 from celc_runtime.plan.errors import EventError, WorkLimitError
+from celc_runtime.plan.schemas import ARROW_TYPES
 from celc_runtime.row_pattern import passes
 from celc_runtime.row_pattern.measures import (
     FUNCTIONS,
@@ -450,7 +451,6 @@ class _Listed:
         return found
 
     def _array(self, values: np.ndarray, known: np.ndarray, type: str) -> pa.Array:
-        from celc_runtime.plan.plan import ARROW_TYPES
 
         if type == "STRING":
             return self._run._texts.decoded(values, known)

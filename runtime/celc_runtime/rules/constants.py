@@ -8,7 +8,7 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import coded, text_truth
 from celc_runtime.plan.conditions import TextCondition
 from celc_runtime.plan.parameters import OfEvent, OfRow
-from celc_runtime.plan.plan import ARROW_TYPES
+from celc_runtime.plan.schemas import ARROW_TYPES
 from celc_runtime.rules.keys import number_keys
 
 

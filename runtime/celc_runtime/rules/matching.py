@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from celc_runtime.plan.parameters import Parameters, Pattern
 from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.schemas import row_type
 from celc_runtime.program import Program
 from celc_runtime.rules.index import RowIndex, index_of
 from celc_runtime.rules.inner import over_events, parameters_of
@@ -148,8 +149,8 @@ def with_rows(
         del columns[: len(plan.totals.row_columns)]
     shown = [rows.columns[name].take(places) for name in parameters.shown]
     if shown:
-        structs = pa.StructArray.from_arrays(shown, fields=list(plan.row_type))
+        structs = pa.StructArray.from_arrays(shown, fields=list(row_type(plan)))
     else:
-        structs = pa.array([{}] * len(matches), plan.row_type)
+        structs = pa.array([{}] * len(matches), row_type(plan))
     columns.insert(len(plan.partition_by), structs)
     return pa.RecordBatch.from_arrays(columns, schema=program.output_schema)

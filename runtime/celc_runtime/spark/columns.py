@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from celc_runtime.arrow.paths import Fields, missing_error, path_of, wire_name
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan, quoted
+from celc_runtime.plan.schemas import input_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -63,7 +64,7 @@ def needed_columns(plan: Plan, events: DataFrame) -> DataFrame:
     """
     fields = struct_fields(events.schema)
     known = [name for name, _ in fields]
-    names = list(dict.fromkeys([*plan.input_schema().names, *plan.tiebreak]))
+    names = list(dict.fromkeys([*input_schema(plan).names, *plan.tiebreak]))
     if not plan.type_column and plan.type_name in known:
         names.append(plan.type_name)
     paths = {name: _path(plan, name, fields) for name in names}

@@ -15,7 +15,8 @@ from celc_runtime.arrow.arrays import numbers, shown
 from celc_runtime.arrow.event_order import tie_error
 from celc_runtime.arrow.paths import received
 from celc_runtime.plan.errors import EventError
-from celc_runtime.plan.plan import ARROW_TYPES, Plan
+from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.schemas import ARROW_TYPES
 from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.rules.rows import Rows, batch_of_rows, rows_of_batch
 from celc_runtime.rules.run import ForEachRun, run_for

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.names import unused_name
-from celc_runtime.plan.plan import ARROW_TYPES, DDL_TYPES, Plan, quoted
+from celc_runtime.plan.plan import DDL_TYPES, Plan, quoted
+from celc_runtime.plan.schemas import ARROW_TYPES, output_schema
 from celc_runtime.program import Program
 from celc_runtime.rules.rows import Rows as Rules
 from celc_runtime.rules.rows import batch_of_rows
@@ -139,7 +140,7 @@ def stream_matches(
         buckets=_buckets(stream_program(program), events.sparkSession, buckets, checkpoint),
         rules=0 if rules is None else hash_of_rows(rules),
     )
-    if late == "side" and (taken := {"kind", "event"} & set(plan.output_schema().names)):
+    if late == "side" and (taken := {"kind", "event"} & set(output_schema(plan).names)):
         raise EventError(
             f"query {plan.name!r} has a column {min(taken)!r}, and late='side' adds one: choose "
             "another name with AS"

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import numbers, zeros
 from celc_runtime.plan.errors import StateError
-from celc_runtime.plan.plan import ARROW_TYPES
+from celc_runtime.plan.schemas import ARROW_TYPES
 from celc_runtime.stream.compression import from_planes, planes
 
 _FORMATS = {

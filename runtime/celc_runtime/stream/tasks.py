@@ -16,7 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from celc_runtime.plan.errors import EventError
-from celc_runtime.plan.plan import ARROW_TYPES, Plan
+from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.schemas import ARROW_TYPES, output_schema
 from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.rules.rows import Rows as Rules
 from celc_runtime.rules.rows import rows_of_batch
@@ -277,7 +278,7 @@ def _finished(
 def side_schema(plan: Plan, options: StreamOptions) -> pa.Schema:
     """The columns of matches and late events together."""
     refused = refused_schema(plan, options)
-    return pa.schema([refused.field("kind"), *plan.output_schema(), refused.field("event")])
+    return pa.schema([refused.field("kind"), *output_schema(plan), refused.field("event")])
 
 
 def _with_kind(table: pa.Table, schema: pa.Schema, kind: str) -> pa.Table:

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pytest
 from celc_runtime import CompiledQuery, EventError, EventWarning
-from celc_runtime.plan.plan import ARROW_TYPES
+from celc_runtime.plan.schemas import ARROW_TYPES
 from engines import interpreted, only_query
 
 import celc

@@ -15,6 +15,7 @@ from celc_runtime import CompiledQuery, EventError, EventWarning
 from celc_runtime.arrow import gathering
 from celc_runtime.arrow.sorting import sort_columns
 from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.schemas import input_schema
 from celc_runtime.spark import match
 from celc_runtime.spark import sorted_rows as module
 from celc_runtime.spark.columns import SPARK_TYPES
@@ -46,7 +47,7 @@ def _compiled(clauses: str, **options: Any) -> CompiledQuery:
 
 
 def _types(plan: Plan, table: pa.Table) -> dict[str, str]:
-    declared = {name: SPARK_TYPES[plan.input_type(name)][0] for name in plan.input_schema().names}
+    declared = {name: SPARK_TYPES[plan.input_type(name)][0] for name in input_schema(plan).names}
     return {name: declared.get(name, "bigint") for name in table.column_names}
 
 

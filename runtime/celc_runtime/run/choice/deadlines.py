@@ -33,6 +33,7 @@ from celc_runtime.engine.definition.instants import InstantRows
 from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.schemas import input_schema
 from celc_runtime.plan.strategy import ByDefinition
 from celc_runtime.program import Program
 from celc_runtime.run.past.history import History, measured
@@ -312,13 +313,13 @@ class Deadlines:
     def _bound(self, number: int, clock: int) -> int:
         plan = self._plan
         size = plan.local_windows[plan.deadlines[number].window].size
-        type = plan.input_schema().field(plan.order_by[0]).type
+        type = input_schema(plan).field(plan.order_by[0]).type
         return int(floors_of(np.array([clock], np.int64), size, type)[0])
 
 
 def clock_key(plan: Plan, clock: int | float) -> int:
     """The key of a clock as a plan holds it."""
-    type = plan.input_schema().field(plan.order_by[0]).type
+    type = input_schema(plan).field(plan.order_by[0]).type
     if pa.types.is_date32(type):
         clock *= MICROSECONDS_PER_DAY
     elif pa.types.is_floating(type):

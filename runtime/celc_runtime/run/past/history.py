@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import numbers, plain, whole_numbers
+from celc_runtime.arrow.text_conditions import truth_of_columns, truth_of_values
 from celc_runtime.arrow.text_numbers import TextNumbers
 from celc_runtime.arrow.window_keys import floors_of
 from celc_runtime.engine.arena.batch import real_numbers
@@ -274,9 +275,9 @@ class History:
 def _truth(condition: TextCondition | TextComparison, events: pa.RecordBatch) -> np.ndarray:
     if isinstance(condition, TextComparison):
         left, right = events.column(condition.left), events.column(condition.right)
-        return condition.of_columns(plain(left), plain(right))
+        return truth_of_columns(condition, plain(left), plain(right))
     column = plain(events.column(condition.attribute)).dictionary_encode()
-    table = np.append(condition.of_values(column.dictionary), condition.of_null)
+    table = np.append(truth_of_values(condition, column.dictionary), condition.of_null)
     indices = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     truth: np.ndarray = table[indices]
     return truth
