@@ -45,6 +45,7 @@ LAYERS = {
         ("display", "row_pattern", "run"),
         ("arrow",),
         ("engine",),
+        ("routes",),
         ("program",),
         ("plan",),
         ("jit",),

@@ -17,6 +17,8 @@ from celc_runtime.arrow.columns import Columns
 from celc_runtime.arrow.event_tables import table_of
 from celc_runtime.arrow.sorting import sorted_for
 from celc_runtime.program import Program
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import check
 
 from celc.automata.determinize import START
 from celc.pipeline import Stages
@@ -68,22 +70,7 @@ def taken_by(stages: Stages, program: Program, events: pa.Table) -> Taken:
     Raises EventError where the events do not fit the query, ValueError for a query whose events are
     read another way.
     """
-    plan = program.plan
-    if plan.parameters is not None:
-        raise ValueError(
-            f"query {plan.name!r} is FOR EACH row of a set, and each row has transitions of its "
-            "own: leave out the events, or write the values of one row into the query"
-        )
-    if plan.reads:
-        raise ValueError(
-            f"query {plan.name!r} reads the rows of {', '.join(plan.reads)}: leave out the "
-            "events, or look at one of these queries with --query"
-        )
-    if plan.ties is not None:
-        raise ValueError(
-            f"query {plan.name!r} has simultaneous events, which take transitions together, and "
-            "no counts are made of them: leave out the events, or --ties"
-        )
+    check(program, Route.COUNTS)
     read = _symbols(stages, program, events)
     ends, counts = _counted(stages, program, read)
     return Taken(len(read.symbols), ends, counts, _notes(stages, program))

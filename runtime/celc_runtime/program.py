@@ -18,7 +18,6 @@ import pyarrow as pa
 from celc_runtime.jit.shipping import TOLD, pickled
 from celc_runtime.plan.errors import PlanWarning
 from celc_runtime.plan.joins import NO_JOINS, Joins
-from celc_runtime.plan.parameters import no_table
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import ARROW_TYPES, input_schema, match_schema, output_schema
 from celc_runtime.plan.strategy import (
@@ -68,6 +67,15 @@ class Program:
                 return sees_all
             case _:
                 return False
+
+    @property
+    def all_wait(self) -> bool:
+        """Whether every match is decided later than it ends, where any is."""
+        match self.listing:
+            case ByDefinition(ways=ways):
+                return all(way.deadline is not None for way in ways)
+            case _:
+                return True
 
     @property
     def growth(self) -> str:
@@ -255,9 +263,6 @@ class ShippedFunction:
         # key of a group as a second one. No annotation: with one, Spark asks for the types of all
         # arguments of a function, and warns because this is an object.
         for name in others:
-            parameters = self._program.plan.parameters
-            if parameters is not None and parameters.name == name:
-                raise no_table(self._program.name, parameters)
             raise TypeError(
                 f"query {self._program.name!r}: {self._name} takes no argument {name!r}"
             )

@@ -12,12 +12,7 @@ import pyarrow as pa
 from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.chain.columns import source_of
 from celc_runtime.chain.on_spark import chain_matches, chain_plan, chain_task_route
-from celc_runtime.chain.refusals import (
-    ONE_FUNCTION_EACH,
-    TABLE_BETWEEN,
-    check_no_chain,
-    check_without_tables,
-)
+from celc_runtime.chain.refusals import check_without_tables
 from celc_runtime.chain.tables import chain_of_events, chain_of_table
 from celc_runtime.display import queries_html, query_text
 from celc_runtime.engine.update.union_lists import update_by_tables
@@ -29,6 +24,8 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import input_schema
 from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
 from celc_runtime.program import Program, ShippedFunction, warn_of_growth
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import check
 from celc_runtime.rules.rows import given_rows
 from celc_runtime.rules.tables import matches_for_each
 from celc_runtime.run.matching import (
@@ -41,7 +38,6 @@ from celc_runtime.run.matching import (
 )
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
-from celc_runtime.run.walk.compact import check_is_compact
 from celc_runtime.spark.compact import compact_route, is_spark_frame
 from celc_runtime.spark.match import spark_compact, spark_matches, spark_plan
 from celc_runtime.spark.parameters import given_rules
@@ -127,8 +123,7 @@ class CompiledQuery:
 
     def run(self, *, ties_are_errors: bool = False) -> Run:
         """A fresh run, to be fed batch by batch."""
-        check_no_chain(self.program, "a run", "use match_arrow")
-        self._warn_of_growth()
+        self._enter(Route.RUN)
         return run_of(self.program, ties_are_errors=ties_are_errors)
 
     @property
@@ -140,7 +135,7 @@ class CompiledQuery:
         stream, with PARTITION BY one partition after another (CONSUME BY ANY: in one common order).
         For `mapInArrow` on partitioned and sorted data.
         """
-        self._warn_of_growth()
+        self._enter(Route.ARROW)
         matches = chain_of_events if self.plan.reads else matches_of_events
         return ShippedFunction(self.program, "match_arrow", matches)
 
@@ -148,8 +143,7 @@ class CompiledQuery:
     def match_arrow_without_ties(self) -> ShippedFunction:
         """`match_arrow` for a distributed table: two events that the order leaves equal are an
         error."""
-        check_no_chain(self.program, "match_arrow_without_ties", "use match or match_arrow")
-        self._warn_of_growth()
+        self._enter(Route.WITHOUT_TIES)
         return sorted_route(self.program)
 
     @property
@@ -163,8 +157,7 @@ class CompiledQuery:
         conditions are read in the session's time zone; `match` and `match_arrow` have neither
         limit.
         """
-        check_no_chain(self.program, "match_pandas", "use match, match_table or match_arrow")
-        self._warn_of_growth()
+        self._enter(Route.PANDAS)
         return ShippedFunction(self.program, "match_pandas", matches_of_frame)
 
     @property
@@ -172,8 +165,9 @@ class CompiledQuery:
         """The function of the tasks of a batch job on Spark; see `spark/tasks`."""
         return batch_route(self.program)
 
-    def _warn_of_growth(self) -> None:
-        """Tell the caller of a method what may take long."""
+    def _enter(self, route: Route) -> None:
+        """Refuse what the route cannot run, and tell the caller of a method what may take long."""
+        check(self.program, route)
         warn_of_growth([self.program], stacklevel=4)
 
     def match_table(
@@ -194,7 +188,7 @@ class CompiledQuery:
         Raises TypeError for what is no table, EventError where it does not fit the query, and
         ValueError for a number of matches that cannot be.
         """
-        self._warn_of_growth()
+        self._enter(Route.TABLE)
         first = FirstMatches(max_matches)
         if self.plan.reads:
             check_without_tables(self.program, parameters)
@@ -230,13 +224,12 @@ class CompiledQuery:
 
         Raises EventError where no graph says which matches there are (conditions across events,
         SELECT FIRST and LONGEST, absences at the end, simultaneous events, aggregates of the
-        query's file), and FOR EACH row of a table, which `parameters` would give; and as
-        `match_table` and `match` do.
+        query's file), where the query reads others, and FOR EACH row of a table, which `parameters`
+        would give; and as `match_table` and `match` do.
         """
-        check_is_compact(self.program)
+        self._enter(Route.COMPACT)
         if parameters:
             given_rows(self.program, parameters)
-        self._warn_of_growth()
         if is_spark_frame(events):
             return spark_compact(self.program, events, ranges, presorted=presorted)
         if ranges is not None or presorted:
@@ -260,7 +253,7 @@ class CompiledQuery:
     @property
     def match_compact_arrow(self) -> ShippedFunction:
         """`match_compact` of a stream of batches, as batches of bounded size; see `match_arrow`."""
-        self._warn_of_growth()
+        self._enter(Route.COMPACT)
         return ShippedFunction(self.program, "match_compact_arrow", compact_of_events)
 
     def match(
@@ -296,7 +289,7 @@ class CompiledQuery:
         ValueError for options that cannot be, and where no joins say what the query says.
         """
         if plan != "joins":
-            self._warn_of_growth()
+            self._enter(Route.SPARK)
         if self.plan.reads and plan != "joins":
             check_without_tables(self.program, parameters)
             return chain_matches(
@@ -381,8 +374,6 @@ class CompiledQuery:
         the query or the DataFrame does not fit a stream, ValueError for options that cannot be,
         TypeError where `buckets` is no whole number, RuntimeError for a session that cannot run it.
         """
-        check_no_chain(self.program, "match_stream", TABLE_BETWEEN)
-        self._warn_of_growth()
         query = self
         if tiebreak is not None:
             query = query.with_options(tiebreak=tiebreak)
@@ -394,6 +385,7 @@ class CompiledQuery:
                     f"with_options(order_by={event_time!r}) first, or leave out event_time"
                 )
             query = query.with_options(order_by=event_time)
+        query._enter(Route.UNBOUNDED if allow_unbounded_state else Route.STREAM)
         return stream_matches(
             query.program,
             events,
@@ -443,8 +435,7 @@ class CompiledQuery:
         cannot call or that a function of Spark has, and where a query's rows cannot be sorted by
         tasks.
         """
-        check_no_chain(self.program, "a table function", ONE_FUNCTION_EACH)
-        self._warn_of_growth()
+        self._enter(Route.SQL)
         return registered(self.program, spark, name, sorts=sorts)
 
     @property

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from celc_runtime import CompiledQuery, EventError
+from celc_runtime import CompiledQuery
 from celc_runtime.chain.columns import source_of
 from celc_runtime.chain.run import why_gathered
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import why_not
 from celc_runtime.rules.rows import Rows, rows_of
 from celc_runtime.rules.run import ForEachRun
 from celc_runtime.stream import sections
 from celc_runtime.stream.formats import StreamOptions
-from celc_runtime.stream.match import check_stream
-from celc_runtime.stream.rules import check_rules, hash_of_rows, in_one_order
+from celc_runtime.stream.rules import hash_of_rows, in_one_order
 from celc_runtime.stream.tasks import BucketTask
 from engines import Row, batches_of, in_parts, table_of
 from parameters import rows_table
@@ -123,18 +123,8 @@ def stream_query(query: CompiledQuery) -> CompiledQuery | str:
         query = query.with_options(at_end="open")
     if plan.parameters is not None:
         query = query.with_options(positions=False)
-    plan = query.plan
-    if plan.reads:
-        return "a reader"
-    try:
-        check_stream(query.program, SimpleNamespace(isStreaming=True), allow_unbounded_state=True)
-        if plan.parameters is not None:
-            check_rules(plan, plan.parameters, "drop")
-    except EventError as problem:
-        return str(problem)
-    if plan.type_of(plan.order_by[0]) != "TIMESTAMP":
-        return "no time"
-    return query
+    reason = why_not(query.program, Route.UNBOUNDED)
+    return query if reason is None else reason.code
 
 
 def by_stream(

@@ -30,6 +30,7 @@ from celc_runtime.plan.errors import PlanWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import DDL_TYPES, Plan
 from celc_runtime.program import Program, ShippedFunction, growth_line
+from celc_runtime.routes.rules import Route
 from celc_runtime.spark.columns import column_named, mapped, needed_columns
 from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.key_columns import utc_instant
@@ -60,7 +61,7 @@ def chain_plan(
         raise ValueError("a query that reads other queries sorts its events: leave out presorted")
     check_order(program)
     for level in levels_of(program).values():
-        check_events(level.plan, events, "match")
+        check_events(level, events, Route.SPARK)
     names = ", ".join(levels_of(program))
     apart = _why_apart(program)
     if not apart and ranges is None:

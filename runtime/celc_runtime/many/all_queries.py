@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from celc_runtime.many.answers import rows_of
-from celc_runtime.many.groups import check_without_parameters
 from celc_runtime.many.on_spark import matches_of_all_on_spark
 from celc_runtime.many.tables import matches_of_all
 from celc_runtime.program import Program, warn_of_growth
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import check
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,7 +35,7 @@ class AllQueries:
         queries, their names cannot be columns of one table, or one of them needs a table of
         parameters.
         """
-        check_without_parameters(self._programs)
+        self._check(Route.ALL)
         warn_of_growth(self._programs.values(), stacklevel=3)
         return matches_of_all_on_spark(self._programs, events)
 
@@ -43,7 +44,7 @@ class AllQueries:
 
         events: as `match_table` takes them. Raises what `match_table` does.
         """
-        check_without_parameters(self._programs)
+        self._check(Route.ALL_TABLE)
         warn_of_growth(self._programs.values(), stacklevel=3)
         return matches_of_all(self._programs, events)
 
@@ -53,3 +54,7 @@ class AllQueries:
         Raises ValueError for a query that is not there, TypeError for other answers.
         """
         return rows_of(answers, name, self._programs)
+
+    def _check(self, route: Route) -> None:
+        for program in self._programs.values():
+            check(program, route)

@@ -27,23 +27,6 @@ class ReadingGroup:
         return self.reading.plan
 
 
-def check_without_parameters(programs: Mapping[str, Program]) -> None:
-    """Raises EventError for a query that needs a table besides the events, or rows of queries."""
-    for name, program in programs.items():
-        if program.plan.reads:
-            raise EventError(
-                f"query {name!r} reads the rows of {', '.join(program.plan.reads)}: run it alone, "
-                f"with {name}.match(df) or match_table"
-            )
-        if program.plan.parameters is not None:
-            table = program.plan.parameters.name
-            raise EventError(
-                f"query {name!r} is FOR EACH {table}, and needs a table of its rows: run it alone, "
-                f"with {name}.match(df, {table}=…) or match_table, and the others as a module of "
-                "their own"
-            )
-
-
 def reading_groups(programs: Iterable[Program]) -> list[ReadingGroup]:
     """The groups of queries, in the order of their first query."""
     found: dict[Any, dict[str, Program]] = {}

@@ -9,12 +9,14 @@ import pyarrow as pa
 
 from celc_runtime.arrow.event_tables import table_of
 from celc_runtime.arrow.sorting import sorted_for
-from celc_runtime.many.groups import check_without_parameters, reading_groups
+from celc_runtime.many.groups import reading_groups
 from celc_runtime.many.runs import ManyRuns
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import input_schema
 from celc_runtime.program import Program
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import check
 
 _ROWS_OF_A_TYPE = 8
 
@@ -24,7 +26,7 @@ def make_machine_code(program: Program) -> None:
     over some events that are alike but for their types. What only matches need may not be made."""
     # Of events that are made up an error says nothing.
     with suppress(EventError):
-        check_without_parameters({program.name: program})
+        check(program, Route.ALL_TABLE)
         (group,) = reading_groups([program])
         events = table_of(group.reading, _events(group.plan))
         table, numbered = sorted_for(group.plan, events)

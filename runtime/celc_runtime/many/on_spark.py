@@ -27,6 +27,7 @@ from celc_runtime.many.runs import ManyRuns
 from celc_runtime.plan.errors import PlanWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.program import Program, ShippedFunction
+from celc_runtime.routes.rules import Route
 from celc_runtime.spark.columns import column_named, mapped, needed_columns
 from celc_runtime.spark.key_columns import with_key_columns
 from celc_runtime.spark.match import check_events, with_clock
@@ -41,7 +42,7 @@ def matches_of_all_on_spark(programs: Mapping[str, Program], events: DataFrame) 
     """The answers of all queries to a DataFrame; see `match_all` of a module."""
     check_names(programs)
     for program in programs.values():
-        check_events(program.plan, events, "match_all")
+        check_events(program, events, Route.ALL)
     reading = reading_all(programs)
     rows = needed_columns(reading.plan, events)
     clocks: dict[str, int | float] = {}

@@ -58,34 +58,31 @@ class Joins:
 NO_JOINS = Joins(why_not="its module was compiled without them")
 
 
-def check_joined(plan: Plan, joins: Joins, dialect: str = SPARK) -> None:
-    """Raises NotJoined where the query, or its options, are none for joins."""
+def why_not_joined(plan: Plan, joins: Joins, dialect: str = SPARK) -> str:
+    """Why a query, or its options, are none for joins; empty where they are."""
     if joins.why_not:
-        raise NotJoined(f"query {plan.name!r} cannot be run as joins: {joins.why_not}")
+        return joins.why_not
     if not plan.order_by:
-        raise NotJoined(
-            f"query {plan.name!r} has no order column, and a table of SQL has no order of its own: "
-            "compile it with --order-by, or use with_options(order_by=…)"
+        return (
+            "it has no order column, and a table of SQL has no order of its own: compile it with "
+            "--order-by, or use with_options(order_by=…)"
         )
     first = plan.order_by[0]
     for name in joins.attributes:
         if name != first:
-            raise NotJoined(
-                f"query {plan.name!r} cannot be run as joins in the order of {first!r}, because a "
-                f"window is measured on {name!r}"
-            )
+            return f"its order is {first!r}, and a window is measured on {name!r}"
     if joins.unit and plan.type_of(first) in ("FLOAT", "DOUBLE"):
-        raise NotJoined(
-            f"query {plan.name!r} cannot be run as joins, because a window is measured on "
-            f"{first!r}, whose values are floating numbers"
-        )
+        return f"a window is measured on {first!r}, whose values are floating numbers"
     names = [plan.type_name, *(name for name, _ in joins.reads), *plan.partition_by]
     for name in [*names, *_order_names(plan)]:
         if dialect == SPARK and _VARIABLE in name:
-            raise NotJoined(
-                f"query {plan.name!r} cannot be run as joins, because Spark puts variables in the "
-                f"place of '{_VARIABLE}' in the name {name!r}"
-            )
+            return f"Spark puts variables in the place of '{_VARIABLE}' in the name {name!r}"
+    if plan.chosen_keys and dialect != SPARK:
+        return (
+            "it has a key that is chosen by the type of an event, whose SQL is there for Spark "
+            "alone"
+        )
+    return ""
 
 
 def joins_text(
@@ -96,7 +93,8 @@ def joins_text(
     `table` is what stands after FROM. `typed`: it has the column of event types although the query
     needs none. Raises NotJoined.
     """
-    check_joined(plan, joins, dialect)
+    if why := why_not_joined(plan, joins, dialect):
+        raise NotJoined(f"query {plan.name!r} cannot be run as joins: {why}")
     numbered = plan.positions or joins.counts
     end = joins.numbered if plan.positions else joins.plain
     head = [
@@ -255,16 +253,11 @@ def _partition(plan: Plan, dialect: str) -> str:
 
 
 def _key_values(plan: Plan, dialect: str) -> list[str]:
-    if dialect == SPARK or not plan.chosen_keys:
-        chosen = {key.place for key in plan.chosen_keys}
-        return [
-            sql if place in chosen else _column(name, dialect)
-            for place, (name, sql) in enumerate(zip(plan.partition_by, plan.key_sql, strict=True))
-        ]
-    raise NotJoined(
-        f"query {plan.name!r} has a key that is chosen by the type of an event, whose SQL is there "
-        "for Spark alone"
-    )
+    chosen = {key.place for key in plan.chosen_keys}
+    return [
+        sql if place in chosen else _column(name, dialect)
+        for place, (name, sql) in enumerate(zip(plan.partition_by, plan.key_sql, strict=True))
+    ]
 
 
 def _column(name: str, dialect: str) -> str:

@@ -110,15 +110,6 @@ class Parameters:
         return tuple(types[name] for name in self.shown)
 
 
-def no_table(query: str, parameters: Parameters) -> TypeError:
-    """The error for a route that takes no parameter table."""
-    name = parameters.name
-    return TypeError(
-        f"query {query!r} is FOR EACH {name}, and needs a table of its rows: use "
-        f"{routes_of_rows(name)}; other routes take no parameters yet"
-    )
-
-
 def routes_of_rows(name: str) -> str:
     """The calls that take the table of a parameter set."""
     return (

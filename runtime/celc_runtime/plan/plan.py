@@ -199,6 +199,11 @@ class Plan:
         return self.totals is None and not self.collapsed
 
     @property
+    def waits(self) -> bool:
+        """Whether matches wait until no later match can take their place."""
+        return self.per_start is not None and not self.per_start.known_at_end
+
+    @property
     def takes_ties(self) -> bool:
         """Whether events may be equal in all order columns without a tiebreak."""
         return self.ties is not None or self.uncertain is not None

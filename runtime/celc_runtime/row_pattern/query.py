@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from celc_runtime.arrow.event_tables import batches_of, table_of
 from celc_runtime.jit.shipping import pickled
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import check
 from celc_runtime.row_pattern.on_spark import matched_frame, plan_text, registered
 from celc_runtime.row_pattern.plan import RowPlan, RowProgram
 from celc_runtime.row_pattern.run import matched
@@ -133,11 +135,8 @@ class RowPatternQuery:
     def match_stream(self, rows: DataFrame) -> DataFrame:
         """Always raises NotImplementedError: a match of MATCH_RECOGNIZE is final only at the end of
         its partition."""
-        raise NotImplementedError(
-            f"query {self.name!r} cannot be run on a stream: whether a match is the preferred one "
-            "can depend on all later rows of its partition; run it on windows of the stream with "
-            "foreachBatch, or write the pattern in CEL, whose matches are final at their last event"
-        )
+        check(self.program, Route.STREAM)
+        raise AssertionError(rows)
 
 
 class RowRoute:
@@ -178,6 +177,8 @@ def row_pattern_names(
             return queries[name]
         if name in offered:
             return getattr(query, name)
+        if name in {one.value for one in Route}:
+            check(query.program, Route(name))
         raise AttributeError(
             f"the generated module has no {name!r}; it has: {', '.join([*offered, *queries])}"
         )

@@ -20,12 +20,13 @@ from celc_runtime.engine.walk.match_tree import (
 )
 from celc_runtime.plan.strategy import All, InRuns
 from celc_runtime.program import Program
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import check
 from celc_runtime.run.run import Run
 from celc_runtime.run.walk.compact import (
     CompactListing,
     DeferredListing,
     are_graphs,
-    check_is_compact,
 )
 from celc_runtime.run.walk.listings import ListingOfRun
 
@@ -39,7 +40,7 @@ class CompactRun(Run):
     """
 
     def __init__(self, program: Program, **options: Any) -> None:
-        check_is_compact(program)
+        check(program, Route.COMPACT)
         super().__init__(program, **options)
         self._rows_schema = schema_of(program.plan, listed=not are_graphs(program))
         self._trees = new_trees()

@@ -14,11 +14,11 @@ from celc_runtime.arrow.pandas_frames import frame_of
 from celc_runtime.arrow.paths import received
 from celc_runtime.arrow.sorting import sorted_for
 from celc_runtime.program import Program, ShippedFunction
-from celc_runtime.run.choice.deadlines import check_clock_is_known, compares_late, latest_time
+from celc_runtime.run.choice.deadlines import compares_late, latest_time
 from celc_runtime.run.compact_run import CompactRun
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
-from celc_runtime.run.walk.compact import are_graphs, check_is_compact
+from celc_runtime.run.walk.compact import are_graphs
 
 if TYPE_CHECKING:
     import pandas
@@ -38,7 +38,6 @@ def matches_of_sorted(
 ) -> Iterator[pa.RecordBatch]:
     """The matches of sorted batches from Spark; raises EventError where the order leaves two events
     equal."""
-    check_clock_is_known(program.plan, "match_arrow_without_ties")
     return _read(run_of(program, ties_are_errors=True), map(received, batches))
 
 
@@ -64,7 +63,6 @@ def compact_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]
 
 def compact_of_table(program: Program, events: Any) -> pa.Table:
     """The compact answers of a table; see `CompiledQuery.match_compact`."""
-    check_is_compact(program)
     table, numbered = sorted_for(program.plan, table_of(program, events))
     run = CompactRun(program, numbered=numbered)
     batches = _read(run, table.to_batches(max_chunksize=1 << 22))
@@ -73,7 +71,6 @@ def compact_of_table(program: Program, events: Any) -> pa.Table:
 
 def matches_of_frame(program: Program, frame: pandas.DataFrame) -> pandas.DataFrame:
     """The matches of a frame as a frame; see `CompiledQuery.match_pandas`."""
-    check_clock_is_known(program.plan, "match_pandas")
     return frame_of(matches_of_table(program, frame, FirstMatches(None)))
 
 

@@ -47,7 +47,6 @@ from celc_runtime.engine.definition.instants import (
 from celc_runtime.engine.walk.collected_matches import keep_matches
 from celc_runtime.engine.walk.listing import Output, with_more_room
 from celc_runtime.plan.errors import EventWarning, WorkLimitError
-from celc_runtime.plan.parameters import no_table
 from celc_runtime.program import Program
 from celc_runtime.run.choice.deadlines import Deadlines, undecided_words
 from celc_runtime.run.choice.per_start import StartChoice
@@ -85,8 +84,7 @@ class Run:
         since: int | None = None,
     ) -> None:
         plan = program.plan
-        if plan.parameters is not None:
-            raise no_table(plan.name, plan.parameters)
+        assert plan.parameters is None, "rows of a table are run as pairs"
         self._program = program
         self._plan = plan
         self._schema = program.match_schema

@@ -48,14 +48,6 @@ def column_named(name: str) -> Column:
     return functions.col(quoted(name))
 
 
-def unordered_error(plan: Plan) -> EventError:
-    """The error for a query without order columns on a distributed table."""
-    return EventError(
-        f"query {plan.name!r} has no order column, and a distributed table has no order of its "
-        "own: compile it with --order-by, or use with_options(order_by=…)"
-    )
-
-
 def needed_columns(plan: Plan, events: DataFrame) -> DataFrame:
     """The columns that a query reads, and no others, under the names of the query.
 

@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
-from celc_runtime.plan.joins import Joins, NotJoined, check_joined, joins_text
+from celc_runtime.plan.joins import Joins, joins_text
 from celc_runtime.plan.plan import DDL_TYPES, Plan
 from celc_runtime.plan.strategy import Keyed
 from celc_runtime.program import Program
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import check, why_not
 from celc_runtime.spark.columns import Counting, column_named, needed_columns
 from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.key_columns import with_key_columns
@@ -43,8 +45,8 @@ def why_kernel(program: Program, events: DataFrame, ranges: int | None, *, preso
     The size of the window is known by a job over the order and partition columns.
     """
     plan, joins = program.plan, program.joins
-    if joins.why_not:
-        return f"the query cannot be run as joins: {joins.why_not}"
+    if (reason := why_not(program, Route.JOINS)) is not None:
+        return f"the query cannot be run as joins: {reason.why}"
     if ranges is not None or presorted:
         return "ranges and presorted say how its own code reads the events"
     if not joins.bands:
@@ -54,10 +56,6 @@ def why_kernel(program: Program, events: DataFrame, ranges: int | None, *, preso
         return "equal keys tie the events in a narrow band, and its own code finds these at once"
     if plan.window is None or plan.window.unit == "EVENTS":
         return "it has no window of time"
-    try:
-        check_joined(plan, joins)
-    except NotJoined as problem:
-        return str(problem)
     rows = needed_columns(plan, events)
     if why := why_not_read_twice(rows):
         return f"{why} (to see how many events a window has)"
@@ -118,7 +116,7 @@ def joined(
     Raises NotJoined where the query, or its options, are none for joins.
     """
     plan, joins = program.plan, program.joins
-    check_joined(plan, joins)
+    check(program, Route.JOINS)
     narrow = needed_columns(plan, events)
     unfiltered = why_not_filtered(plan)
     rows = narrow if unfiltered else narrow.where(can_matter(plan, narrow.schema))

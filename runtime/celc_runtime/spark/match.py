@@ -29,15 +29,15 @@ from celc_runtime.plan.errors import EventError, PlanWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program, growth_line
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import check
 from celc_runtime.rules.inner import with_event_windows
 from celc_runtime.rules.rows import Rows
-from celc_runtime.run.walk.compact import check_is_compact
 from celc_runtime.spark.columns import (
     Counting,
     column_named,
     mapped,
     needed_columns,
-    unordered_error,
 )
 from celc_runtime.spark.compact import compact_reader, compact_wire_ddl, with_form
 from celc_runtime.spark.event_types import is_of_types
@@ -199,7 +199,7 @@ def spark_plan(
     _check_how(how, ranges, presorted=presorted)
     kernel = "plan='kernel' was asked for"
     if how != KERNEL:
-        check_events(program.plan, events, "match")
+        check_events(program, events, Route.SPARK)
     if how == AUTO:
         kernel = why_kernel(program, events, ranges, presorted=presorted)
     if how == JOINS or not kernel:
@@ -224,7 +224,6 @@ def spark_compact(
 ) -> DataFrame:
     """The compact answers of a DataFrame as a DataFrame, by the plan of `match`; see
     `CompiledQuery.match_compact`."""
-    check_is_compact(program)
     _check_options(ranges, presorted=presorted)
     plan = _plan_of(_Planner(program, events, is_compact=True), ranges, presorted=presorted)
     if plan.warning:
@@ -254,16 +253,14 @@ def _check_how(how: str, ranges: int | None, *, presorted: bool) -> None:
 # --- the columns and rows that are read -----------------------------------------------------------
 
 
-def check_events(plan: Plan, events: DataFrame, called: str) -> None:
-    """Raises EventError for a stream, and for a query that names no order column; called: the
-    method that was called."""
+def check_events(program: Program, events: DataFrame, route: Route) -> None:
+    """Raises EventError for a stream, and for a query that Spark cannot run by this route."""
     if events.isStreaming:
         raise EventError(
-            f"query {plan.name!r}: {called} reads a DataFrame that is there as a whole, and this "
-            "one is a stream: use match_stream, or read the data with spark.read"
+            f"query {program.name!r}: {route.value} reads a DataFrame that is there as a whole, "
+            "and this one is a stream: use match_stream, or read the data with spark.read"
         )
-    if not plan.order_by:
-        raise unordered_error(plan)
+    check(program, Route.SPARK)
 
 
 def with_clock(program: Program, rows: DataFrame) -> tuple[Program, str]:
@@ -307,7 +304,7 @@ class _Planner:
         is_compact: bool = False,
     ) -> None:
         plan = _planned(program, rules)
-        check_events(plan, events, "match_compact" if is_compact else "match")
+        check_events(program, events, Route.COMPACT if is_compact else Route.SPARK)
         self._is_compact = is_compact
         narrow = needed_columns(plan, events)
         clock = ""

@@ -28,13 +28,11 @@ import pyarrow as pa
 from celc_runtime.arrow.conforming import conforming
 from celc_runtime.arrow.partition_keys import partition_keys
 from celc_runtime.plan.errors import EventError
-from celc_runtime.plan.parameters import no_table
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
-from celc_runtime.run.choice.deadlines import check_clock_is_known
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
-from celc_runtime.spark.columns import SPARK_TYPES, unordered_error
+from celc_runtime.spark.columns import SPARK_TYPES
 from celc_runtime.spark.sorted_rows import HeldRows, sorted_table, why_not_sorted
 from celc_runtime.spark.task_sort import why_spark_sorts
 
@@ -52,8 +50,6 @@ def registered(program: Program, spark: Any, name: str | None, *, sorts: bool = 
             f"a table function for SQL needs PySpark 4.1 or newer, and this is {__version__}: "
             "install a newer one, or use match(df) and register its result as a view"
         )
-    if program.plan.parameters is not None:
-        raise no_table(program.name, program.plan.parameters)
     called = program.name if name is None else name
     if not _IDENTIFIER.fullmatch(called):
         raise ValueError(
@@ -65,9 +61,6 @@ def registered(program: Program, spark: Any, name: str | None, *, sorts: bool = 
             f"Spark SQL has a table function {called!r} of its own, which this one would replace: "
             "choose another name, as in register(spark, name='fires')"
         )
-    if not program.plan.order_by:
-        raise unordered_error(program.plan)
-    check_clock_is_known(program.plan, "a table function")
     if sorts and (why := why_spark_sorts(program.plan, _declared_types(program.plan))):
         raise ValueError(
             f"query {program.name!r} cannot be registered with sorts=True, because {why}: leave "

@@ -27,7 +27,7 @@ from celc_runtime.stream.known_keys import (
     merged_keys,
     window_length,
 )
-from celc_runtime.stream.known_starts import END_OF_TIME, has_ended, waits
+from celc_runtime.stream.known_starts import END_OF_TIME, has_ended
 from celc_runtime.stream.rows import RowLayout, Rows
 from celc_runtime.stream.segments import Segments, due_for_merge
 from celc_runtime.stream.state import (
@@ -73,7 +73,7 @@ class BucketReader:
         self._run = BucketRun(program, layout, states, self._order, key_ttl)
         self._window_length = window_length(program)
         self._deadlines = sorted({deadline_length(plan, one) for one in plan.deadlines})
-        self._waits = waits(plan)
+        self._waits = plan.waits
         self._may_be_later = plan.uncertain is not None
         self._span = None
         if plan.totals is not None and isinstance(plan.totals.per, int):

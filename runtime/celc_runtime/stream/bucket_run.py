@@ -39,7 +39,7 @@ from celc_runtime.stream.known_keys import (
     relevant_types,
     window_length,
 )
-from celc_runtime.stream.known_starts import END_OF_TIME, has_ended, known_starts, waits
+from celc_runtime.stream.known_starts import END_OF_TIME, has_ended, known_starts
 from celc_runtime.stream.rows import RowLayout, Rows
 from celc_runtime.stream.segments import Segments
 from celc_runtime.stream.state import (
@@ -142,7 +142,7 @@ class BucketRun:
         self._window_length = window_length(program)
         self._has_contexts = len(program.contexts) > 0
         self._types = relevant_types(self._plan)
-        self._waits = waits(self._plan)
+        self._waits = self._plan.waits
 
     def run(
         self,

@@ -12,7 +12,7 @@ from celc_runtime.spark.pushdown import why_not_filtered
 from celc_runtime.stream.buckets import FOR_EACH_TASK
 from celc_runtime.stream.known_keys import key_values, window_length
 from celc_runtime.stream.match import check_stream, default_buckets
-from celc_runtime.stream.rules import check_rules, stream_program
+from celc_runtime.stream.rules import stream_program
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,8 +34,6 @@ def explain_stream(program: Program, events: DataFrame, rules: Rows | None) -> s
     """
     check_stream(program, events, allow_unbounded_state=True)
     plan = program.plan
-    if plan.parameters is not None:
-        check_rules(plan, plan.parameters, "drop")
     columns = needed_columns(plan, events).columns
     unfiltered = why_not_filtered(plan)
     lines = [

@@ -8,7 +8,6 @@ import numpy as np
 from celc_runtime.plan.plan import Deadline, Plan
 from celc_runtime.program import Program
 from celc_runtime.stream.key_table import found_in, hashes_of, numbered
-from celc_runtime.stream.known_starts import waits
 from celc_runtime.stream.rows import RowLayout, Rows
 from celc_runtime.stream.segments import Segments
 from celc_runtime.stream.state import KEYS, BucketState
@@ -57,7 +56,7 @@ def key_values(program: Program, key_ttl: int | None) -> tuple[str, ...]:
     in_events = plan.window is not None and plan.window.unit == "EVENTS"
     in_hops = bool(plan.reaches) and plan.whole_window is None
     counts = in_events or in_hops or has_own_clock(plan)
-    has_first = plan.consume_by != "NONE" or counts or waits(plan)
+    has_first = plan.consume_by != "NONE" or counts or plan.waits
     # A window that is shorter than key_ttl has forgotten all events by then, unless they can be
     # later than their place in the order says.
     forgets_events = key_ttl is not None and (

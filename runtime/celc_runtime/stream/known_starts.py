@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from celc_runtime.plan.plan import Plan
 from celc_runtime.run.source.stretches import Starts
 
 END_OF_TIME = 2**63 - 1
@@ -20,11 +19,6 @@ END_OF_TIME = 2**63 - 1
 def has_ended(watermark: int) -> bool:
     """Whether it is the watermark of a stream that has ended, perhaps in whole milliseconds."""
     return watermark >= END_OF_TIME - 1000
-
-
-def waits(plan: Plan) -> bool:
-    """Whether matches wait until no later match can take their place."""
-    return plan.per_start is not None and not plan.per_start.known_at_end
 
 
 def known_starts(

@@ -21,15 +21,15 @@ from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import DDL_TYPES, Plan, quoted
 from celc_runtime.plan.schemas import ARROW_TYPES, output_schema
 from celc_runtime.program import Program
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import check
 from celc_runtime.rules.rows import Rows as Rules
 from celc_runtime.rules.rows import batch_of_rows
-from celc_runtime.run.choice.deadlines import decides_ends_at_once
 from celc_runtime.spark.columns import (
     INTERVALS,
     column_named,
     mapped,
     needed_columns,
-    unordered_error,
 )
 from celc_runtime.spark.key_columns import utc_instant
 from celc_runtime.spark.order_column import OrderColumn
@@ -37,11 +37,10 @@ from celc_runtime.spark.pushdown import can_matter, why_not_filtered
 from celc_runtime.stream.buckets import FOR_EACH_TASK, MOST_BUCKETS
 from celc_runtime.stream.finish import check_checkpoint, recorded_buckets, remember_plan
 from celc_runtime.stream.formats import StreamOptions
-from celc_runtime.stream.known_starts import waits
 from celc_runtime.stream.monitor import METRICS
 from celc_runtime.stream.packing import PACKED_DDL
 from celc_runtime.stream.processor import bucket_processor
-from celc_runtime.stream.rules import check_rules, hash_of_rows, in_one_order, stream_program
+from celc_runtime.stream.rules import hash_of_rows, in_one_order, stream_program
 from celc_runtime.stream.session import TASKS, TASKS_OF_SPARK, prepare
 from celc_runtime.stream.tasks import (
     STEP_DDL,
@@ -54,10 +53,6 @@ from celc_runtime.stream.tasks import (
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-
-MOST_EVENTS = 1 << 20
-"""The largest window of EVENTS on a stream: each event in it that is not kept needs a row in its
-place when the window is read again."""
 
 _LATE = ("drop", "error", "side")
 _APIS = ("row", "pandas")
@@ -105,8 +100,12 @@ def stream_matches(
     the parameter table."""
     plan = program.plan
     check_stream(program, events, allow_unbounded_state=allow_unbounded_state)
-    if plan.parameters is not None and rules is not None:
-        check_rules(plan, plan.parameters, late)
+    if rules is not None:
+        if late == "side":
+            raise EventError(
+                f"query {plan.name!r} has an answer for each row of a table, and an event that is "
+                "late is late for each of its rows: use late='drop' or late='error'"
+            )
         rules = in_one_order(rules)
     if key_ttl is not None and plan.deadlines:
         raise EventError(
@@ -118,17 +117,12 @@ def stream_matches(
     duration(watermark, "watermark")
     rows = needed_columns(plan, events)
     types = {f.name: f.dataType.simpleString() for f in rows.schema.fields}
-    if key_ttl is not None and waits(plan):
+    if key_ttl is not None and plan.waits:
         raise EventError(
             f"query {plan.name!r}: key_ttl would forget matches of SELECT {plan.per_start} that "
             "wait for their window to pass: leave out key_ttl"
         )
     order = plan.order_by[0]
-    if plan.type_of(order) != "TIMESTAMP":
-        raise EventError(
-            f"query {plan.name!r} orders events by {order!r}, which it declares as "
-            f"{plan.type_of(order)}: a watermark needs a TIMESTAMP as the first order column"
-        )
     instant = _instant(OrderColumn(order, "TIMESTAMP", types[order]))
     rows, moment = _watermarked(plan, rows, instant, watermark, max_event_time_skew)
     options = StreamOptions(
@@ -154,115 +148,12 @@ def stream_matches(
 
 def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: bool) -> None:
     """Raises EventError where a query cannot run on a DataFrame as a stream."""
-    plan = program.plan
     if not events.isStreaming:
         raise EventError(
-            f"query {plan.name!r}: match_stream reads a stream (spark.readStream), and this "
+            f"query {program.name!r}: match_stream reads a stream (spark.readStream), and this "
             "DataFrame is there as a whole: use match"
         )
-    if not plan.order_by:
-        raise unordered_error(plan)
-    if plan.order_by[0] in plan.key_columns:
-        raise EventError(
-            f"query {plan.name!r}: {plan.order_by[0]!r} is in PARTITION BY, so that each moment is "
-            "a partition of its own, and a stream would keep one for every moment: order by "
-            "another column, or leave it out of PARTITION BY"
-        )
-    if plan.interleaves:
-        raise EventError(
-            f"query {plan.name!r}: CONSUME BY ANY with PARTITION BY reads all partitions in one "
-            "order, and a stream keeps each by itself: use CONSUME BY PARTITION"
-        )
-    if plan.window is not None and plan.window.unit == "EVENTS" and plan.window.size > MOST_EVENTS:
-        raise EventError(
-            f"query {plan.name!r}: a window on a stream can hold {MOST_EVENTS:,} EVENTS at most, "
-            f"and this one holds {int(plan.window.size):,}: use a window of time"
-        )
-    if plan.at_end != "open":
-        raise EventError(
-            f"query {plan.name!r} has at_end={plan.at_end!r}, and more events come on a stream: "
-            "leave it out, and end the stream with celc_runtime.finish"
-        )
-    if not all(map(plan.is_on_clock, plan.deadlines)):
-        raise EventError(
-            f"query {plan.name!r}: on a stream an absence at the end is measured on the first "
-            f"order column {plan.order_by[0]!r}, whose watermark decides matches, and not in "
-            "EVENTS or on another attribute: write FOR with a time"
-        )
-    if waits(plan):
-        _check_choice(program)
-    if not plan.is_of_matches:
-        _check_groups(program)
-    why = _why_unbounded(program)
-    if why and not allow_unbounded_state:
-        raise EventError(
-            f"query {plan.name!r}: its state grows with the stream, because {why}: give it a "
-            "window (WITHIN), or say match_stream(df, allow_unbounded_state=True)"
-        )
-
-
-def _check_choice(program: Program) -> None:
-    """Raises EventError where a stream cannot tell when matches are known that wait for others."""
-    plan, choice = program.plan, program.plan.per_start
-    assert choice is not None
-    if plan.window is None:
-        raise EventError(
-            f"query {plan.name!r}: SELECT {choice} without a window knows its matches only when "
-            "the stream ends: give it a window (WITHIN), or use SELECT FIRST"
-        )
-    if plan.reaches:
-        raise EventError(
-            f"query {plan.name!r}: with SELECT {choice} a stream does not keep the events that an "
-            "absence before a match (FOR) looks at: leave one of the two out, or use match on the "
-            "events as a table"
-        )
-    if program.sees_all:
-        raise EventError(
-            f"query {plan.name!r}: with SELECT {choice} a stream cannot forget the events that a "
-            "selector inside the formula compares: take that selector out, or use match on the "
-            "events as a table"
-        )
-    if choice.limit is not None and not choice.disjoint:
-        raise EventError(
-            f"query {plan.name!r}: with SELECT {choice} the matches of one end become known at "
-            f"different times, so that a stream cannot apply LIMIT {choice.limit}: use SELECT "
-            f"{choice} DISJOINT, or leave out LIMIT"
-        )
-
-
-def _check_groups(program: Program) -> None:
-    """Raises EventError where a row stands for matches that a stream finds at different times."""
-    plan = program.plan
-    per = "END" if plan.totals is None else plan.totals.per
-    if per == "PARTITION":
-        raise EventError(
-            f"query {plan.name!r}: a partition of a stream is never over, so PER PARTITION has no "
-            "rows there: write PER 1 HOUR, or another duration, or PER END, or use match on the "
-            "events as a table"
-        )
-    if isinstance(per, int) and plan.deadlines:
-        raise EventError(
-            f"query {plan.name!r}: the matches of a span are decided at different times, because "
-            "they end with an absence, and a stream cannot wait with PER of a duration for all of "
-            "them: write PER END, and add up its rows with Spark (groupBy with window), or use "
-            "match on the events as a table"
-        )
-    if not decides_ends_at_once(program):
-        kind = "COLLAPSED" if plan.collapsed else "TOTAL"
-        raise EventError(
-            f"query {plan.name!r}: matches with one end are decided at different times, because "
-            f"absences at their end differ or count from the start, and a stream cannot wait with "
-            f"the row of {kind} for all of them: write one absence at the end, with FOR, or use "
-            "match on the events as a table"
-        )
-
-
-def _why_unbounded(program: Program) -> str:
-    if program.plan.window is None and not program.plan.one_event:
-        return "it has no window, so a match may begin with any event"
-    if program.sees_all:
-        return "a selector inside the formula compares matches over the whole stream"
-    return ""
+    check(program, Route.UNBOUNDED if allow_unbounded_state else Route.STREAM)
 
 
 _DURATION = re.compile(r"\s*(\d+)\s*([a-z]+)\s*", re.IGNORECASE)

@@ -21,9 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import sortable
-from celc_runtime.plan.errors import EventError
-from celc_runtime.plan.parameters import Parameters
-from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.rules.inner import over_pairs
 from celc_runtime.rules.matching import with_rows
@@ -55,26 +52,6 @@ def hash_of_rows(rows: Rows) -> int:
     for name, column in rows.columns.items():
         found.update(repr((name, str(column.type), column.to_pylist())).encode())
     return int.from_bytes(found.digest(), "little") % 65_535 + 1
-
-
-def check_rules(plan: Plan, parameters: Parameters, late: str) -> None:
-    """Raises EventError where a query FOR EACH cannot run on a stream."""
-    if plan.positions:
-        raise EventError(
-            f"query {plan.name!r} is FOR EACH {parameters.name}: on a stream a row gets the events "
-            "that concern it, so their positions among all events are not known: use "
-            f"with_options(positions=False).match_stream(df, {parameters.name}=rows)"
-        )
-    if parameters.position is not None:
-        raise EventError(
-            f"query {plan.name!r} is FOR EACH {parameters.name} with a window of EVENTS, and on a "
-            "stream a row gets the events that concern it alone: use a window of time"
-        )
-    if late == "side":
-        raise EventError(
-            f"query {plan.name!r} is FOR EACH {parameters.name}, and an event that is late is late "
-            "for each of its rows: use late='drop' or late='error'"
-        )
 
 
 def with_rows_again(

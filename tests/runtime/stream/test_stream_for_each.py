@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from celc_runtime import CompiledQuery, EventError
 from celc_runtime.plan.errors import StateError
 from celc_runtime.rules.rows import Rows, rows_of
 from celc_runtime.stream.formats import StreamOptions
-from celc_runtime.stream.rules import check_rules, hash_of_rows, in_one_order
+from celc_runtime.stream.rules import hash_of_rows, in_one_order
 from engines import Event, engines, interpreted, only_query, table_of
 from parameters import rows_table
 from places import CASES
@@ -154,7 +155,8 @@ def test_another_table_does_not_fit_a_checkpoint() -> None:
 )
 def test_what_a_stream_refuses(window: str, positions: Any, late: str, told: str) -> None:
     query = _query(f"SELECT a FROM S FOR EACH rule {_PAIR} WITHIN {window}")
-    plan = query.with_options(positions=positions).plan
-    assert plan.parameters is not None
+    stream: Any = SimpleNamespace(isStreaming=True)
     with pytest.raises(EventError, match=told):
-        check_rules(plan, plan.parameters, late)
+        query.with_options(positions=positions).match_stream(
+            stream, late=late, rule=rows_table(query, [])
+        )

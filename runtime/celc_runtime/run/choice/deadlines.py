@@ -31,7 +31,6 @@ from celc_runtime.engine.arena.batch import order_preserving
 from celc_runtime.engine.arena.nodes import ALWAYS
 from celc_runtime.engine.definition.instants import InstantRows
 from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
-from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import input_schema
 from celc_runtime.plan.strategy import ByDefinition
@@ -117,9 +116,7 @@ class Deadlines:
     ) -> None:
         plan = self._plan = program.plan
         # Whether no match is decided before the whole length behind its end.
-        self._all_wait = not any(one.from_start for one in plan.deadlines) and _has_no_other(
-            program
-        )
+        self._all_wait = program.all_wait and not any(one.from_start for one in plan.deadlines)
         self._were_read = np.zeros(0, np.bool_)
         self._history = history
         if clock is None and plan.clock is not None:
@@ -341,18 +338,6 @@ def latest_time(program: Program, batches: Iterable[pa.RecordBatch]) -> int | No
     return max(found, default=None)
 
 
-def check_clock_is_known(plan: Plan, route: str) -> None:
-    """Raises EventError where a route of a distributed table sees some partitions only, and the
-    greatest time of all of them decides matches; `route`: its name."""
-    if plan.asks_for_clock and plan.partition_by and plan.clock is None:
-        raise EventError(
-            f"query {plan.name!r}: whether a match with an absence at its end is decided depends "
-            f"on the greatest {plan.order_by[0]!r} of all partitions, which {route} does not see: "
-            "give it with with_options(clock=…), say that the input is over with "
-            "with_options(at_end='closed'), or use match, which finds it"
-        )
-
-
 def compares_late(program: Program) -> bool:
     """Whether matches with one end are decided together, and a time that other partitions show
     decides when. The clock has to be known before the first partition ends then."""
@@ -363,23 +348,6 @@ def compares_late(program: Program) -> bool:
             return joins_late and plan.asks_for_clock and bool(plan.partition_by)
         case _:
             return False
-
-
-def _has_no_other(program: Program) -> bool:
-    """Whether every match has a deadline."""
-    match program.listing:
-        case ByDefinition(ways=ways):
-            return all(way.deadline is not None for way in ways)
-        case _:
-            return True
-
-
-def decides_ends_at_once(program: Program) -> bool:
-    """Whether all matches with one end are decided at one time."""
-    deadlines = program.plan.deadlines
-    if not deadlines:
-        return True
-    return len(deadlines) == 1 and not deadlines[0].from_start and _has_no_other(program)
 
 
 def undecided_words(plan: Plan, count: int) -> str:

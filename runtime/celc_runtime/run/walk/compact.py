@@ -12,59 +12,15 @@ import numpy as np
 from celc_runtime.engine.arena.nodes import DEFERS, DONE, OUTPUT_FULL, Memory
 from celc_runtime.engine.walk.listing import Kinds, Output, list_fired, new_output
 from celc_runtime.engine.walk.match_graph import Graphs, graphs_of_fired, new_graphs
-from celc_runtime.plan.compact_form import own_aggregate
-from celc_runtime.plan.errors import EventError
-from celc_runtime.plan.parameters import routes_of_rows
 from celc_runtime.plan.strategy import (
     All,
-    ByDefinition,
-    Checked,
     InRuns,
-    Listing,
 )
 from celc_runtime.program import Program
 from celc_runtime.run.walk.listings import ListingOfRun
 
 _ROOM = 1 << 16
 _FIRES = 1 << 12
-
-
-def check_is_compact(program: Program) -> None:
-    """Raises EventError where the answers of a query cannot be written as graphs."""
-    plan, why, instead = program.plan, "", "match_table or match_arrow"
-    if not plan.is_of_matches:
-        what = "SELECT TOTAL" if plan.totals is not None else "SELECT COLLAPSED"
-        why = f"{what} has one row for many matches already"
-    elif plan.parameters is not None:
-        why = "FOR EACH has an answer for each row of a table"
-        instead = routes_of_rows(plan.parameters.name)
-    elif plan.per_start is not None:
-        why = f"SELECT {plan.per_start} compares matches that end at different events"
-    elif plan.deadlines or plan.ruled_out:
-        why = "whether a match with an absence at its end counts is known only after that end"
-    elif plan.uncertain is not None:
-        why = "time is uncertain, and a graph has no confidences"
-    elif plan.ties is not None:
-        why = "events may be simultaneous, and then several events share one end"
-    elif (column := own_aggregate(plan)) is not None:
-        why = (
-            f"{column!r} calls an aggregate that the query's file declares, whose code no table "
-            "holds"
-        )
-    elif _checks_conditions(program.listing):
-        why = "conditions across events are checked while its matches are listed"
-    if why:
-        raise EventError(f"query {plan.name!r} has no compact answer: {why}; use {instead}")
-
-
-def _checks_conditions(listing: Listing) -> bool:
-    match listing:
-        case Checked():
-            return True
-        case ByDefinition(remembers=remembers):
-            return bool(remembers.columns or remembers.texts or remembers.codes)
-        case _:
-            return False
 
 
 def are_graphs(program: Program) -> bool:

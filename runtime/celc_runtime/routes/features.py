@@ -1,0 +1,111 @@
+"""The features of a query that decide which routes it has, each read off its program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from celc_runtime.plan.compact_form import own_aggregate
+from celc_runtime.plan.joins import why_not_joined
+from celc_runtime.plan.strategy import ByDefinition, Checked
+from celc_runtime.program import Program
+
+MOST_EVENTS = 1 << 20
+"""The largest window of EVENTS on a stream: each event in it that is not kept needs a row in its
+place when the window is read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """Something that a query can have. name: as the documents call it."""
+
+    name: str
+    is_in: Callable[[Program], bool]
+
+
+def _is_checked(program: Program) -> bool:
+    match program.listing:
+        case Checked():
+            return True
+        case ByDefinition(remembers=remembers):
+            return bool(remembers.columns or remembers.texts or remembers.codes)
+        case _:
+            return False
+
+
+def _per(program: Program) -> str | int:
+    totals = program.plan.totals
+    return "END" if totals is None else totals.per
+
+
+def _has_limit(program: Program) -> bool:
+    choice = program.plan.per_start
+    return (program.plan.limit if choice is None else choice.limit) is not None
+
+
+def _is_long(program: Program) -> bool:
+    window = program.plan.window
+    return window is not None and window.unit == "EVENTS" and window.size > MOST_EVENTS
+
+
+def _are_late_apart(program: Program) -> bool:
+    deadlines = program.plan.deadlines
+    one = len(deadlines) == 1 and not deadlines[0].from_start and program.all_wait
+    return bool(deadlines) and not one
+
+
+def _lacks_time(program: Program) -> bool:
+    order = program.plan.order_by
+    return bool(order) and program.plan.type_of(order[0]) != "TIMESTAMP"
+
+
+ROW_PATTERN = Feature("MATCH_RECOGNIZE", lambda p: False)
+"""A query of MATCH_RECOGNIZE has no other feature."""
+
+READS = Feature("reads other queries", lambda p: bool(p.plan.reads))
+FOR_EACH = Feature("FOR EACH", lambda p: p.plan.parameters is not None)
+COUNTS_EVENTS = Feature(
+    "a window of EVENTS around parameters",
+    lambda p: p.plan.parameters is not None and p.plan.parameters.position is not None,
+)
+POSITIONS = Feature("positions in the output", lambda p: p.plan.positions)
+TOTAL = Feature("TOTAL", lambda p: p.plan.totals is not None)
+PER_PARTITION = Feature("PER PARTITION", lambda p: _per(p) == "PARTITION")
+PER_TIME = Feature("PER of a duration", lambda p: isinstance(_per(p), int))
+COLLAPSED = Feature("COLLAPSED", lambda p: p.plan.collapsed)
+PER_START = Feature("FIRST, LONGEST or DISJOINT", lambda p: p.plan.per_start is not None)
+WAITS = Feature("LONGEST or DISJOINT", lambda p: p.plan.waits)
+NOT_DISJOINT = Feature(
+    "no DISJOINT", lambda p: p.plan.per_start is None or not p.plan.per_start.disjoint
+)
+LIMIT = Feature("LIMIT", _has_limit)
+INTERLEAVES = Feature("CONSUME BY ANY with PARTITION BY", lambda p: p.plan.interleaves)
+KEYS = Feature("PARTITION BY", lambda p: bool(p.plan.partition_by))
+ORDER_IS_KEY = Feature(
+    "PARTITION BY the first order column",
+    lambda p: bool({*p.plan.order_by[:1]} & {*p.plan.key_columns}),
+)
+NO_WINDOW = Feature("no WITHIN", lambda p: p.plan.window is None)
+MANY_EVENTS = Feature("more than one event in a match", lambda p: not p.plan.one_event)
+LONG_WINDOW = Feature(f"a window of more than {MOST_EVENTS:,} EVENTS", _is_long)
+ABSENCE_BEFORE = Feature("absence before", lambda p: bool(p.plan.reaches))
+ABSENCE_AFTER = Feature("absence at the end", lambda p: bool(p.plan.deadlines or p.plan.ruled_out))
+LATE = Feature("matches that end with an absence", lambda p: bool(p.plan.deadlines))
+LATE_APART = Feature("absences at the end that differ, or count from the start", _are_late_apart)
+OFF_CLOCK = Feature(
+    "absence at the end that is not measured on the first order column",
+    lambda p: not all(map(p.plan.is_on_clock, p.plan.deadlines)),
+)
+CLOCK = Feature(
+    "absence at the end that no clock decides",
+    lambda p: p.plan.asks_for_clock and p.plan.clock is None,
+)
+CLOSED = Feature("at_end='closed'", lambda p: p.plan.at_end != "open")
+UNCERTAIN = Feature("uncertain time", lambda p: p.plan.uncertain is not None)
+SIMULTANEOUS = Feature("ties='simultaneous'", lambda p: p.plan.ties is not None)
+NO_ORDER = Feature("no order column", lambda p: not p.plan.order_by)
+NO_TIME = Feature("a first order column that is no TIMESTAMP", _lacks_time)
+OWN_AGGREGATE = Feature("own aggregate in SELECT", lambda p: own_aggregate(p.plan) is not None)
+CHECKED = Feature("conditions that are checked match by match", _is_checked)
+SEES_ALL = Feature("selector that compares the whole stream", lambda p: p.sees_all)
+NO_JOINS = Feature("what joins cannot say", lambda p: bool(why_not_joined(p.plan, p.joins)))

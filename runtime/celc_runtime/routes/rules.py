@@ -1,0 +1,431 @@
+"""What a query cannot do on a route, and why: one table, which every route reads at its entry.
+
+A route is a way to run a query. A feature is something that a query has, read off its program by
+one predicate. A rule says that a route has no answer for one feature, or for several together, and
+what to write instead. The first rule that holds is told.
+
+Not here is what depends on more than the query: on options of the call (`key_ttl`, `late`), on the
+events, on the other queries of a file, on the session. That is checked beside what reads it. Nor is
+*how* a route runs a query, where the answer is the same (whether Spark sorts, filters or cuts).
+What the language refuses has an error code of the compiler. `docs/routes.md` is printed from this
+table and from the compiler, by `tests/test_routes.py`.
+
+Rejected: a check in each route, as there were some fifteen. What nobody had thought of was refused
+nowhere, and no page could say which routes a query has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.joins import NotJoined
+from celc_runtime.routes import features as has
+from celc_runtime.routes.features import MOST_EVENTS, Feature
+
+
+class Route(Enum):
+    """A way to run a query, as users call it."""
+
+    TABLE = "match_table"
+    ARROW = "match_arrow"
+    WITHOUT_TIES = "match_arrow_without_ties"
+    PANDAS = "match_pandas"
+    COMPACT = "match_compact"
+    RUN = "run"
+    ALL_TABLE = "match_all_table"
+    COUNTS = "celc explain --format html with events"
+    SPARK = "match"
+    JOINS = "match(plan='joins')"
+    ALL = "match_all"
+    SQL = "register"
+    STREAM = "match_stream"
+    UNBOUNDED = "match_stream(allow_unbounded_state=True)"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a route has no answer. code: a word for it; instead: what to write instead; error: what
+    the route raises."""
+
+    code: str
+    why: str
+    instead: str
+    error: type[Exception] = EventError
+
+    def __str__(self) -> str:
+        return f"{self.why}: {self.instead}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Routes that have no answer for a query with all of these features. The texts of the reason
+    name parts of the query in braces (`_words`)."""
+
+    routes: tuple[Route, ...]
+    features: tuple[Feature, ...]
+    reason: Reason
+
+
+_STREAMS = (Route.STREAM, Route.UNBOUNDED)
+_ALL = (Route.ALL_TABLE, Route.ALL)
+_IN_TASKS = (Route.WITHOUT_TIES, Route.PANDAS, Route.SQL)
+"""What is called for some partitions and does not see the others."""
+
+_WITHOUT_TABLES = (Route.ARROW, Route.RUN, *_IN_TASKS)
+_ON_SPARK = (Route.SPARK, Route.ALL, Route.SQL, *_STREAMS)
+
+_GRAPHS = "use match_table or match_arrow"
+_AS_TABLE = "use match on the events as a table"
+
+
+def _refused(
+    routes: Route | tuple[Route, ...],
+    features: Feature | tuple[Feature, ...],
+    code: str,
+    why: str,
+    instead: str,
+    error: type[Exception] = EventError,
+) -> Rule:
+    return Rule(
+        (routes,) if isinstance(routes, Route) else routes,
+        (features,) if isinstance(features, Feature) else features,
+        Reason(code, why, instead, error),
+    )
+
+
+RULES = (
+    # Queries over queries, and tables of parameters.
+    _refused(
+        _ALL,
+        has.READS,
+        "reader-together",
+        "it reads the rows of {reads}",
+        "run it alone, with {name}.match(df) or match_table",
+    ),
+    _refused(
+        _ALL,
+        has.FOR_EACH,
+        "for-each-together",
+        "it is FOR EACH {set}, and needs a table of its rows",
+        "run it alone, with {name}.match(df, {set}=…) or match_table, and the others as a module "
+        "of their own",
+    ),
+    _refused(
+        (Route.WITHOUT_TIES, Route.PANDAS, Route.RUN),
+        has.READS,
+        "reader-in-one-run",
+        "it reads the rows of {reads}, which this way cannot find",
+        "use match, match_table or match_arrow",
+    ),
+    _refused(
+        Route.COMPACT,
+        has.READS,
+        "reader-compact",
+        "it reads the rows of {reads}, and their graphs are not told apart from its own",
+        _GRAPHS,
+    ),
+    _refused(
+        Route.SQL,
+        has.READS,
+        "reader-in-sql",
+        "it reads the rows of {reads}, and a function of SQL is one query",
+        "register the queries that are read, keep their rows in a view, and let a query over that "
+        "view read them; or use match",
+    ),
+    _refused(
+        _STREAMS,
+        has.READS,
+        "reader-on-a-stream",
+        "it reads the rows of {reads}, and a stream runs one query",
+        "write the matches of the queries that are read to a table, as a stream of its own each, "
+        "and let a query over that table read it",
+    ),
+    _refused(
+        _WITHOUT_TABLES,
+        has.FOR_EACH,
+        "for-each-without-table",
+        "it is FOR EACH {set}, and needs a table of its rows, which this way does not take",
+        "use {for_each}",
+        TypeError,
+    ),
+    # The page of an automaton.
+    _refused(
+        Route.COUNTS,
+        has.FOR_EACH,
+        "for-each-counts",
+        "it is FOR EACH row of a set, and each row has transitions of its own",
+        "leave out the events, or write the values of one row into the query",
+        ValueError,
+    ),
+    _refused(
+        Route.COUNTS,
+        has.READS,
+        "reader-counts",
+        "it reads the rows of {reads}",
+        "leave out the events, or look at one of these queries with --query",
+        ValueError,
+    ),
+    _refused(
+        Route.COUNTS,
+        has.SIMULTANEOUS,
+        "simultaneous-counts",
+        "simultaneous events take transitions together, and no counts are made of them",
+        "leave out the events, or --ties",
+        ValueError,
+    ),
+    # Compact answers.
+    *(
+        _refused(
+            Route.COMPACT,
+            kind,
+            f"compact-{kind.name.lower()}",
+            f"SELECT {kind.name} has one row for many matches already",
+            _GRAPHS,
+        )
+        for kind in (has.TOTAL, has.COLLAPSED)
+    ),
+    _refused(
+        Route.COMPACT,
+        has.FOR_EACH,
+        "compact-for-each",
+        "FOR EACH has an answer for each row of a table",
+        "use {for_each}",
+    ),
+    _refused(
+        Route.COMPACT,
+        has.PER_START,
+        "compact-per-start",
+        "SELECT {choice} compares matches that end at different events",
+        _GRAPHS,
+    ),
+    _refused(
+        Route.COMPACT,
+        has.ABSENCE_AFTER,
+        "compact-absence",
+        "whether a match with an absence at its end counts is known only after that end",
+        _GRAPHS,
+    ),
+    _refused(
+        Route.COMPACT,
+        has.UNCERTAIN,
+        "compact-uncertain",
+        "time is uncertain, and a graph has no confidences",
+        _GRAPHS,
+    ),
+    _refused(
+        Route.COMPACT,
+        has.SIMULTANEOUS,
+        "compact-simultaneous",
+        "events may be simultaneous, and then several events share one end",
+        _GRAPHS,
+    ),
+    _refused(
+        Route.COMPACT,
+        has.OWN_AGGREGATE,
+        "compact-own-aggregate",
+        "{column!r} calls an aggregate that the query's file declares, whose code no table holds",
+        _GRAPHS,
+    ),
+    _refused(
+        Route.COMPACT,
+        has.CHECKED,
+        "compact-conditions",
+        "conditions across events are checked while its matches are listed",
+        _GRAPHS,
+    ),
+    # Distributed tables.
+    _refused(
+        _ON_SPARK,
+        has.NO_ORDER,
+        "no-order",
+        "it has no order column, and a distributed table has no order of its own",
+        "compile it with --order-by, or use with_options(order_by=…)",
+    ),
+    _refused(
+        _IN_TASKS,
+        (has.CLOCK, has.KEYS),
+        "unknown-clock",
+        "whether a match with an absence at its end is decided depends on the greatest {order!r} "
+        "of all partitions, which this way does not see",
+        "give it with with_options(clock=…), say that the input is over with "
+        "with_options(at_end='closed'), or use match, which finds it",
+    ),
+    _refused(Route.JOINS, has.NO_JOINS, "no-joins", "{joins}", "leave out plan='joins'", NotJoined),
+    # Streams.
+    _refused(
+        _STREAMS,
+        has.ORDER_IS_KEY,
+        "partition-of-a-moment",
+        "{order!r} is in PARTITION BY, so that each moment is a partition of its own, and a stream "
+        "would keep one for every moment",
+        "order by another column, or leave it out of PARTITION BY",
+    ),
+    _refused(
+        _STREAMS,
+        has.INTERLEAVES,
+        "consume-any-on-a-stream",
+        "CONSUME BY ANY with PARTITION BY reads all partitions in one order, and a stream keeps "
+        "each by itself",
+        "use CONSUME BY PARTITION",
+    ),
+    _refused(
+        _STREAMS,
+        has.LONG_WINDOW,
+        "long-window-on-a-stream",
+        f"a window on a stream can hold {MOST_EVENTS:,} EVENTS at most, and this one holds "
+        "{size}",
+        "use a window of time",
+    ),
+    _refused(
+        _STREAMS,
+        has.CLOSED,
+        "closed-stream",
+        "it has at_end={at_end!r}, and more events come on a stream",
+        "leave it out, and end the stream with celc_runtime.finish",
+    ),
+    _refused(
+        _STREAMS,
+        has.OFF_CLOCK,
+        "absence-off-the-clock",
+        "on a stream an absence at the end is measured on the first order column {order!r}, whose "
+        "watermark decides matches, and not in EVENTS or on another attribute",
+        "write FOR with a time",
+    ),
+    _refused(
+        _STREAMS,
+        (has.WAITS, has.NO_WINDOW),
+        "late-choice-without-window",
+        "SELECT {choice} without a window knows its matches only when the stream ends",
+        "give it a window (WITHIN), or use SELECT FIRST",
+    ),
+    _refused(
+        _STREAMS,
+        (has.WAITS, has.ABSENCE_BEFORE),
+        "late-choice-and-absence-before",
+        "with SELECT {choice} a stream does not keep the events that an absence before a match "
+        "(FOR) looks at",
+        f"leave one of the two out, or {_AS_TABLE}",
+    ),
+    _refused(
+        _STREAMS,
+        (has.WAITS, has.SEES_ALL),
+        "late-choice-and-selector",
+        "with SELECT {choice} a stream cannot forget the events that a selector inside the formula "
+        "compares",
+        f"take that selector out, or {_AS_TABLE}",
+    ),
+    _refused(
+        _STREAMS,
+        (has.WAITS, has.NOT_DISJOINT, has.LIMIT),
+        "late-choice-and-limit",
+        "with SELECT {choice} the matches of one end become known at different times, so that a "
+        "stream cannot apply LIMIT {limit}",
+        "use SELECT {choice} DISJOINT, or leave out LIMIT",
+    ),
+    _refused(
+        _STREAMS,
+        has.PER_PARTITION,
+        "per-partition-on-a-stream",
+        "a partition of a stream is never over, so PER PARTITION has no rows there",
+        f"write PER 1 HOUR, or another duration, or PER END, or {_AS_TABLE}",
+    ),
+    _refused(
+        _STREAMS,
+        (has.PER_TIME, has.LATE),
+        "per-time-and-absence",
+        "the matches of a span are decided at different times, because they end with an absence, "
+        "and a stream cannot wait with PER of a duration for all of them",
+        "write PER END, and add up its rows with Spark (groupBy with window), or " + _AS_TABLE,
+    ),
+    *(
+        _refused(
+            _STREAMS,
+            (kind, has.LATE_APART),
+            f"{kind.name.lower()}-and-absences",
+            "matches with one end are decided at different times, because absences at their end "
+            "differ or count from the start, and a stream cannot wait with the row of "
+            f"{kind.name} for all of them",
+            f"write one absence at the end, with FOR, or {_AS_TABLE}",
+        )
+        for kind in (has.COLLAPSED, has.TOTAL)
+    ),
+    *(
+        _refused(
+            Route.STREAM,
+            features,
+            "unbounded-state",
+            f"its state grows with the stream, because {because}",
+            "give it a window (WITHIN), or say match_stream(df, allow_unbounded_state=True)",
+        )
+        for features, because in (
+            (
+                (has.NO_WINDOW, has.MANY_EVENTS),
+                "it has no window, so a match may begin with any event",
+            ),
+            (has.SEES_ALL, "a selector inside the formula compares matches over the whole stream"),
+        )
+    ),
+    _refused(
+        _STREAMS,
+        (has.FOR_EACH, has.POSITIONS),
+        "for-each-and-positions",
+        "it is FOR EACH {set}, and on a stream a row gets the events that concern it, so their "
+        "positions among all events are not known",
+        "use with_options(positions=False).match_stream(df, {set}=rows)",
+    ),
+    _refused(
+        _STREAMS,
+        has.COUNTS_EVENTS,
+        "for-each-and-events",
+        "it is FOR EACH {set} with a window of EVENTS, and on a stream a row gets the events that "
+        "concern it alone",
+        "use a window of time",
+    ),
+    _refused(
+        _STREAMS,
+        has.NO_TIME,
+        "no-time-on-a-stream",
+        "it orders events by {order!r}, which it declares as {type}",
+        "a watermark needs a TIMESTAMP as the first order column",
+    ),
+    # MATCH_RECOGNIZE.
+    _refused(
+        _STREAMS,
+        has.ROW_PATTERN,
+        "row-pattern-on-a-stream",
+        "whether a match is the preferred one can depend on all later rows of its partition",
+        "run it on windows of the stream with foreachBatch, or write the pattern in CEL, whose "
+        "matches are final at their last event",
+        NotImplementedError,
+    ),
+    _refused(
+        (Route.COMPACT, Route.COUNTS, Route.RUN),
+        has.ROW_PATTERN,
+        "row-pattern-whole",
+        "a query of MATCH_RECOGNIZE reads whole partitions, and gives the measures of its matches",
+        "use match_table or match_arrow",
+        AttributeError,
+    ),
+    _refused(
+        (Route.WITHOUT_TIES, Route.PANDAS),
+        has.ROW_PATTERN,
+        "row-pattern-order",
+        "a query of MATCH_RECOGNIZE sorts rows itself, and takes them as a table or in batches",
+        "use match_table or match_arrow",
+        AttributeError,
+    ),
+    _refused(
+        (*_ALL, Route.JOINS),
+        has.ROW_PATTERN,
+        "row-pattern-alone",
+        "a query of MATCH_RECOGNIZE is run alone, by its own code",
+        "use match_table or match",
+        AttributeError,
+    ),
+)
+"""Rules of one route are asked in this order."""
+
+FEATURES = tuple(dict.fromkeys(one for rule in RULES for one in rule.features))
+"""All features that a rule asks for."""

@@ -1,0 +1,80 @@
+"""Whether a route has an answer for a query, from the table of rules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+from celc_runtime.plan.compact_form import own_aggregate
+from celc_runtime.plan.joins import why_not_joined
+from celc_runtime.plan.parameters import routes_of_rows
+from celc_runtime.program import Program
+from celc_runtime.routes.features import ROW_PATTERN, Feature
+from celc_runtime.routes.rules import FEATURES, RULES, Reason, Route
+
+
+class Asked(Protocol):
+    """A program of CEL, or one of MATCH_RECOGNIZE."""
+
+    @property
+    def name(self) -> str:
+        """The query's name."""
+
+
+def features_of(program: Asked) -> tuple[Feature, ...]:
+    """What a query has, in the order of the documents."""
+    return tuple(one for one in FEATURES if _has(program, one))
+
+
+def why_not(program: Asked, route: Route) -> Reason | None:
+    """Why a route has no answer for a query; None where it has one."""
+    for rule in RULES:
+        if route in rule.routes and all(_has(program, one) for one in rule.features):
+            words = _words(program)
+            told = rule.reason
+            return replace(told, why=told.why.format(**words), instead=told.instead.format(**words))
+    return None
+
+
+def check(program: Asked, route: Route) -> None:
+    """Raises the error of the reason where a route has no answer for a query."""
+    if (reason := why_not(program, route)) is not None:
+        raise reason.error(f"query {program.name!r} cannot be run by {route.value}: {reason}")
+
+
+def routes_text(program: Asked) -> str:
+    """The routes that a query has, and why it has not the others."""
+    lines = [f"query {program.name!r}"]
+    for route in Route:
+        reason = why_not(program, route)
+        lines.append(f"  {route.value}: {'yes' if reason is None else f'no, {reason}'}")
+    return "\n".join(lines) + "\n"
+
+
+def _has(program: Asked, feature: Feature) -> bool:
+    if isinstance(program, Program):
+        return feature.is_in(program)
+    return feature is ROW_PATTERN
+
+
+def _words(program: Asked) -> dict[str, str]:
+    """The parts of a query that texts of reasons name."""
+    if not isinstance(program, Program):
+        return {"name": program.name}
+    plan, choice = program.plan, program.plan.per_start
+    name = "" if plan.parameters is None else plan.parameters.name
+    order = plan.order_by[0] if plan.order_by else ""
+    return {
+        "name": plan.name,
+        "reads": ", ".join(plan.reads),
+        "set": name,
+        "for_each": routes_of_rows(name),
+        "choice": str(choice),
+        "limit": str(plan.limit if choice is None else choice.limit),
+        "order": order,
+        "type": plan.type_of(order) if order else "",
+        "size": "" if plan.window is None else f"{plan.window.size:,.0f}",
+        "at_end": plan.at_end,
+        "column": own_aggregate(plan) or "",
+        "joins": why_not_joined(plan, program.joins),
+    }
