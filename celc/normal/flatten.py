@@ -9,7 +9,6 @@ the label sets of one round.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from itertools import pairwise
 from typing import TypeAlias, assert_never
 
@@ -17,9 +16,16 @@ from celc.core import formula as core
 from celc.core.formula import Clause, Expression, Predicate
 from celc.core.terms import labels_in_order, looks_back
 from celc.core.traversal import Leaf, map_expression, map_leaves
-from celc.diagnostics.source import Span
 from celc.normal import normal_form as lp
-from celc.normal.alternatives import alternatives_of
+from celc.normal.absent_forms import (
+    NotFlatError,
+    can_be_followed,
+    is_single_event,
+    is_watchable,
+    last_events,
+    single_event,
+    to_be_absent,
+)
 from celc.normal.chains import NotAChainError, Place, chain_of
 from celc.normal.constructors import disjunction
 from celc.normal.equalities import MAX_KEY, equality
@@ -56,28 +62,11 @@ from celc.normal.normal_form import ROLE, AddRole, AddToAll, NormalForm, shown
 from celc.normal.rewrite import relabel
 from celc.normal.traversal import (
     always_binds,
-    count_events,
     forms_in,
     is_correlated,
     labels_of,
     operands_of,
 )
-
-_MOST_WATCHED = 1_000
-"""The most positions that a part in a window may have to be followed event by event: each event of
-the stream costs a step for each pair of them."""
-
-
-class _NotFlatError(Exception):
-    """The conditions cannot be read off the marked events of a match; the text says why, and `part`
-    is what it is about."""
-
-    def __init__(self, reason: str, part: NormalForm | Clause) -> None:
-        super().__init__(reason)
-        # A form with conditions has the span of these alone.
-        parts = (part,) if isinstance(part, Clause) else tuple(forms_in(part))
-        self.told = NotFlat(reason, reduce(Span.to, (one.span for one in parts)))
-
 
 _ROUNDS = "each round of a repetition has an absence or a choice of its own"
 _HELD = "an absence compares events that are not there in each match, or that repeat"
@@ -105,7 +94,7 @@ def flatten(form: NormalForm, query: core.Query | None = None) -> FlatForm | Not
             # A round that has been taken out of its iteration would go unmarked.
             reason = "an absence has bounds in a repetition whose rounds are compared"
             return NotFlat(reason, form.span)
-    except _NotFlatError as problem:
+    except NotFlatError as problem:
         return problem.told
     except UnmarkableError:
         return NotFlat("no one part holds the event at which an absence begins or ends", form.span)
@@ -263,19 +252,19 @@ class _Flattener:
                 return self._absence_after(form)
             case lp.Event() | lp.Selected() | lp.MarkedEnds():
                 reason = "a selector or an absence inside has conditions that compare events"
-                raise _NotFlatError(reason, form)
+                raise NotFlatError(reason, form)
             case _:
                 assert_never(form)
 
     def _chosen(self, form: lp.Selected) -> NormalForm:
         """A nested selector over a chain: its choice is an absence of single events."""
         if self._iterations:
-            raise _NotFlatError(_ROUNDS, form)
+            raise NotFlatError(_ROUNDS, form)
         try:
             chain = chain_of(form.operand, self._new_role)
         except NotAChainError:
             reason = "a selector inside compares matches of more than a chain"
-            raise _NotFlatError(reason, form) from None
+            raise NotFlatError(reason, form) from None
         flat, places = self._flat(chain.form), chain.places
         if form.strategy == "LAST":
             for place, following in pairwise(places):
@@ -285,7 +274,7 @@ class _Flattener:
             if places[0].others or not 1 <= len(terms) <= MAX_KEY:
                 # The events before the match would all have to be looked at.
                 reason = "NXT inside chooses by all events before the match"
-                raise _NotFlatError(reason, form)
+                raise NotFlatError(reason, form)
             self.first.append(FirstWithKey(places[0].events, terms, places[0].role))
             for before, place in pairwise(places[:-1]):
                 self._no_other(place, before, place, places[-1], after=before)
@@ -319,13 +308,13 @@ class _Flattener:
         firm = {label for label in form.sees if any(always_binds(one, label) for one in sides)}
         flat = tuple(map(self._flat, sides))
         plain: NormalForm | None = None
-        for part in _to_be_absent(inside, frozenset(firm)):
+        for part in to_be_absent(inside, frozenset(firm)):
             if not is_correlated(part):
                 plain = part
-            elif _is_watchable(part):
+            elif is_watchable(part):
                 first, last = self._absent_part(part, inclusive=len(flat) == 1)
                 flat = _marked_sides(flat, first, last)
-            elif _is_single_event(part):
+            elif is_single_event(part):
                 flat = self._without_event(part, form.sees, flat)
             else:
                 flat = self._without_pattern(part, form.sees, frozenset(firm), flat)
@@ -344,12 +333,12 @@ class _Flattener:
             pattern = keyed_pattern_of(form, firm)
         except NotKeyedError:
             reason = "the events of an absent pattern have not one key"
-            raise _NotFlatError(reason, form) from None
-        if not _can_be_followed(pattern.form):
+            raise NotFlatError(reason, form) from None
+        if not can_be_followed(pattern.form):
             reason = "an absent pattern cannot be followed event by event"
-            raise _NotFlatError(reason, form)
+            raise NotFlatError(reason, form)
         if pattern.ties and self._iterations:
-            raise _NotFlatError(_ROUNDS, form)
+            raise NotFlatError(_ROUNDS, form)
         first, last, inclusive = self._new_role(), self._new_role(), len(sides) == 1
         binding = _Binding(frozenset(sees), ())
         if not pattern.ties:
@@ -360,7 +349,7 @@ class _Flattener:
             clauses = tuple(self._outer_tie(tie) for tie in pattern.ties)
             self._scopes.pop()
             part = KeyedPart(pattern.form, pattern.window, pattern.terms)
-            events = _last_events(pattern.form)
+            events = last_events(pattern.form)
             self.absent.append(AbsentEvent(events, clauses, first, last, inclusive, part))
         return tuple(_with_roles(one, binding.roles) for one in _marked_sides(sides, first, last))
 
@@ -368,7 +357,7 @@ class _Flattener:
         """The clause that the key of an absent event is the value of a label around the pattern."""
         binding = next((b for b in reversed(self._scopes) if tie.label in b.labels), None)
         if binding is None or binding.iterations:
-            raise _NotFlatError(_HELD, tie.written)
+            raise NotFlatError(_HELD, tie.written)
         if tie.label not in binding.roles:
             binding.roles[tie.label] = self._new_role()
         outer = binding.roles[tie.label], tie.outer
@@ -386,17 +375,17 @@ class _Flattener:
     def _absence_before(self, form: lp.AbsenceBefore) -> NormalForm:
         flat = self._flat(form.operand)
         roles: dict[str, str] = {}
-        for part in _to_be_absent(form.absent):
+        for part in to_be_absent(form.absent):
             first = self._new_role()
             window = part.window if isinstance(part, lp.Within) else None
             followed = part.operand if isinstance(part, lp.Within) else part
-            if _can_be_followed(followed):
+            if can_be_followed(followed):
                 self.parts_before.append(PartBefore(followed, window, form.length, first))
                 flat = marked(flat, (first,), ())
                 continue
             if self._iterations:
-                raise _NotFlatError(_ROUNDS, part)
-            events, clauses, own = _single_event(part)
+                raise NotFlatError(_ROUNDS, part)
+            events, clauses, own = single_event(part)
             binding = _Binding(frozenset(form.sees), (), roles)
             over_roles = self._absent_clauses(clauses, binding, events, own)
             self.splits |= _has_iteration(flat)
@@ -407,17 +396,17 @@ class _Flattener:
     def _absence_after(self, form: lp.AbsenceAfter) -> NormalForm:
         if self._branches:
             reason = "branches of an OR have absences of their own at the end"
-            raise _NotFlatError(reason, form.absent)
+            raise NotFlatError(reason, form.absent)
         assert not self.after, "an absence stands at one end"
         flat = self._flat(form.operand)
         roles: dict[str, str] = {}
-        for part in _to_be_absent(form.absent):
+        for part in to_be_absent(form.absent):
             window = part.window if isinstance(part, lp.Within) else None
             followed = part.operand if isinstance(part, lp.Within) else part
-            if _can_be_followed(followed):
+            if can_be_followed(followed):
                 self.after.append(PartAfter(followed, window, form.length, form.from_start))
                 continue
-            events, clauses, own = _single_event(part)
+            events, clauses, own = single_event(part)
             binding = _Binding(frozenset(form.sees), (), roles)
             over_roles = self._absent_clauses(clauses, binding, events, own)
             self.splits |= _has_iteration(flat)
@@ -441,9 +430,9 @@ class _Flattener:
         """The sides of an absence of a single event, with roles for its bounds and for what its
         conditions see. With one side the event must not be inside of it, else not between."""
         if self._iterations:
-            raise _NotFlatError(_ROUNDS, form)
+            raise NotFlatError(_ROUNDS, form)
         inclusive = len(sides) == 1
-        events, clauses, own = _single_event(form)
+        events, clauses, own = single_event(form)
         binding = _Binding(frozenset(sees), ())
         over_roles = self._absent_clauses(clauses, binding, events, own)
         first, last = self._new_role(), self._new_role()
@@ -465,15 +454,15 @@ class _Flattener:
                 continue
             if label in own:
                 # Some alternative of the event does not bind it.
-                raise _NotFlatError(_HELD, clause)
+                raise NotFlatError(_HELD, clause)
             binding = next((b for b in reversed(self._scopes) if label in b.labels), None)
             if binding is None or binding.iterations:
-                raise _NotFlatError(_HELD, clause)
+                raise NotFlatError(_HELD, clause)
             if label not in binding.roles:
                 binding.roles[label] = self._new_role()
             roles[label] = binding.roles[label]
         if when_decided(clause) != "pairs":
-            raise _NotFlatError(_SEVERAL, clause)
+            raise NotFlatError(_SEVERAL, clause)
         return _over_absent(clause, roles)
 
     def _new_role(self) -> str:
@@ -488,7 +477,7 @@ class _Flattener:
             if self._branches and not own.labels.intersection(clause.labels):
                 # It is asked only in matches of this branch, which none of its roles shows.
                 if not _shows_labels(flat):
-                    raise _NotFlatError(_OPEN, clause)
+                    raise NotFlatError(_OPEN, clause)
                 applies = applies or self._new_role()
                 self._clause(clause, own, applies)
             else:
@@ -518,7 +507,7 @@ class _Flattener:
         if when == "complete" and any(around.values()):
             # The rounds of a complete match are not told apart.
             text = "the events of a repetition inside of another are taken together in a condition"
-            raise _NotFlatError(text, clause)
+            raise NotFlatError(text, clause)
         over_roles = Clause(predicates, labels, clause.span)
         witness = sufficient(over_roles) if when == "complete" and applies is None else None
         if witness is not None:
@@ -599,90 +588,5 @@ def _shows_labels(form: NormalForm) -> bool:
     return all(map(_shows_labels, operands_of(form)))
 
 
-def _is_watchable(form: NormalForm) -> bool:
-    """Whether a form is a window around a part that can be followed event by event."""
-    return isinstance(form, lp.Within) and _can_be_followed(form.operand)
-
-
-def _can_be_followed(form: NormalForm) -> bool:
-    if not all(map(_is_plain, forms_in(form))):
-        return False
-    return count_events(form) <= _MOST_WATCHED
-
-
-def _is_plain(part: NormalForm) -> bool:
-    match part:
-        case lp.Event():
-            return not part.simultaneous
-        case lp.Disjunction():
-            return True
-        case lp.Sequence():
-            return not any(part.contiguous)
-        case lp.Iteration():
-            return not part.contiguous
-        case _:
-            return False
-
-
 def _has_iteration(form: NormalForm) -> bool:
     return any(isinstance(part, lp.Iteration) for part in forms_in(form))
-
-
-def _is_single_event(form: NormalForm) -> bool:
-    """Whether a form is of one event, which carries all labels of its own that its conditions
-    name."""
-    try:
-        events, clauses, own = _single_event(form)
-    except _NotFlatError:
-        return False
-    named = own & {label for one in clauses for label in labels_in_order(one)}
-    return all(named.issubset(event.labels) for event in events)
-
-
-def _has_key(form: NormalForm, firm: frozenset[str]) -> bool:
-    try:
-        pattern = keyed_pattern_of(form, firm)
-    except NotKeyedError:
-        return False
-    return _can_be_followed(pattern.form)
-
-
-def _to_be_absent(form: NormalForm, firm: frozenset[str] | None = None) -> tuple[NormalForm, ...]:
-    """The forms that must all be absent where a form must be: itself if it is looked for as a
-    whole. `firm`: labels around it that every match binds, where a pattern can have a key."""
-    whole = _can_be_followed(form) or _is_watchable(form) or _is_single_event(form)
-    whole = whole or (firm is not None and _has_key(form, firm))
-    return (form,) if whole else alternatives_of(form)
-
-
-def _last_events(form: NormalForm) -> tuple[lp.Event, ...]:
-    """The events with which the matches of a form end that can be followed event by event."""
-    match form:
-        case lp.Event():
-            return (form,)
-        case lp.Sequence():
-            return _last_events(form.operands[-1])
-        case _:
-            found = [event for part in operands_of(form) for event in _last_events(part)]
-            return tuple(dict.fromkeys(found))
-
-
-def _single_event(
-    form: NormalForm,
-) -> tuple[tuple[lp.Event, ...], tuple[Clause, ...], frozenset[str]]:
-    """The events that a form of one event can be, its conditions across events, and the labels that
-    it may bind."""
-    match form:
-        case lp.Event():
-            return (form,), (), frozenset()
-        case lp.Scope():
-            events, clauses, own = _single_event(form.operand)
-            return events, clauses, own.union(form.labels)
-        case lp.Correlated():
-            events, clauses, own = _single_event(form.operand)
-            return events, (*clauses, *form.clauses), own.union(form.own)
-        case lp.Disjunction() if all(isinstance(o, lp.Event) for o in form.operands):
-            return tuple(o for o in form.operands if isinstance(o, lp.Event)), (), frozenset()
-        case _:
-            reason = "an absence at one end is of a pattern with conditions or neighbours"
-            raise _NotFlatError(reason, form)
