@@ -54,6 +54,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
+# Long: most of it says to whom each option goes.
 def compile(
     text: str,
     *,

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from textwrap import dedent
 
+from house import House, long_without_reason
 from places import ROOT
 
 _FILES = {
@@ -67,10 +68,7 @@ _FILES = {
 
 
 def test_a_small_tree(tmp_path: Path) -> None:
-    for name, text in _FILES.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_text(text))
+    _write(tmp_path)
     shown = _shown(str(tmp_path))
     for row in (
         "names that several files have 1 tables.py 2",
@@ -90,6 +88,18 @@ def test_a_small_tree(tmp_path: Path) -> None:
     assert "lines of tests 2" in shown
 
 
+def test_what_is_long_says_why(tmp_path: Path) -> None:
+    _write(tmp_path)
+    long = "celc.plan.tables"
+    assert list(long_without_reason(House(tmp_path).modules.values())) == [long, f"{long}.make"]
+    path = tmp_path / "celc" / "plan" / "tables.py"
+    text = path.read_text().replace("Long.", "Long: a table.")
+    path.write_text(text)
+    assert list(long_without_reason(House(tmp_path).modules.values())) == [f"{long}.make"]
+    path.write_text(text.replace("def make", "# Long: a table.\ndef make"))
+    assert list(long_without_reason(House(tmp_path).modules.values())) == []
+
+
 def test_the_tree_that_the_script_is_in() -> None:
     shown = _shown()
     assert "imports pointing up 0" in shown
@@ -103,6 +113,13 @@ def test_a_folder_that_is_not_there() -> None:
     ended = _run("/nowhere/at/all")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "tools/house.py [ROOT]" in ended.stderr
+
+
+def _write(root: Path) -> None:
+    for name, text in _FILES.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_text(text))
 
 
 def _lines(folder: str) -> int:

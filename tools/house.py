@@ -16,13 +16,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TypeAlias
 
 MOST_LINES = 450  # of a file
 MOST_LINES_OF_A_FUNCTION = 60
 _SHOWN_FOLDERS = 10
 _PACKAGES = {"celc": "celc", "celc_runtime": "runtime/celc_runtime"}
 _AXES = ("Source", "Update", "Listing", "Walk", "Choice", "Answer")
-_FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+_Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_REASON = "Long: "
 _ARENA = {"CHILD", "NEXT"}
 """The columns of a node that lead to other nodes."""
 
@@ -39,6 +42,11 @@ class Module:
     def tree(self) -> ast.Module:
         """The syntax tree."""
         return ast.parse(self.text)
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All nodes of the tree."""
+        return list(ast.walk(self.tree))
 
     @property
     def lines(self) -> int:
@@ -67,7 +75,7 @@ class House:
         return {name: set(self._imported(one)) - {name} for name, one in self.modules.items()}
 
     def _imported(self, module: Module) -> Iterator[str]:
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.Import):
                 yield from (one.name for one in node.names if one.name in self.modules)
             elif isinstance(node, ast.ImportFrom) and node.module is not None:
@@ -179,7 +187,7 @@ def families(modules: Iterable[Module]) -> dict[str, int]:
 def classes_of(modules: Iterable[Module]) -> Iterator[ast.ClassDef]:
     """The classes of modules."""
     for module in modules:
-        yield from (node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef))
+        yield from (node for node in module.nodes if isinstance(node, ast.ClassDef))
 
 
 def bases_of(of_class: ast.ClassDef) -> list[str]:
@@ -246,16 +254,34 @@ def long_files(modules: Iterable[Module]) -> dict[str, int]:
 def long_functions(modules: Iterable[Module]) -> dict[str, int]:
     """The functions with more lines than they should have, without their docstrings. Kernels may be
     longer, and those that are written inside a function do not count as lines of it."""
-    found = {}
+    return {
+        f"{module.name}.{node.name}": lines
+        for module in modules
+        for node, lines in _long_functions(module)
+    }
+
+
+def long_without_reason(modules: Iterable[Module]) -> Iterator[str]:
+    """The long files and functions where no line says why: `Long: …`, in a file's docstring, or in
+    the comment above a function."""
     for module in modules:
-        kernels = set(_kernels(module.tree))
-        for node in ast.walk(module.tree):
-            if isinstance(node, _FUNCTIONS) and node not in kernels:
-                inner = [one for one in kernels if node.lineno < one.lineno <= _last(node)]
-                lines = _length(node) - sum(map(_length, inner))
-                if lines > MOST_LINES_OF_A_FUNCTION:
-                    found[f"{module.name}.{node.name}"] = lines
-    return found
+        if _REASON not in (ast.get_docstring(module.tree) or ""):
+            yield from long_files([module])
+        lines = module.text.splitlines()
+        for node, _ in _long_functions(module):
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            if _REASON not in lines[first - 2]:
+                yield f"{module.name}.{node.name}"
+
+
+def _long_functions(module: Module) -> Iterator[tuple[_Function, int]]:
+    kernels = list(_kernels(module)) if "njit" in module.text else []
+    for node in module.nodes:
+        if isinstance(node, _FUNCTIONS) and node not in kernels:
+            inner = [one for one in kernels if node.lineno < one.lineno <= _last(node)]
+            lines = _length(node) - sum(map(_length, inner))
+            if lines > MOST_LINES_OF_A_FUNCTION:
+                yield node, lines
 
 
 def _last(node: ast.stmt) -> int:
@@ -263,23 +289,23 @@ def _last(node: ast.stmt) -> int:
     return node.end_lineno
 
 
-def _length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+def _length(node: _Function) -> int:
     lines = _last(node) - node.lineno + 1
     if ast.get_docstring(node) is not None:
         lines -= _last(node.body[0]) - node.body[0].lineno + 1
     return lines
 
 
-def _kernels(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+def _kernels(module: Module) -> Iterator[_Function]:
     """The functions that Numba compiles: with a decorator, or given to one by name."""
     given = {
         argument.id
-        for node in ast.walk(tree)
+        for node in module.nodes
         if isinstance(node, ast.Call) and "njit" in ast.unparse(node.func)
         for argument in node.args
         if isinstance(argument, ast.Name)
     }
-    for node in ast.walk(tree):
+    for node in module.nodes:
         if isinstance(node, _FUNCTIONS):
             decorated = any("njit" in ast.unparse(one) for one in node.decorator_list)
             if decorated or node.name in given:
@@ -303,7 +329,8 @@ def table(root: Path) -> Iterator[str]:
     stems = Counter(one.path.stem for one in modules if one.path.stem != "__init__")
     shared = {f"{name}.py": count for name, count in stems.most_common() if count > 1}
     yield _row("names that several files have", len(shared), _told(dict(list(shared.items())[:6])))
-    yield _row("imports pointing up", len(imports_up(house)), ", ".join(imports_up(house)))
+    up = imports_up(house)
+    yield _row("imports pointing up", len(up), ", ".join(up))
     found = classes_that_run(runtime)
     yield _row("classes that run", len(found), ", ".join(found))
     for axis, names in variants(runtime).items():

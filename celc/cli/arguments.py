@@ -15,6 +15,7 @@ from celc.options import AT_END, is_seconds, is_work
 from celc.version import VERSION
 
 
+# Long: a list of the commands.
 def parser() -> argparse.ArgumentParser:
     """The parser of the command line; `command` of its result is the name of the command."""
     parser = argparse.ArgumentParser(

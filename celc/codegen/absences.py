@@ -112,6 +112,7 @@ class AbsenceCode:
             "    return False",
         ]
 
+    # Long: the lines of one loop, in their order.
     def absent_lines(self, absent: AbsentEvent, part: int | None) -> list[str]:
         """Lines of `completes` that find an event which must be absent, in between two roles; with
         a part, `part` is the number of the part's column."""

@@ -95,6 +95,7 @@ class BranchFreeUpdate(TemplateView):
     forget: str
 
 
+# Long: what the template asks for, name by name.
 def branch_free_update(
     given: UpdateInput, plan: PilePlan, *, list_matches: str
 ) -> BranchFreeUpdate:

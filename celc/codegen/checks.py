@@ -1,4 +1,7 @@
-"""Clauses over roles → the functions that check events while matches are listed."""
+"""Clauses over roles → the functions that check events while matches are listed.
+
+Long: the parts of one function, in the order in which it tests them.
+"""
 
 from __future__ import annotations
 

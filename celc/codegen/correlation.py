@@ -141,6 +141,7 @@ def definition_literal(
     return literal, choices.attributes_read
 
 
+# Long: a list of the fields of one literal.
 def checks_literal(
     number: int, checks: Checked, program: Program, code: ConditionCode, own: OwnAggregateCode
 ) -> tuple[ChecksLiteral, EventCode]:

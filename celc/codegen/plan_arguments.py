@@ -40,6 +40,7 @@ class PlanArgument:
     value: str
 
 
+# Long: a list of the fields of the plan.
 def plan_arguments(
     program: Program,
     code: ConditionCode,

@@ -96,6 +96,7 @@ class StraightLineUpdate(TemplateView):
     leaves_nothing: str
 
 
+# Long: what the template asks for, name by name.
 def straight_line_update(
     given: UpdateInput, plan: PilePlan, lookups: KeyLookups | None = None
 ) -> StraightLineUpdate:

@@ -3,6 +3,8 @@
 Differences from the syntax tree: every name is resolved, every expression has a type and its
 casts are explicit, conditions are in conjunctive normal form with NOT pushed to the comparisons,
 CEQL's `x[p]` and BETWEEN are gone. Each node keeps the span it came from.
+
+Long: the nodes are one closed union, and a reader of a pass looks for all of them in one place.
 """
 
 # Longer than other files: the classes are one representation, and refer to each other.

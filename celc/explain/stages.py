@@ -117,6 +117,7 @@ def _window(query: core.Query) -> str:
     return f"{window.size}{unit} on {attribute.name} {attribute.type.value}"
 
 
+# Long: a case for each kind of form.
 def form_lines(form: NormalForm, indent: str = "") -> list[str]:
     """A form, an operator or an event on each line, its parts indented."""
     match form:

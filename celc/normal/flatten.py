@@ -4,6 +4,8 @@ Not everything can be said in roles. These conditions are left to the definition
 the runtime): conditions in longer patterns that must be absent; those below selectors, which
 compare a match with others, where the choice is not that of a chain (`chains`); and functions of
 the label sets of one round.
+
+Long: one pass over a form, whose absences and conditions share the scopes around them.
 """
 
 from __future__ import annotations

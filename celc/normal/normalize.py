@@ -212,6 +212,7 @@ class _Normalizer:
         self._check_size(form, span)
         return form
 
+    # Long: a case for each kind of formula.
     def _form(self, formula: core.Formula) -> NormalForm:
         look(formula.span)
         match formula:

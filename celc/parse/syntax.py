@@ -3,6 +3,8 @@
 Chains of one operator level are flat tuples, so that a sequence of thousands of events is not a
 tree thousands of levels deep. Parentheses leave no node; they only widen the span of what they
 hold.
+
+Long: the nodes are one tree, which a reader of the parser looks for in one place.
 """
 
 # Longer than other files: the classes are one representation, and refer to each other.

@@ -3,6 +3,8 @@ listed.
 
 Both ways are closed unions, and every variant says why it was chosen. `choose` is the only place
 that decides; code generation, `celc explain` and the generated module read the decision.
+
+Long: all that decides how a query is run is to be seen in one place.
 """
 
 from __future__ import annotations

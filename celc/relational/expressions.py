@@ -3,6 +3,8 @@
 The values are those of Spark with ANSI mode off, whatever mode a session is in: whole numbers wrap,
 a division by zero is NULL. Times are compared as they are; where they are calculated with, they are
 microseconds, and what 64 bits do not hold is NULL.
+
+Long: a case for each kind of expression and condition, and they call one another.
 """
 
 from __future__ import annotations

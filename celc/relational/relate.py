@@ -4,6 +4,8 @@ A match of the formula is a choice of one event for each atom. So a label stands
 of scans, and a condition that must hold for every choice of positions is written out for each
 choice of scans. Conditions see the labels of their own operand first, then those of the scopes
 around it; a condition whose labels are not all known waits until its scope ends.
+
+Long: a case for each kind of formula, and they share the scopes around them.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ the measure that are as long as the window. Two events of a match lie in one buc
 neighbouring ones. The first scan is the one that all others are joined to: its events lie in their
 own bucket, later ones in their own and the one before. So each pair meets once, and no match is
 lost at a border (Theorem 1 of CEP2ASP). DuckDB joins by inequalities itself.
+
+Long: the parts of one statement.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Every function here gives None for an expression that has no meaning, after saying why once;
 the parts around such an expression stay silent about it.
+
+Long: a function for each kind of expression, and they call one another.
 """
 
 from __future__ import annotations

@@ -101,6 +101,7 @@ def _check_query_names(
             )
 
 
+# Long: a list of the clauses, which are resolved in this order.
 def _query(
     node: syntax.Query,
     declarations: Declarations,

@@ -1,6 +1,8 @@
 """Expressions of MEASURES and DEFINE: rows found, types found, casts made explicit.
 
 Every function gives None for an expression without a meaning, after saying why once.
+
+Long: a function for each kind of expression, and they call one another.
 """
 
 from __future__ import annotations

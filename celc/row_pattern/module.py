@@ -1,4 +1,7 @@
-"""A program → the text of a Python module."""
+"""A program → the text of a Python module.
+
+Long: what a module holds, in the order in which it stands there.
+"""
 
 from __future__ import annotations
 
@@ -443,6 +446,7 @@ class _Writer:
 
     # --- the plan ---------------------------------------------------------------------------------
 
+    # Long: a list of the fields of the plan.
     def _plan(self, measures: list[str], aggregates: list[str]) -> tuple[Argument, ...]:
         query, made, shared = self._query, self._made, self._shared
         self._imports.use("RowColumn", "RowState")

@@ -1,4 +1,7 @@
-"""A compiled query as its users see it: schemas, and the ways to run it."""
+"""A compiled query as its users see it: schemas, and the ways to run it.
+
+Long: all that users call, each with its documentation.
+"""
 
 from __future__ import annotations
 

@@ -103,6 +103,7 @@ class _Rewriter:
             self._found.add(clauses.formula_too_deep(depth, MAX_FORMULA_DEPTH, formula.span))
         return replace(self._query, formula=safe)
 
+    # Long: a case for each kind of formula.
     def _cases(self, formula: core.Formula, wanted: frozenset[str]) -> _Cases:
         """A formula, divided by which of the labels `wanted` a match binds outside `+`.
 

@@ -2,6 +2,8 @@
 
 Whole numbers are exact: int64 where the values leave room for it, else Python's numbers. What
 leaves its type is an error, as the language wants, that names the event.
+
+Long: a way for each function and type, which all have the same limits to keep.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ those of Spark and of an addition by hand.
 
 Numbers follow Spark SQL with ANSI mode off. numpy's whole numbers wrap as Spark's do; of times and
 durations it is asked beforehand whether the result fits.
+
+Long: a way for each function and type of a value.
 """
 
 from __future__ import annotations

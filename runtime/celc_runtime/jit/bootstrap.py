@@ -8,6 +8,8 @@ machine code of `kernels`, are kept for the next process in a folder of the user
 Rejected: to write the sources to files and import those. Numba's own cache needs that, but the
 cache of `kernels` does not. A folder would then be needed to run at all, it would have to be filled
 without any process seeing half of it, and its files would be compared before each import.
+
+Long: it must be one text that imports nothing else of celc.
 """
 
 # Longer than 450 lines: one text has to hold all that a process without celc needs.

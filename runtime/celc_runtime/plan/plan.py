@@ -1,4 +1,7 @@
-"""`Plan`: one query as its generated module writes it, with the schemas of input and output."""
+"""`Plan`: one query as its generated module writes it, with the schemas of input and output.
+
+Long: all that a module says of a query, and the schemas that follow from it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A table of rows → the rows of the result: sorted, cut into partitions, matched, measured."""
+"""A table of rows → the rows of the result: sorted, cut into partitions, matched, measured.
+
+Long: a partition goes through all of it, step by step.
+"""
 
 from __future__ import annotations
 

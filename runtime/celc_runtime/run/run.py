@@ -1,4 +1,7 @@
-"""One run of a query over a stream of batches: the loop around the kernels."""
+"""One run of a query over a stream of batches: the loop around the kernels.
+
+Long: the state of a run changes here alone.
+"""
 
 from __future__ import annotations
 

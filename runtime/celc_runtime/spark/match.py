@@ -14,6 +14,8 @@ that a plan needs (how many rows, where to cut) come from jobs that read the key
 alone, when `match` is called; where to cut also from the statistics of files.
 
 Longer than 450 lines: the plans share what is known of the columns, the rows and the reasons.
+
+Long: what one step of a plan finds out about the rows, the next ones build on.
 """
 
 from __future__ import annotations
@@ -293,6 +295,7 @@ def _planned(program: Program, rules: Rows | None) -> Plan:
 class _Planner:
     """Makes the plan of one query on one DataFrame, and describes it in words."""
 
+    # Long: each line needs what those before it found out.
     def __init__(
         self,
         program: Program,

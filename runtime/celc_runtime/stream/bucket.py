@@ -7,6 +7,8 @@ partitions is in columns (`known_keys`).
 
 An event is *late* if events of its partition up to its time have been run, or if events that it
 could make a match with are gone: then it cannot be put in its place any more.
+
+Long: all that happens to the events of a bucket, in its order.
 """
 
 from __future__ import annotations

@@ -13,6 +13,8 @@ that such rows were there (`:`, STRICT, `;!;`), one row stands for all of them b
 events, because a second one changes nothing; in a window of EVENTS there are as many as there were.
 
 Longer than 450 lines: runs with and without new events share what they know of parts, row by row.
+
+Long: what is kept and what is run of a bucket must agree, line by line.
 """
 
 from __future__ import annotations

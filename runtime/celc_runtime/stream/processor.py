@@ -15,6 +15,7 @@ HEADER = -1
 """The number of a bucket's header. The other numbers are those of its segments' pieces."""
 
 
+# Long: a class that Spark's pickler must find inside.
 def bucket_processor(make_task: Callable[[], Any], api: str) -> Any:
     """The operator's processor; `make_task` makes the `BucketTask` of a worker.
 

@@ -8,6 +8,8 @@ to know its surroundings, and the matches found for a part are kept for all who 
 
 *Cost*: the cost of the definitions, exponential in the number of events for iterations. The
 automaton of the relaxed formula decides at which events matches are looked for at all.
+
+Long: a class for each kind of node, and they call one another.
 """
 
 from __future__ import annotations

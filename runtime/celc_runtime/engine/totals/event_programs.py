@@ -88,6 +88,7 @@ marked ones: a kind and the next state."""
 # --- programs over places -------------------------------------------------------------------------
 
 
+# Long: a list of the programs.
 def changes_of(tables: TransitionArrays, labels: np.ndarray) -> Changes:
     """The programs of an automaton; labels: uint64[kinds + 1, words], for which measures an event
     of each kind counts; the last kind is that of no event."""

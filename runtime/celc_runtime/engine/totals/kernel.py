@@ -22,6 +22,8 @@ matrix, and costs O(moves × states), whatever the window.
 
 Rejected: to sum over the nodes of the arena below each event that ends matches. It costs the same
 where few nodes are in the window, and grows with the window where they are many.
+
+Long: mostly one kernel.
 """
 
 from __future__ import annotations
