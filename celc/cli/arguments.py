@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("--format", choices=["text", "json", "sarif"], default="text")
 
     explain = _command(commands, "explain", "show a stage of the compilation")
-    stages = ["formula", "chain", "cea", "det", "tables", "code"]
+    stages = ["formula", "chain", "cea", "det", "tables", "routes", "code"]
     explain.add_argument("--stage", choices=stages, help="default: formula; with html: det")
     explain.add_argument(
         "--format",

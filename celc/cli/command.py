@@ -35,6 +35,7 @@ from celc.cli.queries import (
     read_source,
     shown_command,
 )
+from celc.cli.routes import dump_routes
 from celc.cli.signals import Stopped, stopped_by_signals
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.source import visible
@@ -212,6 +213,9 @@ def _explained(arguments: argparse.Namespace) -> str:
     file = [stages.query for stages in compilation.queries]
     if arguments.stage == "code":
         return compilation.module_text(shown_command(arguments, [arguments.source]))
+    if arguments.stage == "routes":
+        module = compilation.module_parts("celc explain")
+        return dump_routes(module, [query.name for query in queries])
     if arguments.format != "text":
         if arguments.stage == "chain":
             drawn = chains.chain_dot(queries, file)

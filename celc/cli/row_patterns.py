@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from celc.cli.output import tell
 from celc.cli.problems import CommandProblem
 from celc.cli.queries import SQL_SUFFIX, read_source, shown_command
+from celc.cli.routes import dump_routes
 from celc.diagnostics.errors import render_all
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ def explained(arguments: argparse.Namespace) -> str:
             return explain.query_text(compilation)
         case "cea":
             return explain.automaton_text(compilation)
+        case "routes":
+            return dump_routes(compilation.module_parts("celc explain"), [arguments.source.stem])
         case stage:
             raise CommandProblem(
-                f"MATCH_RECOGNIZE has the stages formula, cea and code, and no {stage}"
+                f"MATCH_RECOGNIZE has the stages formula, cea, routes and code, and no {stage}"
             )

@@ -36,7 +36,7 @@ WITHIN 9 EVENTS"""
 # The same wait for a C, reached in two ways: two states become one.
 _MERGED = "SELECT * FROM S WHERE (A ; B ; C) OR (B ; B ; C)"
 
-_STAGES = ("formula", "chain", "cea", "det", "tables", "code")
+_STAGES = ("formula", "chain", "cea", "det", "tables", "routes", "code")
 _DRAWN = ("cea", "det")
 
 
@@ -72,6 +72,12 @@ _SAID = {
         "LP-normal form:",
         "A[value > 40.0] {x}",
         "B {y}",
+    ],
+    ("plain", "routes"): [
+        "query 'plain'",
+        "runs by match_table, match_arrow, match_arrow_without_ties, match_pandas, match_compact",
+        "not by match, match_all, register, match_stream, match_stream(allow_unbounded_state=True)",
+        "it has no order column, and a distributed table has no order of its own: compile it with",
     ],
     ("plain", "cea"): [
         "complex event automaton: 3 states, 3 transitions",

@@ -351,21 +351,21 @@ RULES = (
         )
         for kind in (has.COLLAPSED, has.TOTAL)
     ),
-    *(
-        _refused(
-            Route.STREAM,
-            features,
-            "unbounded-state",
-            f"its state grows with the stream, because {because}",
-            "give it a window (WITHIN), or say match_stream(df, allow_unbounded_state=True)",
-        )
-        for features, because in (
-            (
-                (has.NO_WINDOW, has.MANY_EVENTS),
-                "it has no window, so a match may begin with any event",
-            ),
-            (has.SEES_ALL, "a selector inside the formula compares matches over the whole stream"),
-        )
+    _refused(
+        Route.STREAM,
+        (has.NO_WINDOW, has.MANY_EVENTS),
+        "unbounded-state",
+        "its state grows with the stream, because it has no window, so a match may begin with any "
+        "event",
+        "give it a window (WITHIN), or say match_stream(df, allow_unbounded_state=True)",
+    ),
+    _refused(
+        Route.STREAM,
+        has.SEES_ALL,
+        "unbounded-selector",
+        "its state grows with the stream, because a selector inside the formula compares matches "
+        "over the whole stream",
+        "take that selector out, or say match_stream(df, allow_unbounded_state=True)",
     ),
     _refused(
         _STREAMS,
@@ -426,6 +426,3 @@ RULES = (
     ),
 )
 """Rules of one route are asked in this order."""
-
-FEATURES = tuple(dict.fromkeys(one for rule in RULES for one in rule.features))
-"""All features that a rule asks for."""

@@ -10,7 +10,7 @@ from celc_runtime.plan.joins import why_not_joined
 from celc_runtime.plan.parameters import routes_of_rows
 from celc_runtime.program import Program
 from celc_runtime.routes.features import ROW_PATTERN, Feature
-from celc_runtime.routes.rules import FEATURES, RULES, Reason, Route
+from celc_runtime.routes.rules import RULES, Reason, Route
 
 
 class Asked(Protocol):
@@ -19,11 +19,6 @@ class Asked(Protocol):
     @property
     def name(self) -> str:
         """The query's name."""
-
-
-def features_of(program: Asked) -> tuple[Feature, ...]:
-    """What a query has, in the order of the documents."""
-    return tuple(one for one in FEATURES if _has(program, one))
 
 
 def why_not(program: Asked, route: Route) -> Reason | None:
@@ -44,10 +39,13 @@ def check(program: Asked, route: Route) -> None:
 
 def routes_text(program: Asked) -> str:
     """The routes that a query has, and why it has not the others."""
-    lines = [f"query {program.name!r}"]
+    refused: dict[Reason, list[str]] = {}
+    found: list[str] = []
     for route in Route:
         reason = why_not(program, route)
-        lines.append(f"  {route.value}: {'yes' if reason is None else f'no, {reason}'}")
+        (found if reason is None else refused.setdefault(reason, [])).append(route.value)
+    lines = [f"query {program.name!r}", f"  runs by {', '.join(found)}"]
+    lines += [f"  not by {', '.join(routes)}: {reason}" for reason, routes in refused.items()]
     return "\n".join(lines) + "\n"
 
 

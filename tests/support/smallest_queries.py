@@ -1,0 +1,174 @@
+"""Smallest queries that have a part of the language, or two, for the table of the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from celc_runtime import CompiledQuery
+from engines import interpreted
+
+import celc
+
+_BASE = {
+    "first": "A AS x",
+    "joint": ";",
+    "second": "B AS y",
+    "items": "*",
+    "window": "1 HOUR",
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the language. changes: what it puts into places of the query; around: what it puts
+    around the formula, which stands for φ; options: those of the call."""
+
+    name: str
+    changes: Mapping[str, str] = field(default_factory=dict)
+    around: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+_OWN = """AGGREGATE most(v: INT): INT
+  STATE top: INT = NULL
+  STEP top = GREATEST(top, v)
+  RESULT top
+"""
+
+PARTS = (
+    # What stands around the formula, the innermost first.
+    Part("`A+`", {"first": "(A)+ AS x"}),
+    Part("`:`", {"joint": ":"}),
+    Part("`?`", {"second": "(B AS y)?"}),
+    Part("absence between", {"joint": "; !C ;"}),
+    Part("`ALL`", {"joint": "ALL"}),
+    Part("condition across events", around="φ FILTER x.id < y.id"),
+    Part("equal keys", around="φ FILTER x.id = y.id"),
+    Part("`PREV`", around="φ FILTER y.id > PREV(y.id)"),
+    Part("aggregate in `FILTER`", around="φ FILTER SUM(x.id) > 3"),
+    Part("`OR`", around="φ OR C"),
+    Part("`AND`", around="φ AND (C ; D)"),
+    Part("`UNLESS`", around="φ UNLESS C"),
+    Part("selector inside", around="NXT φ ; D"),
+    Part("selector that compares the whole stream", around="NXT(φ FILTER x.id = y.id) ; D"),
+    Part("`STRICT`", around="STRICT φ"),
+    Part("`WITHIN[…]` inside", around="WITHIN[9 SECONDS] φ"),
+    Part("absence before", around="!C FOR 1 MINUTE ; φ"),
+    Part("absence at the end", around="φ ; !C FOR 1 MINUTE"),
+    Part("absence at the end up to `WITHIN`", around="φ ; !C"),
+    Part("absence at the end of EVENTS", around="φ ; !C FOR 3 EVENTS"),
+    # Clauses.
+    Part("selector after `SELECT`", {"select": "NXT"}),
+    Part("`ANY`", {"select": "ANY"}),
+    Part("`FIRST`", {"select": "FIRST"}),
+    Part("`LONGEST`", {"select": "LONGEST"}),
+    Part("`DISJOINT`", {"select": "FIRST DISJOINT"}),
+    Part("`COLLAPSED`", {"select": "COLLAPSED"}),
+    Part("`TOTAL`", {"select": "TOTAL", "items": "COUNT(*) AS n"}),
+    Part("`PER` of a duration", {"select": "TOTAL", "items": "COUNT(*) AS n", "per": "1 HOUR"}),
+    Part("`PER PARTITION`", {"select": "TOTAL", "items": "COUNT(*) AS n", "per": "PARTITION"}),
+    Part("expression in `SELECT`", {"items": "LAST(y.id) + 1 AS e"}),
+    Part("own aggregate in `SELECT`", {"aggregate": _OWN, "items": "most(x.id) AS m"}),
+    Part("`PARTITION BY`", {"partition": "id"}),
+    Part("`PARTITION BY` the order column", {"partition": "ts"}),
+    Part("no `WITHIN`", {"window": ""}),
+    Part("`WITHIN` of EVENTS", {"window": "9 EVENTS"}),
+    Part("`WITHIN` of more than 1,048,576 EVENTS", {"window": "2000000 EVENTS"}),
+    Part("`CONSUME BY`", {"consume": "ANY"}),
+    Part("`CONSUME BY ANY` with `PARTITION BY`", {"consume": "ANY", "partition": "id"}),
+    Part("`LIMIT`", {"limit": "2"}),
+    # The file, and options.
+    Part("`FOR EACH`", {"each": "rule"}, around="φ FILTER y.id = rule.id"),
+    Part("reads another query", {"streams": "below, S", "second": "below AS y"}),
+    Part("uncertain time", {"uncertain": "ts"}),
+    Part('`ties="simultaneous"`', options={"ties": "simultaneous"}),
+    Part("no order column", {"window": "9 EVENTS"}, options={"order_by": None}),
+    Part("an order column that is no TIMESTAMP", {"window": "9 [n]"}, options={"order_by": "n"}),
+    Part('`at_end="closed"`', options={"at_end": "closed"}),
+    Part("`positions=False`", options={"positions": False}),
+)
+"""In the order of the documents, those around a formula from the inside out."""
+
+TOGETHER = (
+    ("`LONGEST`", "no `WITHIN`"),
+    ("`LONGEST`", "absence before"),
+    ("`LONGEST`", "selector that compares the whole stream"),
+    ("`LONGEST`", "`LIMIT`"),
+    ("`PER` of a duration", "absence at the end"),
+    ("`COLLAPSED`", "absence at the end up to `WITHIN`"),
+    ("`TOTAL`", "absence at the end up to `WITHIN`"),
+    ("`PARTITION BY`", "absence at the end"),
+    ("`FOR EACH`", "`positions=False`"),
+    ("`FOR EACH`", "`WITHIN` of EVENTS", "`positions=False`"),
+)
+"""What routes say of several parts together."""
+
+BY_NAME = {one.name: one for one in PARTS}
+
+
+@dataclass(frozen=True)
+class Smallest:
+    """A query with some parts. options: those of the compiler; changed: those of a call."""
+
+    text: str
+    options: Mapping[str, Any]
+    changed: Mapping[str, Any]
+
+    def refused(self) -> str:
+        """The code of the first error of the compiler; empty where there is none."""
+        found = celc.check(self.text, **self.options)
+        return next((one.code for one in found if one.severity == "error"), "")
+
+    def compiled(self) -> CompiledQuery:
+        """The query q."""
+        with interpreted():
+            query: CompiledQuery = celc.compile(self.text, **self.options).queries["q"]
+        return query.with_options(**self.changed)
+
+
+def smallest(*parts: Part) -> Smallest | None:
+    """The smallest query with these parts; None: two of them take one place."""
+    taken = [name for one in parts for name in (*one.changes, *one.options)]
+    if len({*taken}) < len(taken):
+        return None
+    places, given = dict(_BASE), {}
+    for one in parts:
+        places |= one.changes
+        given |= one.options
+    formula = f"({places['first']} {places['joint']} {places['second']})"
+    for one in sorted(parts, key=PARTS.index):
+        formula = f"({one.around.replace('φ', formula)})" if one.around else formula
+    changed = {name: given.pop(name) for name in ("at_end", "positions") if name in given}
+    # Events of uncertain time have an order of their own.
+    order = {} if "uncertain" in places else {"order_by": "ts"}
+    return Smallest(_text(places, formula), order | given, changed)
+
+
+def _text(places: Mapping[str, str], formula: str) -> str:
+    times = "UNCERTAIN [ts, high] BY 1 SECONDS " if "uncertain" in places else ""
+    high = ", high: TIMESTAMP" if times else ""
+    events = ", ".join(f"EVENT {one} {{ id: INT, n: LONG, ts: TIMESTAMP{high} }}" for one in "ABCD")
+    given = places.get
+    clauses = [
+        f"SELECT {given('select', '')} {places['items']} FROM {given('streams', 'S')}",
+        f"FOR EACH {places['each']}" if "each" in places else "",
+        f"WHERE {formula}",
+        *(
+            f"{word} {places[name]}" if given(name) else ""
+            for name, word in (
+                ("partition", "PARTITION BY"),
+                ("window", "WITHIN"),
+                ("consume", "CONSUME BY"),
+                ("per", "PER"),
+                ("limit", "LIMIT"),
+            )
+        ),
+    ]
+    return (
+        f"CREATE STREAM S {times}{{ {events} }}\n{given('aggregate', '')}"
+        + ("PARAMETERS rule { id: INT }\n" if "each" in places else "")
+        + ("QUERY below: SELECT p.id AS id FROM S WHERE A AS p\n" if "streams" in places else "")
+        + f"QUERY q: {' '.join(filter(None, clauses))}\n"
+    )
