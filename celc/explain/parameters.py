@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from celc_runtime.plan.row_search import bounds_of, choices_of
 
 from celc.plan.concerns import Concern, OfBoth, Test, concerns_of
 from celc.plan.program import Program
 from celc.plan.strategy import EarliestInWindow, InWindow
-
-_BOUNDS = 2
-"""So many comparisons that are no equalities take part in a search."""
 
 
 def parameter_lines(program: Program) -> list[str]:
@@ -38,18 +37,38 @@ def parameter_lines(program: Program) -> list[str]:
 
 def _ways(concern: Concern, name: str) -> Iterator[str]:
     for way in concern.ways or ((),):
-        tests = [test for clause in way if len(clause) == 1 for test in clause]
-        equal = [test for test in tests if isinstance(test, OfBoth) and test.operator == "="]
-        others = [test for test in tests if isinstance(test, OfBoth) and test.operator != "="]
-        parts = [f"{_shown(test, name)} looked up" for test in equal]
-        parts += [f"{_shown(test, name)} by sorted bounds" for test in others[:_BOUNDS]]
-        if any(len(clause) > 1 for clause in way):
+        choices = list(choices_of(way))
+        searches = [_bounds_of(choice) for choice in choices]
+        # What is searched by whichever side of an OR is chosen.
+        shared = [test for test in choices[0] if all(test in choice for choice in choices)]
+        parts = [f"{_shown(test, name)} looked up" for test in shared if _is_equality(test)]
+        parts += [
+            f"{_shown(test, name)} by sorted bounds"
+            for test in shared
+            if all(test in search for search in searches)
+        ]
+        if len(choices) > 1:
             parts.append("each side of an OR by itself")
         if not parts:
             parts.append("every row, because no condition compares it with an attribute of the row")
-        if len(others) > _BOUNDS:
+        if any(_asks_more(choice, way) for choice in choices):
             parts.append("all other conditions are tested for each pair of an event and a row")
         yield "; ".join(parts)
+
+
+def _bounds_of(tests: Sequence[Test]) -> list[OfBoth]:
+    compared = [one for one in tests if isinstance(one, OfBoth) and not _is_equality(one)]
+    return [compared[place] for place in bounds_of([one.operator for one in compared])]
+
+
+def _is_equality(test: Test) -> bool:
+    return isinstance(test, OfBoth) and test.operator == "="
+
+
+def _asks_more(choice: Sequence[Test], way: Sequence[Sequence[Test]]) -> bool:
+    """Whether there are conditions with attributes of the row that a search leaves out."""
+    searched = sum(isinstance(test, OfBoth) and not _is_equality(test) for test in choice)
+    return searched > len(_bounds_of(choice)) or len(choice) < len(way)
 
 
 def _shown(test: Test, name: str) -> str:

@@ -417,6 +417,24 @@ SELECT * FROM S FOR EACH rule WHERE (A AS x ; A AS y) FILTER """
                 "  A: id = rule.id looked up; value > rule.low by sorted bounds",
             ],
         ),
+        (
+            # Two bounds of one kind would exclude less.
+            "x.value >= rule.most AND x.value > rule.low AND x.value < rule.high AND "
+            "y.id = rule.id",
+            [
+                "  A: value >= rule.most by sorted bounds; value < rule.high by sorted bounds; all "
+                "other conditions are tested for each pair"
+            ],
+        ),
+        (
+            # With either side there is a bound of the other kind, and it is preferred.
+            "x.value >= rule.most AND x.value > rule.low AND "
+            "(x.value < rule.high OR x.value < rule.most) AND y.id = rule.id",
+            [
+                "  A: value >= rule.most by sorted bounds; each side of an OR by itself; all other "
+                "conditions are tested for each pair"
+            ],
+        ),
         ("x.value + y.value > rule.low", ["  A: every row, because no condition compares it"]),
         ("x.name LIKE rule.pattern", ["  name LIKE rule.pattern: a scan, which tests each"]),
     ],

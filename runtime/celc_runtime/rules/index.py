@@ -18,21 +18,18 @@ rows, which an event must look up in a long array for each comparison.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
 
 import numpy as np
 import pyarrow as pa
 
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.parameters import Concern, OfBoth, OfEvent, OfRow, Test
+from celc_runtime.plan.row_search import bounds_of, choices_of, is_lower
 from celc_runtime.rules.constants import truth_of
 from celc_runtime.rules.keys import Keys, keys_of
 from celc_runtime.rules.ordered_keys import OrderedKeys, ordered_keys, place_in_group
 from celc_runtime.rules.pairs import Pairs, pairs_of_intervals, pairs_of_places
 from celc_runtime.rules.rows import Rows
-
-_MOST_CHOICES = 64
-"""So many ways to choose a test from each OR are looked up; beyond them an OR is left out."""
 
 
 def index_of(rows: Rows, concerns: Sequence[Concern] | None) -> RowIndex | None:
@@ -53,7 +50,7 @@ class RowIndex:
         self._keys: dict[tuple[str, str, bool], Keys] = {}
         self._ways = {
             (one.stream, one.type): [
-                self._way(tests) for way in _ways(one) for tests in _choices(way)
+                self._way(tests) for way in _ways(one) for tests in choices_of(way)
             ]
             for one in concerns
         }
@@ -85,9 +82,11 @@ class RowIndex:
                 case OfBoth(operator="="):
                     equal.append(_Tested(test, self._keys_of(test)))
                 case OfBoth():
-                    compared.append(_Tested(test, self._keys_of(test)))
+                    compared.append(test)
         rows = np.flatnonzero(of_rows)
-        return _Way(rows, self._rows.count, tuple(of_events), tuple(equal), tuple(compared))
+        places = bounds_of([test.operator for test in compared])
+        bounds = tuple(_Tested(compared[at], self._keys_of(compared[at])) for at in places)
+        return _Way(rows, self._rows.count, tuple(of_events), tuple(equal), bounds)
 
     def _keys_of(self, test: OfBoth) -> Keys:
         name = (test.parameter, test.type, test.operator != "=")
@@ -102,16 +101,6 @@ def _ways(concern: Concern) -> tuple[tuple[tuple[Test, ...], ...], ...]:
     return concern.ways or ((),)
 
 
-def _choices(way: tuple[tuple[Test, ...], ...]) -> Iterator[tuple[Test, ...]]:
-    """An AND of ORs as ANDs, of one test of each OR; some ORs are left out where there are many."""
-    taken, count = [], 1
-    for clause in sorted(way, key=len):
-        if count * len(clause) <= _MOST_CHOICES:
-            taken.append(clause)
-            count *= len(clause)
-    yield from product(*taken)
-
-
 class _Tested:
     """A comparison of events with rows, `key of row <= key of event` or `<` (not `counts_equal`).
 
@@ -121,7 +110,7 @@ class _Tested:
     def __init__(self, test: OfBoth, keys: Keys) -> None:
         self.test = test
         self.counts_equal = test.operator in ("<=", ">=", "=")
-        self.is_lower = test.operator in ("<", "<=")
+        self.is_lower = is_lower(test.operator)
         self.known = keys.known
         self.of_rows = self._turned(keys.of_rows)
         self._find = keys.find
@@ -171,16 +160,12 @@ class _Way:
         count: int,
         of_events: tuple[OfEvent, ...],
         equal: tuple[_Tested, ...],
-        compared: tuple[_Tested, ...],
+        searched: tuple[_Tested, ...],
     ) -> None:
         self._count = count
         self._of_events = of_events
         self._equal = equal
-        # A bound from below, and then one from above: two bounds of one kind exclude less.
-        ordered = sorted(compared, key=lambda one: not one.is_lower)
-        self._first = ordered[:1]
-        other = [one for one in ordered[1:] if one.is_lower != ordered[0].is_lower]
-        self._second = (other or ordered[1:])[:1]
+        self._first, self._second = searched[:1], searched[1:]
         for tested in (*equal, *self._first, *self._second):
             rows = rows[tested.known[rows]]  # NULL satisfies no comparison
         groups, self._distinct = _grouped(rows, equal)
