@@ -26,6 +26,7 @@ ELSEWHERE = {
     "LICENSE": "license.txt",
     "examples/README.md": "demo.md",
     "generated/README.md": "generated.md",
+    "tests/README.md": "inside/tests.md",
     "tests/cases/README.md": "cases.md",
     "tests/checkpoints/README.md": "checkpoints.md",
     "tools/site/api.md": "api.md",
