@@ -219,6 +219,16 @@ def test_the_files_that_a_map_names_are_there(path: Path) -> None:
     assert missing == []
 
 
+def test_the_map_is_read_at_a_glance() -> None:
+    """Within 150 lines, no cell of a table longer than two lines; more is in the folders' pages."""
+    lines = (ROOT / "ARCHITECTURE.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 150
+    rows = [line.strip("|").split(" | ") for line in lines if line.startswith("| ")]
+    assert len(rows) > 50
+    shown = [re.sub(r"\]\([^)]*\)", "]", cell) for row in rows for cell in row]
+    assert [cell for cell in shown if len(cell) > 200] == []
+
+
 def test_links_lead_somewhere() -> None:
     for path in DOCUMENTS:
         code = r"(?s)```.*?\n *```|`[^`\n]*`"
