@@ -188,3 +188,27 @@ def from_elsewhere(rng: random.Random) -> str:
 def spans_of(text: str) -> list[tuple[int, int]]:
     source = Source("q.cel", text)
     return [(one.start, one.end) for one in tokenize(source, Diagnostics(source)) if one.text]
+
+
+_CUT = (
+    "SELECT TOP",
+    "SELECT * FROM Shop AS",
+    "SELECT * FROM Shop WHERE View ; Cart WITHIN 5 MINUTES (",
+    "SELECT * FROM Shop WHERE View AS v ; Cart AS c PARTITION BY v.user = c.",
+)
+"""Texts behind which messages looked for more."""
+
+
+@pytest.mark.parametrize("text", _CUT)
+def test_a_text_that_ends_early_is_a_mistake(text: str) -> None:
+    query = Query("", DECLARATIONS)
+    assert errors_in(query, DECLARATIONS + text)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_texts_can_end_anywhere(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(400):
+        query = rng.choice(ALL)
+        ends = [end for _, end in spans_of(query.text)]
+        query.found(query.text[: rng.choice(ends)] if ends else "")

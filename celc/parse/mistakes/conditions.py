@@ -244,7 +244,7 @@ def _like(place: Place, word: str) -> Diagnostic | None:
     """`ILIKE 'a%'`, `CONTAINS 'a'`, `STARTS WITH 'a'`."""
     first = place.index
     last = first + 1 + (word_of(place.following) in ("WITH", "TEXT"))
-    pattern = place.tokens[min(last, len(place.tokens) - 1)]
+    pattern = place.token(last)
     if pattern.type != "TEXT":
         return None
     inner = pattern.text[1:-1]

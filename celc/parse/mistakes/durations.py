@@ -95,7 +95,7 @@ def joined_parts(place: Place) -> Diagnostic | None:
             return None
     if tokens[sign - 1].type != "UNIT" or tokens[sign + 1].type not in _AMOUNTS:
         return None
-    if not is_unit(tokens[min(sign + 2, len(tokens) - 1)]):
+    if not is_unit(place.token(sign + 2)):
         return None
     parts = f"{tokens[sign - 2].text} {tokens[sign - 1].text} {tokens[sign + 1].text}"
     return error(

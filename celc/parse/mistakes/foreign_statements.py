@@ -87,7 +87,7 @@ def after_stream(place: Place) -> Diagnostic | None:
 def _alias(place: Place) -> Diagnostic | None:
     """`FROM S AS s` and `FROM S s`."""
     alias = place.index + 1 if place.found.type == "AS" else place.index
-    token, after = place.tokens[alias], place.tokens[alias + 1]
+    token, after = place.token(alias), place.token(alias + 1)
     if token.type != "NAME" or keyword_of(token) is not None:
         return None
     if keyword_of(after) != "WHERE" and after.type != "COMMA":

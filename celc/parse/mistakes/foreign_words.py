@@ -32,7 +32,7 @@ def select_modifier(place: Place) -> Diagnostic | None:
     first = select + 3 if word == "TOP" else select + 2
     if word not in (*_DISTINCT, "TOP") or place.index > first + 1:
         return None
-    if place.tokens[first].type in ("COMMA", "FROM", "WHERE", "LSQB", "DOT"):
+    if place.token(first).type in ("COMMA", "FROM", "WHERE", "LSQB", "DOT"):
         return None
     span = place.span(select + 1, first)
     if word in _DISTINCT:

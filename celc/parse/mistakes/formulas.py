@@ -198,10 +198,10 @@ def _negated(place: Place) -> Diagnostic:
     keyword = place.tokens[at].span
     other = "NOT(B) is one event of another type than B"
     general = "for no B in between write A ; !B ; C, for none inside a match (A ; C) UNLESS B"
-    left, operand = place.tokens[at - 1].type, place.tokens[min(after, len(place.tokens) - 1)]
+    left, operand = place.tokens[at - 1].type, place.token(after)
     end = (place.closer(after) or after) + 1 if operand.type == "LPAR" else after + 1
     span, written = place.span(at, end), place.raw(after, end)
-    right = place.tokens[min(end, len(place.tokens) - 1)].type
+    right = place.token(end).type
     if left == "SEMICOLON" == right:
         mended, hint = f"!{written}", f"for none in between write !{shortened(written)}"
     elif left in ("AND", "SEMICOLON") and operand.type in ("NAME", "LPAR"):

@@ -39,8 +39,8 @@ def missing_by(place: Place) -> Diagnostic | None:
         )
     if found.type == "DOT" and before == "ATTRIBUTE" and place.last("PARTITION") is not None:
         keys, end = [place.following.text], place.index + 2
-        while place.tokens[end].type == "EQUAL" and place.tokens[end + 2].type == "DOT":
-            keys.append(place.tokens[min(end + 3, len(place.tokens) - 1)].text)
+        while place.token(end).type == "EQUAL" and place.token(end + 2).type == "DOT":
+            keys.append(place.token(end + 3).text)
             end += 4
         name, span = _one_key(place, list(dict.fromkeys(keys))), place.span(place.index - 1, end)
         return error(

@@ -56,6 +56,10 @@ class Place:
         """The token that cannot stand here."""
         return self.tokens[self.index]
 
+    def token(self, index: int) -> Token:
+        """The token at an index; END at all that lie behind it."""
+        return self.tokens[min(index, len(self.tokens) - 1)]
+
     @property
     def part_of_aggregate(self) -> str | None:
         """The word that begins the part of an AGGREGATE here, up to its RESULT; None elsewhere."""
@@ -80,7 +84,7 @@ class Place:
     @property
     def following(self) -> Token:
         """The token after the found one, END after the end."""
-        return self.tokens[min(self.index + 1, len(self.tokens) - 1)]
+        return self.token(self.index + 1)
 
     def accepts(self, *terminals: str) -> bool:
         """Whether each of some terminals could have stood here."""
