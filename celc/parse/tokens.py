@@ -275,10 +275,10 @@ def terminal_of(tokens: Sequence[Token], index: int, accepts: Callable[[str], bo
         return "TRUTH"
     if (
         keyword in ("CREATE", "QUERY", "AGGREGATE", "PARAMETERS")
-        and name == "NAME"
+        and (name == "NAME" or accepts("EVENTS"))
         and begins_statement(tokens, index)
     ):
-        # Even where it cannot, so that the error is here.
+        # Even where it cannot, so that the error is here; in place of a unit of time, too.
         return keyword
     if not accepts(name):
         return keyword if accepts(keyword) or keyword in grammar().reserved else "NAME"

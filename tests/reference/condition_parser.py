@@ -263,7 +263,8 @@ class ConditionParser:
             result = Previous(label, name, distance)
         else:
             prior = not cursor.at(".", ")", ahead=1) and cursor.accept_word("PRIOR") is not None
-            if word == "COUNT" and cursor.at_word("DISTINCT") and not cursor.at(")", ahead=1):
+            is_distinct = cursor.at_word("DISTINCT") and not cursor.at(")", ahead=1)
+            if word == "COUNT" and is_distinct and not prior:
                 cursor.take()
                 prior = not cursor.at(".", ahead=1) and cursor.accept_word("PRIOR") is not None
                 label, name = self._label_attribute()

@@ -160,6 +160,8 @@ class ConditionChecker:
         if isinstance(expression, Literal):
             return expression.datum
         if isinstance(expression, Attribute):
+            if expression.label not in chosen:
+                raise CelError(f"{expression.label} has not one position in each match")
             return self._attribute(chosen[expression.label], expression.name)
         if isinstance(expression, Previous):
             places = positions[expression.label]

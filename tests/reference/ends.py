@@ -81,6 +81,8 @@ def passes(value: Any, length: n.Window) -> Any:
         return value + dt.timedelta(days=int(size))
     if length.unit == "TIME":
         return value + dt.timedelta(microseconds=int(length.size))
+    if isinstance(value, dt.datetime):
+        raise CelError("a number is no length of times")
     return value + length.size
 
 

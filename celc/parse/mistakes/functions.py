@@ -94,7 +94,22 @@ def misplaced_call(place: Place) -> Diagnostic | None:
     distinct = place.before == "NAME" and word_of(place.previous) == "DISTINCT"
     if not (surplus or distinct or (wants_argument and place.found.type in ("STAR", "RPAR"))):
         return None
+    if distinct and place.tokens[place.index - 2].type == "PRIOR":
+        return _distinct_after_prior(place, closer)
     return _wrong_arguments(place, function, arguments, span)
+
+
+def _distinct_after_prior(place: Place, closer: int) -> Diagnostic:
+    """`COUNT(PRIOR DISTINCT x.a)`."""
+    words = place.span(place.index - 2, place.index)
+    rest = place.text(place.index, closer)
+    return error(
+        "call-arguments",
+        words,
+        "DISTINCT stands before PRIOR",
+        help=[f"write DISTINCT PRIOR {rest}"],
+        fixes=[Fix(words, "DISTINCT PRIOR")],
+    )
 
 
 def arguments_of(place: Place, opener: int, closer: int) -> list[str]:

@@ -109,12 +109,13 @@ def _missing_unit(place: Place) -> Diagnostic:
             choices = [clock]
     else:
         span = number.span
-        choices = [f"{number.text} EVENTS", f"{number.text} MINUTES{measure}"]
+        choices = [f"{number.text} EVENTS"] if number.type == "INTEGER" else []
+        choices.append(f"{number.text} MINUTES{measure}")
         if place.found.type == "LSQB":
             choices = [f"{number.text} MINUTES"]
     return error(
         "missing-unit",
-        place.found.span,
+        number.span,
         f"it is not said what {_word(place)} {number.text} counts",
         help=[
             f"write {' or '.join(_window(place, choice) for choice in choices)}",
@@ -267,7 +268,7 @@ def rest_of_window(place: Place) -> Diagnostic | None:
     end, name = place.index + 1, found
     if found.type == "LPAR" or found.text.upper() in ("ON", "OF", "BY"):
         name, end = place.following, place.index + 2
-        end += found.type == "LPAR" and tokens[end].type == "RPAR"
+        end += found.type == "LPAR" and place.token(end).type == "RPAR"
     is_attribute = name.type == "NAME" and declared(place).of_type(name.text)
     if not is_attribute and (found.type != "LPAR" or tokens[end - 1].type != "RPAR"):
         return None
