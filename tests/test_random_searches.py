@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from celc_runtime.engine.walk import checked_listing, latest_checked, search
+from celc_runtime.engine.walk import latest_checked, search, walk
 from engines import answers, engines, interpreted, only_query
 from reference import check_answer, evaluate
 from seeds import compare_seeds
@@ -27,7 +27,7 @@ from celc.options import Options
 def _impatient(rng: random.Random) -> Iterator[None]:
     """Searches that look for failures at once, with next to no room for them."""
     with pytest.MonkeyPatch.context() as patch:
-        for listing in (checked_listing, latest_checked):
+        for listing in (walk, latest_checked):
             patch.setattr(listing, "PATIENCE", rng.choice((0, 0, 0, 64)))
         patch.setattr(search, "_FIRST_SLOTS", rng.choice((2, 4, 64)))
         patch.setattr(search, "_FIRST_TOPS", 1)

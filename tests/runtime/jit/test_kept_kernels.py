@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from celc_runtime.engine.totals.kernel import totals_update
 from celc_runtime.engine.totals.total_elements import Shape
-from celc_runtime.engine.walk.checked_listing import checked_listing
 from celc_runtime.engine.walk.collected_listing import collected_listing
-from celc_runtime.engine.walk.latest_checked import latest_listing
+from celc_runtime.engine.walk.walk import listing_kernel
 from celc_runtime.jit import kernels
 from numba.core.registry import CPUDispatcher
 
@@ -37,7 +36,7 @@ def test_all_kernels_in_this_process_are_kept() -> None:
     none is compiled."""
     (query,) = celc.compile(_DECLARATION + _CHECKED).queries.values()
     checks = query.program.listing
-    for make in (checked_listing, collected_listing, latest_listing):
+    for make in (listing_kernel, collected_listing):
         make(checks)
     ours = [
         found

@@ -78,8 +78,8 @@ import gc, importlib, json, pickle, sys
 query = pickle.load(open(sys.argv[1], "rb"))
 from numba.core.dispatcher import Dispatcher
 package = type(query).__module__.partition(".")[0]
-engine = importlib.import_module(package + ".engine.walk.checked_listing")
-listing = engine.checked_listing(query.program.listing)
+engine = importlib.import_module(package + ".engine.walk.walk")
+listing = engine.listing_kernel(query.program.listing)
 names = {o.__name__: hasattr(o._cache, "content") for o in gc.get_objects()
          if isinstance(o, Dispatcher) and o.__module__.startswith("celc")}
 again = pickle.dumps(query) == open(sys.argv[1], "rb").read()

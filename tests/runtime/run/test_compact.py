@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from celc_runtime import EventError, expand
 from celc_runtime.arrow import expanding
-from celc_runtime.engine.walk import listing
+from celc_runtime.engine.walk import walk
 from counting import lines_of
 from engines import in_python, interpreted
 
@@ -119,11 +119,12 @@ def test_the_first_matches_cost_nothing_of_the_others(monkeypatch: pytest.Monkey
     """The last of 61 events ends 2⁶⁰ matches, of 601 events 2⁶⁰⁰: no pass over them would end."""
     matcher = _matcher("SELECT * WHERE A+ ; B")
     few, many = (matcher.match_compact(_events("A" * count + "B")) for count in (60, 600))
-    monkeypatch.setattr(expanding, "list_fired", in_python(listing).list_fired)
+    listing = in_python(walk).listing_kernel(None)
+    monkeypatch.setattr(expanding, "list_fired", lambda *given: listing(*given, ()))
 
     def steps(compact: pa.Table, limit: int) -> int:
         found = expand(compact, limit=limit)
-        return lines_of(lambda: found.read_all(), "_walk")
+        return lines_of(lambda: found.read_all(), "walk")
 
     assert expand(few, limit=10).read_all().num_rows == 10
     assert steps(few, 10) == steps(many, 10) < 600

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from celc_runtime import EventError, expand
 from celc_runtime.arrow import expanding
-from celc_runtime.engine.walk import listing
+from celc_runtime.engine.walk import walk
 from engines import in_python, interpreted
 
 import celc
@@ -30,8 +30,8 @@ _LIMIT = 12
 
 @pytest.fixture(autouse=True)
 def _in_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = in_python(listing)
-    monkeypatch.setattr(expanding, "list_fired", plain.list_fired)
+    listing = in_python(walk).listing_kernel(None)
+    monkeypatch.setattr(expanding, "list_fired", lambda *given: listing(*given, ()))
 
 
 def _compact(query: str) -> pa.Table:

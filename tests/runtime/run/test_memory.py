@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime.engine.arena import nodes as arena
-from celc_runtime.engine.walk.listing import _walk, list_fired, new_output
+from celc_runtime.engine.walk.listing import list_fired, new_output
+from celc_runtime.engine.walk.walk import walk_of
 from celc_runtime.run.run import Run
 from celc_runtime.run.walk import listings
 from celc_runtime.run.walk.latest import LatestListing
@@ -290,8 +291,9 @@ def _steps_for(outputs: int, dead: int, monkeypatch: pytest.MonkeyPatch) -> int:
     memory.counters[arena.MATCHES_LEFT] = 2**62
     memory.stack[0] = newest, 0
     lowest = arena.lowest_id.py_func
-    monkeypatch.setitem(_walk.py_func.__globals__, "lowest_id", lowest)
-    assert _walk.py_func(counted, output, run._kinds) == arena.DONE
+    walk: Any = walk_of(None)
+    monkeypatch.setitem(walk.py_func.__globals__, "lowest_id", lowest)
+    assert walk.py_func(counted, output, run._kinds, ()) == arena.DONE
     assert int(output.used[0]) == window + 1
     return len(looked)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from celc_runtime.engine.walk.checked_listing import checked_listing
+from celc_runtime.engine.walk.walk import listing_kernel
 from chosen_cases import chosen, some_cases
 from engines import interpreted, only_query
 from reference import difference
@@ -142,7 +142,7 @@ def test_conditions_are_compiled_for_a_query_and_not_for_each_of_its_runs() -> N
     changed = query.with_options(max_work=100)
     assert [len(q.match_table(events)) for q in (query, query, changed)] == [1, 1, 1]
     checks = query.program.listing
-    assert len(checked_listing(checks).signatures) == 1
+    assert len(listing_kernel(checks).signatures) == 1
 
 
 def test_a_query_with_options_answers_as_it_did() -> None:

@@ -20,12 +20,12 @@ from celc_runtime.engine.arena.nodes import (
     LISTED,
     MATCHES_LEFT,
     OUTPUT_FULL,
+    PADDING,
     STACK_SIZE,
     TOO_MUCH_WORK,
     WINDOW_FULL,
     WORK,
 )
-from celc_runtime.engine.walk.checked_listing import begin_search, checked_walk
 from celc_runtime.engine.walk.collected_matches import (
     copy_matches,
     keep_distinct,
@@ -36,6 +36,7 @@ from celc_runtime.engine.walk.collected_matches import (
 from celc_runtime.engine.walk.latest_checked import greatest_walk
 from celc_runtime.engine.walk.listing import Output
 from celc_runtime.engine.walk.search import CONSUMED, READY
+from celc_runtime.engine.walk.walk import begin_fire, begin_search, walk_of
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import Checked
 
@@ -43,12 +44,10 @@ from celc_runtime.plan.strategy import Checked
 class Wanted(NamedTuple):
     """Which of the matches of an event are handed out.
 
-    consumes: bool[1], whether their events are consumed. limit: int64[1]. supports: bool[kinds],
-    whether an event counts for the selector; shown: int64[kinds], a number for the set of labels
-    that an event shows, −1 where it shows none.
+    limit: int64[1]. supports: bool[kinds], whether an event counts for the selector; shown:
+    int64[kinds], a number for the set of labels that an event shows, −1 where it shows none.
     """
 
-    consumes: np.ndarray
     limit: np.ndarray
     supports: np.ndarray
     shown: np.ndarray
@@ -56,30 +55,33 @@ class Wanted(NamedTuple):
 
 @cache
 def collected_listing(checks: Checked) -> Callable[..., int]:
-    """A kernel like that of `checked_listing`, which also takes (…, collected, wanted).
+    """A kernel like that of `listing_kernel`, which also takes (…, collected, wanted).
 
     WINDOW_FULL where `collected` is full of matches that have been reduced, or the search needs
-    more room (`with_room_for_collected`).
+    more room (`with_room_for`).
     """
     greatest, selects = checks.greatest, bool(checks.selector)
-    walk = greatest_walk(checks) if greatest else checked_walk(checks, collects=True)
+    walk = greatest_walk(checks) if greatest else walk_of(checks, collects=True)
     reduced = _reduction_of(checks)
 
-    def listing(memory, output, kinds, past, first, most_work, search, collected, wanted):  # type: ignore[no-untyped-def]
-        counters, numbers = memory.counters, search.numbers
+    def listing(memory, output, kinds, given, collected, wanted):  # type: ignore[no-untyped-def]
+        counters, numbers, most_work = memory.counters, given.search.numbers, given.most_work
         bits = kinds.bits[0]
         while True:
-            if not _handed_out(collected, output, numbers, bits, wanted):
+            if not _handed_out(collected, output, numbers, bits, wanted, given.consumes):
                 return OUTPUT_FULL
             if counters[STACK_SIZE] == 0:
                 if counters[LISTED] == counters[FIRED] or output.limit[0] == 0:
                     counters[LISTED] = counters[FIRED] = 0
                     return DONE
-                begin_search(memory, search)
+                begin_fire(memory)
+                begin_search(memory, given.search)
                 counters[MATCHES_LEFT] = collected.limit[0]
                 if greatest and not selects:
                     counters[MATCHES_LEFT] = wanted.limit[0]
-            status = walk(memory, collected, kinds, past, first, most_work, search)
+            if greatest:
+                collected.used[0] = collected.used[1] = 0
+            status = walk(memory, collected, kinds, given)
             if status == DONE or (status == OUTPUT_FULL and not greatest):
                 counters[WORK] += reduced(
                     collected, bits, wanted, status == DONE, most_work - counters[WORK]
@@ -162,7 +164,7 @@ _REDUCTIONS = {
 
 
 @njit(nogil=True, cache=True)
-def _handed_out(collected, output, numbers, bits, wanted):  # type: ignore[no-untyped-def]
+def _handed_out(collected, output, numbers, bits, wanted, consumes):  # type: ignore[no-untyped-def]
     """Hand out the collected matches if all are known, up to LIMIT; False where the output is
     full."""
     if numbers[READY] < 0:
@@ -173,9 +175,9 @@ def _handed_out(collected, output, numbers, bits, wanted):  # type: ignore[no-un
         if copied == 0:
             return False
         numbers[READY] += copied
-    if found > 0 and wanted.consumes[0]:
+    if found > 0 and consumes:
         numbers[CONSUMED] = collected.tags[collected.ends[0] - 1] >> bits
-    collected.used[:] = 0
+    collected.used[0] = collected.used[1] = 0
     numbers[READY] = -1
     return True
 
@@ -188,7 +190,8 @@ def with_room_for(collected: Output, size: int) -> Output:
     rows, tags = len(collected.rows), len(collected.tags)
     matches, used = (int(count) for count in collected.used)
     more_rows = rows if 2 * matches >= rows else 0
-    more_tags = max(tags, size) if 2 * used > tags or used + size > tags else 0
+    is_tight = 2 * used > tags or used + size > tags - PADDING
+    more_tags = max(tags, size + PADDING) if is_tight else 0
     if not more_rows and not more_tags:
         return collected
     return Output(

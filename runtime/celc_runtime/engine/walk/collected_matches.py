@@ -21,7 +21,9 @@ def copy_matches(source, output, first, end):  # type: ignore[no-untyped-def]
         matches, used = output.used[0], output.used[1]
         if matches == output.rows.shape[0] or used + size > output.tags.shape[0]:
             break
-        output.tags[used : used + size] = source.tags[start : source.ends[match]]
+        # By a loop: slices take Numba a second to compile.
+        for place in range(size):
+            output.tags[used + place] = source.tags[start + place]
         output.rows[matches], output.ends[matches] = source.rows[match], used + size
         output.used[0], output.used[1] = matches + 1, used + size
         copied += 1

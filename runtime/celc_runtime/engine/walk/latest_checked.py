@@ -32,7 +32,6 @@ import numpy as np
 from celc_runtime.engine.arena.nodes import (
     CHILD,
     DONE,
-    FIRED,
     LISTED,
     MATCHES_LEFT,
     MERGE,
@@ -48,7 +47,6 @@ from celc_runtime.engine.arena.nodes import (
     WORK,
     lowest_id,
 )
-from celc_runtime.engine.walk.checked_listing import begin_search
 from celc_runtime.engine.walk.failures import PATIENCE, has_failed, is_full, note_failure
 from celc_runtime.engine.walk.search import CONSUMED, FAILURES, NUMBER
 from celc_runtime.engine.walk.varieties import bounds_of
@@ -57,59 +55,11 @@ from celc_runtime.plan.strategy import Checked
 
 
 @cache
-def latest_listing(checks: Checked) -> Callable[..., int]:
-    """A kernel like that of `checked_listing` which lists the match that LAST chooses.
-
-    It also takes (…, wanted), see `collected_listing`. WINDOW_FULL: more room for `Search.tops`, or
-    for failures.
-    """
-    descend = _descent(checks)
-
-    def listing(memory, output, kinds, past, first, most_work, search, wanted):  # type: ignore[no-untyped-def]
-        counters, numbers, path = memory.counters, search.numbers, memory.path
-        while True:
-            if counters[LISTED] == counters[FIRED] or output.limit[0] == 0:
-                counters[LISTED] = counters[FIRED] = 0
-                return DONE
-            begin_search(memory, search)
-            counters[STACK_SIZE] = 0
-            matches = output.used[0]
-            status = descend(memory, output, kinds, past, first, most_work, search, 1)
-            if status != DONE:
-                counters[LISTED] -= 1  # the event is searched again when there is room
-                return status
-            if output.used[0] > matches and wanted.consumes[0]:
-                numbers[CONSUMED] = path[0] >> kinds.bits[0]
-
-    return njit(nogil=True)(listing) if checks.compiles else listing
-
-
 def greatest_walk(checks: Checked) -> Callable[..., int]:
-    """A kernel like that of `checked_walk` that lists the greatest matches of the event at hand,
-    up to those that are left; it begins anew where it needed more room."""
-    descend = _descent(checks)
+    """A kernel like that of `walk_of` that lists the latest matches of the event at hand, or the
+    greatest, up to those that are left; it begins anew where it needed more room.
 
-    def walk(memory, collected, kinds, past, first, most_work, search):  # type: ignore[no-untyped-def]
-        counters = memory.counters
-        collected.used[:] = 0
-        counters[WORK] = 0
-        left = counters[MATCHES_LEFT]
-        status = descend(memory, collected, kinds, past, first, most_work, search, left)
-        counters[STACK_SIZE] = int(status != DONE)
-        answered, begin = search.answered, np.int64(0)
-        if status == DONE and answered.shape[0] > 0:
-            for match in range(collected.used[0]):
-                start = collected.tags[begin] >> kinds.bits[0]
-                answered[start & (answered.shape[0] - 1)] = start
-                begin = collected.ends[match]
-        return status
-
-    return njit(nogil=True)(walk) if checks.compiles else walk
-
-
-def _descent(checks: Checked) -> Callable[..., int]:
-    """The kernel that searches the matches of the event at hand, up to `left`; it returns a status.
-    Where that is not DONE, what it has listed is to be dropped."""
+    Where it is not DONE, what it has listed is to be dropped."""
     # Longer than 60 lines: it makes one kernel, which has to be a closure over the conditions.
     admits, completes, remembers = checks.admits, checks.completes, checks.fails_by > 0
     add, may_reach, has_enough = bounds_of(checks)
@@ -119,14 +69,15 @@ def _descent(checks: Checked) -> Callable[..., int]:
         bool(checks.selector) and not all(checks.supports)
     )
 
-    def descend(memory, output, kinds, past, first, most_work, search, left):  # type: ignore[no-untyped-def]
+    def walk(memory, output, kinds, given):  # type: ignore[no-untyped-def]
+        past, first, most_work, search = given.past, given.first, given.most_work, given.search
         nodes, counters, path = memory.nodes, memory.counters, memory.path
         numbers, state, failures = search.numbers, search.state, search.failures
         tops, counts, begins_at = search.tops, search.counts, search.begins
         bars, barred, fruitful = search.bars, search.barred, search.fruitful
         answered, places = search.answered, search.answered.shape[0] - 1
         rows, ends, tags = output.rows, output.ends, output.tags
-        matches, used = output.used[0], output.used[1]
+        matches, used, left = output.used[0], output.used[1], counters[MATCHES_LEFT]
         mask = nodes.shape[0] - 1
         fire = memory.fires[counters[LISTED] - 1]
         floor_value = fire[3]
@@ -134,10 +85,11 @@ def _descent(checks: Checked) -> Callable[..., int]:
         bits = kinds.bits[0]
         kind_mask = (np.int64(1) << bits) - 1
         number, consumed = numbers[NUMBER], numbers[CONSUMED]
-        room, depth, work = tops.shape[1], 0, counters[WORK]
+        room, depth, work = tops.shape[1], 0, 0
         enters = True
+        counters[WORK] = 0
         tops[0, 0], counts[0] = fire[0], 1
-        while True:
+        while depth >= 0:
             # Of the nodes that can be next, merges give way to their sides.
             if depth + 2 >= path.shape[0]:
                 return STACK_FULL
@@ -191,8 +143,7 @@ def _descent(checks: Checked) -> Callable[..., int]:
                 found = fruitful[depth]
                 depth -= 1
                 if depth < 0:
-                    output.used[0], output.used[1] = matches, used
-                    return DONE
+                    break
                 start = path[depth] >> bits
                 if (
                     begins_at[depth]
@@ -212,8 +163,7 @@ def _descent(checks: Checked) -> Callable[..., int]:
                     left -= 1
                     found = True
                     if left == 0:
-                        output.used[0], output.used[1] = matches, used
-                        return DONE
+                        break
                 fruitful[depth] |= found
                 if not found and remembers and work > PATIENCE and search.entered[depth] > 0:
                     numbers[FAILURES] += note_failure(
@@ -265,11 +215,20 @@ def _descent(checks: Checked) -> Callable[..., int]:
             counts[depth + 1] = together
             enters = True
             depth += 1
+        output.used[0], output.used[1] = matches, used
+        counters[STACK_SIZE], counters[MATCHES_LEFT] = 0, left
+        if places >= 0:
+            begin = np.int64(0)
+            for match in range(matches):
+                start = tags[begin] >> bits
+                answered[start & places] = start
+                begin = ends[match]
+        return DONE
 
     if checks.compiles:
-        compiled: Callable[..., int] = njit(nogil=True, error_model="numpy", _nrt=False)(descend)
+        compiled: Callable[..., int] = njit(nogil=True, error_model="numpy", _nrt=False)(walk)
         return compiled
-    return descend
+    return walk
 
 
 @njit(nogil=True, error_model="numpy", inline="always")

@@ -1,21 +1,4 @@
-"""Listing the matches that end at an event, newest first, at constant delay.
-
-A depth-first walk from the cell of the last event back to the first. Nothing dead is entered, so
-every step leads to an output:
-
-* the left side of a merge starts as late as the merge, so it is live where the merge is; the right
-  side is tested before it is entered; the number of merges one below the other on a left path is
-  bounded by the automaton, not by the stream;
-* the cells for one place in a match are on a pile, each no earlier than the next, so a dead cell
-  ends the search; or merges hold them, as above;
-* a live cell has a match through it: it starts one itself, or its child is live.
-
-So between two outputs lie at most (length of a match) × (a number fixed by the query) steps,
-however long the stream and however many dead nodes the arena holds.
-
-The walk stops where an output buffer is full and goes on from there (`list_fired`): a node whose
-match does not fit goes back on the stack untouched.
-"""
+"""Buffers for matches, and listing all matches that the arena holds."""
 
 from __future__ import annotations
 
@@ -25,25 +8,17 @@ import numpy as np
 
 from celc_runtime.engine.arena.nodes import (
     ALWAYS,
-    CHILD,
     CHOOSE,
     DEFERS,
-    DONE,
     FIRED,
     LISTED,
-    MATCHES_LEFT,
-    MERGE,
-    NEXT,
-    NEXT_NODE,
-    OUTPUT_FULL,
     PADDING,
-    SINCE,
-    STACK_FULL,
     STACK_SIZE,
-    TAG,
-    lowest_id,
 )
+from celc_runtime.engine.walk.walk import listing_kernel
 from celc_runtime.jit.kernels import njit
+
+_list = listing_kernel(None)
 
 
 class Kinds(NamedTuple):
@@ -102,22 +77,9 @@ def list_fired(memory, output, kinds):  # type: ignore[no-untyped-def]
     live then: a call for every such event would cost more than the update itself. A limit of 0
     lists nothing, which shows the cost of an update without its output.
     """
-    counters = memory.counters
-    if counters[DEFERS] and counters[FIRED] > 0:
+    if memory.counters[DEFERS] and memory.counters[FIRED] > 0:
         return CHOOSE
-    while True:
-        if counters[STACK_SIZE] == 0:
-            if counters[LISTED] == counters[FIRED] or output.limit[0] == 0:
-                counters[LISTED] = counters[FIRED] = 0
-                return DONE
-            memory.stack[0, 0] = memory.fires[counters[LISTED], 0]
-            memory.stack[0, 1] = 0
-            counters[STACK_SIZE] = 1
-            counters[LISTED] += 1
-            counters[MATCHES_LEFT] = output.limit[0]
-        status = _walk(memory, output, kinds)
-        if status != DONE:
-            return status
+    return _list(memory, output, kinds, ())
 
 
 @njit(nogil=True, cache=True)
@@ -130,85 +92,6 @@ def fire_alone(memory, root, row):  # type: ignore[no-untyped-def]
     fire[0], fire[1], fire[2], fire[3] = root, row, 1, ALWAYS
     memory.counters[FIRED] = 1
     memory.counters[LISTED] = memory.counters[STACK_SIZE] = 0
-
-
-@njit(nogil=True, cache=True)
-def _walk(memory, output, kinds):  # type: ignore[no-untyped-def]
-    """List the matches below the nodes on the stack; DONE, OUTPUT_FULL or STACK_FULL."""
-    nodes, counters, stack, trail = memory.nodes, memory.counters, memory.stack, memory.trail
-    mask = nodes.shape[0] - 1
-    fire = memory.fires[counters[LISTED] - 1]
-    row, floor_value = fire[1], fire[3]
-    lowest = lowest_id(nodes, counters[NEXT_NODE], fire[2])
-    left = counters[MATCHES_LEFT]
-    kind_mask = (np.int64(1) << kinds.bits[0]) - 1
-    starts, rows, ends, tags = kinds.starts, output.rows, output.ends, output.tags
-    matches, used = output.used[0], output.used[1]
-    most, room = rows.shape[0], tags.shape[0] - PADDING
-    bottom, deepest = trail.shape[0] - PADDING - 1, stack.shape[0] - 2
-    waiting, status = counters[STACK_SIZE], DONE
-    while waiting > 0 and status == DONE:
-        waiting -= 1
-        node, depth = stack[waiting, 0], stack[waiting, 1]
-        while True:
-            at = node & mask
-            tag, following = nodes[at, TAG], nodes[at, NEXT]
-            begins = tag != MERGE and starts[tag & kind_mask]
-            if waiting > deepest or depth >= bottom:
-                status = STACK_FULL
-            elif begins and (matches == most or used + depth >= room):
-                status = OUTPUT_FULL
-            if status != DONE:
-                # The node goes back untouched; the path above it stays where it is.
-                stack[waiting, 0], stack[waiting, 1] = node, depth
-                waiting += 1
-                break
-            goes_on = following >= lowest and nodes[following & mask, SINCE] >= floor_value
-            if tag == MERGE:
-                if goes_on:
-                    stack[waiting, 0], stack[waiting, 1] = following, depth
-                    waiting += 1
-                node = nodes[at, CHILD]
-                continue
-            trail[bottom - depth] = tag
-            if begins:
-                copy_padded(tags, used, trail, bottom - depth, depth + 1)
-                used += depth + 1
-                rows[matches], ends[matches] = row, used
-                matches += 1
-                left -= 1
-                if left == 0:
-                    waiting = 0
-                    break
-            child = nodes[at, CHILD]
-            if child >= lowest and nodes[child & mask, SINCE] >= floor_value:
-                if goes_on:
-                    stack[waiting, 0], stack[waiting, 1] = following, depth
-                    waiting += 1
-                node = child
-                depth += 1
-            elif goes_on:
-                node = following
-            else:
-                break
-    counters[STACK_SIZE], counters[MATCHES_LEFT] = waiting, left
-    output.used[0], output.used[1] = matches, used
-    return status
-
-
-@njit(nogil=True, cache=True)
-def copy_padded(target, start, source, first, count):  # type: ignore[no-untyped-def]
-    """Copy `count` elements, PADDING at a time: the next copy overwrites the surplus.
-
-    Indices are unsigned: a signed one could count from the end, and the check for that keeps LLVM
-    from copying several elements by one instruction.
-    """
-    place, end, at = np.uint64(start), np.uint64(start + count), np.uint64(first)
-    while place < end:
-        for step in range(PADDING):
-            target[place + np.uint64(step)] = source[at + np.uint64(step)]
-        place += np.uint64(PADDING)
-        at += np.uint64(PADDING)
 
 
 @njit(nogil=True, cache=True)

@@ -70,6 +70,20 @@ class Search(NamedTuple):
     answered: np.ndarray
 
 
+class Given(NamedTuple):
+    """What a walk with conditions takes beside those without.
+
+    past, first: for the generated functions (see `plan.strategy.Checked`). most_work: the steps of
+    a listing at most. consumes: whether matches consume their events.
+    """
+
+    past: tuple[np.ndarray, ...]
+    first: int
+    most_work: int
+    consumes: bool
+    search: Search
+
+
 ANSWERED = 1 << 16
 
 _FIRST_SLOTS = 64

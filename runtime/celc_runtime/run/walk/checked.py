@@ -1,8 +1,8 @@
 """The listing with conditions across events, which are checked while matches are listed.
 
-There are three kernels. Most queries hand out each match as it is found (`checked_listing`). Where
-all matches of an event must be known first, they are collected and reduced (`collected_listing`).
-SELECT LAST searches in the order of its preference where it can (`latest_checked`).
+There are two kernels. Most queries hand out each match as it is found (`listing_kernel`); so does
+SELECT LAST where it can search in the order of its preference (`latest_checked`). Where all matches
+of an event must be known first, they are collected and reduced (`collected_listing`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from celc_runtime.arrow.columns import Prepared
 from celc_runtime.engine.arena.batch import relevant_rows
 from celc_runtime.engine.arena.nodes import (
+    PADDING,
     STACK_FULL,
     STACK_SIZE,
     WINDOW_FULL,
@@ -22,21 +23,21 @@ from celc_runtime.engine.arena.nodes import (
 )
 from celc_runtime.engine.definition.instants import Instants
 from celc_runtime.engine.totals.wide_columns import WideColumn, column_of
-from celc_runtime.engine.walk.checked_listing import checked_listing
 from celc_runtime.engine.walk.collected_listing import Wanted, collected_listing, with_room_for
 from celc_runtime.engine.walk.counted_sets import counted_sets
 from celc_runtime.engine.walk.failures import is_full
-from celc_runtime.engine.walk.latest_checked import latest_listing
 from celc_runtime.engine.walk.listing import Kinds, Output, new_output
 from celc_runtime.engine.walk.search import (
     FAILURES,
     OPEN,
+    Given,
     fitted,
     new_search,
     that_notes_starts,
     with_more_slots,
     with_more_tops,
 )
+from celc_runtime.engine.walk.walk import listing_kernel
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Checked
 from celc_runtime.run.past.history import History
@@ -64,14 +65,14 @@ class CheckedListing(ListingOfRun):
         if checks.greatest and plan.per_start is not None and plan.per_start.end == "FIRST":
             self._search = that_notes_starts(self._search)
         consumes = plan.consume_by != "NONE"
-        self._collects = consumes or checks.distinct or bool(checks.selector) or checks.greatest
+        chooses = consumes or checks.distinct or bool(checks.selector) or checks.greatest
+        self._collects, self._consumes = chooses and not checks.in_order, consumes
         self._collected = new_output(matches=1, room=1, limit=None)
-        if self._collects and not checks.in_order:
+        if self._collects:
             self._collected = new_output(matches=_COLLECTED, room=_COLLECTED_ENTRIES, limit=None)
         columns = [kind.columns for kind in plan.kinds]
         looks = {look: number for number, look in enumerate(dict.fromkeys(columns))}
         self._wanted = Wanted(
-            np.array([consumes], np.bool_),
             np.array([2**62 if plan.limit is None else plan.limit], np.int64),
             np.array(checks.supports, np.bool_),
             np.array([looks[look] if look else -1 for look in columns], np.int64),
@@ -101,13 +102,12 @@ class CheckedListing(ListingOfRun):
 
     def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
         self._search = fitted(self._search, len(memory.path), len(memory.nodes))
-        past, checks = self._history.past, self._checks
-        given = (memory, output, kinds, past, self._history.first, self._max_work, self._search)
-        if checks.in_order:
-            return int(latest_listing(checks)(*given, self._wanted))
+        history, checks = self._history, self._checks
+        given = Given(history.past, history.first, self._max_work, self._consumes, self._search)
         if self._collects:
-            return int(collected_listing(checks)(*given, self._collected, self._wanted))
-        return int(checked_listing(checks)(*given))
+            listing = collected_listing(checks)
+            return int(listing(memory, output, kinds, given, self._collected, self._wanted))
+        return int(listing_kernel(checks)(memory, output, kinds, given))
 
     def counts(self, output: Output) -> WideColumn | None:
         if not self._checks.rounds:
@@ -121,8 +121,7 @@ class CheckedListing(ListingOfRun):
         if status == STACK_FULL:
             return with_deeper_stack(memory)
         assert status == WINDOW_FULL
-        depth = 0
-        searches = self._checks.in_order or self._checks.greatest
+        depth, searches = 0, self._checks.in_order or self._checks.greatest
         if not searches:
             depth = int(memory.stack[memory.counters[STACK_SIZE] - 1, 1])
         numbers = self._search.numbers
@@ -140,4 +139,5 @@ class CheckedListing(ListingOfRun):
         """Whether matches have been collected, and one of `size` events might not fit."""
         rows, tags = len(self._collected.rows), len(self._collected.tags)
         matches, used = self._collected.used
-        return not self._checks.in_order and (matches == rows or used + size > tags)
+        is_tight = matches == rows or used + size > tags - PADDING
+        return self._collects and bool(is_tight)

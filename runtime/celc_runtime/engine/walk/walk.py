@@ -1,0 +1,295 @@
+"""The walk from the last event of a match back to the first, latest start first.
+
+A depth-first walk down the arena. Nothing dead is entered, so without conditions every step leads
+to an output:
+
+* the left side of a merge starts as late as the merge, so it is live where the merge is; the right
+  side is tested before it is entered; the number of merges one below the other on a left path is
+  bounded by the automaton, not by the stream;
+* the cells for one place in a match are on a pile, each no earlier than the next, so a dead cell
+  ends the search; or merges hold them, as above;
+* a live cell has a match through it: it starts one itself, or its child is live.
+
+So between two outputs lie at most (length of a match) × (a number fixed by the query) steps,
+however long the stream and however many dead nodes the arena holds.
+
+With conditions across events, a branch is cut as soon as its events decide a condition. Each event
+that is added is checked against the events already on the path: a condition is decided as soon as
+the last of the events that it compares is there, and no match below is visited if it fails. So the
+delay between two matches is constant for conditions that keys decide (`key_tables`); for others,
+the partial matches that fail lie in between. Three ways keep these few: sums and numbers of
+different values that no match below can reach (`sum_bounds`, `varieties`), and the memory of what
+failed (`failures`).
+
+The walk stops where an output buffer is full and goes on from there: a node whose match does not
+fit goes back on the stack untouched.
+
+`walk_of` makes the kernel. What its conditions do not ask for is not in it: Numba leaves out the
+branches that a constant of the closure decides, so the kernel without conditions is as short as one
+written by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from celc_runtime.engine.arena.nodes import (
+    CHILD,
+    DONE,
+    FIRED,
+    LISTED,
+    MATCHES_LEFT,
+    MERGE,
+    NEXT,
+    NEXT_NODE,
+    OUTPUT_FULL,
+    PADDING,
+    SINCE,
+    STACK_FULL,
+    STACK_SIZE,
+    TAG,
+    TOO_MUCH_WORK,
+    WINDOW_FULL,
+    WORK,
+    lowest_id,
+)
+from celc_runtime.engine.walk.failures import PATIENCE, has_failed, is_full, note_failure
+from celc_runtime.engine.walk.latest_checked import greatest_walk
+from celc_runtime.engine.walk.search import BARREN, CONSUMED, FAILURES, NUMBER, OPEN
+from celc_runtime.engine.walk.varieties import bounds_of
+from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.strategy import Checked
+
+
+@cache
+def listing_kernel(checks: Checked | None) -> Callable[..., int]:
+    """The kernel that lists the matches of all events that fired, from where it stopped; it returns
+    DONE or what it needs.
+
+    It takes (memory, output, kinds, given), where `given` is a `search.Given`, or () without
+    conditions. Steps are counted from the last match on. Where the latest match is wanted and a
+    search finds it first, it is listed alone.
+
+    Made once for each query, because Numba compiles it, which takes seconds.
+    """
+    checked, takes_first = checks is not None, checks is not None and checks.in_order
+    walk = walk_of(checks) if checks is None or not takes_first else greatest_walk(checks)
+
+    def listing(memory, output, kinds, given):  # type: ignore[no-untyped-def]
+        counters = memory.counters
+        while True:
+            if counters[STACK_SIZE] == 0:
+                if counters[LISTED] == counters[FIRED] or output.limit[0] == 0:
+                    counters[LISTED] = counters[FIRED] = 0
+                    return DONE
+                begin_fire(memory)
+                counters[MATCHES_LEFT] = 1 if takes_first else output.limit[0]
+                if checked:
+                    begin_search(memory, given.search)
+            status = walk(memory, output, kinds, given)
+            if status != DONE:
+                return status
+            if takes_first and given.consumes and counters[MATCHES_LEFT] == 0:
+                last = output.tags[output.used[1] - 1]
+                given.search.numbers[CONSUMED] = last >> kinds.bits[0]
+
+    if checks is not None and not checks.compiles:
+        return listing
+    compiled: Callable[..., int] = njit(**_options(checks))(listing)
+    return compiled
+
+
+@njit(nogil=True, error_model="numpy", _nrt=False, inline="always")
+def begin_fire(memory):  # type: ignore[no-untyped-def]
+    """Begin with the next event that fired."""
+    counters = memory.counters
+    memory.stack[0, 0] = memory.fires[counters[LISTED], 0]
+    memory.stack[0, 1] = 0
+    counters[STACK_SIZE] = 1
+    counters[LISTED] += 1
+
+
+@njit(nogil=True, error_model="numpy", _nrt=False, inline="always")
+def begin_search(memory, search):  # type: ignore[no-untyped-def]
+    """Begin to search: nothing is known of the event."""
+    numbers = search.numbers
+    memory.counters[WORK] = 0
+    numbers[NUMBER] += 1
+    numbers[OPEN] = numbers[BARREN] = numbers[FAILURES] = 0
+
+
+def walk_of(checks: Checked | None, *, collects: bool = False) -> Callable[..., int]:
+    """The kernel that lists the matches below the nodes on the stack, those that `checks` admit; it
+    returns a status.
+
+    `collects`: steps are counted from the event on, not from its last match.
+    """
+    checked = checks is not None
+    remembers = checks is not None and checks.fails_by > 0
+    admits = completes = add = may_reach = has_enough = _always
+    if checks is not None:
+        admits, completes = checks.admits, checks.completes
+        add, may_reach, has_enough = bounds_of(checks)
+
+    def walk(memory, output, kinds, given):  # type: ignore[no-untyped-def]
+        nodes, counters, stack, trail = memory.nodes, memory.counters, memory.stack, memory.trail
+        mask = nodes.shape[0] - 1
+        fire = memory.fires[counters[LISTED] - 1]
+        row, floor_value = fire[1], fire[3]
+        lowest = lowest_id(nodes, counters[NEXT_NODE], fire[2])
+        left = counters[MATCHES_LEFT]
+        bits = kinds.bits[0]
+        kind_mask = (np.int64(1) << bits) - 1
+        starts, rows, ends, tags = kinds.starts, output.rows, output.ends, output.tags
+        matches, used = output.used[0], output.used[1]
+        most, room = rows.shape[0], tags.shape[0] - PADDING
+        bottom, deepest = trail.shape[0] - PADDING - 1, stack.shape[0] - 2
+        waiting, status = counters[STACK_SIZE], DONE
+        if checked:
+            past, first, most_work, search = given.past, given.first, given.most_work, given.search
+            path, numbers, state, failures = (
+                memory.path,
+                search.numbers,
+                search.state,
+                search.failures,
+            )
+            number, consumed = numbers[NUMBER], numbers[CONSUMED]
+            work, opened, barren = counters[WORK], numbers[OPEN], numbers[BARREN]
+        while waiting > 0 and status == DONE:
+            waiting -= 1
+            node, depth = stack[waiting, 0], stack[waiting, 1]
+            while True:
+                at = node & mask
+                tag, following = nodes[at, TAG], nodes[at, NEXT]
+                begins = tag != MERGE and starts[tag & kind_mask]
+                if waiting > deepest or depth >= bottom:
+                    status = STACK_FULL
+                elif begins and (matches == most or used + depth >= room):
+                    status = OUTPUT_FULL
+                elif checked and work > most_work:
+                    status = TOO_MUCH_WORK
+                elif (
+                    remembers and work >= PATIENCE and is_full(failures, numbers[FAILURES] + opened)
+                ):
+                    status = WINDOW_FULL
+                if status != DONE:
+                    # The node goes back untouched; the path above it stays where it is.
+                    stack[waiting, 0], stack[waiting, 1] = node, depth
+                    waiting += 1
+                    break
+                if checked and not may_reach(
+                    nodes,
+                    node,
+                    path,
+                    depth,
+                    lowest,
+                    floor_value,
+                    past,
+                    first,
+                    kinds,
+                    search,
+                    number,
+                ):
+                    break
+                goes_on = following >= lowest and nodes[following & mask, SINCE] >= floor_value
+                if tag == MERGE:
+                    if goes_on:
+                        stack[waiting, 0], stack[waiting, 1] = following, depth
+                        waiting += 1
+                    node = nodes[at, CHILD]
+                    continue
+                if remembers and work >= PATIENCE:
+                    if work == PATIENCE:
+                        # How the walk came here is not known, and is not noted.
+                        for place in range(depth):
+                            search.entered[place] = 0
+                        opened = barren = depth
+                    # It has left the events of the path from this depth on.
+                    while opened > depth:
+                        opened -= 1
+                        if opened >= barren and search.entered[opened] > 0:
+                            numbers[FAILURES] += note_failure(
+                                failures, number, search.entered[opened], state, opened
+                            )
+                trail[bottom - depth] = tag
+                admitted, found = True, begins
+                if checked:
+                    path[depth] = tag
+                    work += 1
+                    admitted = (tag >> bits) > consumed and admits(past, first, path, depth, state)
+                    admitted &= add(past, first, path, depth, bits, search)
+                    found = begins and admitted and has_enough(depth, search)
+                    found = found and completes(past, first, path, depth, state)
+                if found:
+                    copy_padded(tags, used, trail, bottom - depth, depth + 1)
+                    used += depth + 1
+                    rows[matches], ends[matches] = row, used
+                    matches += 1
+                    left -= 1
+                    if checked and not collects:
+                        work = 0
+                    if left == 0:
+                        waiting = 0
+                        break
+                child = nodes[at, CHILD]
+                enters = admitted and child >= lowest and nodes[child & mask, SINCE] >= floor_value
+                if remembers and work > PATIENCE:
+                    enters = enters and not has_failed(failures, number, node, state, depth)
+                    if enters:
+                        search.entered[depth], opened = node, depth + 1
+                        barren = min(barren, depth)
+                    if found:
+                        barren = depth  # there is a match below all events before it
+                if enters:
+                    if goes_on:
+                        stack[waiting, 0], stack[waiting, 1] = following, depth
+                        waiting += 1
+                    node = child
+                    depth += 1
+                elif goes_on:
+                    node = following
+                else:
+                    break
+        counters[STACK_SIZE], counters[MATCHES_LEFT] = waiting, left
+        output.used[0], output.used[1] = matches, used
+        if checked:
+            counters[WORK], numbers[OPEN], numbers[BARREN] = work, opened, barren
+        return status
+
+    if checks is not None and not checks.compiles:
+        return walk  # for debugging: compiled code cannot call interpreted conditions
+    # Where it is called for each event alone, to pass its arrays would cost as much as ten steps.
+    inline = "always" if checked and not collects else "never"
+    compiled: Callable[..., int] = njit(**_options(checks), inline=inline)(walk)
+    return compiled
+
+
+def _options(checks: Checked | None) -> dict[str, Any]:
+    """Nothing in a walk with conditions makes an array, and to count references to the columns,
+    which the caller holds, would cost several times as much as a step."""
+    options: dict[str, Any] = {"nogil": True}
+    return options if checks is None else options | {"error_model": "numpy", "_nrt": False}
+
+
+@njit(nogil=True, cache=True)
+def _always(*_arguments):  # type: ignore[no-untyped-def]
+    return True
+
+
+@njit(nogil=True, cache=True)
+def copy_padded(target, start, source, first, count):  # type: ignore[no-untyped-def]
+    """Copy `count` elements, PADDING at a time: the next copy overwrites the surplus.
+
+    Indices are unsigned: a signed one could count from the end, and the check for that keeps LLVM
+    from copying several elements by one instruction.
+    """
+    place, end, at = np.uint64(start), np.uint64(start + count), np.uint64(first)
+    while place < end:
+        for step in range(PADDING):
+            target[place + np.uint64(step)] = source[at + np.uint64(step)]
+        place += np.uint64(PADDING)
+        at += np.uint64(PADDING)
