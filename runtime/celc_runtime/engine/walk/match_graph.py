@@ -1,12 +1,10 @@
 """The matches that end at an event as a graph of their own: the nodes below it that lead to one.
 
 A node of the arena is shared by matches that end at many events, and may lead to matches that have
-left the window of some. Here the nodes below one event that fired are walked once, each after the
-nodes that it refers to. A node without a match is left out, and what referred to it refers to what
-is left: so every path in the graph is a match, and the cost is linear in the nodes that are walked.
-
-Rejected: a pass over all node ids of the window, as `match_count` makes. It needs no stack, but it
-costs the window at each event, also where few events take part in its matches.
+left the window of some. Here the nodes below one event that fired are walked once (`below`). A node
+without a match is left out, and what referred to it refers to what is left: so every path in the
+graph is a match. Compact answers show the graph; how many matches there are, and in how many of
+them each event is, are folds over it (`match_count`).
 """
 
 from __future__ import annotations
@@ -16,19 +14,19 @@ from typing import NamedTuple
 import numpy as np
 
 from celc_runtime.engine.arena.nodes import (
-    CHILD,
     DONE,
     FIRED,
     LISTED,
     MERGE,
-    NEXT,
     NEXT_NODE,
     OUTPUT_FULL,
-    SINCE,
-    TAG,
     lowest_id,
 )
+from celc_runtime.engine.walk.below import visits_below
 from celc_runtime.jit.kernels import njit
+
+# Places in `Graphs.used`.
+GRAPHS, NODES, WALKS, END = 0, 1, 2, 3
 
 
 class Graphs(NamedTuple):
@@ -38,9 +36,9 @@ class Graphs(NamedTuple):
     nodes), its kind, the node of the events before it, another node for the same place; both are
     counted from the first node of the graph, −1: none. A node comes behind those that it refers to,
     and the root is the last. rows, ends: int64[fires], the row of each event, and where the nodes
-    of its graph end. used: int64[3]: graphs, nodes, and how many walks there were. walked:
-    int64[size], the walk that reached a row of the arena last; place: int64[size], the node that it
-    became, −1: none; stack: int64[size + 2].
+    of its graph end. used: int64[4]: graphs, their nodes, how many walks there were, and where the
+    nodes of the walk at hand end. walked: int64[size], the walk that reached a row of the arena
+    last; place: int64[size], the node that it became, −1: none; stack: int64[size].
     """
 
     nodes: np.ndarray
@@ -58,10 +56,10 @@ def new_graphs(size: int, *, room: int, fires: int) -> Graphs:
         np.empty((room, 4), np.int64),
         np.empty(fires, np.int64),
         np.empty(fires, np.int64),
-        np.zeros(3, np.int64),
+        np.zeros(4, np.int64),
         np.zeros(size, np.int64),
         np.empty(size, np.int64),
-        np.empty(size + 2, np.int64),
+        np.empty(size, np.int64),
     )
 
 
@@ -73,73 +71,57 @@ def graphs_of_fired(memory, graphs, kinds):  # type: ignore[no-untyped-def]
     """
     counters, used = memory.counters, graphs.used
     while counters[LISTED] < counters[FIRED]:
-        if used[0] == graphs.rows.shape[0]:
+        if used[GRAPHS] == graphs.rows.shape[0]:
             return OUTPUT_FULL
         fire = memory.fires[counters[LISTED]]
-        end = _write_graph(memory, graphs, kinds, fire)
+        end = write_graph(memory, graphs, kinds, fire)
         if end < 0:
             return OUTPUT_FULL
-        if end > used[1]:
-            graphs.rows[used[0]], graphs.ends[used[0]] = fire[1], end
-            used[0] += 1
-            used[1] = end
+        if end > used[NODES]:
+            graphs.rows[used[GRAPHS]], graphs.ends[used[GRAPHS]] = fire[1], end
+            used[GRAPHS] += 1
+            used[NODES] = end
         counters[LISTED] += 1
     counters[LISTED] = counters[FIRED] = 0
     return DONE
 
 
+def _add_node(node, row, tag, below, beside, given):  # type: ignore[no-untyped-def]
+    """Add a node of the arena to the graph, if a match goes through it; False: there is no room."""
+    graphs, kinds = given
+    place, used = graphs.place, graphs.used
+    before = place[below] if below >= 0 else np.int64(-1)
+    after = place[beside] if beside >= 0 else np.int64(-1)
+    kind = tag & ((np.int64(1) << kinds.bits[0]) - 1)
+    if tag == MERGE:
+        is_needed = before >= 0 and after >= 0
+    else:
+        is_needed = before >= 0 or kinds.starts[kind]
+    if not is_needed:
+        place[row] = max(before, after)
+        return True
+    end = used[END]
+    if end == graphs.nodes.shape[0]:
+        return False
+    graphs.nodes[end, 0] = np.int64(-1) if tag == MERGE else tag >> kinds.bits[0]
+    graphs.nodes[end, 1] = np.int64(-1) if tag == MERGE else kind
+    graphs.nodes[end, 2], graphs.nodes[end, 3] = before, after
+    place[row] = end - used[NODES]
+    used[END] = end + 1
+    return True
+
+
+_add_nodes = visits_below(njit(nogil=True, inline="always")(_add_node))
+
+
 @njit(nogil=True, cache=True)
-def _write_graph(memory, graphs, kinds, fire):  # type: ignore[no-untyped-def]
+def write_graph(memory, graphs, kinds, fire):  # type: ignore[no-untyped-def]
     """Write the graph below an event that fired; where it ends, or −1: there was no room."""
-    nodes, starts, walked, place, stack = (
-        memory.nodes,
-        kinds.starts,
-        graphs.walked,
-        graphs.place,
-        graphs.stack,
-    )
-    mask, bits = nodes.shape[0] - 1, kinds.bits[0]
-    kind_mask = (np.int64(1) << bits) - 1
-    floor_value = fire[3]
+    nodes, used = memory.nodes, graphs.used
     lowest = lowest_id(nodes, memory.counters[NEXT_NODE], fire[2])
-    graphs.used[2] += 1
-    walk, base = graphs.used[2], graphs.used[1]
-    end, waiting = base, 1
-    stack[0] = fire[0]
-    while waiting > 0:
-        node = stack[waiting - 1]
-        at = node & mask
-        if walked[at] == walk:
-            waiting -= 1
-            continue
-        tag, child, following = nodes[at, TAG], nodes[at, CHILD], nodes[at, NEXT]
-        before = after = np.int64(-1)
-        if child >= lowest and nodes[child & mask, SINCE] >= floor_value:
-            if walked[child & mask] != walk:
-                stack[waiting] = child
-                waiting += 1
-                continue
-            before = place[child & mask]
-        if following >= lowest and nodes[following & mask, SINCE] >= floor_value:
-            if walked[following & mask] != walk:
-                stack[waiting] = following
-                waiting += 1
-                continue
-            after = place[following & mask]
-        walked[at] = walk
-        waiting -= 1
-        if tag == MERGE:
-            is_needed = before >= 0 and after >= 0
-        else:
-            is_needed = before >= 0 or starts[tag & kind_mask]
-        if not is_needed:
-            place[at] = max(before, after)
-            continue
-        if end == graphs.nodes.shape[0]:
-            return np.int64(-1)
-        graphs.nodes[end, 0] = np.int64(-1) if tag == MERGE else tag >> bits
-        graphs.nodes[end, 1] = np.int64(-1) if tag == MERGE else tag & kind_mask
-        graphs.nodes[end, 2], graphs.nodes[end, 3] = before, after
-        place[at] = end - base
-        end += 1
-    return end
+    used[WALKS] += 1
+    used[END] = used[NODES]
+    fits = _add_nodes(
+        nodes, fire[0], lowest, fire[3], graphs.walked, used[WALKS], graphs.stack, (graphs, kinds)
+    )
+    return used[END] if fits else np.int64(-1)
