@@ -9,7 +9,7 @@ CELC_VERIFY is 1, each result is verified before the next pass takes it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
@@ -57,6 +57,8 @@ VERIFYING = os.environ.get("CELC_VERIFY") == "1"
 
 if VERIFYING or TYPE_CHECKING:
     from celc import verify
+if TYPE_CHECKING:
+    from celc.codegen.module import Module
 
 COMPARED = "finding what the conditions compare"
 CLASSES = "finding the classes of events that its conditions tell apart"
@@ -105,17 +107,27 @@ class Compilation:
 
     def module_parts(self, command: str) -> tuple[str, ...]:
         """The same in parts, as a `Matcher` loads it."""
-        # `celc check` does not need Jinja.
-        from celc.codegen.module import module_parts
-
         with self.deadline.running():
-            return module_parts(
-                [stages.program for stages in self.queries],
-                self.source.text,
-                command,
-                self.options.tiebreak,
-                self.options.at_end,
-            )
+            return written(self.queries, self.source.text, self.options, command)
+
+
+def _of_module(module: Module) -> Iterator[verify.Violation]:
+    for one in module.queries:
+        yield from verify.plan(one.plan, one.update, one.listing)
+
+
+def written(
+    queries: Sequence[Stages], text: str, options: Options, command: str
+) -> tuple[str, ...]:
+    """The module of compiled queries, whose text is `text`, in parts."""
+    # `celc check` does not need Jinja.
+    from celc.codegen.module import lowered, module_parts
+    from celc.codegen.query import ModuleOptions
+
+    given = ModuleOptions(text, tuple(options.tiebreak), options.at_end)
+    module = lowered([stages.program for stages in queries], given)
+    _verify("lower", "plan", lambda: _of_module(module))
+    return module_parts(module, command)
 
 
 def compile_source(

@@ -19,8 +19,6 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Relevant, Window
-from celc_runtime import module_names
 from celc_runtime.engine.arena.batch import next_relevant_row
 from celc_runtime.engine.arena.nodes import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST
 from celc_runtime.engine.arena.nodes import NEXT_NODE, ROW, SHIFT, USABLE, put, reserve
@@ -29,7 +27,11 @@ from celc_runtime.engine.values.spark_arithmetic import key_of_real, less_real
 from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
+from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.strategy import Checked, Remembers, StraightLine
+from celc_runtime.program import Program
+from celc_runtime.query import CompiledQuery, module_names
 
 # Symbols: the classes of events that the query tells apart.
 #   0  any other event
@@ -173,12 +175,7 @@ def completes_1(past, first, path, depth, state):
 CHECKS_1 = Checked(
     admits_1,
     completes_1,
-    Remembers(
-        columns=("value",),
-        texts=(),
-        codes=(),
-        ranks=(),
-    ),
+    Remembers(columns=("value",)),
     states=0,
     supports=(True, True),
     selector="",
@@ -257,12 +254,7 @@ JOINS_1 = Joins(
     place="place",
     time="event_time",
     measure="measure",
-    keys=(),
-    unit="",
-    attributes=(),
     counts=True,
-    bands=(),
-    untied=(),
     reads=(("value", "DOUBLE"),),
 )
 
@@ -295,7 +287,6 @@ query_1 = CompiledQuery(
             limit=None,
             symbol_dtype="uint8",
             told_apart=(Relevant("S", "A"), Relevant("S", "B")),
-            max_work=100_000_000,
         ),
         classify_1,
         StraightLine(update_1, piles=1, bounds=2),

@@ -26,16 +26,19 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Attribute, AttributeTest, CompiledQuery, Kind, Label, Plan, Program
-from celc_runtime import Relevant, TextCondition, Window, module_names
 from celc_runtime.engine.arena.batch import block_of, window_floor, write_relevant_rows
 from celc_runtime.engine.arena.nodes import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST
 from celc_runtime.engine.arena.nodes import NEVER, NEXT_NODE, PART, ROW, SHIFT, USABLE, put_flat
 from celc_runtime.engine.arena.nodes import reserve, room_for_rows, seal, select_by_mask
 from celc_runtime.engine.walk.runs import list_runs
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.conditions import TextCondition
 from celc_runtime.plan.joins import Joins
+from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.relevance import AttributeTest, Relevant
 from celc_runtime.plan.strategy import BranchFree, InRuns
+from celc_runtime.program import Program
+from celc_runtime.query import CompiledQuery, module_names
 
 # Symbols: the classes of events that the query tells apart.
 #   0  any other event

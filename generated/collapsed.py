@@ -24,8 +24,6 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Attribute, AttributeTest, CompiledQuery, Kind, Label, Plan, Program
-from celc_runtime import Relevant, Window, module_names
 from celc_runtime.engine.arena.batch import block_of, write_relevant_rows
 from celc_runtime.engine.arena.nodes import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST
 from celc_runtime.engine.arena.nodes import NEVER, NEXT_NODE, PART, ROW, SHIFT, USABLE, put_flat
@@ -33,7 +31,11 @@ from celc_runtime.engine.arena.nodes import reserve, room_for_rows, seal, select
 from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
+from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.relevance import AttributeTest, Relevant
 from celc_runtime.plan.strategy import BranchFree, United
+from celc_runtime.program import Program
+from celc_runtime.query import CompiledQuery, module_names
 
 # Symbols: the classes of events that the query tells apart.
 #   0  any other event
@@ -178,13 +180,13 @@ query_1 = CompiledQuery(
             consume_by="NONE",
             limit=None,
             symbol_dtype="uint8",
-            collapsed=True,
             told_apart=(
                 Relevant(
                     "Plant", "Reading", (((AttributeTest(">", "value", "DOUBLE", (20.0,)),),),)
                 ),
                 Relevant("Plant", "Alarm"),
             ),
+            collapsed=True,
         ),
         classify_1,
         BranchFree(update_1, piles=1),

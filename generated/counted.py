@@ -24,17 +24,20 @@ QUERY = "\n".join(
 )
 CELC_VERSION = "0.1.0"
 
-from celc_runtime import Attribute, AttributeTest, CompiledQuery, Constant, Kind, Label, Plan
-from celc_runtime import Program, Relevant, Window, module_names
 from celc_runtime.engine.arena.batch import block_of
 from celc_runtime.engine.arena.nodes import BLOCK
 from celc_runtime.engine.update.union_lists import update_by_tables
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.expressions import Constant
 from celc_runtime.plan.joins import Joins
+from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.relevance import AttributeTest, Relevant
 from celc_runtime.plan.strategy import Counted, UnionLists
 from celc_runtime.plan.totals import Compared, ItemArithmetic, ItemCast, ItemValue, TotalItem
 from celc_runtime.plan.totals import TotalOf, Totals
 from celc_runtime.plan.transitions import EVENTS, tables
+from celc_runtime.program import Program
+from celc_runtime.query import CompiledQuery, module_names
 
 # Symbols: the classes of events that the query tells apart.
 #   0  any other event
@@ -103,7 +106,6 @@ query_1 = CompiledQuery(
             columns=("value",),
             texts=(),
             labels=(Label("rise", ("value",)),),
-            hidden=("Alarm", "Reading", "alarm"),
             kinds=(
                 Kind((0, 2), starts=True),
                 Kind((0, 2), starts=False),
@@ -117,6 +119,13 @@ query_1 = CompiledQuery(
             consume_by="NONE",
             limit=None,
             symbol_dtype="uint8",
+            hidden=("Alarm", "Reading", "alarm"),
+            told_apart=(
+                Relevant(
+                    "Plant", "Reading", (((AttributeTest(">", "value", "DOUBLE", (20.0,)),),),)
+                ),
+                Relevant("Plant", "Alarm"),
+            ),
             totals=Totals(
                 (
                     TotalItem("rises", "DECIMAL(38, 0)", TotalOf("COUNT")),
@@ -127,7 +136,7 @@ query_1 = CompiledQuery(
                             "/",
                             ItemCast(TotalOf("COUNT", "rise"), "DOUBLE"),
                             ItemCast(TotalOf("COUNT"), "DOUBLE"),
-                            type="DOUBLE",
+                            "DOUBLE",
                         ),
                     ),
                     TotalItem(
@@ -136,14 +145,7 @@ query_1 = CompiledQuery(
                         TotalOf("MAX", "rise", "value", type="DOUBLE", read="DOUBLE"),
                     ),
                 ),
-                "END",
-                Compared(">", ItemValue("rises"), Constant(1, "DECIMAL(38, 0)")),
-            ),
-            told_apart=(
-                Relevant(
-                    "Plant", "Reading", (((AttributeTest(">", "value", "DOUBLE", (20.0,)),),),)
-                ),
-                Relevant("Plant", "Alarm"),
+                having=Compared(">", ItemValue("rises"), Constant(1, "DECIMAL(38, 0)")),
             ),
         ),
         classify_1,

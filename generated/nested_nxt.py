@@ -17,13 +17,15 @@ QUERY = "\n".join(
 )
 CELC_VERSION = "0.1.0"
 
-from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Window, module_names
 from celc_runtime.engine.arena.nodes import BLOCK
 from celc_runtime.engine.update.union_lists import update_by_tables
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
+from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
 from celc_runtime.plan.strategy import All, UnionLists
 from celc_runtime.plan.transitions import EVENTS, tables
+from celc_runtime.program import Program
+from celc_runtime.query import CompiledQuery, module_names
 
 # Symbols: the classes of events that the query tells apart.
 #   0  any other event

@@ -20,8 +20,6 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Relevant, Window
-from celc_runtime import module_names
 from celc_runtime.engine.arena.batch import write_relevant_rows
 from celc_runtime.engine.arena.nodes import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST
 from celc_runtime.engine.arena.nodes import NEXT_NODE, ROW, SHIFT, USABLE, put_flat, reserve
@@ -31,7 +29,11 @@ from celc_runtime.engine.definition.open_questions import Condition
 from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
+from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.strategy import BranchFree, ByDefinition, Remembers
+from celc_runtime.program import Program
+from celc_runtime.query import CompiledQuery, module_names
 
 # Symbols: the classes of events that the query tells apart.
 #   0  any other event
@@ -174,12 +176,7 @@ DEFINITION_1 = ByDefinition(
         ),
         (("keep", "x", "C"),),
     ),
-    Remembers(
-        columns=("id",),
-        texts=(),
-        codes=(),
-        ranks=(),
-    ),
+    Remembers(columns=("id",)),
     sees_all=False,
     growth="grows with the 4th power of the number of events in a window",
 )
@@ -210,7 +207,6 @@ query_1 = CompiledQuery(
             limit=None,
             symbol_dtype="uint8",
             told_apart=(Relevant("S", "A"), Relevant("S", "B"), Relevant("S", "C")),
-            max_work=100_000_000,
         ),
         classify_1,
         BranchFree(update_1, piles=1),

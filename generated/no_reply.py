@@ -20,8 +20,6 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Relevant, Window
-from celc_runtime import module_names
 from celc_runtime.engine.arena.batch import write_relevant_rows
 from celc_runtime.engine.arena.nodes import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST
 from celc_runtime.engine.arena.nodes import NEXT_NODE, ROW, SHIFT, USABLE, put_flat, reserve
@@ -30,7 +28,11 @@ from celc_runtime.engine.values.label_sets import events_of_role
 from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
+from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.strategy import BranchFree, Checked, KeyTerm, NearestEvent, Remembers
+from celc_runtime.program import Program
+from celc_runtime.query import CompiledQuery, module_names
 
 # Symbols: the classes of events that the query tells apart.
 #   0  any other event
@@ -212,9 +214,6 @@ CHECKS_1 = Checked(
     completes_1,
     Remembers(
         columns=("id",),
-        texts=(),
-        codes=(),
-        ranks=(),
         symbols=True,
         nearest=(
             NearestEvent(
@@ -330,12 +329,7 @@ JOINS_1 = Joins(
     place="place",
     time="event_time",
     measure="measure",
-    keys=(),
-    unit="",
-    attributes=(),
     counts=True,
-    bands=(),
-    untied=(),
     reads=(("id", "INT"),),
 )
 
@@ -368,7 +362,6 @@ query_1 = CompiledQuery(
             limit=None,
             symbol_dtype="uint8",
             told_apart=(Relevant("S", "A"), Relevant("S", "C"), Relevant("S", "B")),
-            max_work=100_000_000,
         ),
         classify_1,
         BranchFree(update_1, piles=1),

@@ -18,8 +18,6 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Relevant, Window
-from celc_runtime import module_names
 from celc_runtime.engine.arena.batch import write_relevant_rows
 from celc_runtime.engine.arena.nodes import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LOWEST
 from celc_runtime.engine.arena.nodes import NEXT_NODE, ROW, SHIFT, USABLE, put_flat, reserve
@@ -27,7 +25,11 @@ from celc_runtime.engine.arena.nodes import room_for_rows, seal, select_by_mask
 from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
+from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.strategy import All, BranchFree
+from celc_runtime.program import Program
+from celc_runtime.query import CompiledQuery, module_names
 
 # Symbols: the classes of events that the query tells apart.
 #   0  any other event

@@ -20,8 +20,6 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Attribute, CompiledQuery, Kind, Label, Plan, Program, Relevant, Window
-from celc_runtime import module_names
 from celc_runtime.engine.arena.batch import next_relevant_row
 from celc_runtime.engine.arena.key_tables import AHEAD, fetch_ahead, hash_of, pile_at, row_of
 from celc_runtime.engine.arena.nodes import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED
@@ -30,7 +28,11 @@ from celc_runtime.engine.arena.nodes import reserve
 from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
+from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.strategy import All, KeyTable, KeyTerm, Keyed
+from celc_runtime.program import Program
+from celc_runtime.query import CompiledQuery, module_names
 
 # Symbols: the classes of events that the query tells apart.
 #   0  any other event
@@ -244,12 +246,7 @@ JOINS_1 = Joins(
     place="place",
     time="event_time",
     measure="measure",
-    keys=(),
-    unit="",
-    attributes=(),
     counts=True,
-    bands=(),
-    untied=(),
     reads=(("id", "INT"), ("ref", "STRING")),
 )
 

@@ -29,8 +29,6 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Aggregate, Attribute, CompiledQuery, Computed, Kind, Label, Plan, Program
-from celc_runtime import Relevant, Window, module_names
 from celc_runtime.engine.arena.batch import next_relevant_row, window_floor
 from celc_runtime.engine.arena.key_tables import AHEAD, fetch_ahead, hash_of, pile_at, row_of
 from celc_runtime.engine.arena.nodes import ARENA_FULL, BARRIER, BLOCK, DONE, EARLIEST, ENTRY, FIRED
@@ -40,8 +38,13 @@ from celc_runtime.engine.arena.nodes import seen_of_key
 from celc_runtime.engine.values.spark_arithmetic import less_real
 from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.expressions import Aggregate, Computed
 from celc_runtime.plan.joins import Joins
+from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.strategy import Checked, KeyTable, KeyTerm, Keyed, Remembers, StraightLine
+from celc_runtime.program import Program
+from celc_runtime.query import CompiledQuery, module_names
 
 # Query rises. Symbols: the classes of events that the query tells apart.
 #   0  any other event
@@ -167,12 +170,7 @@ def completes_1(past, first, path, depth, state):
 CHECKS_1 = Checked(
     admits_1,
     completes_1,
-    Remembers(
-        columns=("price",),
-        texts=(),
-        codes=(),
-        ranks=(),
-    ),
+    Remembers(columns=("price",)),
     states=0,
     supports=(True, True),
     selector="",
@@ -237,12 +235,7 @@ JOINS_1 = Joins(
     place="place",
     time="event_time",
     measure="measure",
-    keys=(),
-    unit="",
-    attributes=(),
     counts=True,
-    bands=(),
-    untied=(),
     reads=(("price", "DOUBLE"),),
 )
 
@@ -262,11 +255,6 @@ query_1 = CompiledQuery(
             columns=(),
             texts=(),
             labels=(),
-            expressions=(
-                Computed(0, "low", "DOUBLE", Aggregate("FIRST", "x", "price")),
-                Computed(1, "high", "DOUBLE", Aggregate("FIRST", "y", "price")),
-            ),
-            hidden=("x", "y"),
             kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
             kind_bits=1,
             partition_by=(),
@@ -276,8 +264,12 @@ query_1 = CompiledQuery(
             consume_by="NONE",
             limit=None,
             symbol_dtype="uint8",
+            expressions=(
+                Computed(0, "low", "DOUBLE", Aggregate("FIRST", "x", "price")),
+                Computed(1, "high", "DOUBLE", Aggregate("FIRST", "y", "price")),
+            ),
+            hidden=("x", "y"),
             told_apart=(Relevant("Quotes", "Q"),),
-            max_work=100_000_000,
         ),
         classify_1,
         StraightLine(update_1, piles=1),
@@ -411,12 +403,7 @@ def completes_2(past, first, path, depth, state):
 CHECKS_2 = Checked(
     admits_2,
     completes_2,
-    Remembers(
-        columns=("price",),
-        texts=(),
-        codes=(),
-        ranks=(),
-    ),
+    Remembers(columns=("price",)),
     states=0,
     supports=(True, True),
     selector="",
@@ -481,12 +468,7 @@ JOINS_2 = Joins(
     place="place",
     time="event_time",
     measure="measure",
-    keys=(),
-    unit="",
-    attributes=(),
     counts=True,
-    bands=(),
-    untied=(),
     reads=(("price", "DOUBLE"),),
 )
 
@@ -506,11 +488,6 @@ query_2 = CompiledQuery(
             columns=(),
             texts=(),
             labels=(),
-            expressions=(
-                Computed(0, "high", "DOUBLE", Aggregate("FIRST", "x", "price")),
-                Computed(1, "low", "DOUBLE", Aggregate("FIRST", "y", "price")),
-            ),
-            hidden=("x", "y"),
             kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
             kind_bits=1,
             partition_by=(),
@@ -520,8 +497,12 @@ query_2 = CompiledQuery(
             consume_by="NONE",
             limit=None,
             symbol_dtype="uint8",
+            expressions=(
+                Computed(0, "high", "DOUBLE", Aggregate("FIRST", "x", "price")),
+                Computed(1, "low", "DOUBLE", Aggregate("FIRST", "y", "price")),
+            ),
+            hidden=("x", "y"),
             told_apart=(Relevant("Quotes", "Q"),),
-            max_work=100_000_000,
         ),
         classify_2,
         StraightLine(update_2, piles=1),
@@ -684,12 +665,7 @@ def completes_3(past, first, path, depth, state):
 CHECKS_3 = Checked(
     admits_3,
     completes_3,
-    Remembers(
-        columns=("ts", "#start"),
-        texts=(),
-        codes=(),
-        ranks=(),
-    ),
+    Remembers(columns=("ts", "#start")),
     states=2,
     supports=(True, True),
     selector="",
@@ -736,13 +712,11 @@ query_3 = CompiledQuery(
             consume_by="NONE",
             limit=None,
             symbol_dtype="uint8",
-            local_windows=(Window("MICROSECONDS", 180000000, None, begin="#start"),),
             ties="simultaneous",
             relevant=(Relevant("rises", "rises"), Relevant("falls", "falls")),
+            local_windows=(Window("MICROSECONDS", 180000000, None, begin="#start"),),
             reads=("rises", "falls"),
             begin="#start",
-            declared=(),
-            max_work=100_000_000,
         ),
         classify_3,
         Keyed(

@@ -26,16 +26,19 @@ CELC_VERSION = "0.1.0"
 
 import numpy as np
 
-from celc_runtime import Absolute, Aggregate, Arithmetic, Attribute, Cast, CompiledQuery, Computed
-from celc_runtime import Constant, Kind, Label, Negation, Plan, Program, Window, module_names
 from celc_runtime.engine.arena.batch import block_of, next_relevant_row
 from celc_runtime.engine.arena.nodes import ARENA_FULL, BLOCK, DONE, EARLIEST, ENTRY, FIRED, LAST
 from celc_runtime.engine.arena.nodes import LOWEST, NEVER, NEXT_NODE, PART, ROW, SHIFT, USABLE, put
 from celc_runtime.engine.arena.nodes import reserve
 from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
+from celc_runtime.plan.expressions import Absolute, Aggregate, Arithmetic, Cast, Computed, Constant
+from celc_runtime.plan.expressions import Negation
 from celc_runtime.plan.joins import Joins
+from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
 from celc_runtime.plan.strategy import All, StraightLine
+from celc_runtime.program import Program
+from celc_runtime.query import CompiledQuery, module_names
 
 # Symbols: the classes of events that the query tells apart.
 #   0  any other event
@@ -155,6 +158,16 @@ query_1 = CompiledQuery(
             columns=("value",),
             texts=(),
             labels=(Label("alarm", ("level",), single=True, last=True),),
+            kinds=(Kind((1,), starts=True), Kind((0,), starts=False)),
+            kind_bits=1,
+            partition_by=("sensor",),
+            order_by=(),
+            tiebreak=(),
+            window=Window("EVENTS", 50, None),
+            consume_by="NONE",
+            limit=None,
+            symbol_dtype="uint8",
+            nested_selectors=True,
             expressions=(
                 Computed(0, "readings", "LONG", Aggregate("COUNT", "rise")),
                 Computed(2, "litres", "LONG", Aggregate("SUM", "rise", "litres")),
@@ -187,16 +200,6 @@ query_1 = CompiledQuery(
                 ),
             ),
             hidden=("rise",),
-            kinds=(Kind((1,), starts=True), Kind((0,), starts=False)),
-            kind_bits=1,
-            partition_by=("sensor",),
-            order_by=(),
-            tiebreak=(),
-            window=Window("EVENTS", 50, None),
-            consume_by="NONE",
-            limit=None,
-            symbol_dtype="uint8",
-            nested_selectors=True,
         ),
         classify_1,
         StraightLine(update_1, piles=1),

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from cases_io import Case, load_cases
+from celc_runtime.plan.joins import Joins
 from celc_runtime.query import CompiledQuery
 from engines import Event, answer_of
 from joined import SIGNS, compiled, is_joined, rows_of, signs_events, signs_query
@@ -22,7 +23,6 @@ from strategies_keys import real_keys, with_real_keys
 from test_random import TOO_LARGE, Tally
 
 from celc import CelError
-from celc.relational.joins import Joined
 
 _QUERIES_OF_THE_CLASS = 131
 """How many queries of all files of cases are joins."""
@@ -93,7 +93,7 @@ def test_texts_and_names_stand_in_a_statement_as_they_are(sign: str) -> None:
 
 def trials(
     seed: int, tally: Tally
-) -> Iterator[tuple[str, tuple[CompiledQuery, Joined], list[Event], list[dict[str, Any]]]]:
+) -> Iterator[tuple[str, tuple[CompiledQuery, Joins], list[Event], list[dict[str, Any]]]]:
     """A random query with its joins, some streams and the answers of the reference, if it is one
     of joins; what is drawn is counted."""
     rng = random.Random(seed)

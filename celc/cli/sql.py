@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import textwrap
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,12 +17,12 @@ from celc.diagnostics.source import Source, visible
 from celc.version import VERSION
 
 if TYPE_CHECKING:
+    from celc_runtime.plan.joins import Joins
     from celc_runtime.query import CompiledQuery
 
     from celc.cli.together import CompiledFiles
     from celc.core.formula import Query
     from celc.relational.expressions import Dialect
-    from celc.relational.joins import Joined
 
 DIALECTS: dict[str, Dialect] = {"spark-sql": "spark", "duckdb-sql": "duckdb"}
 """The values of `--to` that are no modules, with the dialects of SQL."""
@@ -45,17 +44,19 @@ def write_statements(arguments: argparse.Namespace, paths: Sequence[Path]) -> No
 
 def _statements(compilation: CompiledFiles, dialect: Dialect, arguments: argparse.Namespace) -> str:
     """The statements of all queries. Raises CelError with all queries that are none."""
+    from celc_runtime.plan.joins import Joins
+
     from celc.cli.together import FilesError
     from celc.loader import Matcher
-    from celc.relational.joins import Joined, joins_of
+    from celc.relational.joins import joins_of
 
-    found: list[tuple[Query, Joined, str]] = []
+    found: list[tuple[Query, Joins, str]] = []
     problems: list[CelError] = []
     for file in compilation.files:
         wrong = []
         for stages in file.queries:
             joined = joins_of(stages.query, dialect)
-            if isinstance(joined, Joined):
+            if isinstance(joined, Joins):
                 found.append((stages.query, joined, _as_comment(stages.query, file.source)))
             else:
                 wrong.append(not_joins(joined.what, joined.span))
@@ -74,14 +75,13 @@ def _statements(compilation: CompiledFiles, dialect: Dialect, arguments: argpars
 def _statement(
     made: CompiledQuery,
     query: Query,
-    joined: Joined,
+    joined: Joins,
     dialect: Dialect,
     arguments: argparse.Namespace,
 ) -> str:
     """The statement of one query, without its comment."""
-    from celc_runtime.plan.joins import Joins, NotJoined, joins_text, table_name
+    from celc_runtime.plan.joins import NotJoined, joins_text, table_name
 
-    joins = Joins(**{field.name: getattr(joined, field.name) for field in fields(joined)})
     table = arguments.table
     if table is None:
         table = query.streams[0].name if len(query.streams) == 1 else "stream"
@@ -89,7 +89,7 @@ def _statement(
         if arguments.no_positions:
             made = made.with_options(positions=False)
         text = joins_text(
-            made.plan, joins, table_name(table, dialect), dialect, typed=made.plan.type_column
+            made.plan, joined, table_name(table, dialect), dialect, typed=made.plan.type_column
         )
     except NotJoined as problem:
         raise CommandProblem(str(problem)) from None

@@ -16,7 +16,7 @@ from celc.diagnostics.source import Source, Span, visible
 from celc.options import Options
 from celc.parse import syntax
 from celc.parse.parser import parse
-from celc.pipeline import Compilation, Stages, compile_source
+from celc.pipeline import Compilation, Stages, compile_source, written
 
 
 class FilesError(CelError):
@@ -90,21 +90,12 @@ class CompiledFiles:
         """The same in parts, as a `Matcher` loads it."""
         if len(self.files) == 1:
             return self.files[0].module_parts(command)
-        from celc.codegen.module import module_parts
-
         first = self.files[0]
         texts = [
             f"-- {visible(file.source.name)}\n{file.source.text.rstrip()}\n" for file in self.files
         ]
-        programs = [stages.program for stages in self.queries]
         with first.deadline.running():
-            return module_parts(
-                programs,
-                "\n".join(texts),
-                command,
-                first.options.tiebreak,
-                first.options.at_end,
-            )
+            return written(self.queries, "\n".join(texts), first.options, command)
 
 
 def compile_files(sources: Sequence[Source], options: Options) -> CompiledFiles:

@@ -16,7 +16,6 @@ from celc_runtime.query import CompiledQuery
 from celc_runtime.rules.inner import over_events
 
 from celc.cli.problems import CommandProblem
-from celc.codegen.parameters import columns_added
 from celc.core.formula import Query
 from celc.diagnostics.messages.wording import available, guess, quote, quoted
 
@@ -44,9 +43,9 @@ class Wanted:
         are the queries of the file, some of which it may read."""
         plan = source_of(compiled.program).plan
         added: frozenset[str] = frozenset()
-        if plan.parameters is not None:
+        if query.parameters is not None:
             # What comes from the parameter table is in no file of events.
-            added = columns_added(query.parameters)
+            added = query.parameters.columns_added
             plan = over_events(plan)
         owners: dict[str, frozenset[str]] = {}
         read_by = levels_of(compiled.program)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from celc_runtime.plan.strategy import KeyTerm, NearestEvent
+
 from celc.codegen.checks import CheckCode
-from celc.codegen.escape import comment_text, string_literal, tuple_text
-from celc.codegen.imports import Imports
+from celc.codegen.escape import comment_text
 from celc.core.formula import Expression, Window
 from celc.normal.flat_form import (
     ABSENT,
@@ -59,9 +60,8 @@ class AbsenceCode:
 
     checks: CheckCode
     program: Program
-    imports: Imports
     numbers: Mapping[Window, int]
-    nearest: dict[str, int] = field(default_factory=dict)
+    nearest: dict[NearestEvent, int] = field(default_factory=dict)
     symbols: list[AbsentSymbols] = field(default_factory=list)
 
     def absent_part_lines(self, number: int, part: AbsentPart) -> list[str]:
@@ -287,23 +287,14 @@ class AbsenceCode:
     ) -> int:
         """The number of the look-up of the nearest of some events by key; with `ever`, of whether
         there was one."""
-        code = self.imports.call(
-            "NearestEvent",
-            tuple_text(map(str, symbols_of(events, self.program))),
-            f"key={self.terms(absent)}",
-            f"asking={self.terms(asking)}",
-            *(["after=True"] if after else []),
-            *(["ever=True"] if ever else []),
+        found = NearestEvent(
+            symbols_of(events, self.program),
+            key=terms_of(absent),
+            asking=terms_of(asking),
+            after=after,
+            ever=ever,
         )
-        return self.nearest.setdefault(code, len(self.nearest))
-
-    def terms(self, key: Sequence[Expression]) -> str:
-        """The terms of a key as constructor calls."""
-        named = map(named_term, key)
-        return tuple_text(
-            self.imports.call("KeyTerm", string_literal(name), string_literal(type))
-            for name, type in named
-        )
+        return self.nearest.setdefault(found, len(self.nearest))
 
     def _asker(self, role: str, *, after: bool, edge: str) -> list[str]:
         """Lines that find an event of a role, in the match, with which the search by key begins:
@@ -351,6 +342,11 @@ class AbsenceCode:
             lines.append("if is_there:")
             lines += [f"    {line}" for line in block]
         return [*lines, f"if is_there and {more}:" if more else "if is_there:", "    return False"]
+
+
+def terms_of(key: Sequence[Expression]) -> tuple[KeyTerm, ...]:
+    """The terms of a key."""
+    return tuple(KeyTerm(*named_term(one)) for one in key)
 
 
 def symbols_of(events: Sequence[Event], program: Program) -> tuple[int, ...]:

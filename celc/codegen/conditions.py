@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from celc.codegen.escape import string_literal, string_tuple
+from celc_runtime.plan.conditions import TextComparison, TextCondition
+
 from celc.codegen.imports import Imports
 from celc.core.formula import (
     MIRRORED,
@@ -49,7 +50,6 @@ _LONG = (DataType.LONG, DataType.TIMESTAMP, DataType.INTERVAL)
 _OPERATIONS = {"+": "add", "-": "subtract", "*": "multiply"}
 _SMALLEST = -(2**63)
 _LONGEST_CHAIN = 8
-_LONGEST_TUPLE = 1000
 
 
 @dataclass(slots=True)
@@ -61,8 +61,8 @@ class ConditionCode:
     by itself, and the loop would take half as long again.
 
     `query`: the number of the query in its file, which ends the names of `members`. `imports`:
-    the imports of the module. `attributes`: name → number of its column. `texts`: Python source of
-    each condition on texts → number of its truth column. `text_attributes`: the attributes that
+    the imports of the module. `attributes`: name → number of its column. `texts`: conditions
+    on texts → number of the truth column of each. `text_attributes`: the attributes that
     these read. `members`: name → (values, dtype) of long IN lists. `constants`: the literals of
     numbers that conditions take from variables `constant_0` and so on, so that queries which differ
     in them alone have the same code; None: they stand in the conditions.
@@ -71,7 +71,7 @@ class ConditionCode:
     query: int
     imports: Imports
     attributes: dict[str, int] = field(default_factory=dict)
-    texts: dict[str, int] = field(default_factory=dict)
+    texts: dict[TextCondition | TextComparison, int] = field(default_factory=dict)
     members: dict[str, tuple[tuple[int | float, ...], str]] = field(default_factory=dict)
     text_attributes: set[str] = field(default_factory=set)
     constants: list[str] | None = field(default=None, kw_only=True)
@@ -276,14 +276,14 @@ class ConditionCode:
     # --- texts ------------------------------------------------------------------------------------
 
     def _text(self, predicate: Predicate) -> int:
-        return self.texts.setdefault(text_condition(predicate, self.imports), len(self.texts))
+        return self.texts.setdefault(text_condition(predicate), len(self.texts))
 
 
-def text_condition(predicate: Predicate, imports: Imports) -> str:
-    """A condition on the texts of one event as the constructor call that the runtime evaluates."""
+def text_condition(predicate: Predicate) -> TextCondition | TextComparison:
+    """A condition on the texts of one event, as the runtime evaluates it."""
 
-    def condition(kind: str, operand: Expression, *values: str) -> str:
-        return imports.call("TextCondition", string_literal(kind), _name(operand), *values)
+    def condition(kind: str, operand: Expression, *values: str) -> TextCondition:
+        return TextCondition(kind, _name(operand), values)
 
     match predicate:
         case NullTest():
@@ -293,28 +293,20 @@ def text_condition(predicate: Predicate, imports: Imports) -> str:
             if predicate.operator == "LIKE":
                 pattern = like_to_regex(pattern)
             kind = "not_rlike" if predicate.negated else "rlike"
-            return condition(kind, predicate.operand, _texts([pattern]))
+            return condition(kind, predicate.operand, pattern)
         case Membership():
-            values = _texts([str(value) for value in predicate.values])
-            return condition("not_in" if predicate.negated else "in", predicate.operand, values)
+            kind = "not_in" if predicate.negated else "in"
+            return condition(kind, predicate.operand, *map(str, predicate.values))
         case Comparison(left=left, right=right, operator=operator):
             if isinstance(left, Constant):
                 left, right, operator = right, left, MIRRORED[operator]
             if isinstance(right, Constant):
-                return condition(operator, left, _texts([str(right.value)]))
-            names = (_name(left), _name(right))
-            return imports.call("TextComparison", string_literal(operator), *names)
+                return condition(operator, left, str(right.value))
+            return TextComparison(operator, _name(left), _name(right))
         case _:
             assert_never(predicate)
 
 
-def _texts(values: list[str]) -> str:
-    """A tuple of texts; a long one is a text that is split: black would take too long for it."""
-    if len(values) > _LONGEST_TUPLE and not any("\n" in value for value in values):
-        return f'tuple({string_literal(chr(10).join(values))}.split("\\n"))'
-    return string_tuple(values)
-
-
 def _name(expression: Expression) -> str:
     assert isinstance(expression, AttributeValue), "texts have no arithmetic"
-    return string_literal(expression.attribute)
+    return expression.attribute

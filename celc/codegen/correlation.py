@@ -6,13 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from celc.codegen.absences import AbsenceCode, AbsentSymbols, symbols_of
+from celc_runtime.plan import strategy
+
+from celc.codegen.absences import AbsenceCode, AbsentSymbols, symbols_of, terms_of
 from celc.codegen.checks import CheckCode, EventCode, roles_later
 from celc.codegen.choices import ChoiceCode, SymbolsOfTypes
 from celc.codegen.conditions import ConditionCode
 from celc.codegen.definition import ConditionFunction, DefinitionCode
-from celc.codegen.escape import string_literal, string_tuple, tuple_text
-from celc.codegen.imports import Imports
+from celc.codegen.emit import emit
 from celc.codegen.own_aggregates import OwnAggregateCode
 from celc.codegen.sums import limits_of, weigh_lines
 from celc.codegen.templates import TemplateView
@@ -31,20 +32,19 @@ from celc.normal.flat_form import (
     PartBefore,
 )
 from celc.normal.normal_form import shown
+from celc.plan.code import code as in_module
 from celc.plan.deadlines import Deadline, deadlines_of
 from celc.plan.growth import growth_of
 from celc.plan.program import Program
 from celc.plan.strategy import ByDefinition, Checked
+from celc.plan.tables import Kind
 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionLiteral(TemplateView):
     """The module's `ByDefinition`, and a function for each condition in it.
 
-    `columns` are the variables with the remembered columns of past events, `remembers` is the
-    constructor call that names these columns, but not those of windows. `ways`: the formulas that
-    differ in the absences at their ends; `chooses`: a selector stands above them; `joins_ends`: the
-    matches with one end are decided together; `growth`: of the time, in words.
+    `columns` are the variables with the remembered columns of past events.
     """
 
     template: ClassVar[str] = "definition"
@@ -52,13 +52,7 @@ class DefinitionLiteral(TemplateView):
     number: int
     conditions: tuple[ConditionFunction, ...]
     columns: tuple[str, ...]
-    formula: str
-    remembers: str
-    sees_all: bool
-    ways: tuple[str, ...]
-    chooses: bool
-    joins_ends: bool
-    growth: str
+    definition: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +60,9 @@ class ChecksLiteral(TemplateView):
     """The module's `Checked`, with its functions `admits` and `completes`.
 
     `roles` are the roles of an event of each kind, as a bit set; a kind has `kind_bits` bits.
-    `lines` and `complete_lines` are the bodies of the functions, `weigh_lines` that of `weigh`, if
-    it has any, and `limits` those of the sums; `columns` and `remembers` as in `DefinitionLiteral`.
-    `states` is the count of the numbers that are kept with each event of a
-    match; `fails_by`: of those on which the matches below it depend, 0: they depend on more.
-    `supports` says for each kind whether its events are in the support of a match. `holds_lines`
-    and `same_lines` are the bodies of `holds` and `same`, if `varieties` has any bound; `absorbs`
-    (empty where no search needs it), `looks` and `rounds` (empty where matches are not counted)
-    have something for each kind.
+    `lines` and `complete_lines` are the bodies of the functions, `weigh_lines`, `holds_lines` and
+    `same_lines` those of `weigh`, `holds` and `same`, if it has any; `columns` as in
+    `DefinitionLiteral`.
     """
 
     template: ClassVar[str] = "checks"
@@ -86,29 +75,17 @@ class ChecksLiteral(TemplateView):
     kind_mask: int
     lines: tuple[str, ...]
     complete_lines: tuple[str, ...]
-    remembers: str
-    states: int
-    supports: str
-    selector: str
-    distinct: bool
-    in_order: bool
-    fails_by: int
     weigh_lines: tuple[str, ...]
-    limits: str
-    sees_all: bool
     holds_lines: tuple[str, ...]
     same_lines: tuple[str, ...]
-    varieties: str
-    greatest: bool
-    absorbs: str
-    looks: str
-    rounds: str
+    checks: str
 
 
 def definition_literal(
     number: int, listing: ByDefinition, program: Program, code: ConditionCode, own: OwnAggregateCode
-) -> tuple[DefinitionLiteral, set[str]]:
-    """The definition of a query whose matches it lists, and the attributes that it reads.
+) -> tuple[DefinitionLiteral, strategy.ByDefinition, set[str]]:
+    """The definition of a query whose matches it lists, its name in the module, and the attributes
+    that it reads.
 
     Adds long IN lists to those of `code`, the query's conditions on single events.
     """
@@ -119,34 +96,36 @@ def definition_literal(
     query = program.query
     selects = query.strategy not in ("ALL", "ANY") or query.per_start is not None
     formula = writer.of(listing.form, top=selects)
-    numbers = {one: str(place) for place, one in enumerate(deadlines_of(listing))}
+    numbers = {one: place for place, one in enumerate(deadlines_of(listing))}
     ways = tuple(
-        code.imports.call("Way", writer.of(form), _deadline(absence, numbers))
+        strategy.Way(in_module(writer.of(form)), _deadline(absence, numbers))
         for form, absence in ways_of(listing.form, selects=selects)
     )
-    code.imports.use("ByDefinition")
     symbols = choices.asks_for_symbols
+    definition = strategy.ByDefinition(
+        in_module(formula),
+        _remembers(choices, symbols=symbols),
+        sees_all=listing.sees_all,
+        ways=ways,
+        chooses=bool(ways) and selects,
+        joins_ends=bool(ways) and joins_ends(query),
+        growth=growth_of(listing.form, query),
+    )
     literal = DefinitionLiteral(
         number,
         tuple(writer.conditions.values()),
         _columns(choices, windows, symbols=symbols),
-        formula,
-        _remembers(choices, code.imports, symbols=symbols),
-        listing.sees_all,
-        ways,
-        selects,
-        joins_ends(query),
-        string_literal(growth_of(listing.form, query)),
+        emit(definition, code.imports),
     )
-    return literal, choices.attributes_read
+    return literal, in_module(f"DEFINITION_{number}", definition), choices.attributes_read
 
 
 # Long: a list of the fields of one literal.
 def checks_literal(
     number: int, checks: Checked, program: Program, code: ConditionCode, own: OwnAggregateCode
-) -> tuple[ChecksLiteral, EventCode]:
-    """The checks of a query while matches are listed, and the writer of its conditions, which knows
-    the attributes that they read.
+) -> tuple[ChecksLiteral, strategy.Checked, EventCode]:
+    """The checks of a query while matches are listed, their name in the module, and the writer of
+    its conditions, which knows the attributes that they read.
 
     Adds long IN lists to those of `code`, the query's conditions on single events.
     """
@@ -166,7 +145,7 @@ def checks_literal(
     )
     writer = CheckCode(choices, sets, program.kind_bits, later=roles_later(program.tables))
     windows = _numbered_windows(program)
-    absences = AbsenceCode(writer, program, code.imports, windows)
+    absences = AbsenceCode(writer, program, windows)
     lines = [line for window in checks.windows for line in writer.window_lines(window, windows)]
     for place, part in enumerate(checks.absent_parts):
         lines += absences.absent_part_lines(place, part)
@@ -200,8 +179,7 @@ def checks_literal(
             part,
             windows,
             lambda event: symbols_of((event,), program),
-            code.imports,
-            absences.terms(key_of_part(part)),
+            terms_of(key_of_part(part)),
         )
         for part in watched
     )
@@ -215,51 +193,73 @@ def checks_literal(
     begins = bool(checks.events_before or events_after)
     symbols = bool(absences.symbols) or choices.asks_for_symbols or sets.asks_for_symbols
     nearest = tuple(absences.nearest)
-    code.imports.use("Checked", "njit", "np")
+    code.imports.use("njit", "np")
     kinds = program.tables.kinds
-    numbers = {marks: n for n, marks in enumerate(dict.fromkeys(kind.marks for kind in kinds))}
-    searches = checks.greatest or checks.in_order
     weighs = tuple(weigh_lines(checks.sum_bounds, writer))
     holds = tuple(holds_lines(checks.variety_bounds, writer))
     same = tuple(same_lines(checks.variety_bounds, writer))
+    columns = _columns(
+        choices, windows, parts=names, begins=begins, nearest=len(nearest), symbols=symbols
+    )
+    remembers = _remembers(choices, parts=parts, begins=begins, nearest=nearest, symbols=symbols)
+    checked = _checked(number, checks, kinds, remembers, states=writer.states, fails_by=fails_by)
     literal = ChecksLiteral(
         number,
         writer.roles_of(kinds),
         tuple(absences.symbols),
-        _columns(
-            choices, windows, parts=names, begins=begins, nearest=len(nearest), symbols=symbols
-        ),
+        columns,
         program.kind_bits,
         (1 << program.kind_bits) - 1,
         tuple(lines),
         tuple(complete_lines),
-        _remembers(
-            choices, code.imports, parts=parts, begins=begins, nearest=nearest, symbols=symbols
-        ),
-        writer.states,
-        tuple_text(str(bool(shown(frozenset(kind.marks)))) for kind in kinds),
-        string_literal(checks.selector),
-        checks.distinct,
-        checks.in_order,
-        fails_by,
         weighs,
-        limits_of(checks.sum_bounds),
-        checks.sees_all,
         holds,
         same,
-        varieties_of(checks.variety_bounds),
-        checks.greatest,
-        tuple_text(map(str, checks.absorbs(kinds))) if searches else "",
-        tuple_text(str(numbers[kind.marks]) for kind in kinds),
-        tuple_text(str(checks.rounds in kind.marks) for kind in kinds) if checks.rounds else "",
+        emit(checked, code.imports),
     )
-    return literal, choices
+    return literal, in_module(f"CHECKS_{number}", checked), choices
 
 
-def _deadline(absence: lp.AbsenceAfter | None, numbers: Mapping[Deadline, str]) -> str:
+def _checked(
+    number: int,
+    checks: Checked,
+    kinds: Sequence[Kind],
+    remembers: strategy.Remembers,
+    *,
+    states: int,
+    fails_by: int,
+) -> strategy.Checked:
+    """The checks of query `number`, by functions of the module."""
+    looks = {marks: n for n, marks in enumerate(dict.fromkeys(kind.marks for kind in kinds))}
+    searches = checks.greatest or checks.in_order
+    weighs, varieties = bool(checks.sum_bounds), bool(checks.variety_bounds)
+    return strategy.Checked(
+        in_module(f"admits_{number}"),
+        in_module(f"completes_{number}"),
+        remembers,
+        states=states,
+        supports=tuple(bool(shown(frozenset(kind.marks))) for kind in kinds),
+        selector=checks.selector,
+        distinct=checks.distinct,
+        in_order=checks.in_order,
+        fails_by=fails_by,
+        weigh=in_module(f"weigh_{number}") if weighs else None,
+        limits=limits_of(checks.sum_bounds),
+        holds=in_module(f"holds_{number}") if varieties else None,
+        same=in_module(f"same_{number}") if varieties else None,
+        varieties=varieties_of(checks.variety_bounds),
+        greatest=checks.greatest,
+        absorbs=checks.absorbs(kinds) if searches else (),
+        looks=tuple(looks[kind.marks] for kind in kinds) if searches else (),
+        rounds=tuple(checks.rounds in kind.marks for kind in kinds) if checks.rounds else (),
+        sees_all=checks.sees_all,
+    )
+
+
+def _deadline(absence: lp.AbsenceAfter | None, numbers: Mapping[Deadline, int]) -> int | None:
     """The number of the deadline that an absence sets; None: a match has none."""
     if absence is None:
-        return "None"
+        return None
     return numbers[Deadline(absence.length, absence.from_start)]
 
 
@@ -301,24 +301,20 @@ def _columns(
 
 def _remembers(
     choices: ChoiceCode,
-    imports: Imports,
     *,
-    parts: tuple[str, ...] = (),
+    parts: tuple[strategy.WatchedPart, ...] = (),
     begins: bool = False,
-    nearest: tuple[str, ...] = (),
+    nearest: tuple[strategy.NearestEvent, ...] = (),
     symbols: bool = False,
-) -> str:
-    """The constructor call that names the remembered columns, in the order of `_columns`."""
-    imports.use("Remembers")
-    arguments = [
-        f"columns={string_tuple(choices.attributes)}",
-        f"texts={tuple_text(choices.texts)}",
-        f"codes={string_tuple(choices.codes)}",
-        f"ranks={string_tuple(choices.ranks)}",
-        *(["symbols=True"] if symbols else []),
-        *([f"parts={tuple_text(parts)}"] if parts else []),
-        *(["begins=True"] if begins else []),
-        *([f"nearest={tuple_text(nearest)}"] if nearest else []),
-    ]
-    # With the last comma black writes one argument on each line, however short they are.
-    return f"Remembers({', '.join(arguments)},)"
+) -> strategy.Remembers:
+    """The remembered columns, in the order of `_columns`."""
+    return strategy.Remembers(
+        columns=tuple(choices.attributes),
+        texts=tuple(choices.texts),
+        codes=tuple(choices.codes),
+        ranks=tuple(choices.ranks),
+        symbols=symbols,
+        parts=parts,
+        begins=begins,
+        nearest=nearest,
+    )

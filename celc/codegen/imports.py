@@ -8,22 +8,8 @@ from __future__ import annotations
 from celc.codegen.layout import LINE_LENGTH
 
 _NAMES_OF = {
-    "celc_runtime": (
-        *("Absolute", "Aggregate", "Arithmetic", "Attribute", "AttributeTest", "Cast"),
-        *(
-            "ChosenKey",
-            "CompiledQuery",
-            "Computed",
-            "Concern",
-            "Constant",
-            "Deadline",
-            "Kind",
-            "Label",
-        ),
-        *("Negation", "OfBoth", "OfEvent", "OfRow", "OwnAggregate", "Parameter", "ParameterValue"),
-        *("Parameters", "Pattern", "PerStart", "Plan", "Program", "Relevant", "TextComparison"),
-        *("TextCondition", "Window", "module_names", "with_constants"),
-    ),
+    "celc_runtime.program": ("Program", "with_constants"),
+    "celc_runtime.query": ("CompiledQuery", "module_names"),
     "celc_runtime.engine.arena.nodes": (
         *(
             "ALWAYS",
@@ -100,33 +86,13 @@ _NAMES_OF = {
         *("RowState", "ValueOfAggregate", "ValueOfRow", "states_of"),
     ),
     "celc_runtime.row_pattern.query": ("RowPatternQuery", "row_pattern_names"),
-    "celc_runtime.plan.joins": ("Joins",),
-    "celc_runtime.plan.strategy": (
-        *("All", "BranchFree", "ByDefinition", "Checked", "Counted", "EarliestInWindow", "InRuns"),
-        *(
-            "InWindow",
-            "InWorlds",
-            "KeyTable",
-            "KeyTerm",
-            "Keyed",
-            "Latest",
-            "LongestRuns",
-            "NearestEvent",
-        ),
-        "Remembers",
-        *("StraightLine", "UnionLists", "United", "WatchedPart", "Way"),
-    ),
-    "celc_runtime.plan.totals": (
-        *("Compared", "Every", "IsNull", "ItemAbsolute", "ItemArithmetic", "ItemCast"),
-        *("ItemNegation", "ItemValue", "OneOf", "Some", "TotalItem", "TotalOf", "Totals"),
-    ),
-    "celc_runtime.plan.uncertain": ("Uncertain",),
     "celc_runtime.plan.transitions": (
         *("EVENTS", "FLOORS", "KEYS", "NO_WINDOW", "earliest", "selection", "tables"),
     ),
 }
-"""The modules of the runtime, with the names of each that generated code uses. No other place of
-the compiler says where a name of the runtime is."""
+"""The modules of the runtime, with the names of each that the code of kernels and tables uses. No
+other place of the compiler says where a name of the runtime is; data are imported by their
+classes (`Imports.call_of`)."""
 
 MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
 """The runtime's module of each name that generated code uses."""
@@ -137,6 +103,7 @@ class Imports:
 
     def __init__(self) -> None:
         self._names: dict[str, set[str]] = {}
+        self._homes: dict[str, type] = {}
         self._numpy = False
 
     def use(self, *names: str) -> None:
@@ -147,6 +114,12 @@ class Imports:
                 self._numpy = True
             else:
                 self._names.setdefault(MODULE_OF[name], set()).add(name)
+
+    def call_of(self, made: type, *arguments: str) -> str:
+        """The text of a call of a class of the runtime, which is imported from where it is."""
+        assert self._homes.setdefault(made.__name__, made) is made, "two classes have one name"
+        self._names.setdefault(made.__module__, set()).add(made.__name__)
+        return f"{made.__name__}({', '.join(arguments)})"
 
     def call(self, name: str, *arguments: str) -> str:
         """The text of a call."""

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from celc.codegen.escape import comment_text, string_literal, tuple_text
+from celc_runtime.plan.strategy import Keyed, KeyTable, KeyTerm
+
+from celc.codegen.escape import comment_text
 from celc.codegen.imports import Imports
 from celc.core import formula as core
+from celc.plan.code import code
 from celc.plan.keys import KeyPlan, named_term
 from celc.plan.piles import PilePlan, Write
 from celc.plan.tables import Kind
@@ -139,23 +142,16 @@ class KeyLookups:
             for table, key in enumerate(self.tables)
         )
 
-    def keyed(self, kernel: str) -> str:
-        """The constructor call of an update with keys, when its kernel has been written."""
-        terms = tuple_text(
-            self.imports.call("KeyTerm", string_literal(name), string_literal(type))
-            for name, type in self.terms
-        )
-        tables = tuple_text(
-            self.imports.call(
-                "KeyTable",
-                tuple_text(str(self._is_text(tie)) for tie in key),
-                f"piles={self.piles_of(table)}",
-            )
-            for table, key in enumerate(self.tables)
-        )
-        piles = len(self.plan.piles)
-        return self.imports.call(
-            "Keyed", kernel, f"piles={piles}", f"terms={terms}", f"tables={tables}"
+    def keyed(self, kernel: str) -> Keyed:
+        """An update with keys, when its kernel has been written."""
+        return Keyed(
+            code(kernel),
+            piles=len(self.plan.piles),
+            terms=tuple(KeyTerm(*one) for one in self.terms),
+            tables=tuple(
+                KeyTable(tuple(map(self._is_text, key)), piles=self.piles_of(table))
+                for table, key in enumerate(self.tables)
+            ),
         )
 
     def _is_text(self, tie: int) -> bool:

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from celc.codegen.escape import comment_text, literal_lines, string_literal
 from celc.codegen.imports import Imports
-from celc.codegen.query import query_parts
+from celc.codegen.query import Lowered, ModuleOptions, lower
 from celc.codegen.templates import TemplateView
 from celc.diagnostics.deadline import look
 from celc.plan.program import Program
@@ -49,42 +49,49 @@ class ModuleEnd(TemplateView):
     update: str
 
 
-def module_parts(
-    queries: Sequence[Program],
-    text: str,
-    command: str,
-    tiebreak: Sequence[str],
-    at_end: str = "open",
-) -> tuple[str, ...]:
-    """The generated module of a file, from its queries and its text; the header names `command`.
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module in its last representation: its queries by number from 1, and what they import."""
+
+    queries: tuple[Lowered, ...]
+    options: ModuleOptions
+    imports: Imports
+
+
+def lowered(programs: Sequence[Program], options: ModuleOptions) -> Module:
+    """The module of a file, from its queries."""
+    imports = Imports()
+    numbers = {program.query.name: number for number, program in enumerate(programs, start=1)}
+    queries = tuple(
+        lower(number, program, options, imports, numbers)
+        for number, program in enumerate(programs, start=1)
+    )
+    imports.use("module_names")
+    return Module(queries, options, imports)
+
+
+def module_parts(module: Module, command: str) -> tuple[str, ...]:
+    """The text of a module; the header names `command`.
 
     Its parts, which `layout.formatted` makes a text for people of: to load it, they are joined.
     """
-    imports = Imports()
-    alone = len(queries) == 1
-    numbers = {program.query.name: number for number, program in enumerate(queries, start=1)}
-    parts = [
-        query_parts(number, program, tuple(tiebreak), at_end, imports, numbers, text)
-        for number, program in enumerate(queries, start=1)
-    ]
-    imports.use("module_names")
     end = ModuleEnd(
         tuple(
-            f"{string_literal(program.query.name)}: query_{number}"
-            for number, program in enumerate(queries, start=1)
+            f"{string_literal(query.plan.name)}: query_{number}"
+            for number, query in enumerate(module.queries, start=1)
         ),
-        "update_1" if alone else "",
+        "update_1" if len(module.queries) == 1 else "",
     )
     start = ModuleStart(
         string_literal(VERSION),
         comment_text(VERSION),
         comment_text(command).replace("\\", "\\\\").replace('"', "'"),
-        tuple(literal_lines(text)),
-        imports.lines(),
+        tuple(literal_lines(module.options.text)),
+        module.imports.lines(),
     )
     texts = [start.text()]
-    for of_query in parts:
+    for query in module.queries:
         look()
-        texts.append("".join(part.text() for part in of_query) + "\n")
+        texts.append("".join(part.text() for part in query.parts) + "\n")
     texts.append(end.text())
     return tuple(texts)

@@ -14,8 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeAlias
 
+from celc_runtime.plan import expressions as plan
+from celc_runtime.plan.conditions import TextComparison, TextCondition
+
 from celc.codegen.conditions import ConditionCode
-from celc.codegen.escape import comment_text, string_literal, string_tuple, tuple_text
+from celc.codegen.escape import comment_text
 from celc.codegen.imports import Imports
 from celc.codegen.templates import TemplateView
 from celc.core.fold import fold_predicate, is_always_null
@@ -39,6 +42,7 @@ from celc.core.formula import (
     Truth,
     Variable,
 )
+from celc.plan.code import code
 
 _Key: TypeAlias = tuple[OwnAggregate, tuple[str, ...], tuple[DataType, ...]]
 
@@ -60,12 +64,12 @@ class OwnFunction:
     """The function of an aggregate of given attributes.
 
     It takes a value and a truth for each of `columns`, then the truths of `texts`, conditions on
-    the attributes `text_attributes` written as the constructor calls that the runtime evaluates.
+    the attributes `text_attributes` that the runtime evaluates.
     """
 
     text: FunctionText
     columns: tuple[str, ...]
-    texts: tuple[str, ...]
+    texts: tuple[TextCondition | TextComparison, ...]
     text_attributes: frozenset[str]
 
     @property
@@ -107,18 +111,13 @@ class OwnAggregateCode:
             self.functions[key] = body.function(name, *key)
         return self.functions[key]
 
-    def tree(self, node: Aggregate) -> str:
-        """The constructor call of an aggregate in an expression of SELECT."""
+    def tree(self, node: Aggregate) -> plan.OwnAggregate:
+        """An aggregate in an expression of SELECT."""
         function = self.function(node)
         function.text = replace(function.text, of_matches=True)
-        return self.imports.call(
-            "OwnAggregate",
-            f"{function.name}_of_matches",
-            string_literal(node.label),
-            string_tuple(function.columns),
-            tuple_text(function.texts),
-            string_literal(node.type.value),
-        )
+        of_matches = code(f"{function.name}_of_matches")
+        type = node.type.value
+        return plan.OwnAggregate(of_matches, node.label, function.columns, function.texts, type)
 
     def view(self) -> OwnFunctions:
         """All functions of the query."""

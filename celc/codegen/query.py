@@ -6,19 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, assert_never
 
+from celc_runtime.plan import strategy
+from celc_runtime.plan.plan import Plan
+
 from celc.codegen.branch_free import branch_free_update
 from celc.codegen.checks import EventCode
 from celc.codegen.classify import classifier, symbol_legend, types_code
 from celc.codegen.conditions import ConditionCode
 from celc.codegen.correlation import checks_literal, definition_literal
 from celc.codegen.describe import describe_listing, describe_update
-from celc.codegen.escape import comment_text, string_literal, tuple_text
+from celc.codegen.emit import emit
+from celc.codegen.escape import comment_text, tuple_text
 from celc.codegen.imports import Imports
 from celc.codegen.joins import joins_literal
 from celc.codegen.key_lookups import KeyLookups
 from celc.codegen.own_aggregates import OwnAggregateCode
 from celc.codegen.pile_bounds import BoundCode
-from celc.codegen.plan_arguments import PlanArgument, plan_arguments
+from celc.codegen.plan_of import Asked, plan_of
 from celc.codegen.straight_line import straight_line_update
 from celc.codegen.tables import earliest_literal, selection_literal, tables_update
 from celc.codegen.templates import LegendLine, TemplateView
@@ -26,6 +30,7 @@ from celc.codegen.update import UpdateInput
 from celc.codegen.window import window_code
 from celc.diagnostics.deadline import look
 from celc.normal.divide import interleaves
+from celc.plan.code import code as in_module
 from celc.plan.program import Program
 from celc.plan.strategy import (
     All,
@@ -50,15 +55,15 @@ from celc.plan.strategy import (
 class QueryEnd(TemplateView):
     """The end of a query: the `CompiledQuery` made of all of it.
 
-    `classified_by` is the function that finds symbols; `updated_by` and `listed_by` are constructor
-    calls of the two parts of its strategy; `listing_header` says how matches are listed, and why.
-    `reads` are the programs of the queries that it reads.
+    `classified_by` is the function that finds symbols; `plan`, `updated_by` and `listed_by` are
+    calls that make its plan and the two parts of its strategy; `listing_header` says how matches
+    are listed, and why. `reads` are the programs of the queries that it reads.
     """
 
     template: ClassVar[str] = "query"
 
     number: int
-    plan: tuple[PlanArgument, ...]
+    plan: str
     classified_by: str
     updated_by: str
     listed_by: str
@@ -68,16 +73,24 @@ class QueryEnd(TemplateView):
 
 
 @dataclass(frozen=True, slots=True)
-class StrategyPart:
-    """One part of a strategy in a module: its constructor call, and the parts of the module before
-    it.
+class UpdatePart:
+    """The update in a module, the parts before it, and the attributes that it reads."""
 
-    `past` writes conditions over the columns of past events that it remembers, whose variables are
-    `columns`. `read` are the attributes that it reads, `sees_all_events`: it also has to read the
-    events that the query does not ask about.
+    value: strategy.Update
+    before: tuple[TemplateView, ...] = ()
+    read: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ListingPart:
+    """The listing in a module, the parts before it, and the attributes that it reads.
+
+    `sees_all_events`: it also has to read the events that the query does not ask about. `past`
+    writes conditions over the columns of past events that it remembers, whose variables are
+    `columns`.
     """
 
-    call: str
+    value: strategy.Listing
     before: tuple[TemplateView, ...] = ()
     read: frozenset[str] = frozenset()
     sees_all_events: bool = False
@@ -85,17 +98,34 @@ class StrategyPart:
     columns: tuple[str, ...] = ()
 
 
-def query_parts(
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A query in its last representation: values of `celc_runtime.plan`, and the parts of the
+    module."""
+
+    plan: Plan
+    update: strategy.Update
+    listing: strategy.Listing
+    parts: tuple[TemplateView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleOptions:
+    """What a module depends on besides its programs: its text, `tiebreak` and `at_end`."""
+
+    text: str
+    tiebreak: tuple[str, ...]
+    at_end: str
+
+
+def lower(
     number: int,
     program: Program,
-    tiebreak: tuple[str, ...],
-    at_end: str,
+    options: ModuleOptions,
     imports: Imports,
     numbers: Mapping[str, int],
-    text: str,
-) -> list[TemplateView]:
-    """The parts of query `number`, from 1; `numbers` are those of all queries of the module, and
-    `text` is its text."""
+) -> Lowered:
+    """Query `number`, from 1; `numbers` are those of all queries of the module."""
     alone = len(numbers) == 1
     query = program.query
     look(query.formula.span, "writing the module")
@@ -111,23 +141,19 @@ def query_parts(
     own = OwnAggregateCode(number, imports, code.members)
     listing = _listing(number, program, code, own)
     update = _update(number, program, symbols, listing, imports)
-    joins, before_joins = joins_literal(number, query, text, imports)
+    joins, before_joins = joins_literal(number, query, options.text, imports)
     imports.use("CompiledQuery", "Program")
     title = "" if alone else f"Query {comment_text(query.name)}. "
-    plan = plan_arguments(
+    read = listing.read | update.read | code.attributes_read
+    plan = plan_of(
         program,
-        code,
-        listing.read | update.read | code.attributes_read,
-        tiebreak,
-        at_end,
-        own=own,
-        sees_all_events=listing.sees_all_events,
+        Asked(code, own, read, options.tiebreak, options.at_end, listing.sees_all_events),
     )
     how = f"listed {describe_listing(program.listing)}"
     if isinstance(program.listing, Counted | United):
         how = "not listed" if isinstance(program.listing, Counted) else "united, not listed"
     header = f"Matches are {how}, because {program.listing.reason}."
-    return [
+    parts = (
         # The constants of the classifier hold the long IN lists of the listing's conditions too.
         classifier(number, title, program, symbols, types, code, len(constants)),
         *update.before,
@@ -136,24 +162,25 @@ def query_parts(
         *before_joins,
         QueryEnd(
             number,
-            plan,
+            emit(plan, imports),
             classify,
-            update.call,
-            listing.call,
+            emit(update.value, imports),
+            emit(listing.value, imports),
             header,
             tuple(f"query_{numbers[name]}.program" for name in query.reads),
-            joins,
+            emit(joins, imports),
         ),
-    ]
+    )
+    return Lowered(plan, update.value, listing.value, parts)
 
 
 def _update(
     number: int,
     program: Program,
     symbols: tuple[LegendLine, ...],
-    listing: StrategyPart,
+    listing: ListingPart,
     imports: Imports,
-) -> StrategyPart:
+) -> UpdatePart:
     """The update of a query, beside its listing."""
     update = program.update
     given = UpdateInput(
@@ -168,94 +195,112 @@ def _update(
         consumes=program.consumes,
         simultaneous=program.query.simultaneous,
     )
-    kernel = f"update_{number}"
+    kernel = in_module(f"update_{number}")
     match update:
         case UnionLists():
             interleaved = interleaves(program.query)
             by_tables = tables_update(given, program.tables, interleaved=interleaved)
-            return StrategyPart(imports.call("UnionLists", f"TABLES_{number}"), (by_tables,))
+            return UpdatePart(strategy.UnionLists(in_module(f"TABLES_{number}")), (by_tables,))
         case BranchFree(piles=piles):
             lister = "list_runs" if isinstance(program.listing, InRuns) else "list_fired"
             branch_free = branch_free_update(given, piles, list_matches=lister)
-            call = imports.call("BranchFree", kernel, f"piles={len(piles.piles)}")
-            return StrategyPart(call, (branch_free,))
+            found = strategy.BranchFree(kernel, piles=len(piles.piles))
+            return UpdatePart(found, (branch_free,))
         case StraightLine(piles=piles, bounds=bounds):
-            arguments = [f"piles={len(piles.piles)}"]
             if bounds is not None:
                 assert listing.past is not None, "bounds are of conditions that the listing checks"
                 windowed = given.window.mode != "NO_WINDOW"
                 code = BoundCode(bounds, listing.past, listing.columns, imports, windowed)
                 given = replace(given, bounds=code)
-                arguments.append(f"bounds={2 * len(bounds.kept)}")
             straight_line = straight_line_update(given, piles)
-            call = imports.call("StraightLine", kernel, *arguments)
-            return StrategyPart(call, (straight_line,))
+            kept = 0 if bounds is None else 2 * len(bounds.kept)
+            in_lines = strategy.StraightLine(kernel, piles=len(piles.piles), bounds=kept)
+            return UpdatePart(in_lines, (straight_line,))
         case Keyed(piles=piles, keys=keys):
             lookups = KeyLookups(keys, piles, given.kinds, imports, given.simultaneous)
             with_keys = straight_line_update(given, piles, lookups)
-            return StrategyPart(lookups.keyed(kernel), (with_keys,), frozenset(keys.attributes))
+            return UpdatePart(
+                lookups.keyed(f"update_{number}"), (with_keys,), frozenset(keys.attributes)
+            )
         case _:
             assert_never(update)
 
 
 def _listing(
     number: int, program: Program, code: ConditionCode, own: OwnAggregateCode
-) -> StrategyPart:
+) -> ListingPart:
     """The listing of the matches that end at an event."""
-    imports, strategy, listing = code.imports, program.query.strategy, program.listing
+    imports, selector, listing = code.imports, program.query.strategy, program.listing
     match listing:
         case All():
-            return StrategyPart(imports.call("All"))
+            return ListingPart(strategy.All())
         case Latest():
-            return StrategyPart(imports.call("Latest"))
+            return ListingPart(strategy.Latest())
         case InRuns(shape=shape):
-            kinds = tuple_text(map(str, shape.kinds))
-            call = imports.call("InRuns", f"kinds={kinds}", f"leaf_pile={shape.leaf_pile}")
-            return StrategyPart(call)
+            return ListingPart(strategy.InRuns(kinds=shape.kinds, leaf_pile=shape.leaf_pile))
         case InWindow(tables=selection, all_events=sees_all):
-            call = imports.call("InWindow", f"SELECTION_{number}", f"all_events={sees_all}")
-            before = selection_literal(number, strategy, selection, imports)
-            return StrategyPart(call, (before,), sees_all_events=sees_all)
+            before = selection_literal(number, selector, selection, imports)
+            found = strategy.InWindow(in_module(f"SELECTION_{number}"), all_events=sees_all)
+            return ListingPart(found, (before,), sees_all_events=sees_all)
         case EarliestInWindow(tables=earliest, all_events=sees_all):
-            call = imports.call("EarliestInWindow", f"SELECTION_{number}", f"all_events={sees_all}")
-            by_sets = earliest_literal(number, strategy, earliest, imports)
-            return StrategyPart(call, (by_sets,), sees_all_events=sees_all)
+            by_sets = earliest_literal(number, selector, earliest, imports)
+            first = strategy.EarliestInWindow(in_module(f"SELECTION_{number}"), all_events=sees_all)
+            return ListingPart(first, (by_sets,), sees_all_events=sees_all)
         case Checked():
-            checks, choices = checks_literal(number, listing, program, code, own)
+            checks, checked, choices = checks_literal(number, listing, program, code, own)
             attributes = frozenset(choices.attributes_read)
-            return StrategyPart(
-                f"CHECKS_{number}", (checks,), attributes, past=choices, columns=checks.columns
+            return ListingPart(
+                checked,
+                (checks,),
+                attributes,
+                past=choices,
+                columns=checks.columns,
             )
         case United(weighs=weighs):
-            return StrategyPart(imports.call("United", *(["weighs=True"] if weighs else [])))
+            return ListingPart(strategy.United(weighs=weighs))
         case Counted():
-            return StrategyPart(imports.call("Counted", f"TABLES_{number}"))
-        case LongestRuns(run=run, checks=conditions):
-            code.imports.use("LongestRuns")
-            arguments = [tuple_text(map(str, listing.kinds)), str(run.least), str(run.contiguous)]
-            arguments.append("None" if run.ordered_by is None else string_literal(run.ordered_by))
-            if conditions is None:
-                return StrategyPart(imports.call("LongestRuns", *arguments))
-            between, choices = checks_literal(number, conditions, program, code, own)
-            arguments.append(f"CHECKS_{number}")
-            if any(clause.when == "complete" for clause in conditions.clauses):
-                arguments.append("judges=True")
-            call = imports.call("LongestRuns", *arguments)
-            return StrategyPart(call, (between,), frozenset(choices.attributes_read))
+            return ListingPart(strategy.Counted(in_module(f"TABLES_{number}")))
+        case LongestRuns():
+            return _runs(number, listing, program, code, own)
         case ByDefinition():
-            definition, read = definition_literal(number, listing, program, code, own)
-            return StrategyPart(f"DEFINITION_{number}", (definition,), frozenset(read))
-        case InWorlds(form=form, checks=conditions, one_order=one_order):
-            orders = f"one_order={one_order}"
-            if conditions is not None:
-                between, choices = checks_literal(number, conditions, program, code, own)
-                call = imports.call("InWorlds", orders, f"checks=CHECKS_{number}")
-                return StrategyPart(call, (between,), frozenset(choices.attributes_read))
-            if form is None:
-                return StrategyPart(imports.call("InWorlds", orders))
-            whole = ByDefinition(form, False, listing.max_work, listing.reason)
-            definition, read = definition_literal(number, whole, program, code, own)
-            call = imports.call("InWorlds", orders, f"definition=DEFINITION_{number}")
-            return StrategyPart(call, (definition,), frozenset(read))
+            definition, named, read = definition_literal(number, listing, program, code, own)
+            return ListingPart(named, (definition,), frozenset(read))
+        case InWorlds():
+            return _worlds(number, listing, program, code, own)
         case _:
             assert_never(listing)
+
+
+def _runs(
+    number: int, listing: LongestRuns, program: Program, code: ConditionCode, own: OwnAggregateCode
+) -> ListingPart:
+    run, conditions = listing.run, listing.checks
+    runs = strategy.LongestRuns(
+        kinds=listing.kinds,
+        least=run.least,
+        contiguous=run.contiguous,
+        ordered_by=run.ordered_by,
+    )
+    if conditions is None:
+        return ListingPart(runs)
+    between, checked, choices = checks_literal(number, conditions, program, code, own)
+    judges = any(clause.when == "complete" for clause in conditions.clauses)
+    runs = replace(runs, checks=checked, judges=judges)
+    return ListingPart(runs, (between,), frozenset(choices.attributes_read))
+
+
+def _worlds(
+    number: int, listing: InWorlds, program: Program, code: ConditionCode, own: OwnAggregateCode
+) -> ListingPart:
+    form, conditions = listing.form, listing.checks
+    worlds = strategy.InWorlds(one_order=listing.one_order)
+    if conditions is not None:
+        between, checked, choices = checks_literal(number, conditions, program, code, own)
+        worlds = replace(worlds, checks=checked)
+        return ListingPart(worlds, (between,), frozenset(choices.attributes_read))
+    if form is None:
+        return ListingPart(worlds)
+    whole = ByDefinition(form, False, listing.max_work, listing.reason)
+    definition, named, read = definition_literal(number, whole, program, code, own)
+    worlds = replace(worlds, definition=named)
+    return ListingPart(worlds, (definition,), frozenset(read))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from celc.codegen.checks import CheckCode
-from celc.codegen.escape import tuple_text
 from celc.normal.sum_bounds import SumBound, Weight
 
 
@@ -21,9 +20,9 @@ def weigh_lines(bounds: Sequence[SumBound], writer: CheckCode) -> list[str]:
     return lines
 
 
-def limits_of(bounds: Sequence[SumBound]) -> str:
-    """The limits of the sums, as a tuple."""
-    return tuple_text(repr(bound.limit) for bound in bounds)
+def limits_of(bounds: Sequence[SumBound]) -> tuple[float, ...]:
+    """The limits of the sums."""
+    return tuple(bound.limit for bound in bounds)
 
 
 def _lines_of(weight: Weight, writer: CheckCode) -> list[str]:

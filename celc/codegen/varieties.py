@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from celc.codegen.checks import CheckCode
-from celc.codegen.escape import tuple_text
 from celc.normal.growing import VarietyBound
 
 
@@ -39,6 +38,6 @@ def same_lines(bounds: Sequence[VarietyBound], writer: CheckCode) -> list[str]:
     return lines
 
 
-def varieties_of(bounds: Sequence[VarietyBound]) -> str:
-    """The least and the most numbers, and whether each match is asked, as a tuple."""
-    return tuple_text(f"({bound.least}, {bound.most}, {bound.asked is None})" for bound in bounds)
+def varieties_of(bounds: Sequence[VarietyBound]) -> tuple[tuple[int, int, bool], ...]:
+    """The least and the most numbers, and whether each match is asked."""
+    return tuple((bound.least, bound.most, bound.asked is None) for bound in bounds)

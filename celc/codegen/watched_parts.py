@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from celc.codegen.escape import tuple_text
-from celc.codegen.imports import Imports
+from celc_runtime.plan.strategy import KeyTerm, WatchedPart
+
 from celc.core.formula import Expression, Window
 from celc.normal import normal_form as lp
 from celc.normal.flat_form import AbsentPart, KeyedPart, PartAfter, PartBefore
@@ -83,32 +83,20 @@ def watched_part(
     part: AbsentPart | KeyedPart | PartBefore | PartAfter,
     windows: Mapping[Window, int],
     symbols_of: Callable[[lp.Event], tuple[int, ...]],
-    imports: Imports,
-    key: str,
-) -> str:
-    """A part as a constructor call; `symbols_of`: the kernel's symbols of an event, `key`: the
-    terms of the key of all its events."""
+    key: tuple[KeyTerm, ...],
+) -> WatchedPart:
+    """A part; `symbols_of`: the kernel's symbols of an event, `key`: the terms of the key of all
+    its events."""
     positions = _Positions()
     begins, ends = positions.add(part.form)
-    length = []
-    if isinstance(part, PartBefore | PartAfter):
-        length = [f"length={windows[part.length]}"]
-    if isinstance(part, PartAfter):
-        length.append("after=True")
-    if key_of_part(part):
-        length.append(f"key={key}")
-    if isinstance(part, KeyedPart):
-        length.append("of_key=True")
-    return imports.call(
-        "WatchedPart",
-        f"window={None if part.window is None else windows[part.window]}",
-        f"symbols={tuple_text(_numbers(symbols_of(event)) for event in positions.events)}",
-        f"before={tuple_text(_numbers(sorted(one)) for one in positions.before)}",
-        f"begins={_numbers(sorted(begins))}",
-        f"ends={_numbers(sorted(ends))}",
-        *length,
+    return WatchedPart(
+        window=None if part.window is None else windows[part.window],
+        symbols=tuple(symbols_of(event) for event in positions.events),
+        before=tuple(tuple(sorted(one)) for one in positions.before),
+        begins=tuple(sorted(begins)),
+        ends=tuple(sorted(ends)),
+        length=windows[part.length] if isinstance(part, PartBefore | PartAfter) else None,
+        after=isinstance(part, PartAfter),
+        key=key,
+        of_key=isinstance(part, KeyedPart),
     )
-
-
-def _numbers(numbers: tuple[int, ...] | list[int]) -> str:
-    return tuple_text(map(str, numbers))

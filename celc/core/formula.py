@@ -855,6 +855,13 @@ class Parameters:
     row_by_row: bool
     consume_by: str
 
+    @property
+    def columns_added(self) -> frozenset[str]:
+        """The columns of events that come from the table of the set, and not from the input."""
+        values = {column for column, _ in self.columns}
+        patterns = {one.column for one in self.patterns}
+        return frozenset(values | patterns | {self.number, f"{self.number}pos"})
+
 
 @dataclass(frozen=True, slots=True)
 class Threshold:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from celc_runtime.plan.parameters import Concern, OfBoth, Test
 from celc_runtime.plan.row_search import bounds_of, choices_of
 
-from celc.plan.concerns import Concern, OfBoth, Test, concerns_of
+from celc.plan.concerns import concerns_of
 from celc.plan.program import Program
 from celc.plan.strategy import EarliestInWindow, InWindow
 
@@ -26,7 +27,7 @@ def parameter_lines(program: Program) -> list[str]:
         return [f"rows of {name}: every event is read for every row, because {concerns.why}"]
     lines = [f"rows of {name}: an index finds those that an event concerns"]
     for concern in concerns.of_types:
-        lines += [f"  {concern.type.name}: {way}" for way in _ways(concern, name)]
+        lines += [f"  {concern.type}: {way}" for way in _ways(concern, name)]
     for pattern in parameters.patterns:
         lines.append(
             f"  {pattern.attribute} {pattern.operator} {name}.{pattern.parameter}: a scan, which "

@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from celc_runtime.plan.parameters import Concern, OfBoth, OfEvent, OfRow, Test
+
 from celc.automata.predicates import TypeConditions
 from celc.core import formula as core
-from celc.core.formula import MIRRORED, DataType, EventType, Predicate
+from celc.core.formula import MIRRORED, DataType, Predicate
 from celc.normal.normal_form import EventClause
 from celc.plan.program import Program
 from celc.plan.relevance import (
@@ -29,48 +31,7 @@ _MOST_WAYS = 64
 """Beyond this many combinations of conditions on a type, the type alone is asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class OfEvent:
-    """A condition on an attribute of an event and constants; `operator` is a comparison, in,
-    not_in, is_null or is_not_null."""
-
-    operator: str
-    attribute: str
-    type: DataType
-    values: tuple[core.Value, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class OfRow:
-    """The same of an attribute of the set."""
-
-    operator: str
-    parameter: str
-    type: DataType
-    values: tuple[core.Value, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class OfBoth:
-    """`event.attribute operator rule.parameter`, compared in `type`."""
-
-    operator: str
-    attribute: str
-    parameter: str
-    type: DataType
-
-
-Test: TypeAlias = OfEvent | OfRow | OfBoth
 _Clause: TypeAlias = tuple[Test, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Concern:
-    """The rows that events of one type concern: all clauses of one of the `ways` are satisfied, a
-    clause by one of its tests. Without `ways`: all rows."""
-
-    type: EventType
-    ways: tuple[tuple[_Clause, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +68,7 @@ def concerns_of(program: Program, *, sees_all_events: bool) -> Concerns:
 def _concern(conditions: TypeConditions, truths: set[int], columns: Mapping[str, str]) -> Concern:
     ways = tuple(_way(conditions, truth, columns) for truth in least_truths(truths))
     asked = len(ways) <= _MOST_WAYS and all(ways)
-    return Concern(conditions.type, ways if asked else ())
+    return Concern(conditions.type.stream, conditions.type.name, ways if asked else ())
 
 
 def _way(conditions: TypeConditions, truth: int, columns: Mapping[str, str]) -> tuple[_Clause, ...]:
@@ -152,7 +113,7 @@ def _comparison(predicate: core.Comparison, columns: Mapping[str, str]) -> Test 
         operator, one, other = MIRRORED[operator], other, one
     if operator == "!=" or not columns[other]:
         return None
-    return OfBoth(operator, one, columns[other], left.type)
+    return OfBoth(operator, one, columns[other], left.type.value)
 
 
 def _with_constants(
@@ -169,8 +130,8 @@ def _with_constants(
     if columns.get(attribute) == "":
         return None
     if attribute in columns:
-        return OfRow(operator, columns[attribute], operand.type, values)
-    return OfEvent(operator, attribute, operand.type, values)
+        return OfRow(operator, columns[attribute], operand.type.value, values)
+    return OfEvent(operator, attribute, operand.type.value, values)
 
 
 _KEPT = (DataType.INT, DataType.LONG, DataType.FLOAT, DataType.DOUBLE)

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import reduce
 from typing import TypeAlias, assert_never
 
+from celc_runtime.plan.relevance import AttributeTest, Clause, Relevant, Way
+
 from celc.automata.predicates import TypeConditions
 from celc.core import formula as core
-from celc.core.formula import MIRRORED, DataType, EventType, Predicate
+from celc.core.formula import MIRRORED, DataType, Predicate
 from celc.core.traversal import formulas_in, windows_in
 from celc.normal.normal_form import EventClause
 from celc.plan.program import Program
@@ -41,42 +42,7 @@ _LONGEST_LIST = 200
 _Value: TypeAlias = int | float | str | bool
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeTest:
-    """An attribute against constants.
-
-    `operator` is one of core CEL's comparisons, or `is_null`, `in` or `like`, the last three also
-    as `is_not_null`, `not_in` and `not_like`. The attribute is read as a value of `type`.
-    """
-
-    operator: str
-    attribute: str
-    type: DataType
-    values: tuple[_Value, ...]
-
-
-_Clause: TypeAlias = tuple[AttributeTest, ...]
-_Way: TypeAlias = tuple[_Clause, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RelevantEvents:
-    """The events of one type that can change an answer.
-
-    They satisfy all clauses of at least one of the `ways` or of `idempotent`; a clause is satisfied
-    where one of its tests is. Without both: all events of the type. Events on some of `idempotent`
-    and on none of `ways` do what one event on each of these ways does, in any order and number. The
-    `ways` may be true of more events, those of `idempotent` are exact.
-    """
-
-    type: EventType
-    ways: tuple[_Way, ...]
-    idempotent: tuple[_Way, ...] = ()
-
-
-def relevant_events(
-    program: Program, *, sees_all_events: bool
-) -> tuple[RelevantEvents, ...] | None:
+def relevant_events(program: Program, *, sees_all_events: bool) -> tuple[Relevant, ...] | None:
     """The events that a query has to see, by type; None where it has to see every event.
 
     `sees_all_events`: a selection has to read the events that the query does not ask about.
@@ -91,9 +57,7 @@ def relevant_events(
     )
 
 
-def events_told_apart(
-    program: Program, *, sees_all_events: bool
-) -> tuple[RelevantEvents, ...] | None:
+def events_told_apart(program: Program, *, sees_all_events: bool) -> tuple[Relevant, ...] | None:
     """The events of which a query has to know more than that they are there, by type; None where it
     need not know of others at all (`relevant_events`), or has to read every event.
 
@@ -191,18 +155,22 @@ def _after(one: _Move, other: _Move) -> _Move:
 
 def _relevant(
     conditions: TypeConditions, truths: set[int], moves: Mapping[int, _Move | None]
-) -> RelevantEvents:
+) -> Relevant:
     unmarked = {truth for truth in truths if moves.get(truth) is not None}
     if unmarked and _are_idempotent(unmarked, moves) and _are_exact(conditions, unmarked):
         ways, idempotent = _ways(conditions, truths - unmarked), _ways(conditions, unmarked)
         if len(ways) + len(idempotent) <= _MOST_WAYS:
-            return RelevantEvents(conditions.type, ways, idempotent)
+            return Relevant(*_names(conditions), ways, idempotent=idempotent)
     ways = _ways(conditions, truths)
     asked = len(ways) <= _MOST_WAYS and all(ways)
-    return RelevantEvents(conditions.type, ways if asked else ())
+    return Relevant(*_names(conditions), ways if asked else ())
 
 
-def _ways(conditions: TypeConditions, truths: set[int]) -> tuple[_Way, ...]:
+def _names(conditions: TypeConditions) -> tuple[str, str]:
+    return conditions.type.stream, conditions.type.name
+
+
+def _ways(conditions: TypeConditions, truths: set[int]) -> tuple[Way, ...]:
     return tuple(_way(conditions, truth) for truth in least_truths(truths))
 
 
@@ -238,12 +206,12 @@ def _are_exact(conditions: TypeConditions, truths: set[int]) -> bool:
 
 
 def _is_exact(test: AttributeTest) -> bool:
-    orders_texts = test.type is DataType.STRING and test.operator in ("<", "<=", ">", ">=")
+    orders_texts = test.type == DataType.STRING.value and test.operator in ("<", "<=", ">", ">=")
     is_pattern = test.operator in ("like", "not_like")
     return not is_pattern and not orders_texts and test.attribute != core.TYPE
 
 
-def _way(conditions: TypeConditions, truth: int) -> _Way:
+def _way(conditions: TypeConditions, truth: int) -> Way:
     """The clauses of the groups in a bit set, without those that Spark may decide otherwise."""
     clauses = map(_clause, clauses_of(conditions, truth))
     return tuple(clause for clause in clauses if clause is not None)
@@ -256,7 +224,7 @@ def clauses_of(conditions: TypeConditions, truth: int) -> Iterator[EventClause]:
             yield from group
 
 
-def _clause(clause: EventClause) -> _Clause | None:
+def _clause(clause: EventClause) -> Clause | None:
     tests = [_test(predicate) for predicate in clause.predicates]
     known = tuple(test for test in tests if test is not None)
     return known if len(known) == len(tests) else None
@@ -311,7 +279,7 @@ def _on_attribute(
         return None
     if any(_is_in_calendar_gap(value, type) for value in values):
         return None
-    return AttributeTest(operator, operand.attribute, type, values)
+    return AttributeTest(operator, operand.attribute, type.value, values)
 
 
 _CALENDAR_GAP = range(-141_440, -141_424)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from celc_runtime.plan.joins import Joins
+
 from celc.core.formula import AttributeValue, Collection, OutputLabel, Query, WindowUnit
 from celc.core.terms import nodes_named_in
 from celc.core.traversal import nodes_of, windows_in
@@ -18,24 +20,6 @@ from celc.relational.select import columns_of, select_text
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
-    """A query as joins: the fields are those of `celc_runtime.plan.joins.Joins`."""
-
-    numbered: str
-    plain: str
-    place: str
-    time: str
-    measure: str
-    keys: tuple[str, ...]
-    unit: str
-    attributes: tuple[str, ...]
-    counts: bool
-    reads: tuple[tuple[str, str], ...]
-    bands: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
-    untied: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class NotJoined:
     """Why a query is none of joins, in words, and the part of the text that says so."""
 
@@ -43,7 +27,7 @@ class NotJoined:
     span: Span
 
 
-def joins_of(query: Query, dialect: Dialect = "spark") -> Joined | NotJoined:
+def joins_of(query: Query, dialect: Dialect = "spark") -> Joins | NotJoined:
     """The query as joins, or why it is not."""
     try:
         relations = relate(query)
@@ -52,7 +36,7 @@ def joins_of(query: Query, dialect: Dialect = "spark") -> Joined | NotJoined:
         return NotJoined(problem.what, problem.span)
 
 
-def _joined(relations: Relations, dialect: Dialect) -> Joined:
+def _joined(relations: Relations, dialect: Dialect) -> Joins:
     query = relations.query
     columns, bands = columns_of(relations, numbered=False), bands_of(relations)
     windows = [*windows_in(query.formula), *([] if query.window is None else [query.window])]
@@ -61,19 +45,19 @@ def _joined(relations: Relations, dialect: Dialect) -> Joined:
     numbered, plain = (select_text(relations, dialect, positions=one) for one in (True, False))
     if dialect == "spark" and VARIABLE in numbered + plain:
         raise NotRelational("Spark puts variables in the place of '${' in a name", query.span)
-    return Joined(
-        numbered,
-        plain,
-        columns.place,
-        columns.time,
-        columns.measure,
-        columns.keys,
-        "" if relations.unit is None else relations.unit.name,
-        tuple(dict.fromkeys(named)),
-        relations.numbered,
-        _reads(relations),
-        _types_of(relations, bands),
-        _types_of(relations, [band for band in bands if not is_tied(relations, band)]),
+    return Joins(
+        numbered=numbered,
+        plain=plain,
+        place=columns.place,
+        time=columns.time,
+        measure=columns.measure,
+        keys=columns.keys,
+        unit="" if relations.unit is None else relations.unit.name,
+        attributes=tuple(dict.fromkeys(named)),
+        counts=relations.numbered,
+        reads=_reads(relations),
+        bands=_types_of(relations, bands),
+        untied=_types_of(relations, [band for band in bands if not is_tied(relations, band)]),
     )
 
 

@@ -15,6 +15,7 @@ from celc.verify.automata import (
     selection,
 )
 from celc.verify.forms import division, flat_form, letter_form, normal_form
+from celc.verify.lowered import plan
 from celc.verify.plans import (
     checks,
     earliest,
@@ -42,6 +43,7 @@ __all__ = [
     "letter_form",
     "minimal",
     "normal_form",
+    "plan",
     "program",
     "safe_query",
     "selection",

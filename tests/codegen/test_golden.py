@@ -121,7 +121,7 @@ def test_every_golden_is_used() -> None:
 
 def test_the_papers_iteration_fits_on_two_screens() -> None:
     """What a reader sees of `A+ ; B`, its plan for the runtime included."""
-    assert len((_GENERATED / "q4.py").read_text("utf-8").splitlines()) <= 174
+    assert len((_GENERATED / "q4.py").read_text("utf-8").splitlines()) <= 176
 
 
 @pytest.mark.parametrize("seed", ["1", "2"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
 from functools import cache
 from typing import Any
 
@@ -20,7 +19,7 @@ from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.parse.parser import parse
 from celc.pipeline import compile_source
-from celc.relational.joins import Joined, joins_of
+from celc.relational.joins import joins_of
 from celc.resolve.resolver import resolve
 
 ORDER = Options(("ts",), tiebreak=("row",))
@@ -75,11 +74,11 @@ def signs_events(texts: Iterable[str], named: str) -> list[dict[str, Any]]:
     ]
 
 
-def _joined(text: str) -> Joined | None:
+def _joined(text: str) -> Joins | None:
     source = Source("query.cel", text)
     (resolved,), _ = resolve(parse(source), source, order_by=ORDER.order_by, ties=None)
     joined = joins_of(resolved, "duckdb")
-    return joined if isinstance(joined, Joined) else None
+    return joined if isinstance(joined, Joins) else None
 
 
 def is_joined(text: str) -> bool:
@@ -87,7 +86,7 @@ def is_joined(text: str) -> bool:
     return _joined(text) is not None
 
 
-def compiled(text: str) -> tuple[CompiledQuery, Joined] | None:
+def compiled(text: str) -> tuple[CompiledQuery, Joins] | None:
     """A query with its joins for DuckDB; None: it is none of joins."""
     joined = _joined(text)
     if joined is None:
@@ -105,7 +104,7 @@ def session() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def rows_of(query: CompiledQuery, joined: Joined, events: Sequence[Event]) -> list[dict[str, Any]]:
+def rows_of(query: CompiledQuery, joined: Joins, events: Sequence[Event]) -> list[dict[str, Any]]:
     """The rows of the statement of a query, in the order of their ends.
 
     The statement without positions is run as well: it has to find the same rows, as many times.
@@ -120,13 +119,13 @@ def rows_of(query: CompiledQuery, joined: Joined, events: Sequence[Event]) -> li
     return sorted(rows, key=lambda row: row["end_pos"])
 
 
-def events_table(query: CompiledQuery, joined: Joined, events: Sequence[Event]) -> pa.Table:
+def events_table(query: CompiledQuery, joined: Joins, events: Sequence[Event]) -> pa.Table:
     """Events as the table that a statement reads."""
     numbered = [{**event, "row": number} for number, event in enumerate(events)]
     return _with_all_columns(table_of(query.plan, numbered), joined)
 
 
-def _with_all_columns(table: pa.Table, joined: Joined) -> pa.Table:
+def _with_all_columns(table: pa.Table, joined: Joins) -> pa.Table:
     """The table with the columns of the statement that the query itself does not read."""
     for name, type in joined.reads:
         if name not in table.column_names:
@@ -137,9 +136,8 @@ def _with_all_columns(table: pa.Table, joined: Joined) -> pa.Table:
     return table
 
 
-def _found(query: CompiledQuery, joined: Joined, table: Any) -> list[dict[str, Any]]:
-    joins = Joins(**{field.name: getattr(joined, field.name) for field in fields(joined)})
-    text = joins_text(query.plan, joins, "given", "duckdb", typed=query.plan.type_column)
+def _found(query: CompiledQuery, joined: Joins, table: Any) -> list[dict[str, Any]]:
+    text = joins_text(query.plan, joined, "given", "duckdb", typed=query.plan.type_column)
     connection = session()
     connection.register("given", table)
     try:

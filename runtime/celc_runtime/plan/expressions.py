@@ -128,20 +128,22 @@ class Computed:
 def attributes_of(expressions: Iterable[Computed]) -> Iterator[str]:
     """The attributes that expressions read; an attribute may come more than once."""
     for item in expressions:
-        yield from _attributes_in(item.value)
+        for node in nodes_in(item.value):
+            match node:
+                case Aggregate(attribute=str() as attribute):
+                    yield attribute
+                case OwnAggregate():
+                    yield from node.columns
+                    for text in node.texts:
+                        yield from text.attributes
 
 
-def _attributes_in(tree: Tree) -> Iterator[str]:
+def nodes_in(tree: Tree) -> Iterator[Tree]:
+    """A tree and the trees in it, from the left."""
+    yield tree
     match tree:
-        case Aggregate():
-            if tree.attribute is not None:
-                yield tree.attribute
-        case OwnAggregate():
-            yield from tree.columns
-            for text in tree.texts:
-                yield from text.attributes
         case Arithmetic():
-            yield from _attributes_in(tree.left)
-            yield from _attributes_in(tree.right)
+            yield from nodes_in(tree.left)
+            yield from nodes_in(tree.right)
         case Cast() | Negation() | Absolute():
-            yield from _attributes_in(tree.operand)
+            yield from nodes_in(tree.operand)

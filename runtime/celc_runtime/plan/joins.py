@@ -25,7 +25,7 @@ class NotJoined(ValueError):
     """Why a query cannot be run as joins."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Joins:
     """A query as joins.
 

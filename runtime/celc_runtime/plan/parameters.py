@@ -75,7 +75,7 @@ class Concern:
     ways: tuple[tuple[tuple[Test, ...], ...], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
     """The parameter set of a query FOR EACH, and how its values come to the events.
 

@@ -1,11 +1,11 @@
-"""`Plan`: one query as its generated module writes it, with the schemas of input and output.
+"""`Plan`: one query as its generated module writes it.
 
-Long: all that a module says of a query, and the schemas that follow from it.
+Long: all that a module says of a query, and what follows from it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from celc_runtime.plan.expressions import Computed, attributes_of
 from celc_runtime.plan.names import unused_name
@@ -67,6 +67,7 @@ class Window:
     unit: str
     size: int | float
     attribute: str | None
+    _: KW_ONLY
     begin: str | None = None
 
 
@@ -114,7 +115,7 @@ class ChosenKey:
         return f"[{', '.join(name for name, _ in self.ways)}]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A compiled query without its code.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TypeAlias
 
 
@@ -22,7 +22,8 @@ class AttributeTest:
     operands: tuple[int | float | str | bool, ...] = ()
 
 
-Way: TypeAlias = tuple[tuple[AttributeTest, ...], ...]
+Clause: TypeAlias = tuple[AttributeTest, ...]
+Way: TypeAlias = tuple[Clause, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Relevant:
     stream: str
     type: str
     ways: tuple[Way, ...] = ()
+    _: KW_ONLY
     idempotent: tuple[Way, ...] = ()
 
     @property

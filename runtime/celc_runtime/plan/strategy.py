@@ -8,7 +8,7 @@ variant, and `run` has a class for each variant.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from celc_runtime.plan.conditions import TextComparison, TextCondition
@@ -26,6 +26,7 @@ class BranchFree:
     depend on the symbol."""
 
     kernel: Callable[..., int]
+    _: KW_ONLY
     piles: int
 
 
@@ -36,6 +37,7 @@ class StraightLine:
     """
 
     kernel: Callable[..., int]
+    _: KW_ONLY
     piles: int
     bounds: int = 0
 
@@ -53,6 +55,7 @@ class KeyTable:
     """A table of keys: for each part of its keys whether it is a text, and its number of piles."""
 
     texts: tuple[bool, ...]
+    _: KW_ONLY
     piles: int
 
 
@@ -62,6 +65,7 @@ class Keyed:
     key. `terms`: the parts of the keys."""
 
     kernel: Callable[..., int]
+    _: KW_ONLY
     piles: int
     terms: tuple[KeyTerm, ...]
     tables: tuple[KeyTable, ...]
@@ -84,7 +88,7 @@ class All:
     """Each match that the update finds, up to LIMIT, newest first."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InRuns:
     """All matches, which have one shape: `kinds` are the kinds of their events, place by place.
     `leaf_pile` is the pile of the events in the first place."""
@@ -93,7 +97,7 @@ class InRuns:
     leaf_pile: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedPart:
     """A part of the formula, of which the latest start must be known.
 
@@ -126,13 +130,14 @@ class NearestEvent:
     """
 
     symbols: tuple[int, ...]
+    _: KW_ONLY
     key: tuple[KeyTerm, ...]
     asking: tuple[KeyTerm, ...]
     after: bool = False
     ever: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Remembers:
     """The columns of past events to remember, in the order in which conditions take them, behind
     those of the windows inside the formula (`Plan.local_windows`), for each a key and a floor, and
@@ -186,6 +191,7 @@ class Checked:
     admits: Callable[..., bool]
     completes: Callable[..., bool]
     remembers: Remembers
+    _: KW_ONLY
     states: int
     supports: tuple[bool, ...]
     selector: str
@@ -247,7 +253,7 @@ class Counted:
     tables: TransitionArrays
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LongestRuns:
     """The longest matches, which are runs of events, read off the events; the update does not run.
 
@@ -292,6 +298,7 @@ class ByDefinition:
 
     formula: Formula
     remembers: Remembers
+    _: KW_ONLY
     sees_all: bool
     ways: tuple[Way, ...] = ()
     chooses: bool = False
@@ -299,7 +306,7 @@ class ByDefinition:
     growth: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class InWorlds:
     """The matches in the possible worlds of events whose time is uncertain.
 

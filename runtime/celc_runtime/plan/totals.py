@@ -7,7 +7,7 @@ HAVING.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TypeAlias
 
 from celc_runtime.plan.expressions import Constant, ParameterValue
@@ -24,6 +24,7 @@ class TotalOf:
     function: str
     label: str | None = None
     attribute: str | None = None
+    _: KW_ONLY
     type: str = "DECIMAL(38, 0)"
     read: str | None = None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 CONFIDENCE = "confidence"
 """The column that says how likely a match is."""
@@ -23,6 +23,7 @@ class Uncertain:
     low: str
     high: str
     step: int
+    _: KW_ONLY
     least: float | None = None
     strict: bool = False
 

@@ -87,9 +87,9 @@ def test_the_nearest_event_is_found(
     lookup = NearestEvents(
         NearestEvent(
             (1, 3),
-            tuple(KeyTerm(name, _TYPES[name]) for name in key),
-            tuple(KeyTerm(name, _TYPES[name]) for name in asking),
-            after,
+            key=tuple(KeyTerm(name, _TYPES[name]) for name in key),
+            asking=tuple(KeyTerm(name, _TYPES[name]) for name in asking),
+            after=after,
         )
     )
     expected = _searched(events, symbols, begins, (key, asking), after=after)
@@ -117,7 +117,7 @@ def test_the_nearest_event_is_found(
 
 def test_keys_of_forgotten_events_take_no_room() -> None:
     """Of a million keys, one after another, a table holds those that are remembered."""
-    wanted = NearestEvent((1,), (KeyTerm("k", "LONG"),), (KeyTerm("k", "LONG"),))
+    wanted = NearestEvent((1,), key=(KeyTerm("k", "LONG"),), asking=(KeyTerm("k", "LONG"),))
     lookup = NearestEvents(wanted)
     rows = 1000
     for number in range(200):

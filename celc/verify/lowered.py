@@ -1,0 +1,176 @@
+"""The invariants of the last representation: the plan of a query, and how it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from celc_runtime.plan.expressions import Aggregate, OwnAggregate, attributes_of, nodes_in
+from celc_runtime.plan.parameters import Concern
+from celc_runtime.plan.plan import Plan, Window
+from celc_runtime.plan.relevance import Relevant
+from celc_runtime.plan.strategy import (
+    ByDefinition,
+    Checked,
+    InRuns,
+    InWorlds,
+    Listing,
+    LongestRuns,
+    Remembers,
+    UnionLists,
+    Update,
+)
+
+from celc.plan.code import Code
+from celc.verify.violations import Violation, Violations
+
+COLUMNS = "every column that something names is one that the query reads"
+ONCE = "names of columns, types and labels are there once"
+NUMBERS = "labels, windows, deadlines and kinds are named by numbers that there are"
+TYPES = "events that matter are of types that are declared"
+ONE_ANSWER = "each row of the answer is a match, a union or a total"
+ONE_CHOICE = "what chooses by starts lists all matches first"
+EACH_KIND = "a listing that asks for kinds has something for each"
+NO_PILES = "code over piles has a number of piles"
+
+
+def plan(found: Plan, update: Update, listing: Listing) -> Violations:
+    """A plan speaks of its own columns, labels and windows, and its listing of its kinds.
+
+    The runtime looks up all of these without asking: a wrong number would be a `KeyError` there, or
+    the events of another label.
+    """
+    yield from _columns(found, listing)
+    yield from _names(found)
+    yield from _numbers(found)
+    yield from _types(found)
+    if found.totals is not None and (found.collapsed or found.expressions):
+        yield Violation(ONE_ANSWER, "totals are unions, or have expressions of one match")
+    if found.per_start is not None and found.limit is not None:
+        yield Violation(ONE_CHOICE, f"LIMIT {found.limit} comes before {found.per_start}")
+    yield from _kinds(found, listing)
+    if not isinstance(update, UnionLists) and update.piles < 0:
+        yield Violation(NO_PILES, f"there are {update.piles}")
+
+
+def _columns(found: Plan, listing: Listing) -> Violations:
+    known = {attribute.name for attribute in found.attributes}
+    if found.parameters is not None:
+        known |= {column for column, _ in found.parameters.columns}
+        known |= {one.column for one in found.parameters.patterns}
+        known |= {found.parameters.number, f"{found.parameters.number}pos"}
+    named = {
+        "conditions": {*found.columns},
+        "PARTITION BY": {*found.key_attributes},
+        "the order": {*found.order_by},
+        "labels": {name for label in found.labels for name in label.attributes},
+        "SELECT": {*attributes_of(found.expressions)},
+        "windows": {*_measured(found)},
+    }
+    remembers = _remembered(listing)
+    if remembers is not None:
+        named["the listing"] = {*remembers.columns, *remembers.codes}
+        if not {*remembers.ranks} <= {*remembers.codes}:
+            yield Violation(COLUMNS, f"of {remembers.ranks} only {remembers.codes} have codes")
+    for where, names in named.items():
+        if names - known:
+            yield Violation(COLUMNS, f"{where}: {sorted(names - known)}")
+
+
+def _measured(found: Plan) -> Iterator[str]:
+    windows: list[Window] = [*found.local_windows]
+    windows += [] if found.window is None else [found.window]
+    for window in windows:
+        yield from (name for name in (window.attribute, window.begin) if name is not None)
+
+
+def _names(found: Plan) -> Violations:
+    columns = [attribute.name for attribute in found.attributes]
+    for names in (columns, found.declared_types, found.label_names, found.partition_by):
+        if len(names) != len({*names}):
+            yield Violation(ONCE, str(names))
+
+
+def _numbers(found: Plan) -> Violations:
+    windows = range(len(found.local_windows))
+    hopped = [number for hops in found.reaches for number in hops]
+    places = [item.place for item in found.expressions]
+    columns = [column for kind in found.kinds for column in kind.columns]
+    yield from _in_range("hops", hopped, windows)
+    yield from _in_range("deadlines", [d.window for d in found.deadlines], windows)
+    yield from _in_range("deadlines ruled out", [d.window for d in found.ruled_out], windows)
+    yield from _in_range("labels of kinds", columns, range(len(found.label_names)))
+    keys = range(len(found.partition_by))
+    yield from _in_range("chosen keys", [key.place for key in found.chosen_keys], keys)
+    yield from _in_range("expressions", places, range(len(found.labels) + len(found.expressions)))
+    if len(found.kinds) > 1 << found.kind_bits:
+        yield Violation(NUMBERS, f"{len(found.kinds)} kinds in {found.kind_bits} bits")
+    labels = {
+        node.label
+        for item in found.expressions
+        for node in nodes_in(item.value)
+        if isinstance(node, Aggregate | OwnAggregate)
+    }
+    if not labels <= {*found.label_names}:
+        yield Violation(NUMBERS, f"{sorted(labels)} are not all among {found.label_names}")
+
+
+def _in_range(what: str, numbers: Iterable[int], there: range) -> Violations:
+    wrong = sorted({number for number in numbers if number not in there})
+    if wrong:
+        yield Violation(NUMBERS, f"{what}: {wrong} of {len(there)}")
+
+
+def _types(found: Plan) -> Violations:
+    declared = {*found.declared_types}
+    events: list[Relevant | Concern] = [*(found.relevant or ()), *(found.told_apart or ())]
+    events += () if found.parameters is None else found.parameters.concerns or ()
+    for one in events:
+        if (one.stream, one.type) not in declared:
+            yield Violation(TYPES, f"{one.stream}.{one.type}")
+
+
+def _kinds(found: Plan, listing: Listing) -> Violations:
+    kinds = range(len(found.kinds))
+    match listing:
+        case InRuns():
+            yield from _in_range("kinds of places", listing.kinds, kinds)
+        case LongestRuns():
+            # Of symbol 0, which is no event of a run, it is -1.
+            yield from _in_range("kinds of a run", listing.kinds[1:], kinds)
+    checks = _checks_of(listing)
+    if checks is not None:
+        for name, of_kinds in (
+            ("supports", checks.supports),
+            ("absorbs", checks.absorbs),
+            ("looks", checks.looks),
+            ("rounds", checks.rounds),
+        ):
+            if of_kinds and len(of_kinds) != len(kinds):
+                yield Violation(EACH_KIND, f"{name} of {len(of_kinds)} of {len(kinds)}")
+
+
+def _checks_of(listing: Listing) -> Checked | None:
+    match _named(listing):
+        case Checked() as checks:
+            return checks
+        case LongestRuns(checks=checks) | InWorlds(checks=checks) if checks is not None:
+            return _checks_of(checks)
+        case _:
+            return None
+
+
+def _remembered(listing: Listing) -> Remembers | None:
+    match _named(listing):
+        case ByDefinition(remembers=remembers):
+            return remembers
+        case InWorlds(definition=definition) if definition is not None:
+            return _remembered(definition)
+        case _:
+            checks = _checks_of(listing)
+            return None if checks is None else checks.remembers
+
+
+def _named(value: Any) -> Any:
+    """A value; the module may have a name for it."""
+    return value.value if isinstance(value, Code) else value
