@@ -103,29 +103,29 @@ query_1 = CompiledQuery(
             stream_column=False,
             attributes=(Attribute("sensor", "INT"), Attribute("value", "DOUBLE")),
             order_candidates=(Attribute("sensor", "INT"),),
-            columns=("value",),
-            texts=(),
-            labels=(Label("rise", ("value",)),),
-            kinds=(
-                Kind((0, 2), starts=True),
-                Kind((0, 2), starts=False),
-                Kind((1, 3), starts=False),
-            ),
-            kind_bits=2,
             partition_by=("sensor",),
             order_by=(),
             tiebreak=(),
-            window=Window("EVENTS", 50, None),
-            consume_by="NONE",
-            limit=None,
-            symbol_dtype="uint8",
-            hidden=("Alarm", "Reading", "alarm"),
             told_apart=(
                 Relevant(
                     "Plant", "Reading", (((AttributeTest(">", "value", "DOUBLE", (20.0,)),),),)
                 ),
                 Relevant("Plant", "Alarm"),
             ),
+            columns=("value",),
+            texts=(),
+            symbol_dtype="uint8",
+            kinds=(
+                Kind((0, 2), starts=True),
+                Kind((0, 2), starts=False),
+                Kind((1, 3), starts=False),
+            ),
+            kind_bits=2,
+            window=Window("EVENTS", 50, None),
+            consume_by="NONE",
+            limit=None,
+            labels=(Label("rise", ("value",)),),
+            hidden=("Alarm", "Reading", "alarm"),
             totals=Totals(
                 (
                     TotalItem("rises", "DECIMAL(38, 0)", TotalOf("COUNT")),

@@ -60,7 +60,7 @@ def _columns(found: Plan, listing: Listing) -> Violations:
         known |= {one.column for one in found.parameters.patterns}
         known |= {found.parameters.number, f"{found.parameters.number}pos"}
     named = {
-        "conditions": {*found.columns},
+        "conditions": {*found.columns, *(name for one in found.texts for name in one.attributes)},
         "PARTITION BY": {*found.key_attributes},
         "the order": {*found.order_by},
         "labels": {name for label in found.labels for name in label.attributes},

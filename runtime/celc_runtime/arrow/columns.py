@@ -22,7 +22,7 @@ from celc_runtime.arrow.row_names import RowNames, row_text
 from celc_runtime.arrow.undeclared import Undeclared
 from celc_runtime.arrow.window_keys import WindowKeys, floors_of
 from celc_runtime.engine.arena.batch import END_OF_PARTS, NO_INTEGERS, Batch
-from celc_runtime.plan.conditions import TextComparison, TextCondition
+from celc_runtime.plan.conditions import TextCondition
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 
@@ -201,7 +201,6 @@ class Columns:
                     dictionaries[condition.attribute] = coded(events.column(condition.attribute))
                 arguments.append(text_truth(condition, dictionaries[condition.attribute]))
             else:
-                assert isinstance(condition, TextComparison)
                 left, right = events.column(condition.left), events.column(condition.right)
                 arguments.append(self._texts.truth(condition, left, right))
         return arguments

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 
+from celc_runtime.plan.conditions import TextComparison, TextCondition
 from celc_runtime.plan.expressions import Computed, attributes_of
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.parameters import Parameters
@@ -117,85 +118,113 @@ class ChosenKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A compiled query without its code.
-
-    `types`: (stream, type) of the event types that its formula names, numbered from 1 for
-    `classify`; `other_types`: the event types that its streams declare besides. `attributes`: the
-    columns it reads, in the order of declaration. `order_candidates`: the attributes that all its
-    event types have, as order columns must. `columns`, `texts`: the arguments of `classify`.
-    `nested_selectors`: whether the formula has selectors, which know nothing of the window.
-    `expressions`: the computed columns, which stand among those of the labels. `hidden`: the labels
-    that only expressions mention; kinds number them after the label columns. `max_work`: how many
-    steps conditions across events may take at one event before a match is found. `type_name`: the
-    name of the column of event types. `positions`: whether the output shows positions. `relevant`:
-    the events that can change the answer; all others may be left out of the stream where positions
-    are not shown. None: the query must see all events. `told_apart`: where it must see them only
-    because they count, or keep others from being neighbours, the events of which it reads more than
-    that they are there. `partition_by`: the keys as the output calls
-    them; `chosen_keys`: the keys among them for which the input has no column. `local_windows`: the
-    windows of parts of the formula and the lengths of absences, each once. `reaches`: the events
-    before a match that can decide whether it is one, as hops from its start: each tuple holds the
-    numbers of the local windows that are hopped one after another. `one_event`: every match is of
-    one event, so that a query without a window needs none. `deadlines`: those of the absences at
-    the end of a match, each once; `ruled_out`: those of absences in branches without matches, for
-    which no match waits; `at_end`: "closed" where the input is over, so that all are passed;
-    `clock`: the time up to which the input is known to reach, a TIMESTAMP in microseconds and a
-    DATE in days since 1970, None: the events tell. `ties`: "simultaneous" where events that are
-    equal in all order columns are one instant. `per_start`: what is still to choose among the
-    matches with one start; `limit` is then None. `totals`: the answer are rows about groups of
-    matches; `labels` are then those that its functions read, and all others are hidden.
-    `collapsed`: the answer has one row for each end of matches. `parameters`: of a query FOR EACH,
-    which is run as `rules/run` says; other fields are then as in the text. `reads`: the queries
-    whose rows are events; then events last, and `begin` is the column of their starts. The input of
-    such a query is made by `chain`; `declared` are the attributes of declared streams.
-    `uncertain`: the times of events are uncertain, and the answer says how likely each match is.
-    """
+    """A compiled query without its code."""
 
     name: str
+
+    # --- whose rows are read, and in what order ---------------------------------------------------
+
     streams: tuple[str, ...]
+    """The streams that the query reads."""
     types: tuple[tuple[str, str], ...]
+    """(stream, type) of the event types that its formula names, numbered from 1 for `classify`."""
     other_types: tuple[tuple[str, str], ...]
+    """Those that its streams declare besides."""
     type_column: bool
+    """Whether it reads the column of event types."""
     stream_column: bool
-    attributes: tuple[Attribute, ...]
-    order_candidates: tuple[Attribute, ...]
-    columns: tuple[str, ...]
-    texts: tuple[object, ...]
-    labels: tuple[Label, ...]
-    kinds: tuple[Kind, ...]
-    kind_bits: int
-    partition_by: tuple[str, ...]
-    order_by: tuple[str, ...]
-    tiebreak: tuple[str, ...]
-    window: Window | None
-    consume_by: str
-    limit: int | None
-    symbol_dtype: str
-    nested_selectors: bool = False
-    expressions: tuple[Computed, ...] = ()
-    hidden: tuple[str, ...] = ()
-    max_work: int = 100_000_000
-    ties: str | None = None
+    """Whether it reads the column of streams."""
     type_name: str = "type"
-    positions: bool = True
-    relevant: tuple[Relevant, ...] | None = None
-    told_apart: tuple[Relevant, ...] | None = None
+    """The name of the column of event types."""
+    attributes: tuple[Attribute, ...]
+    """The columns that it reads besides these, in the order of declaration."""
+    order_candidates: tuple[Attribute, ...]
+    """The attributes that all its event types have, as order columns must."""
+    partition_by: tuple[str, ...]
+    """The keys, as the output calls them."""
     chosen_keys: tuple[ChosenKey, ...] = ()
-    local_windows: tuple[Window, ...] = ()
-    reaches: tuple[tuple[int, ...], ...] = ()
-    one_event: bool = False
-    deadlines: tuple[Deadline, ...] = ()
-    ruled_out: tuple[Deadline, ...] = ()
-    at_end: str = "open"
-    clock: int | float | None = None
-    per_start: PerStart | None = None
-    parameters: Parameters | None = None
-    totals: Totals | None = None
-    collapsed: bool = False
-    reads: tuple[str, ...] = ()
-    begin: str | None = None
-    declared: tuple[str, ...] = ()
+    """The keys among them for which the input has no column."""
+    order_by: tuple[str, ...]
+    """The order columns; empty: events are read in the order in which they come."""
+    tiebreak: tuple[str, ...]
+    """More columns of the order, which tell apart events that are equal in `order_by`."""
+    ties: str | None = None
+    """"simultaneous" where events that are equal in all order columns are one instant."""
     uncertain: Uncertain | None = None
+    """The times of events are uncertain, and the answer says how likely each match is."""
+    reads: tuple[str, ...] = ()
+    """The queries whose rows are events; then events last, and `chain` makes the input."""
+    begin: str | None = None
+    """Of such a query, the column of the starts of events."""
+    declared: tuple[str, ...] = ()
+    """Of such a query, the attributes of the streams that are declared."""
+    parameters: Parameters | None = None
+    """Of a query FOR EACH, which `rules/run` runs; other fields are then as in the text."""
+    relevant: tuple[Relevant, ...] | None = None
+    """The events that can change the answer; all others may be left out of the stream where
+    positions are not shown. None: the query must see all events."""
+    told_apart: tuple[Relevant, ...] | None = None
+    """Where it must see them only because they count, or keep others from being neighbours, the
+    events of which it reads more than that they are there."""
+
+    # --- how an event changes the partial matches -------------------------------------------------
+
+    columns: tuple[str, ...]
+    """The columns that `classify` takes."""
+    texts: tuple[TextCondition | TextComparison, ...]
+    """The conditions on texts whose truth it takes, behind the columns."""
+    symbol_dtype: str
+    """The type of numpy that holds the number of a symbol."""
+    kinds: tuple[Kind, ...]
+    """How an event of a match can be marked, by the number that a node of the arena has."""
+    kind_bits: int
+    """How many bits of a node have that number."""
+    window: Window | None
+    """WITHIN; None: there is none."""
+    local_windows: tuple[Window, ...] = ()
+    """The windows of parts of the formula and the lengths of absences, each once."""
+    reaches: tuple[tuple[int, ...], ...] = ()
+    """The events before a match that can decide whether it is one, as hops from its start: each
+    tuple has the numbers of the local windows that are hopped one after another."""
+    one_event: bool = False
+    """Every match is of one event, so that a query without a window needs none."""
+    nested_selectors: bool = False
+    """The formula has selectors, which know nothing of the window."""
+    consume_by: str
+    """CONSUME BY, or NONE."""
+
+    # --- which matches stay, and when that is known -----------------------------------------------
+
+    limit: int | None
+    """How many matches with one end are listed; None: all."""
+    per_start: PerStart | None = None
+    """What is still to choose among the matches with one start; `limit` is then None."""
+    deadlines: tuple[Deadline, ...] = ()
+    """Those of the absences at the end of a match, each once."""
+    ruled_out: tuple[Deadline, ...] = ()
+    """Those of absences in branches without matches, for which no match waits."""
+    at_end: str = "open"
+    """"closed" where the input is over, so that all deadlines are passed."""
+    clock: int | float | None = None
+    """The time up to which the input is known to reach, a TIMESTAMP in microseconds and a DATE in
+    days since 1970; None: the events tell."""
+    max_work: int = 100_000_000
+    """How many steps conditions across events may take at one event before a match is found."""
+
+    # --- what becomes of them ---------------------------------------------------------------------
+
+    labels: tuple[Label, ...]
+    """The label columns of the output; with `totals`, the labels that its functions read."""
+    expressions: tuple[Computed, ...] = ()
+    """The computed columns, which stand among those of the labels."""
+    hidden: tuple[str, ...] = ()
+    """The labels that are no columns; kinds number them after the label columns."""
+    positions: bool = True
+    """Whether the output shows positions."""
+    collapsed: bool = False
+    """The answer has one row for each end of matches."""
+    totals: Totals | None = None
+    """The answer are rows about groups of matches."""
 
     @property
     def is_of_matches(self) -> bool:
