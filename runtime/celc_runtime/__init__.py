@@ -5,6 +5,7 @@ the classes of `plan` alone, and Numba and pyarrow take longer to import than mo
 compile.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,6 +13,5 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    import celc_runtime.public as public
-
-    return getattr(public, name)
+    # Not `import celc_runtime.public`: sent to a worker, the package has another name.
+    return getattr(import_module(f"{__name__}.public"), name)
