@@ -2,6 +2,6 @@
 
 `drafts` has the query that grows, `shapes`, `conditions` and `clauses` the features, each a name
 and what it does to a draft, `events` the streams, `answers` the reference's rows and those of an
-answer in one form, `routes` the ways to run a query, and `check` compares. Seeds are run by
-`tests/test_crossings.py`.
+answer in one form, `routes` the ways to run a query, and `check` compares. `pairs` has queries in
+which each two features come together. `tests/test_crossings.py` runs them.
 """

@@ -14,9 +14,12 @@ from typing import Any
 from celc_runtime import CompiledQuery, EventError
 from celc_runtime.plan.errors import TotalError
 from celc_runtime.plan.errors import WorkLimitError as RunWorkLimitError
+from celc_runtime.routes.rules import Reason, Route
+from celc_runtime.routes.why_not import why_not
 from engines import Row, engines, interpreted
 from reference import CelError as NotMeant
 from reference import RunError, WorkLimitError
+from smallest_queries import refusals_of_pairs
 from streams_by_hand import microseconds, same_rows
 from test_random import cramped
 from test_random_compact import answers_differ
@@ -46,6 +49,8 @@ from .shapes import SHAPES
 FEATURES = (*SHAPES, *CONDITIONS, *CLAUSES)
 _BY_NAME = {one.name: one for one in FEATURES}
 TOGETHER = 3
+REFUSALS = refusals_of_pairs()
+"""What a crossing may be refused for. Another code is a mistake of the generator, or of celc."""
 STREAMS = 6
 
 
@@ -128,6 +133,12 @@ class _Case:
     text: str
     events: Events
     rules: list[Row]
+    every_route: bool = False
+    """Run it on all routes, and not on some by chance."""
+
+    def takes(self, rng: random.Random, share: float) -> bool:
+        """Whether a route is run that a share of the cases take."""
+        return rng.random() < share or self.every_route
 
     def rng(self) -> random.Random:
         """What batches and streams are drawn with."""
@@ -163,20 +174,34 @@ def _quiet(rng: random.Random) -> Iterator[None]:
 
 def check(seed: int, tally: Tally, *, streams: int = STREAMS, by_numba: bool = False) -> None:
     """Compare the answers of one random query on some streams."""
-    one = drawn(seed)
+    check_drawn(seed, drawn(seed), tally, streams=streams, by_numba=by_numba)
+
+
+def check_drawn(
+    seed: int,
+    one: Drawn,
+    tally: Tally,
+    *,
+    streams: int,
+    by_numba: bool = False,
+    every_route: bool = False,
+) -> bool:
+    """Compare the answers of a query on some streams; False: the compiler refuses it, with a code
+    that the documents have."""
     tally.drawn += 1
     matchers = _engines(seed, one, tally, by_numba=by_numba)
     if matchers is None:
-        return
+        return False
     tally.queries += 1
     tally.features.update(one.features)
     for number in range(streams):
-        case = _case(seed, number, one)
+        case = replace(_case(seed, number, one), every_route=every_route)
         tally.pairs += 1
         for name in one.draft.asked:
             compare(case, name, matchers, case.rng(), tally)
         if number == 0 and "many" in one.draft.traits:
             _compare_together(case, matchers, tally)
+    return True
 
 
 def _case(seed: int, number: int, one: Drawn) -> _Case:
@@ -208,7 +233,9 @@ def _engines(
                 return engines(text, Options(**options))
         except CelError as problem:
             codes = {d.code for d in problem.diagnostics if d.severity == "error"}
-            tally.refused[min(codes)] += 1
+            told = f"{codes} of {one.features} is not in docs/routes.md:\n{text}"
+            assert codes & REFUSALS, told
+            tally.refused[min(codes & REFUSALS)] += 1
             return None
 
 
@@ -293,7 +320,7 @@ def compare(
             _compare_compact(case, query, engine, rng, tally)
             if case.one.draft.order_by and rng.random() < 0.2:
                 _compare_without_positions(case, query, engine, tally)
-            if case.one.draft.order_by and rng.random() < 0.5:
+            if case.one.draft.order_by and case.takes(rng, 0.5):
                 _compare_stream(case, question, query, engine, rng, tally)
 
 
@@ -342,7 +369,10 @@ def _told(
 def _compare_compact(
     case: _Case, query: CompiledQuery, engine: str, rng: random.Random, tally: Tally
 ) -> None:
-    if query.plan.reads or rng.random() < 0.5:
+    if not case.takes(rng, 0.5):
+        return
+    if (reason := why_not(query.program, Route.COMPACT)) is not None:
+        tally.routes[f"no match_compact: {reason.code}"] += 1
         return
     try:
         told = answers_differ(query, case.events, rng)
@@ -350,7 +380,7 @@ def _compare_compact(
         return
     except Exception as problem:
         raise case.differs(f"{engine}, match_compact", repr(problem)) from problem
-    tally.routes["match_compact" if told is not None else "not compact"] += 1
+    tally.routes["match_compact" if told is not None else "too many for match_compact"] += 1
     if told:
         raise case.differs(f"{engine}, match_compact", told)
 
@@ -385,8 +415,8 @@ def _compare_stream(
 ) -> None:
     """A stream gives the rows of a batch that is over."""
     streaming = stream_query(query)
-    if isinstance(streaming, str):
-        tally.routes["not a stream"] += 1
+    if isinstance(streaming, Reason):
+        tally.routes[f"no stream: {streaming.code}"] += 1
         return
     late = rng.random() < 0.3 and bool(streaming.plan.tiebreak) and not case.rules
     late = late and query.plan.parameters is None
@@ -417,7 +447,7 @@ def _compare_stream(
 def _compare_together(case: _Case, matchers: dict[str, Matcher], tally: Tally) -> None:
     """`match_all_table` against each query alone."""
     for matcher in matchers.values():
-        if any(q.plan.parameters is not None or q.plan.reads for q in matcher.queries.values()):
+        if any(why_not(query.program, Route.ALL_TABLE) for query in matcher.queries.values()):
             return
         tables = [table_for(query, case.events) for query in matcher.queries.values()]
         table = tables[0]

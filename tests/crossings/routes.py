@@ -12,7 +12,7 @@ import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.chain.columns import source_of
 from celc_runtime.chain.run import why_gathered
-from celc_runtime.routes.rules import Route
+from celc_runtime.routes.rules import Reason, Route
 from celc_runtime.routes.why_not import why_not
 from celc_runtime.rules.rows import Rows, rows_of
 from celc_runtime.rules.run import ForEachRun
@@ -75,7 +75,9 @@ def by_batches(
 def can_be_a_frame(query: CompiledQuery, events: Events) -> bool:
     """Whether `match_pandas` has the same answer; in a frame NaN is NULL."""
     plan = query.plan
-    if plan.reads or plan.parameters is not None or plan.totals is not None:
+    reason = why_not(query.program, Route.PANDAS)
+    # A clock can be given.
+    if plan.totals is not None or (reason is not None and reason.code != "unknown-clock"):
         return False
     if plan.asks_for_clock and _clock(query, events) is None:
         return False
@@ -116,7 +118,7 @@ def _batches(table: pa.Table, rng: random.Random) -> Iterator[pa.RecordBatch]:
 # --- streams --------------------------------------------------------------------------------------
 
 
-def stream_query(query: CompiledQuery) -> CompiledQuery | str:
+def stream_query(query: CompiledQuery) -> CompiledQuery | Reason:
     """The query as a stream runs it; the reason where it is refused."""
     plan = query.plan
     if plan.at_end != "open":
@@ -124,7 +126,7 @@ def stream_query(query: CompiledQuery) -> CompiledQuery | str:
     if plan.parameters is not None:
         query = query.with_options(positions=False)
     reason = why_not(query.program, Route.UNBOUNDED)
-    return query if reason is None else reason.code
+    return query if reason is None else reason
 
 
 def by_stream(

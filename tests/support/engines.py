@@ -297,7 +297,7 @@ def answer_of(query: CompiledQuery, matches: Iterable[Row], events: Sequence[Eve
                 "labels": labels,
                 **{name: row[name] for name in ("decided_time",) if name in row},
                 **({"matches": str(row["matches"])} if plan.collapsed else {}),
-                **_values_of(query, row),
+                **values_of(query, row),
             }
         )
     return answer
@@ -308,7 +308,7 @@ def _same(left: object, right: object) -> bool:
     return left == right or (left != left and right != right)
 
 
-def _values_of(query: CompiledQuery, row: Row) -> Row:
+def values_of(query: CompiledQuery, row: Row) -> Row:
     """The expressions of a row, where the query has any."""
     values = {item.name: row[item.name] for item in query.plan.expressions}
     return {"values": values} if values else {}

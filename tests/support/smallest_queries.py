@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from celc_runtime import CompiledQuery
 from engines import interpreted
+from places import ROOT
 
 import celc
 
@@ -15,18 +17,19 @@ _BASE = {
     "first": "A AS x",
     "joint": ";",
     "second": "B AS y",
-    "items": "*",
     "window": "1 HOUR",
 }
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the language. changes: what it puts into places of the query; around: what it puts
-    around the formula, which stands for φ; options: those of the call."""
+    """A part of the language. changes: what it puts into places of the query; items: what it adds
+    to SELECT; around: what it puts around the formula, which stands for φ; options: those of the
+    call."""
 
     name: str
     changes: Mapping[str, str] = field(default_factory=dict)
+    items: str = ""
     around: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -49,6 +52,7 @@ PARTS = (
     Part("`PREV`", around="φ FILTER y.id > PREV(y.id)"),
     Part("aggregate in `FILTER`", around="φ FILTER SUM(x.id) > 3"),
     Part("`OR`", around="φ OR C"),
+    Part("`PROJECT` that can leave all out", around="PROJECT[x, y](φ OR C)"),
     Part("`AND`", around="φ AND (C ; D)"),
     Part("`UNLESS`", around="φ UNLESS C"),
     Part("selector inside", around="NXT φ ; D"),
@@ -66,21 +70,26 @@ PARTS = (
     Part("`LONGEST`", {"select": "LONGEST"}),
     Part("`DISJOINT`", {"select": "FIRST DISJOINT"}),
     Part("`COLLAPSED`", {"select": "COLLAPSED"}),
-    Part("`TOTAL`", {"select": "TOTAL", "items": "COUNT(*) AS n"}),
-    Part("`PER` of a duration", {"select": "TOTAL", "items": "COUNT(*) AS n", "per": "1 HOUR"}),
-    Part("`PER PARTITION`", {"select": "TOTAL", "items": "COUNT(*) AS n", "per": "PARTITION"}),
-    Part("expression in `SELECT`", {"items": "LAST(y.id) + 1 AS e"}),
-    Part("own aggregate in `SELECT`", {"aggregate": _OWN, "items": "most(x.id) AS m"}),
+    Part("`TOTAL`", {"select": "TOTAL"}, "COUNT(*) AS found"),
+    Part("`PER` of a duration", {"select": "TOTAL", "per": "1 HOUR"}, "COUNT(*) AS found"),
+    Part("`PER PARTITION`", {"select": "TOTAL", "per": "PARTITION"}, "COUNT(*) AS found"),
+    Part("attribute in `SELECT`", items="y.id AS v"),
+    Part("function in `SELECT`", items="LAST(y.id) + 1 AS e"),
+    Part("own aggregate in `SELECT`", {"aggregate": _OWN}, "most(x.id) AS m"),
     Part("`PARTITION BY`", {"partition": "id"}),
+    Part("`PARTITION BY` keys of several names", {"partition": "[src, dst]"}),
     Part("`PARTITION BY` the order column", {"partition": "ts"}),
     Part("no `WITHIN`", {"window": ""}),
     Part("`WITHIN` of EVENTS", {"window": "9 EVENTS"}),
     Part("`WITHIN` of more than 1,048,576 EVENTS", {"window": "2000000 EVENTS"}),
+    Part("`WITHIN` on another attribute", {"window": "9 [n]"}),
     Part("`CONSUME BY`", {"consume": "ANY"}),
     Part("`CONSUME BY ANY` with `PARTITION BY`", {"consume": "ANY", "partition": "id"}),
     Part("`LIMIT`", {"limit": "2"}),
     # The file, and options.
     Part("`FOR EACH`", {"each": "rule"}, around="φ FILTER y.id = rule.id"),
+    Part("`FOR EACH` with an aggregate", {"each": "rule"}, around="φ FILTER COUNT(x) < rule.id"),
+    Part("is read by another query", {"above": "FROM q WHERE q AS r"}),
     Part("reads another query", {"streams": "below, S", "second": "below AS y"}),
     Part("uncertain time", {"uncertain": "ts"}),
     Part('`ties="simultaneous"`', options={"ties": "simultaneous"}),
@@ -138,21 +147,25 @@ def smallest(*parts: Part) -> Smallest | None:
         places |= one.changes
         given |= one.options
     formula = f"({places['first']} {places['joint']} {places['second']})"
+    items = ", ".join(one.items for one in parts if one.items)
     for one in sorted(parts, key=PARTS.index):
         formula = f"({one.around.replace('φ', formula)})" if one.around else formula
     changed = {name: given.pop(name) for name in ("at_end", "positions") if name in given}
     # Events of uncertain time have an order of their own.
     order = {} if "uncertain" in places else {"order_by": "ts"}
-    return Smallest(_text(places, formula), order | given, changed)
+    return Smallest(_text(places, items or "*", formula), order | given, changed)
 
 
-def _text(places: Mapping[str, str], formula: str) -> str:
+def _text(places: Mapping[str, str], items: str, formula: str) -> str:
     times = "UNCERTAIN [ts, high] BY 1 SECONDS " if "uncertain" in places else ""
     high = ", high: TIMESTAMP" if times else ""
-    events = ", ".join(f"EVENT {one} {{ id: INT, n: LONG, ts: TIMESTAMP{high} }}" for one in "ABCD")
+    events = ", ".join(
+        f"EVENT {one} {{ id: INT, n: LONG, {key}: INT, ts: TIMESTAMP{high} }}"
+        for one, key in zip("ABCD", ("src", "dst") * 2, strict=True)
+    )
     given = places.get
     clauses = [
-        f"SELECT {given('select', '')} {places['items']} FROM {given('streams', 'S')}",
+        f"SELECT {given('select', '')} {items} FROM {given('streams', 'S')}",
         f"FOR EACH {places['each']}" if "each" in places else "",
         f"WHERE {formula}",
         *(
@@ -171,4 +184,12 @@ def _text(places: Mapping[str, str], formula: str) -> str:
         + ("PARAMETERS rule { id: INT }\n" if "each" in places else "")
         + ("QUERY below: SELECT p.id AS id FROM S WHERE A AS p\n" if "streams" in places else "")
         + f"QUERY q: {' '.join(filter(None, clauses))}\n"
+        + (f"QUERY top: SELECT * {places['above']}\n" if "above" in places else "")
     )
+
+
+def refusals_of_pairs() -> frozenset[str]:
+    """The codes with which the compiler refuses two parts together, as the documents list them."""
+    page = (ROOT / "docs" / "routes.md").read_text("utf-8")
+    listed = page.split("<!-- language -->")[1].split("<!-- end of language -->")[0]
+    return frozenset(re.findall(r"^\| `([a-z-]+)`", listed, re.MULTILINE))

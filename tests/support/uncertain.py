@@ -9,7 +9,17 @@ from collections.abc import Iterable, Sequence
 
 from celc_runtime import CompiledQuery
 from celc_runtime.stream.formats import StreamOptions
-from engines import Event, Row, batches_of, in_parts, interpreted, only_query, parts_of, table_of
+from engines import (
+    Event,
+    Row,
+    batches_of,
+    in_parts,
+    interpreted,
+    only_query,
+    parts_of,
+    table_of,
+    values_of,
+)
 from streams_by_hand import instant, microseconds, streamed
 
 import celc
@@ -43,6 +53,7 @@ def possible_answer(
                 "start_time": row["start_time"],
                 "end_time": row["end_time"],
                 "confidence": row["confidence"],
+                **values_of(query, row),
             }
         )
     return answer
