@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from celc_runtime.row_pattern import passes
-from celc_runtime.row_pattern.plan import RowProgram
+from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.run import columns_and_order, run_of
 from celc_runtime.row_pattern.tables import conforming_table
 from common import best_of, calibrate

@@ -27,9 +27,9 @@ import numpy as np
 
 from celc_runtime.engine.values.spark_arithmetic import less_real
 from celc_runtime.jit.kernels import njit
-from celc_runtime.row_pattern.plan import ComputedValue, LabelOfRow, MoveCondition, RowColumn
-from celc_runtime.row_pattern.plan import RowNavigation, RowOrder, RowOutput, RowPlan, RowProgram
-from celc_runtime.row_pattern.plan import RowState
+from celc_runtime.plan.row_pattern import ComputedValue, LabelOfRow, MoveCondition, RowColumn
+from celc_runtime.plan.row_pattern import RowNavigation, RowOrder, RowOutput, RowPlan, RowState
+from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.query import RowPatternQuery, row_pattern_names
 
 # Variables, by their numbers in the states:
@@ -146,7 +146,7 @@ query_1 = RowPatternQuery(
             conditions=(
                 MoveCondition(0, path=True),
                 MoveCondition(1, path=True),
-                MoveCondition(-1, path=True),
+                MoveCondition(path=True),
             ),
             local_conditions=2,
             read=(2,),
@@ -169,7 +169,6 @@ query_1 = RowPatternQuery(
             ),
             registers=(0, 0, 0),
             live=((0, 1, 2), (0, 1, 2), (0, 1, 2), (0, 1, 2), ()),
-            remembers=True,
             max_work=100000000,
         ),
         conditions_1,

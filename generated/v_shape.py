@@ -23,9 +23,10 @@ import numpy as np
 
 from celc_runtime.engine.values.spark_arithmetic import less_real
 from celc_runtime.jit.kernels import njit
-from celc_runtime.row_pattern.plan import MoveCondition, RowAggregate, RowColumn, RowNavigation
-from celc_runtime.row_pattern.plan import RowOrder, RowOutput, RowPlan, RowProgram, RowState
-from celc_runtime.row_pattern.plan import ValueOfAggregate, ValueOfRow
+from celc_runtime.plan.row_pattern import MoveCondition, RowAggregate, RowColumn, RowNavigation
+from celc_runtime.plan.row_pattern import RowOrder, RowOutput, RowPlan, RowState, ValueOfAggregate
+from celc_runtime.plan.row_pattern import ValueOfRow
+from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.query import RowPatternQuery, row_pattern_names
 
 # Variables, by their numbers in the states:

@@ -80,11 +80,8 @@ _NAMES_OF = {
         *("can_sum_interval", "sum_interval"),
     ),
     "celc_runtime.engine.walk.runs": ("list_runs",),
-    "celc_runtime.row_pattern.plan": (
-        *("ComputedValue", "LabelOfRow", "MoveCondition", "NumberOfMatch", "RowAggregate"),
-        *("RowColumn", "RowNavigation", "RowOrder", "RowOutput", "RowPlan", "RowProgram"),
-        *("RowState", "ValueOfAggregate", "ValueOfRow", "states_of"),
-    ),
+    "celc_runtime.plan.row_pattern": ("states_of",),
+    "celc_runtime.row_pattern.program": ("RowProgram",),
     "celc_runtime.row_pattern.query": ("RowPatternQuery", "row_pattern_names"),
     "celc_runtime.plan.transitions": (
         *("EVENTS", "FLOORS", "KEYS", "NO_WINDOW", "earliest", "selection", "tables"),

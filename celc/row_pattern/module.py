@@ -6,20 +6,22 @@ Long: what a module holds, in the order in which it stands there.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from celc_runtime.plan import row_pattern as plan
+
+from celc.codegen.emit import emit
 from celc.codegen.escape import (
     comment_text,
     literal_lines,
     string_literal,
-    string_tuple,
-    tuple_text,
 )
 from celc.codegen.imports import Imports
 from celc.codegen.module import ModuleStart
 from celc.codegen.templates import TemplateView
 from celc.core.formula import DataType
+from celc.plan.code import code
 from celc.row_pattern import core
 from celc.row_pattern.code import Lines, Place, Shared, Value
 from celc.row_pattern.program import AggregateMemory, Memory, Program, RowMemory
@@ -37,14 +39,6 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
-    """A named argument of a constructor's call."""
-
-    name: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
 class RowPatternPart(TemplateView):
     """All of a module but its beginning."""
 
@@ -52,7 +46,7 @@ class RowPatternPart(TemplateView):
 
     legend: tuple[str, ...]
     functions: tuple[Function, ...]
-    plan: tuple[Argument, ...]
+    plan: str
     functions_used: tuple[str, ...]
     query_name: str
 
@@ -60,7 +54,7 @@ class RowPatternPart(TemplateView):
 def module_parts(made: Program, text: str, command: str, max_work: int) -> tuple[str, ...]:
     """The generated module of a query, in parts; the header names `command`."""
     imports = Imports()
-    imports.use("RowPatternQuery", "RowPlan", "RowProgram", "row_pattern_names")
+    imports.use("RowPatternQuery", "RowProgram", "row_pattern_names")
     writer = _Writer(made, imports, max_work)
     part = writer.part()
     if part.functions:
@@ -108,16 +102,16 @@ class _Writer:
         if any(condition.path is not None for condition in self._made.conditions):
             functions["advance_1"] = self._advance()
             functions["holds_1"] = self._holds()
-        measures = [self._measure(measure) for measure in self._query.measures]
+        measures = tuple(self._measure(measure) for measure in self._query.measures)
         functions["measures_1"] = self._measures()
         aggregates = self._aggregate_list()
         functions["arguments_1"] = self._argument_function()
         written = tuple(one for one in functions.values() if one is not None)
-        plan = self._plan(measures, aggregates)
+        text = emit(self._plan(measures, aggregates), self._imports)
         return RowPatternPart(
             tuple(self._legend()),
             written,
-            plan,
+            text,
             tuple(name if one is not None else "None" for name, one in functions.items()),
             string_literal(self._query.name),
         )
@@ -322,28 +316,21 @@ class _Writer:
 
     # --- measures ---------------------------------------------------------------------------------
 
-    def _measure(self, measure: core.Measure) -> str:
-        name, node = string_literal(measure.name), measure.expression
-        type = string_literal(node.type.value)
+    def _measure(self, measure: core.Measure) -> plan.Measure:
+        name, node = measure.name, measure.expression
+        type = node.type.value
         match node:
             case core.ColumnAt(row=core.Navigation() as row):
-                self._imports.use("ValueOfRow")
-                return (
-                    f"ValueOfRow({name}, {type}, column={node.column}, row={self._navigation(row)})"
-                )
+                return plan.ValueOfRow(name, type, column=node.column, row=self._navigation(row))
             case core.LabelAt(row=core.Navigation() as row):
-                self._imports.use("LabelOfRow")
-                return f"LabelOfRow({name}, row={self._navigation(row)})"
+                return plan.LabelOfRow(name, row=self._navigation(row))
             case core.MatchNumber():
-                self._imports.use("NumberOfMatch")
-                return f"NumberOfMatch({name})"
+                return plan.NumberOfMatch(name)
             case core.Aggregate():
-                self._imports.use("ValueOfAggregate")
-                return f"ValueOfAggregate({name}, {type}, aggregate={self._aggregate(node)})"
+                return plan.ValueOfAggregate(name, type, aggregate=self._aggregate(node))
             case _:
                 self._codes.append(measure)
-                self._imports.use("ComputedValue")
-                return f"ComputedValue({name}, {type}, number={len(self._codes) - 1})"
+                return plan.ComputedValue(name, type, number=len(self._codes) - 1)
 
     def _navigation(self, row: core.Navigation) -> int:
         return self._navigations.setdefault(row, len(self._navigations))
@@ -396,29 +383,28 @@ class _Writer:
             case _:
                 return None
 
-    def _aggregate_list(self) -> list[str]:
+    def _aggregate_list(self) -> tuple[plan.RowAggregate, ...]:
         found = []
         for node in self._aggregates:
-            self._imports.use("RowAggregate")
-            parts = [
-                string_literal(node.function),
-                _variables(node.variables),
-                string_literal(node.type.value),
-            ]
             argument = node.argument
-            if argument is not None:
-                parts.append(f"read={string_literal(argument.type.value)}")
-                if isinstance(argument, core.ColumnAt):
-                    parts.append(f"argument={argument.column}")
-                elif isinstance(argument, core.LabelAt):
-                    parts.append("label=True")
-                else:
-                    number = self._arguments.setdefault(argument, len(self._arguments))
-                    parts.append(f"computed={number}")
-            if node.final:
-                parts.append("final=True")
-            found.append(f"RowAggregate({', '.join(parts)})")
-        return found
+            column = computed = None
+            if isinstance(argument, core.ColumnAt):
+                column = argument.column
+            elif argument is not None and not isinstance(argument, core.LabelAt):
+                computed = self._arguments.setdefault(argument, len(self._arguments))
+            found.append(
+                plan.RowAggregate(
+                    node.function,
+                    _variables(node.variables),
+                    node.type.value,
+                    read="" if argument is None else argument.type.value,
+                    argument=column,
+                    label=isinstance(argument, core.LabelAt),
+                    computed=computed,
+                    final=node.final,
+                )
+            )
+        return tuple(found)
 
     def _argument_function(self) -> Function | None:
         if not self._arguments:
@@ -447,94 +433,84 @@ class _Writer:
     # --- the plan ---------------------------------------------------------------------------------
 
     # Long: a list of the fields of the plan.
-    def _plan(self, measures: list[str], aggregates: list[str]) -> tuple[Argument, ...]:
+    # Long: a list of the fields of the plan.
+    def _plan(
+        self, measures: tuple[plan.Measure, ...], aggregates: tuple[plan.RowAggregate, ...]
+    ) -> plan.RowPlan:
         query, made, shared = self._query, self._made, self._shared
-        self._imports.use("RowColumn", "RowState")
-        columns = [
-            f"RowColumn({string_literal(c.name)}, {string_literal(c.type.value)})"
-            for c in query.columns
-        ]
-        orders = []
-        for order in query.order_by:
-            self._imports.use("RowOrder")
-            parts = [str(order.column)]
-            parts += ["descending=True"] if order.descending else []
-            parts += [] if order.nulls_first is None else [f"nulls_first={order.nulls_first}"]
-            orders.append(f"RowOrder({', '.join(parts)})")
-        conditions = []
-        for condition, bit in zip(made.conditions, made.bits, strict=True):
-            self._imports.use("MoveCondition")
-            parts = [str(bit)] + (["path=True"] if condition.path is not None else [])
-            conditions.append(f"MoveCondition({', '.join(parts)})")
-        navigations = []
-        for row in self._navigations:
-            self._imports.use("RowNavigation")
-            parts = [_variables(row.variables)]
-            parts += ["first=True"] if row.first else []
-            parts += [f"offset={row.offset}"] if row.offset else []
-            parts += [f"shift={row.shift}"] if row.shift else []
-            parts += ["final=True"] if row.final else []
-            navigations.append(f"RowNavigation({', '.join(parts)})")
-        outputs = []
-        for output in query.outputs:
-            self._imports.use("RowOutput")
-            measure = ", measure=True" if output.kind == "measure" else ""
-            outputs.append(f"RowOutput({string_literal(output.name)}, {output.number}{measure})")
-        given = {
-            "name": string_literal(query.name),
-            "columns": tuple_text(columns),
-            "partition_by": tuple_text(map(str, query.partition_by)),
-            "order_by": tuple_text(orders),
-            "variables": string_tuple(query.variables),
-            "states": self._state_table(),
-            "first": str(made.automaton.first),
-            "start": str(made.automaton.start),
-            "conditions": tuple_text(conditions),
-            "local_conditions": str(len(made.local)),
-            "read": tuple_text(map(str, shared.columns)),
-            "texts": string_tuple(shared.texts),
-            "regexes": string_tuple(shared.regexes),
-            "rows": string_literal(query.rows),
-            "skip": string_literal(query.skip.mode),
-            "targets": tuple_text(map(str, sorted(query.skip.targets))),
-            "target": string_literal(query.skip.target),
-            "within": repr(query.within),
-            "navigations": tuple_text(navigations),
-            "aggregates": tuple_text(aggregates),
-            "computed_arguments": string_tuple(node.type.value for node in self._arguments),
-            "measures": tuple_text(measures),
-            "outputs": tuple_text(outputs),
-        }
-        if any(condition.path is not None for condition in made.conditions):
-            given["registers"] = tuple_text(map(str, made.registers))
-            given["live"] = tuple_text(tuple_text(map(str, one)) for one in made.live)
-            given["remembers"] = str(made.remembers)
-            given["max_work"] = str(self._max_work)
-        return tuple(Argument(name, value) for name, value in given.items())
+        found = plan.RowPlan(
+            name=query.name,
+            columns=tuple(plan.RowColumn(c.name, c.type.value) for c in query.columns),
+            partition_by=query.partition_by,
+            order_by=tuple(
+                plan.RowOrder(o.column, descending=o.descending, nulls_first=o.nulls_first)
+                for o in query.order_by
+            ),
+            variables=query.variables,
+            states=self._states(),
+            first=made.automaton.first,
+            start=made.automaton.start,
+            conditions=tuple(
+                plan.MoveCondition(bit, path=condition.path is not None)
+                for condition, bit in zip(made.conditions, made.bits, strict=True)
+            ),
+            local_conditions=len(made.local),
+            read=tuple(shared.columns),
+            texts=tuple(shared.texts),
+            regexes=tuple(shared.regexes),
+            rows=query.rows,
+            skip=query.skip.mode,
+            targets=tuple(sorted(query.skip.targets)),
+            target=query.skip.target,
+            within=query.within,
+            navigations=tuple(
+                plan.RowNavigation(
+                    _variables(row.variables),
+                    first=row.first,
+                    offset=row.offset,
+                    shift=row.shift,
+                    final=row.final,
+                )
+                for row in self._navigations
+            ),
+            aggregates=aggregates,
+            computed_arguments=tuple(node.type.value for node in self._arguments),
+            measures=measures,
+            outputs=tuple(
+                plan.RowOutput(one.name, one.number, measure=one.kind == "measure")
+                for one in query.outputs
+            ),
+        )
+        if all(condition.path is None for condition in made.conditions):
+            return found
+        return replace(
+            found,
+            registers=tuple(made.registers),
+            live=tuple(tuple(one) for one in made.live),
+            remembers=made.remembers,
+            max_work=self._max_work,
+        )
 
-    def _state_table(self) -> str:
-        """The states as calls; many of them as lines of numbers, because black would take minutes
-        for that many calls."""
-        states = self._made.automaton.states
+    def _states(self) -> tuple[plan.RowState, ...]:
+        """The states; many of them as lines of numbers, because black would take minutes for that
+        many calls."""
+        states = tuple(
+            plan.RowState(
+                tuple((m.variable, m.condition, m.excluded, m.target) for m in state.moves),
+                accepts=state.accepts,
+                accepts_at_end=state.accepts_at_end,
+            )
+            for state in self._made.automaton.states
+        )
         if sum(len(state.moves) for state in states) <= _MOST_MOVES:
-            return tuple_text(self._states())
+            return states
         lines = []
         for state in states:
             ends = f"{int(state.accepts)}{int(state.accepts_at_end)}"
-            moves = (
-                f"{m.variable},{m.condition},{int(m.excluded)},{m.target}" for m in state.moves
-            )
-            lines.append(" ".join([ends, *moves]))
-        return self._imports.call("states_of", string_literal("\n".join(lines)))
-
-    def _states(self) -> Iterable[str]:
-        for state in self._made.automaton.states:
-            moves = tuple_text(
-                f"({m.variable}, {m.condition}, {m.excluded}, {m.target})" for m in state.moves
-            )
-            ends = ", accepts=True" if state.accepts else ""
-            ends += ", accepts_at_end=True" if state.accepts_at_end else ""
-            yield f"RowState({moves}{ends})"
+            lines.append(" ".join([ends, *(",".join(str(int(n)) for n in m) for m in state.moves)]))
+        text = self._imports.call("states_of", string_literal("\n".join(lines)))
+        found: tuple[plan.RowState, ...] = code(text, states)
+        return found
 
 
 # --- rows and leaves ------------------------------------------------------------------------------
@@ -569,8 +545,8 @@ def _is_one_of(variables: core.Variables | None) -> str | None:
     return " or ".join(f"label == {one}" for one in sorted(variables)) or "False"
 
 
-def _variables(variables: core.Variables | None) -> str:
-    return "None" if variables is None else tuple_text(map(str, sorted(variables)))
+def _variables(variables: core.Variables | None) -> plan.Variables:
+    return None if variables is None else tuple(sorted(variables))
 
 
 def _is_real(aggregate: core.Aggregate) -> bool:

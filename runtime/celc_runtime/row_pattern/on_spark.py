@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from celc_runtime.plan.errors import EventError
-from celc_runtime.row_pattern.plan import RowPlan
+from celc_runtime.plan.row_pattern import RowPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

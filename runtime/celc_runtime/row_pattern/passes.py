@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from celc_runtime.jit.kernels import njit
-from celc_runtime.row_pattern.plan import RowPlan
+from celc_runtime.plan.row_pattern import RowPlan
 
 NO_MATCH, NO_ROOM, TOO_MUCH_WORK, NO_STACK, NO_MEMORY = -1, -2, -3, -4, -5
 """What a step gives in place of a number of rows."""

@@ -11,11 +11,13 @@ import pyarrow as pa
 
 from celc_runtime.arrow.event_tables import batches_of, table_of
 from celc_runtime.jit.shipping import pickled
+from celc_runtime.plan.row_pattern import RowPlan
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
 from celc_runtime.row_pattern.on_spark import matched_frame, plan_text, registered
-from celc_runtime.row_pattern.plan import RowPlan, RowProgram
+from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.run import matched
+from celc_runtime.row_pattern.schemas import input_schema, output_schema
 from celc_runtime.row_pattern.tables import Reader, conforming_table, whole_partitions
 
 if TYPE_CHECKING:
@@ -64,12 +66,12 @@ class RowPatternQuery:
     @property
     def input_schema(self) -> pa.Schema:
         """The columns that the query reads."""
-        return self.plan.input_schema
+        return input_schema(self.plan)
 
     @property
     def output_schema(self) -> pa.Schema:
         """The columns of the result."""
-        return self.plan.output_schema()
+        return output_schema(self.plan)
 
     @property
     def output_ddl(self) -> str:

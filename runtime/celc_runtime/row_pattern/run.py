@@ -15,6 +15,16 @@ import pyarrow.compute as pc
 from celc_runtime.arrow.arrays import numbers, sortable, whole_numbers
 from celc_runtime.arrow.partition_keys import codes_of_keys
 from celc_runtime.plan.errors import EventError, WorkLimitError
+from celc_runtime.plan.row_pattern import (
+    ComputedValue,
+    LabelOfRow,
+    Measure,
+    NumberOfMatch,
+    RowPlan,
+    ValueOfAggregate,
+    ValueOfRow,
+    Variables,
+)
 from celc_runtime.plan.schemas import ARROW_TYPES
 from celc_runtime.row_pattern import passes
 from celc_runtime.row_pattern.measures import (
@@ -46,17 +56,8 @@ from celc_runtime.row_pattern.passes import (
     backwards,
     moves_of,
 )
-from celc_runtime.row_pattern.plan import (
-    ComputedValue,
-    LabelOfRow,
-    Measure,
-    NumberOfMatch,
-    RowPlan,
-    RowProgram,
-    ValueOfAggregate,
-    ValueOfRow,
-    Variables,
-)
+from celc_runtime.row_pattern.program import RowProgram
+from celc_runtime.row_pattern.schemas import output_schema
 from celc_runtime.row_pattern.search import Searched, find_by_search
 from celc_runtime.row_pattern.texts import Texts
 
@@ -393,7 +394,7 @@ class _Run:
                 arrays.append(measured[output.number])
             else:
                 arrays.append(self._columns[output.number].take(pa.array(rows)))
-        return pa.RecordBatch.from_arrays(arrays, schema=plan.output_schema())
+        return pa.RecordBatch.from_arrays(arrays, schema=output_schema(plan))
 
 
 class _Listed:

@@ -14,7 +14,8 @@ from celc_runtime.arrow.conforming import conforming_column
 from celc_runtime.arrow.partition_keys import codes_of_keys
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Attribute
-from celc_runtime.row_pattern.plan import RowPlan
+from celc_runtime.plan.row_pattern import RowPlan
+from celc_runtime.row_pattern.schemas import input_schema
 
 _ROWS = 1 << 18
 """So many rows are matched at a time, or those of one partition, if it has more."""
@@ -45,11 +46,11 @@ class Reader:
     @property
     def file_schema(self) -> pa.Schema:
         """The columns to read."""
-        return self.row_plan.input_schema
+        return input_schema(self.row_plan)
 
     def input_schema(self) -> pa.Schema:
         """The columns to read."""
-        return self.row_plan.input_schema
+        return input_schema(self.row_plan)
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
@@ -77,7 +78,7 @@ def conforming_table(plan: RowPlan, table: pa.Table) -> pa.Table:
     reader = Reader(plan)
     keys = {plan.columns[number].name for number in plan.partition_by}
     arrays = []
-    for field in plan.input_schema:
+    for field in input_schema(plan):
         column = without_views(table.column(_named(plan, field.name, table.column_names)))
         row_of = partial(_row, column)
         chunks = [
@@ -91,7 +92,7 @@ def conforming_table(plan: RowPlan, table: pa.Table) -> pa.Table:
         arrays.append(pa.chunked_array(plain, field.type))
     if not arrays:
         return table
-    return pa.Table.from_arrays(arrays, schema=plan.input_schema)
+    return pa.Table.from_arrays(arrays, schema=input_schema(plan))
 
 
 def _named(plan: RowPlan, name: str, names: list[str]) -> int:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
-
-import pyarrow as pa
+from dataclasses import KW_ONLY, dataclass
+from typing import Literal, TypeAlias
 
 from celc_runtime.plan.plan import DDL_TYPES
-from celc_runtime.plan.schemas import ARROW_TYPES
 
 Variables: TypeAlias = tuple[int, ...] | None
 """Numbers of variables; None: all of them."""
@@ -28,6 +24,7 @@ class RowOrder:
     """A column of ORDER BY, by its number; `nulls_first` None: NULL is an error."""
 
     column: int
+    _: KW_ONLY
     descending: bool = False
     nulls_first: bool | None = None
 
@@ -70,6 +67,7 @@ class RowNavigation:
     of `variables`; `final`: all rows of the match are visible, else those up to the current one."""
 
     variables: Variables
+    _: KW_ONLY
     first: bool = False
     offset: int = 0
     shift: int = 0
@@ -85,6 +83,7 @@ class RowAggregate:
     function: Literal["COUNT", "SUM", "AVG", "MIN", "MAX", "ARRAY_AGG"]
     variables: Variables
     type: str
+    _: KW_ONLY
     read: str = ""
     argument: int | None = None
     label: bool = False
@@ -98,6 +97,7 @@ class ValueOfRow:
 
     name: str
     type: str
+    _: KW_ONLY
     column: int
     row: int
 
@@ -107,6 +107,7 @@ class LabelOfRow:
     """A measure that is the variable of a row."""
 
     name: str
+    _: KW_ONLY
     row: int
     type: str = "STRING"
 
@@ -125,6 +126,7 @@ class ValueOfAggregate:
 
     name: str
     type: str
+    _: KW_ONLY
     aggregate: int
 
 
@@ -134,6 +136,7 @@ class ComputedValue:
 
     name: str
     type: str
+    _: KW_ONLY
     number: int
 
 
@@ -153,7 +156,7 @@ Skip: TypeAlias = Literal["PAST LAST ROW", "TO NEXT ROW", "TO FIRST", "TO LAST"]
 Rows: TypeAlias = Literal["ONE ROW", "SHOW EMPTY", "OMIT EMPTY", "WITH UNMATCHED"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RowPlan:
     """A query as data.
 
@@ -203,13 +206,6 @@ class RowPlan:
         return any(condition.path for condition in self.conditions)
 
     @property
-    def input_schema(self) -> pa.Schema:
-        """The columns of the table that are read."""
-        return pa.schema(
-            [pa.field(self.columns[n].name, self.arrow_type(n)) for n in self.columns_read]
-        )
-
-    @property
     def columns_read(self) -> tuple[int, ...]:
         """The numbers of the columns of the table that the query needs, in their order."""
         needed = {*self.partition_by, *(order.column for order in self.order_by), *self.read}
@@ -219,10 +215,6 @@ class RowPlan:
                 needed.add(measure.column)
         needed |= {a.argument for a in self.aggregates if a.argument is not None}
         return tuple(sorted(needed))
-
-    def arrow_type(self, column: int) -> pa.DataType:
-        """The Arrow type of a column of the table."""
-        return ARROW_TYPES[self.columns[column].type]
 
     def output_types(self) -> list[str]:
         """The types of the result's columns, as the language names them."""
@@ -238,15 +230,6 @@ class RowPlan:
             found.append(f"ARRAY<{measure.type}>" if array else measure.type)
         return found
 
-    def output_schema(self) -> pa.Schema:
-        """The columns of the result."""
-        return pa.schema(
-            [
-                pa.field(output.name, _arrow_type(type))
-                for output, type in zip(self.outputs, self.output_types(), strict=True)
-            ]
-        )
-
     def output_ddl(self) -> str:
         """The columns of the result in Spark's notation."""
         return ", ".join(
@@ -255,32 +238,7 @@ class RowPlan:
         )
 
 
-def _arrow_type(type: str) -> pa.DataType:
-    if type.startswith("ARRAY<"):
-        return pa.list_(ARROW_TYPES[type[6:-1]])
-    return ARROW_TYPES[type]
-
-
 def _ddl_type(type: str) -> str:
     if type.startswith("ARRAY<"):
         return f"ARRAY<{_ddl_type(type[6:-1])}>"
     return DDL_TYPES.get(type, type)
-
-
-@dataclass(frozen=True, eq=False)
-class RowProgram:
-    """A query ready to be run: its plan, and the functions of its module; `module` are the globals
-    of that. A function is None where there is nothing for it to do."""
-
-    plan: RowPlan
-    conditions: Callable[..., None] | None
-    arguments: Callable[..., None] | None
-    measures: Callable[..., None] | None
-    advance: Callable[..., None] | None
-    holds: Callable[..., bool] | None
-    module: dict[str, Any] = field(repr=False)
-
-    @property
-    def name(self) -> str:
-        """The query's name."""
-        return self.plan.name

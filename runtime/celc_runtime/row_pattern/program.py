@@ -1,0 +1,28 @@
+"""One query of MATCH_RECOGNIZE as its generated module holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from celc_runtime.plan.row_pattern import RowPlan
+
+
+@dataclass(frozen=True, eq=False)
+class RowProgram:
+    """A query ready to be run: its plan, and the functions of its module; `module` are the globals
+    of that. A function is None where there is nothing for it to do."""
+
+    plan: RowPlan
+    conditions: Callable[..., None] | None
+    arguments: Callable[..., None] | None
+    measures: Callable[..., None] | None
+    advance: Callable[..., None] | None
+    holds: Callable[..., bool] | None
+    module: dict[str, Any] = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The query's name."""
+        return self.plan.name
