@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 from celc_runtime import CompiledQuery, EventWarning
 from celc_runtime.engine.arena import nodes as arena
-from celc_runtime.plan.strategy import Checked, InRuns
+from celc_runtime.plan.strategy import Checked
 from celc_runtime.run import run
 from celc_runtime.run.walk import listings
 from celc_runtime.run.walk import many_matches as many
@@ -165,9 +165,7 @@ def test_matches_are_counted_as_many_as_are_listed(
     def look(self: Any, memory: Any, output: Any, kinds: Any, *_: Any) -> None:
         if memory.counters[arena.STACK_SIZE] or memory.counters[arena.RUN_LEFT]:
             fire = memory.fires[memory.counters[arena.LISTED] - 1]
-            counted[int(fire[1])] = many.count_matches(
-                memory, kinds, fire, isinstance(query.program.listing, InRuns)
-            )
+            counted[int(fire[1])] = many.count_matches(memory, kinds, fire)
 
     monkeypatch.setattr(many.ManyMatches, "look", look)
     monkeypatch.setattr(listings, "_MATCHES_PER_BATCH", 1)

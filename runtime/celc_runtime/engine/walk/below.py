@@ -60,5 +60,6 @@ def visits_below(visit: Callable[..., bool], *, compiles: bool = True) -> Callab
 
     if not compiles:
         return walk
-    kernel: Callable[..., bool] = njit(nogil=True, error_model="numpy")(walk)
+    # To count references to what a visit reads took longer than all else.
+    kernel: Callable[..., bool] = njit(nogil=True, error_model="numpy", _nrt=False)(walk)
     return kernel

@@ -1,39 +1,123 @@
-"""Counting the matches that end at an event without listing them.
+"""How many matches a graph has, and in how many of them each of its events is.
 
-Each match is a path through the nodes below the event. Paths are counted node by node, from the
-oldest on, since a node refers to older nodes only. That reads each node of the window.
+Each path in a graph is a match (`match_graph`). So the number of matches is the number of paths,
+added up from the oldest node on. Of each cell it is known as well in how many matches it is: the
+paths down to it, added up from the newest node on, times those below it. A step for each node,
+however many paths there are.
+
+A number of paths can have thousands of digits. It is kept in two ways, and the folds are made for
+either: exactly, in two words that stay too large once they are (`wide_numbers`), and as a float
+with an exponent of its own.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 
-from celc_runtime.engine.arena.nodes import CHILD, MERGE, NEXT, NEXT_NODE, SINCE, TAG, lowest_id
+from celc_runtime.engine.arena.nodes import CHILD, MERGE, TAG, Memory
+from celc_runtime.engine.values.wide_numbers import add_wide
+from celc_runtime.engine.walk.listing import Kinds
+from celc_runtime.engine.walk.match_graph import new_graphs, write_graph
 from celc_runtime.jit.kernels import njit
 
 
 @njit(nogil=True, cache=True)
-def count_matches(memory, kinds, fire, of_runs):  # type: ignore[no-untyped-def]
-    """How many matches end at an event that fired, as float64; infinite where there are more.
+def add_scaled(size, scale, other, other_scale):  # type: ignore[no-untyped-def]
+    """The sum of two numbers, as a size near 1 (or 0) and a scale."""
+    if size == 0.0 or other == 0.0:
+        return (other, other_scale) if size == 0.0 else (size, scale)
+    most = max(scale, other_scale)
+    total = size * _power(scale - most) + other * _power(other_scale - most)
+    fraction, exponent = math.frexp(total)
+    return fraction, most + exponent
 
-    `of_runs`: matches have one shape, and the CHILD of a cell that begins a match is its place
-    among the leaves.
-    """
-    nodes, starts = memory.nodes, kinds.starts
-    mask, kind_mask = nodes.shape[0] - 1, (np.int64(1) << kinds.bits[0]) - 1
-    root, floor_value = fire[0], fire[3]
-    lowest = lowest_id(nodes, memory.counters[NEXT_NODE], fire[2])
-    counts = np.zeros(nodes.shape[0], np.float64)
-    for node in range(lowest, root + 1):
-        at = node & mask
-        if nodes[at, SINCE] < floor_value:
-            continue
-        tag, child, following = nodes[at, TAG], nodes[at, CHILD], nodes[at, NEXT]
-        begins = tag != MERGE and starts[tag & kind_mask]
-        count = 1.0 if begins else 0.0
-        if child >= lowest and not (begins and of_runs):
-            count += counts[child & mask]
-        if following >= lowest:
-            count += counts[following & mask]
-        counts[at] = count
-    return counts[root & mask]
+
+@njit(nogil=True, cache=True)
+def _power(exponent):  # type: ignore[no-untyped-def]
+    """2 to the power of a number from 0 down; 0 where that is below all numbers."""
+    return 2.0**exponent if exponent > -1000 else 0.0
+
+
+def _paths_below(add: Callable[..., tuple[float, int]]) -> Callable[..., None]:
+    """A kernel that writes the number of paths from each node of a graph down, and of those that
+    go through the node itself, as pairs that `add` adds: (first, second)."""
+
+    def fold(graph, starts, one, below, through):  # type: ignore[no-untyped-def]
+        firsts, seconds = below
+        own_firsts, own_seconds = through
+        for node in range(graph.shape[0]):
+            kind, before, after = graph[node, 1], graph[node, 2], graph[node, 3]
+            first, second = one
+            if kind < 0 or not starts[kind]:
+                first, second = first - first, second - second
+            if before >= 0:
+                first, second = add(first, second, firsts[before], seconds[before])
+            # Behind `after` are other cells for the same place: their matches lack this one.
+            own_firsts[node], own_seconds[node] = first, second
+            if after >= 0:
+                first, second = add(first, second, firsts[after], seconds[after])
+            firsts[node], seconds[node] = first, second
+
+    kernel: Callable[..., None] = njit(nogil=True)(fold)
+    return kernel
+
+
+def _paths_above(add: Callable[..., tuple[float, int]]) -> Callable[..., None]:
+    """A kernel that writes the number of paths from the root of a graph to each node, as pairs."""
+
+    def fold(graph, one, above):  # type: ignore[no-untyped-def]
+        firsts, seconds = above
+        root = graph.shape[0] - 1
+        for node in range(root):
+            firsts[node] = seconds[node] = 0
+        firsts[root], seconds[root] = one
+        for node in range(root, -1, -1):
+            for side in range(2, 4):
+                other = graph[node, side]
+                if other >= 0:
+                    firsts[other], seconds[other] = add(
+                        firsts[other], seconds[other], firsts[node], seconds[node]
+                    )
+
+    kernel: Callable[..., None] = njit(nogil=True)(fold)
+    return kernel
+
+
+wide_below, scaled_below = _paths_below(add_wide), _paths_below(add_scaled)
+wide_above, scaled_above = _paths_above(add_wide), _paths_above(add_scaled)
+
+
+def wide(nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Room for a number of so many nodes, as words (high, low)."""
+    return np.zeros(nodes, np.uint64), np.zeros(nodes, np.uint64)
+
+
+def scaled(nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Room for a number of so many nodes, as (size, scale): size · 2^scale."""
+    return np.zeros(nodes, np.float64), np.zeros(nodes, np.int64)
+
+
+WIDE_ONE = (np.uint64(0), np.uint64(1))
+SCALED_ONE = (1.0, np.int64(0))
+
+
+def count_matches(memory: Memory, kinds: Kinds, fire: np.ndarray) -> float:
+    """How many matches end at an event that fired; infinite where there are more than a float
+    holds."""
+    size = len(memory.nodes)
+    if kinds.runs[0]:
+        # CHILD of a cell that begins a match of one shape is its place among the leaves.
+        nodes = memory.nodes.copy()
+        tags = nodes[:, TAG]
+        begins = (tags != MERGE) & kinds.starts[tags & ((1 << int(kinds.bits[0])) - 1)]
+        nodes[begins, CHILD] = 0
+        memory = memory._replace(nodes=nodes)
+    graphs = new_graphs(size, room=size, fires=0)
+    graph = graphs.nodes[: write_graph(memory, graphs, kinds, fire)]
+    below, through = scaled(len(graph)), scaled(len(graph))
+    scaled_below(graph, kinds.starts, SCALED_ONE, below, through)
+    with np.errstate(over="ignore"):
+        return float(np.ldexp(below[0][-1], below[1][-1]))

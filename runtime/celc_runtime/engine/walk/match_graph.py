@@ -63,6 +63,14 @@ def new_graphs(size: int, *, room: int, fires: int) -> Graphs:
     )
 
 
+def for_arena(graphs: Graphs, size: int) -> Graphs:
+    """The same graphs for an arena of `size` nodes."""
+    if len(graphs.walked) == size:
+        return graphs
+    fresh = new_graphs(size, room=0, fires=0)
+    return graphs._replace(walked=fresh.walked, place=fresh.place, stack=fresh.stack)
+
+
 @njit(nogil=True, cache=True)
 def graphs_of_fired(memory, graphs, kinds):  # type: ignore[no-untyped-def]
     """Write the graphs of all events that fired, from where it stopped; DONE or OUTPUT_FULL.
@@ -111,7 +119,9 @@ def _add_node(node, row, tag, below, beside, given):  # type: ignore[no-untyped-
     return True
 
 
-_add_nodes = visits_below(njit(nogil=True, inline="always")(_add_node))
+_add_nodes = visits_below(
+    njit(nogil=True, error_model="numpy", _nrt=False, inline="always")(_add_node)
+)
 
 
 @njit(nogil=True, cache=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from celc_runtime.engine.arena.nodes import DEFERS, DONE, OUTPUT_FULL, Memory
 from celc_runtime.engine.walk.listing import Kinds, Output, list_fired, new_output
-from celc_runtime.engine.walk.match_graph import Graphs, graphs_of_fired, new_graphs
+from celc_runtime.engine.walk.match_graph import Graphs, for_arena, graphs_of_fired, new_graphs
 from celc_runtime.plan.strategy import (
     All,
     InRuns,
@@ -63,7 +63,9 @@ class CompactListing(ListingOfRun):
         return new_output(matches=_FIRES, room=1, limit=None)
 
     def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
-        graphs = self._with_size(len(memory.nodes))
+        size = len(memory.nodes)
+        graphs = self._graphs or new_graphs(size, room=_ROOM, fires=_FIRES)
+        self._graphs = graphs = for_arena(graphs, size)
         while True:
             status = int(graphs_of_fired(memory, graphs, kinds))
             graphs = self.graphs
@@ -85,13 +87,3 @@ class CompactListing(ListingOfRun):
     def taken(self) -> None:
         """Empty the buffers."""
         self.graphs.used[:2] = 0
-
-    def _with_size(self, size: int) -> Graphs:
-        graphs = self._graphs
-        if graphs is None:
-            graphs = new_graphs(size, room=_ROOM, fires=_FIRES)
-        elif len(graphs.walked) != size:
-            fresh = new_graphs(size, room=0, fires=0)
-            graphs = graphs._replace(walked=fresh.walked, place=fresh.place, stack=fresh.stack)
-        self._graphs = graphs
-        return graphs

@@ -1,7 +1,7 @@
 """A warning where one event ends more matches than anybody reads, before they are all listed.
 
-The matches of an event can be counted without listing them (`match_count`), in a pass over the
-nodes of the window. So they are counted only for an event of which many matches have been listed
+The matches of an event can be counted without listing them (`match_count`), in a pass over its
+graph. So they are counted only for an event of which many matches have been listed
 already: beside those, the pass costs little.
 
 Where conditions are checked while matches are listed, not all paths are matches. There only the
@@ -84,7 +84,7 @@ class ManyMatches:
         if not self._listing.are_paths:
             return 0
         fire = memory.fires[memory.counters[LISTED] - 1]
-        return float(count_matches(memory, kinds, fire, bool(self._listing.places)))
+        return count_matches(memory, kinds, fire)
 
     def _warn(self, found: float, position: int) -> None:
         if found == self._matches:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from celc_runtime.engine.arena.nodes import Memory
+from itertools import chain
+
+from celc_runtime.engine.arena.nodes import WINDOW_FULL, Memory
 from celc_runtime.engine.totals.unions import Found, new_found, union_scratch, unite_fired
 from celc_runtime.engine.totals.wide_columns import WideColumn, column_of
 from celc_runtime.engine.walk.listing import Kinds, Output
+from celc_runtime.engine.walk.match_graph import for_arena
 from celc_runtime.run.walk.listings import ListingOfRun
+
+_ROOM = 1 << 10
+"""Nodes of one graph for which there is room at first."""
 
 
 class UnitedListing(ListingOfRun):
@@ -17,23 +23,32 @@ class UnitedListing(ListingOfRun):
 
     def __init__(self, *, weighs: bool) -> None:
         self._weighs = weighs
-        self._scratch = union_scratch(0, weighs=weighs)
+        self._scratch = union_scratch(0, room=_ROOM, weighs=weighs)
         self._found = new_found(0, 0, weighs=weighs)
 
     @property
     def nbytes(self) -> int:
-        return int(sum(array.nbytes for array in (*self._scratch, *self._found)))
+        graphs, *paths = self._scratch
+        pairs = [pair for numbers in paths for pair in numbers]
+        return int(sum(array.nbytes for array in chain(graphs, self._found, *pairs)))
 
     def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
-        nodes, rows, room = len(memory.nodes), len(output.rows), len(output.tags)
-        if len(self._scratch.seen) != nodes:
-            self._scratch = union_scratch(nodes, weighs=self._weighs)
+        rows, room = len(output.rows), len(output.tags)
+        graphs = for_arena(self._scratch.graphs, len(memory.nodes))
+        self._scratch = self._scratch._replace(graphs=graphs)
         old = self._found
         if len(old.counts) != rows or len(old.weights) != (room if self._weighs else 0):
             self._found = new_found(rows, room, weighs=self._weighs)
             for before, after in zip(old, self._found, strict=True):
                 after[: len(before)] = before[: len(after)]
         return int(unite_fired(memory, output, kinds, self._scratch, self._found))
+
+    def with_room(self, status: int, memory: Memory) -> Memory:
+        if status != WINDOW_FULL:
+            return super().with_room(status, memory)
+        room = 2 * len(self._scratch.graphs.nodes)
+        self._scratch = union_scratch(len(memory.nodes), room=room, weighs=self._weighs)
+        return memory
 
     def counts(self, output: Output) -> WideColumn:
         return column_of(self._found.counts[: output.used[0]])
