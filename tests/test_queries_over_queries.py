@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -268,6 +269,10 @@ def test_ways_that_a_chain_has_not_say_so() -> None:
     ):
         with pytest.raises(EventError, match="reader"):
             ask()
+    stream: Any = SimpleNamespace(isStreaming=True)
+    for call in (query.match_stream, query.explain_plan):
+        with pytest.raises(EventError, match="write the matches of the queries that are read"):
+            call(stream)
     with pytest.raises(TypeError, match="no parameter set"):
         query.match_table({}, rules=[])
     with pytest.raises(ValueError, match="for another order"):

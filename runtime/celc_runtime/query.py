@@ -324,13 +324,13 @@ class CompiledQuery:
         takes them. Raises ValueError for `ranges` or
         `presorted` with a stream.
         """
-        if self.plan.reads and plan != "joins":
-            check_without_tables(self.program, parameters)
-            return chain_plan(self.program, events, ranges, presorted=presorted).text
         if events.isStreaming:
             if ranges is not None or presorted:
                 raise ValueError("a stream has no ranges and no order: leave out ranges, presorted")
             return explain_stream(self.program, events, given_rules(self.program, parameters))
+        if self.plan.reads and plan != "joins":
+            check_without_tables(self.program, parameters)
+            return chain_plan(self.program, events, ranges, presorted=presorted).text
         rules = given_rules(self.program, parameters)
         return spark_plan(
             self.program, events, ranges, presorted=presorted, rules=rules, how=plan
