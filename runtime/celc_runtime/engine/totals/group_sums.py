@@ -195,7 +195,8 @@ def real_sums(
 
     Not by differences of running sums, which lose the digits of small numbers behind large ones.
     """
-    sizes, exponents = np.frexp(np.where(known, values, 0.0))
+    # 0.0 is added so that no sum is −0.0, which 0.0 + −0.0 is not either.
+    sizes, exponents = np.frexp(np.where(known, values, 0.0) + 0.0)
     if weights is not None:
         sizes = sizes * weights
     of_all = exponents.astype(np.int64) + (0 if scales is None else scales)
