@@ -94,9 +94,14 @@ SELECT x[v] FROM S FOR EACH rule WHERE A AS x FILTER x.v = rule.v OR rule.nr > 5
     found = [(row["id"], row["end_time"], row["rule"]["nr"]) for row in rows]
     of_parts = [(1, 1, 2), (1, 1, 7), (1, 3, 7), (1, 3, 1), (2, 0, 7), (2, 0, 1), (2, 2, 7)]
     assert found == [*of_parts, (2, 2, 0)]
-    first = query.match_table(events, rule=rules, max_matches=3)
-    assert len(first) == 3
-    assert all(row in rows for row in first.to_pylist())
+    # Those of the first row, and one of the second, in the order of all.
+    first = query.match_table(events, rule=rules, max_matches=2).to_pylist()
+    found = [(row["id"], row["end_time"], row["rule"]["nr"]) for row in first]
+    assert found == [(1, 1, 2), (1, 1, 7)]
+    for most in range(1, len(rows) + 1):
+        first = query.match_table(events, rule=rules, max_matches=most).to_pylist()
+        assert len(first) == most
+        assert [row for row in rows if row in first] == first
 
 
 @pytest.mark.parametrize("case", load_refused(FOLDER), ids=lambda case: str(case.name))

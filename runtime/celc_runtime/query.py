@@ -186,7 +186,8 @@ class CompiledQuery:
         order. max_matches: stop after so many in all, with an EventWarning that says so; LIMIT in a
         query is for each event that ends a match. parameters: of a query FOR EACH the table of its
         parameter set, by the name of the set and in any form that events can have; of equal rows
-        one counts. Its matches are found row by row, and then put in order.
+        one counts. Its matches are found row by row, and then put in order: max_matches leaves
+        those of the first rows, in that order.
 
         Raises TypeError for what is no table, EventError where it does not fit the query, and
         ValueError for a number of matches that cannot be.
