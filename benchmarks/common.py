@@ -25,7 +25,7 @@ from typing import Any
 import numba
 import numpy as np
 import pyarrow as pa
-from celc_runtime.run.run import Run
+from celc_runtime.run.run_of import run_of
 from numba import njit
 
 NOMINAL = 2.05e9
@@ -271,7 +271,7 @@ def size(name: str, unit: str, value: float, goal: float | None = None, **contex
 
 def matches_of(query: Any, batch: pa.RecordBatch) -> int:
     """Read the batch; returns how many matches were listed, up to the buffers of the kernel."""
-    run, found = Run(query.program), 0
+    run, found = run_of(query.program), 0
 
     def take(*_: object) -> tuple[()]:
         nonlocal found

@@ -39,7 +39,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from celc_runtime.plan.strategy import Checked
-from celc_runtime.run.run import Run
+from celc_runtime.run.run_of import run_of
+from celc_runtime.run.source.event_source import Reading
 from celc_runtime.run.update.updates import KeyedUpdate
 from common import best_of, calibrate, environment
 
@@ -149,7 +150,7 @@ def compiled(formula: str, within: str) -> Any:
 
 def timed(query: Any, whole: pa.RecordBatch, window: int, length: int, *, listed: bool) -> Timed:
     """CPU time of `length` events behind a window of others; matches are written and dropped."""
-    run = Run(query.program)
+    run = run_of(query.program)
     unlimited = int(run._output.limit[0])
     found = 0
 
@@ -216,9 +217,11 @@ def figures_of(
 
 def kernel_alone(query: Any, whole: pa.RecordBatch) -> float:
     """Events per second of the update, from symbols and keys that are there, listing nothing."""
-    reader = Run(query.program)
-    prepared = reader._columns.prepare(whole)
-    query.program.classify(*reader._columns.arguments(prepared.events), prepared.batch.symbols)
+    reader = run_of(query.program)
+    prepared = reader._source._columns.prepare(whole)
+    query.program.classify(
+        *reader._source._columns.arguments(prepared.events), prepared.batch.symbols
+    )
     positions: Any = None  # only messages need them
     brought: dict[str, np.ndarray] = {}
     if isinstance(reader._update, KeyedUpdate):
@@ -227,12 +230,12 @@ def kernel_alone(query: Any, whole: pa.RecordBatch) -> float:
         brought = {"values": joins.values, "known": joins.known}
 
     def once() -> None:
-        run = Run(query.program)
+        run = run_of(query.program)
         run._output.limit[0] = 0
         if isinstance(run._update, KeyedUpdate):
             keys = run._update._keys
             keys.memory = keys.memory._replace(**brought)
-        for _ in run._advance(prepared, positions):
+        for _ in run._advance(Reading(prepared, positions)):
             pass
 
     once()
@@ -301,7 +304,7 @@ def vars_of(found: object) -> Iterator[tuple[str, object]]:
 
 def memory_of(formula: str, within: str, events: int, *, listed: bool) -> dict[str, int]:
     """The most that a run held after any of its batches, a tenth of the way and at the end."""
-    run = Run(compiled(formula, within).program)
+    run = run_of(compiled(formula, within).program)
     if not listed:
         run._output.limit[0] = 0
     peak = matches = 0

@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from celc_runtime.run.run import Run
+from celc_runtime.run.run_of import run_of
 from common import calibrate, environment
 
 import celc
@@ -78,7 +78,7 @@ class Timed:
 
 def timed(query: Any, batch: pa.RecordBatch, *, listed: bool) -> Timed:
     """Read the stream once; matches are written and dropped."""
-    run = Run(query.program)
+    run = run_of(query.program)
     if not listed:
         run._output.limit[0] = 0
     found = [0, 0]

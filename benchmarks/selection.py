@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from celc_runtime.run.run import Run
+from celc_runtime.run.run_of import run_of
 from common import best_of, calibrate, environment
 from streams import QUERIES, declaration
 
@@ -52,7 +52,7 @@ def stream(events: int) -> pa.RecordBatch:
 
 def run_once(query: Any, batch: pa.RecordBatch, *, listed: bool) -> tuple[int, int]:
     """Read the batch; returns how many matches and positions were written."""
-    run = Run(query.program)
+    run = run_of(query.program)
     if not listed:
         run._output.limit[0] = 0
     found = [0, 0]

@@ -15,6 +15,8 @@ import pyarrow as pa
 from celc_runtime.engine.arena.nodes import NEXT_NODE, PART, READ, ROW
 from celc_runtime.plan.strategy import UnionLists
 from celc_runtime.run.run import Run
+from celc_runtime.run.run_of import run_of
+from celc_runtime.run.source import event_source
 
 import celc
 
@@ -89,14 +91,14 @@ class Reading:
     def __init__(
         self, query: Any, events: pa.RecordBatch, *, listed: bool, passes: int = 1
     ) -> None:
-        reader = Run(query.program)
-        prepared = reader._columns.prepare(events)
+        reader = run_of(query.program)
+        prepared = reader._source._columns.prepare(events)
         self._query = query
-        self._arguments = reader._columns.arguments(prepared.events)
+        self._arguments = reader._source._columns.arguments(prepared.events)
         keys = np.array(prepared.batch.keys)
         self._prepared = replace(prepared, batch=prepared.batch._replace(keys=keys))
         self._later = int(keys[-1] - keys[0]) + _step(keys) if len(keys) else 0
-        self.run = Run(query.program)
+        self.run = run_of(query.program)
         if not listed:
             self.run._output.limit[0] = 0
         self.matches = 0
@@ -127,12 +129,13 @@ class Reading:
         counters[ROW] = counters[PART] = counters[READ] = 0
         self.matches = self.positions = 0
         positions: Any = None  # only messages need them
-        for _ in run._advance(self._prepared, positions):
+        reading = event_source.Reading(self._prepared, positions)
+        for _ in run._advance(reading):
             used = run._output.used
             self.matches += int(used[0])
-            self.positions += run._listing.events_in(run._output, 0)
+            self.positions += run._walk.events_in(run._output, 0)
             used[:] = 0
-        run._leave_batch(self._prepared, len(self._prepared.events))
+        run._leave_batch(reading)
 
     def classify_and_update(self) -> None:
         """Both passes of the kernel."""
@@ -150,16 +153,14 @@ class FreshRuns:
 
     def begin(self) -> None:
         """Begin a run, up to where its kernel reads the first event."""
-        self._run = run = Run(self._query.program)
+        self._run = run = run_of(self._query.program)
         run.lists_matches = False
-        prepared = run._columns.prepare(self._events)
-        run._classify(prepared)
-        self._positions = run._update.positions(prepared, run._memory, 0)
-        self._prepared = run._enter(prepared, self._positions)
+        (reading,) = run._source.batches(self._events, None, None, None)
+        self._reading = run._enter(reading)
 
     def update(self) -> None:
         """Read the batch."""
-        for _ in self._run._listed(self._prepared, self._positions):
+        for _ in self._run._listed(self._reading):
             pass
 
 
@@ -172,7 +173,7 @@ def feeding(query: Any, batches: Iterable[pa.RecordBatch], *, listed: bool) -> t
 
     Without `listed` nothing is listed.
     """
-    run = Run(query.program)
+    run = run_of(query.program)
     if not listed:
         run._output.limit[0] = 0
     matches = 0

@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from celc_runtime.run.totals_run import TotalsRun
+from celc_runtime.run.answer.counted import CountedListing
+from celc_runtime.run.run_of import run_of
 from common import best_of, calibrate, rows_of
 from rates import run_alone
 from streams import QUERIES, declaration, random_types
@@ -52,15 +53,12 @@ def compiled(formula: str, types: str, items: str, within: int) -> Any:
 
 def counting(query: Any, events: pa.RecordBatch) -> Callable[[], None]:
     """The kernel over the symbols of a batch, in a new run each time."""
-    reader = TotalsRun(query.program)
-    prepared = reader._columns.prepare(events)
-    reader._classify(prepared)
-    assert reader._counted is not None
+    prepared = next(run_of(query.program)._source.batches(events, None, None, None)).prepared
 
     def count() -> None:
-        run = TotalsRun(query.program)
-        assert run._counted is not None
-        run._counted.read_silently(prepared)
+        walk = run_of(query.program)._walk
+        assert isinstance(walk, CountedListing)
+        walk.read_silently(prepared)
 
     return count
 

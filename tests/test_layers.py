@@ -62,8 +62,8 @@ ROOMS = {
     ),
     "celc_runtime.run": (
         ("",),
-        ("answer", "update", "walk"),
-        ("choice",),
+        ("answer", "choice", "update"),
+        ("walk",),
         ("past",),
         ("source",),
     ),

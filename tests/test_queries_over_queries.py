@@ -294,7 +294,7 @@ def test_a_listing_by_definition_keeps_nothing_of_matches_that_were_handed_out()
     run = ChainRun(query.program)
     for batch in source_table(query, events).to_batches(max_chunksize=6):
         list(run.push(batch))
-    listing = run._levels["reader"].run._listing
+    listing = run._levels["reader"].run._walk
     assert isinstance(listing, DefinitionListing)
     assert len(listing._begins) == len(listing._numbers) == 0
 

@@ -25,6 +25,7 @@ from celc_runtime.engine.arena import nodes as arena
 from celc_runtime.engine.update import union_lists as lists
 from celc_runtime.run import run
 from celc_runtime.run.past import history, key_memory
+from celc_runtime.run.run_of import run_of
 from celc_runtime.run.update import updates
 from celc_runtime.run.walk import checked, latest, listings, window_listings
 from engines import answer_of, answers, engines, interpreted, only_query, table_of
@@ -390,7 +391,7 @@ def test_partitions_with_clocks_of_their_own(type_: str) -> None:
     events += [{"type": "B", "id": 1, "ts": -16}, {"type": "B", "id": 1, "ts": -16}]
     for seq, event in enumerate(events):
         event["seq"] = seq
-    states = run.Run(query.program)
+    states = run_of(query.program)
     rows: list[dict[str, Any]] = []
     for batch in table_of(query.plan, events).to_batches(max_chunksize=1000):
         for found in states.push(batch):

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from celc_runtime import EventWarning
-from celc_runtime.run import uncertain_run
+from celc_runtime.run.walk import in_worlds
 from engines import answers, interpreted, only_query
 from reference import CelError as Refused
 from reference import WorkLimitError, difference, evaluate
@@ -89,11 +89,11 @@ def check(seed: int, tally: Tally) -> None:
         tally.pairs_with_matches += bool(wanted)
         with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
             warnings.simplefilter("ignore", EventWarning)
-            patch.setattr(uncertain_run, "_KEPT", rng.choice((1, 1 << 16)))
-            patch.setattr(uncertain_run, "_CROWDED", rng.choice((1, 2, 5)))
-            patch.setattr(uncertain_run, "_TOGETHER", rng.choice((0, 2, 256)))
-            patch.setattr(uncertain_run, "_MATCHES", rng.choice((1, 3, 1 << 14)))
-            patch.setattr(uncertain_run, "_EVENTS_OF_MATCHES", rng.choice((1, 8, 1 << 17)))
+            patch.setattr(in_worlds, "_KEPT", rng.choice((1, 1 << 16)))
+            patch.setattr(in_worlds, "_CROWDED", rng.choice((1, 2, 5)))
+            patch.setattr(in_worlds, "_TOGETHER", rng.choice((0, 2, 256)))
+            patch.setattr(in_worlds, "_MATCHES", rng.choice((1, 3, 1 << 14)))
+            patch.setattr(in_worlds, "_EVENTS_OF_MATCHES", rng.choice((1, 8, 1 << 17)))
             found = possible_answers(query, events, rng)
             found["stream"] = streamed_answer(of_stream, events, ("ts", "high"), rng)
             for route, answer in found.items():

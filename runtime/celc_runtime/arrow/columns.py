@@ -22,6 +22,7 @@ from celc_runtime.arrow.row_names import RowNames, row_text
 from celc_runtime.arrow.undeclared import Undeclared
 from celc_runtime.arrow.window_keys import WindowKeys, floors_of
 from celc_runtime.engine.arena.batch import END_OF_PARTS, NO_INTEGERS, Batch
+from celc_runtime.engine.definition.instants import InstantRows
 from celc_runtime.plan.conditions import TextCondition
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
@@ -36,7 +37,8 @@ class Prepared:
     `events`: the conforming columns without the rows of undeclared types. `dropped`: the number of
     those rows; `known`: bool, which rows of the batch are left, None: all. `parts`: the rows at
     which partitions begin. `instants`: bool[rows], the rows at which instants begin; of no rows:
-    all do, or simultaneous events are nothing special.
+    all do, or simultaneous events are nothing special. `instant_rows`: the same as ranges of rows,
+    where the update does not know events by their places in instants.
     """
 
     batch: Batch
@@ -45,6 +47,7 @@ class Prepared:
     parts: np.ndarray
     known: np.ndarray | None = None
     instants: np.ndarray = field(default_factory=lambda: _EACH_ROW)
+    instant_rows: InstantRows | None = None
 
 
 class Columns:

@@ -11,12 +11,18 @@ from celc_runtime.arrow.arrays import numbers
 from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.plan import Plan, Window
 
+NO_DEADLINE = -1
+"""In place of the number of a deadline: the match is decided when it ends."""
+
+LEFT_OPEN = -2
+"""In place of the number of a deadline: another match that it is compared with is undecided."""
+
 
 def decided_times(plan: Plan, starts: pa.Array, ends: pa.Array, deadlines: np.ndarray) -> pa.Array:
     """The time after which each match is decided, of the type of the first order column.
 
     starts, ends: those times of the matches. deadlines: int64[matches], the number of each match's
-    deadline in the plan, −1: it is decided at its end. A number with a fraction is rounded down
+    deadline in the plan, or `NO_DEADLINE`. A number with a fraction is rounded down
     where the column holds whole numbers, a duration on a DATE to the day in which it falls.
     """
     times = {True: numbers(starts)[0], False: numbers(ends)[0]}

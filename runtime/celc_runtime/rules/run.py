@@ -254,7 +254,7 @@ class ForEachRun:
 
 def run_for(program: Program, rows: Rows | None, **options: Any) -> Run | ForEachRun:
     """A fresh run, of a query FOR EACH for the rows of its table; the options are those of
-    `Run`."""
+    `run_of`."""
     return run_of(program, **options) if rows is None else ForEachRun(program, rows, **options)
 
 

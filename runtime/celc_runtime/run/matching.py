@@ -15,9 +15,8 @@ from celc_runtime.arrow.paths import received
 from celc_runtime.arrow.sorting import sorted_for
 from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.run.choice.deadlines import compares_late, latest_time
-from celc_runtime.run.compact_run import CompactRun
 from celc_runtime.run.run import Run
-from celc_runtime.run.run_of import run_of
+from celc_runtime.run.run_of import compact_run, run_of
 from celc_runtime.run.walk.compact import are_graphs
 
 if TYPE_CHECKING:
@@ -58,13 +57,13 @@ def matches_of_table(program: Program, events: Any, first: FirstMatches) -> pa.T
 
 def compact_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]:
     """The compact answers of events in any form; see `CompiledQuery.match_compact_arrow`."""
-    return _read(CompactRun(program), batches_of(program, events))
+    return _read(compact_run(program), batches_of(program, events))
 
 
 def compact_of_table(program: Program, events: Any) -> pa.Table:
     """The compact answers of a table; see `CompiledQuery.match_compact`."""
     table, numbered = sorted_for(program.plan, table_of(program, events))
-    run = CompactRun(program, numbered=numbered)
+    run = compact_run(program, numbered=numbered)
     batches = _read(run, table.to_batches(max_chunksize=1 << 22))
     return pa.Table.from_batches(batches, schema_of(program.plan, listed=not are_graphs(program)))
 

@@ -1,22 +1,179 @@
-"""The run of a program: of matches, or of rows about many matches."""
+"""The run of a program: here its five parts are chosen, and nowhere else."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import assert_never
 
+from celc_runtime.engine.definition.instants import Instants, instants_of
+from celc_runtime.plan.strategy import (
+    All,
+    ByDefinition,
+    Checked,
+    Counted,
+    EarliestInWindow,
+    InRuns,
+    InWindow,
+    InWorlds,
+    Latest,
+    LongestRuns,
+    UnionLists,
+    United,
+)
 from celc_runtime.program import Program
-from celc_runtime.run.collapsed_run import CollapsedRun
+from celc_runtime.routes.rules import Route
+from celc_runtime.routes.why_not import check
+from celc_runtime.run.answer.answers import AnswerOfRun, MatchRows, WorldRows
+from celc_runtime.run.answer.collapsed import CollapsedRows
+from celc_runtime.run.answer.compact import CompactRows
+from celc_runtime.run.answer.counted import CountedListing
+from celc_runtime.run.answer.totals import TotalRows
+from celc_runtime.run.choice.choices import ChoiceOfRun
+from celc_runtime.run.choice.deadlines import Deadlines
+from celc_runtime.run.choice.per_start import StartChoice
 from celc_runtime.run.run import Run
-from celc_runtime.run.totals_run import TotalsRun
-from celc_runtime.run.uncertain_run import UncertainRun
+from celc_runtime.run.source.event_source import EventSource
+from celc_runtime.run.update.updates import update_of
+from celc_runtime.run.walk.by_definition import DefinitionListing
+from celc_runtime.run.walk.checked import CheckedListing
+from celc_runtime.run.walk.compact import CompactListing, DeferredListing, are_graphs
+from celc_runtime.run.walk.in_worlds import WorldsListing
+from celc_runtime.run.walk.latest import LatestListing
+from celc_runtime.run.walk.listings import AllListing, ListingOfRun, RunsListing
+from celc_runtime.run.walk.longest_runs import LongestRunsListing
+from celc_runtime.run.walk.united import UnitedListing
+from celc_runtime.run.walk.window_listings import EarliestListing, SelectorListing
 
 
-def run_of(program: Program, **options: Any) -> Run:
-    """A fresh run, to be fed batch by batch; the options are those of `Run`."""
+def run_of(
+    program: Program,
+    *,
+    walk: ListingOfRun | None = None,
+    answer: AnswerOfRun | None = None,
+    ties_are_errors: bool = False,
+    first_node: int = 1,
+    first_position: int = 0,
+    continues: bool = False,
+    numbered: str | None = None,
+    clock: int | None = None,
+    since: int | None = None,
+) -> Run:
+    """A fresh run, to be fed batch by batch.
+
+    `walk`, `answer`: in place of those that the program has. `first_position`: the position of the
+    first event; `continues`: its partition was entered before. `numbered`: the column with the
+    numbers of the rows, for messages, where rows are not in their original order. `clock`, `since`:
+    for matches that are decided later than they end (`Deadlines`). `first_node` lets tests begin
+    near the limits of smaller numbers.
+    """
+    plan = program.plan
+    assert plan.parameters is None, "rows of a table are run as pairs"
+    instants = _instants_of(program)
+    source = EventSource(
+        program,
+        instants,
+        ties_are_errors=ties_are_errors,
+        first_position=first_position,
+        continues=continues,
+        numbered=numbered,
+    )
+    update = update_of(program, first_position=first_position)
+    if walk is None:
+        walk = _walk_of(program, instants, source, with_letters=update.has_contexts)
+    update.remember(walk.history)
+    choice = _choice_of(program, walk, clock, since)
+    if answer is None:
+        # Without places in the tables, matches start and end at events of their own.
+        answer = _answer_of(program, walk, in_instants=plan.ties is not None and instants is None)
+    return Run(
+        program,
+        source,
+        update,
+        walk,
+        choice,
+        answer,
+        first_node=first_node,
+        first_position=first_position,
+    )
+
+
+def compact_run(
+    program: Program, *, ties_are_errors: bool = False, numbered: str | None = None
+) -> Run:
+    """A run that hands out its matches as graphs. Raises EventError for a query without compact
+    answers."""
+    check(program, Route.COMPACT)
+    walk: ListingOfRun | None = None
+    if are_graphs(program):
+        walk = CompactListing()
+    elif isinstance(program.listing, All | InRuns):
+        walk = DeferredListing()
+    answer = CompactRows(program)
+    return run_of(
+        program, walk=walk, answer=answer, ties_are_errors=ties_are_errors, numbered=numbered
+    )
+
+
+def _instants_of(program: Program) -> Instants | None:
+    """How the update knows events by their places in instants; None where it does not."""
+    match program.update:
+        case UnionLists(tables=tables) if len(tables.instants):
+            return instants_of(tables.instants)
+        case _:
+            return None
+
+
+def _walk_of(
+    program: Program, instants: Instants | None, source: EventSource, *, with_letters: bool
+) -> ListingOfRun:
+    """How matches are found; `with_letters`: the update writes the letters of events."""
+    plan, listing = program.plan, program.listing
+    match listing:
+        case All():
+            return AllListing()
+        case InRuns():
+            return RunsListing(listing, plan)
+        case Checked():
+            return CheckedListing(listing, plan, instants)
+        case InWindow():
+            return SelectorListing(listing, plan, with_letters=with_letters)
+        case EarliestInWindow():
+            return EarliestListing(listing, plan, with_letters=with_letters)
+        case Latest():
+            return LatestListing()
+        case United(weighs=weighs):
+            return UnitedListing(weighs=weighs)
+        case Counted(tables=tables):
+            return CountedListing(tables, plan)
+        case LongestRuns():
+            return LongestRunsListing(listing, plan)
+        case ByDefinition():
+            return DefinitionListing(listing, plan, instants)
+        case InWorlds():
+            return WorldsListing(program, source.row_name)
+        case _:
+            assert_never(listing)
+
+
+def _choice_of(
+    program: Program, walk: ListingOfRun, clock: int | None, since: int | None
+) -> ChoiceOfRun:
+    """Which matches stay, and when that is known. A query with deadlines chooses none by starts."""
+    plan = program.plan
+    if plan.per_start is not None:
+        return StartChoice(plan.per_start, plan.window)
+    if plan.deadlines and walk.history is not None:  # a formula without matches remembers nothing
+        deadlines = Deadlines(program, walk.history, clock=clock, since=since)
+        walk.judge = deadlines.judge
+        return deadlines
+    return ChoiceOfRun()
+
+
+def _answer_of(program: Program, walk: ListingOfRun, *, in_instants: bool) -> AnswerOfRun:
+    """What becomes of the matches."""
     if program.plan.totals is not None:
-        return TotalsRun(program, **options)
-    if program.plan.uncertain is not None:
-        return UncertainRun(program, **options)
+        return TotalRows(program, in_instants=in_instants)
+    if isinstance(walk, WorldsListing):
+        return WorldRows(walk)
     if program.plan.collapsed:
-        return CollapsedRun(program, **options)
-    return Run(program, **options)
+        return CollapsedRows(program, in_instants=in_instants)
+    return MatchRows(program, in_instants=in_instants)

@@ -22,7 +22,7 @@ from celc_runtime.plan.compact_form import CompactForm, compact_ddl
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program, ShippedFunction
-from celc_runtime.run.compact_run import CompactRun
+from celc_runtime.run.run_of import compact_run
 from celc_runtime.run.walk.compact import are_graphs
 from celc_runtime.spark.columns import column_named, mapped
 from celc_runtime.spark.single_labels import sent_name
@@ -61,7 +61,7 @@ def compact_route(program: Program) -> ShippedFunction:
     ) -> Iterator[pa.RecordBatch]:
         events = map(received, batches)
         found = matches_of_task(
-            program, TaskColumns.of(columns), ranges, events, new_run=CompactRun
+            program, TaskColumns.of(columns), ranges, events, new_run=compact_run
         )
         return map(_sent, found)
 

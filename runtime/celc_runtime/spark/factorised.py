@@ -22,20 +22,23 @@ together, where those as columns took 1.7 times as much.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.columns import Prepared
 from celc_runtime.engine.arena.nodes import LEAF_BASE, PADDING, Memory
 from celc_runtime.engine.walk.listing import Output, new_output
 from celc_runtime.plan.expressions import Computed
 from celc_runtime.plan.plan import Label, Plan
 from celc_runtime.plan.strategy import InRuns
 from celc_runtime.program import Program
+from celc_runtime.run.answer.answers import MatchRows
 from celc_runtime.run.run import Run
-from celc_runtime.run.walk.listings import ListingOfRun, RunsListing
+from celc_runtime.run.run_of import run_of
+from celc_runtime.run.walk.listed import Listed
+from celc_runtime.run.walk.listings import RunsListing
 from celc_runtime.spark.single_labels import (
     sent_name,
     wire_columns,
@@ -154,26 +157,30 @@ def taken_apart(plan: Plan, factors: Factors, rows: DataFrame) -> DataFrame:
     return with_lists(plan, matches, dict(zip(factors.of_first, texts, strict=True)))
 
 
-class FactorisedRun(Run):
+def factorised_run(program: Program, *, ties_are_errors: bool = False) -> Run:
     """A run that hands out the rows of `factorised_ddl`, for a program that has factors."""
+    assert isinstance(program.listing, InRuns)
+    walk = _WholeRuns(program.listing, program.plan)
+    return run_of(
+        program, walk=walk, answer=_FactorisedRows(program), ties_are_errors=ties_are_errors
+    )
 
-    def __init__(self, program: Program, **options: Any) -> None:
-        super().__init__(program, **options)
+
+class _FactorisedRows(MatchRows):
+    """Hands out the matches of an event together."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program, in_instants=False)
         factors = factors_of(program)
         assert factors is not None
         self._factors = factors
 
-    def _new_listing(self, program: Program) -> ListingOfRun:
-        assert isinstance(program.listing, InRuns)
-        return _WholeRuns(program.listing, program.plan)
-
-    def _take(self, prepared: Prepared) -> Iterator[pa.RecordBatch]:
+    def rows(self, listed: Listed) -> Iterator[pa.RecordBatch]:
         places = self._factors.places
-        for rows in _rows_of(_Listed.of(self._output, self._memory), places):
-            events = rows.events(self._output, places)
-            shown = with_single_fields(self._plan, self._matches(events, prepared))
+        for rows in _rows_of(_Listed.of(listed.output, listed.memory), places):
+            events = replace(listed, output=rows.events(listed.output, places))
+            shown = with_single_fields(self._plan, self.of(events))
             yield rows.batch(self._factors, shown)
-        self._output.used[:] = 0
 
 
 class _WholeRuns(RunsListing):

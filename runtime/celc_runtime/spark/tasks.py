@@ -22,7 +22,7 @@ from celc_runtime.rules.rows import Rows, batch_of_rows, rows_of_batch
 from celc_runtime.rules.run import ForEachRun, run_for
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
-from celc_runtime.spark.factorised import FactorisedRun, factors_of
+from celc_runtime.spark.factorised import factorised_run, factors_of
 from celc_runtime.spark.rows_between import RowsBetween
 from celc_runtime.spark.single_labels import with_single_fields
 from celc_runtime.spark.sorted_rows import sorted_rows
@@ -51,7 +51,7 @@ def batch_route(program: Program) -> ShippedFunction:
         events = map(received, batches)
         rules = None if table is None else rows_of_batch(table)
         is_factorised = factors_of(program) is not None
-        new_run = FactorisedRun if is_factorised else partial(_run_for, rules)
+        new_run = factorised_run if is_factorised else partial(_run_for, rules)
         found = matches_of_task(
             program, TaskColumns.of(columns), ranges, events, undecided.append, new_run
         )

@@ -21,6 +21,7 @@ from celc_runtime.arrow.sorting import is_sorted, strictly_increases
 from celc_runtime.engine.arena import nodes as arena
 from celc_runtime.engine.arena.batch import NO_INTEGERS, Batch
 from celc_runtime.plan.strategy import BranchFree, InRuns, StraightLine
+from celc_runtime.run.run_of import run_of
 from celc_runtime.run.walk import listings
 from engines import engines, interpreted, only_query
 
@@ -148,7 +149,7 @@ def test_leaves_grow_and_are_forgotten() -> None:
             engines(f"{_PLAIN}SELECT * FROM S WHERE A ; B WITHIN 900 EVENTS")["chosen"]
         )
     types = ["A"] * 600 + ["B"] + ["A"] * 1000 + ["B"] + ["A", "B"] * 600
-    run = run_module.Run(query.program)
+    run = run_of(query.program)
     matches = 0
     for start in range(0, len(types), 111):
         part = types[start : start + 111]
@@ -171,7 +172,7 @@ def test_what_is_emptied_is_forgotten(formula: str) -> None:
         query: Any = only_query(
             engines(f"{_PLAIN}SELECT * FROM S WHERE {formula} LIMIT 1")["chosen"]
         )
-    run = run_module.Run(query.program)
+    run = run_of(query.program)
     matches = 0
     for _ in range(100):
         batch = pa.record_batch({"type": ["A"] * 400 + ["C", "B"]})

@@ -16,7 +16,7 @@ import pytest
 from celc_runtime import CompiledQuery, EventWarning
 from celc_runtime.engine.arena import nodes as arena
 from celc_runtime.plan.strategy import Checked
-from celc_runtime.run import run
+from celc_runtime.run.run_of import run_of
 from celc_runtime.run.walk import listings
 from celc_runtime.run.walk import many_matches as many
 from engines import interpreted, only_query
@@ -171,7 +171,7 @@ def test_matches_are_counted_as_many_as_are_listed(
     monkeypatch.setattr(listings, "_MATCHES_PER_BATCH", 1)
     monkeypatch.setattr(listings, "_ENTRIES_PER_BATCH", 4)
     listed: Counter[int] = Counter()
-    batches = run.Run(query.program).push(events.to_batches()[0])
+    batches = run_of(query.program).push(events.to_batches()[0])
     whole = events.to_pylist()
     for match in pa.Table.from_batches(batches, query.output_schema).to_pylist():
         (row,) = [n for n, event in enumerate(whole) if event["ts"] == match["end_time"]]

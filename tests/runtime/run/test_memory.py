@@ -16,7 +16,7 @@ import pytest
 from celc_runtime.engine.arena import nodes as arena
 from celc_runtime.engine.walk.listing import list_fired, new_output
 from celc_runtime.engine.walk.walk import walk_of
-from celc_runtime.run.run import Run
+from celc_runtime.run.run_of import run_of
 from celc_runtime.run.walk import listings
 from celc_runtime.run.walk.latest import LatestListing
 from celc_runtime.run.walk.window_listings import SelectorListing
@@ -69,7 +69,7 @@ def _stream(batches: int) -> Iterator[pa.RecordBatch]:
 )
 def test_memory_does_not_grow_with_the_stream(query: str) -> None:
     """After 10⁷ events a run holds what it held after 10⁶."""
-    run = Run(only_query(celc.compile(_DECLARATION + query)).program)
+    run = run_of(only_query(celc.compile(_DECLARATION + query)).program)
     sizes = []
     matches = 0
     for number, batch in enumerate(_stream(100), start=1):
@@ -107,7 +107,7 @@ def test_memory_does_not_grow_with_the_stream(query: str) -> None:
 )
 def test_selection_in_a_window_keeps_the_window_alone(query: str) -> None:
     """After 10⁶ events as much as after 10⁵, the window's events for the selection included."""
-    run = Run(only_query(celc.compile(_DECLARATION + query)).program)
+    run = run_of(only_query(celc.compile(_DECLARATION + query)).program)
     sizes = []
     stored = []
     matches = 0
@@ -169,7 +169,7 @@ def test_events_that_nodes_refer_to_are_kept_while_the_arena_grows(
     monkeypatch.setattr(run_module, "new_memory", lambda *given, **options: small(*given, size=2))
     (whole,) = _stream(1)
     for matcher in engines(_DECLARATION + query, Options()).values():
-        run = Run(only_query(matcher).program)
+        run = run_of(only_query(matcher).program)
         sizes = set()
         for start in range(0, 3000, 23):
             for _ in run.push(whole.slice(start, 23)):
@@ -211,7 +211,7 @@ def test_numbers_past_32_bits(formula: str, window: str) -> None:
     expected = [as_expected(match) for match in evaluate(text, events)]
     for matcher in engines(text, Options()).values():
         query = only_query(matcher)
-        run = Run(query.program, first_node=far, first_position=far)
+        run = run_of(query.program, first_node=far, first_position=far)
         rows = []
         for batch in table_of(query.plan, events).to_batches(max_chunksize=5):
             rows += [row for found in run.push(batch) for row in found.to_pylist()]
@@ -266,7 +266,7 @@ def _steps_for(outputs: int, dead: int, monkeypatch: pytest.MonkeyPatch) -> int:
     text = f"{declared}SELECT * FROM S WHERE A ; B WITHIN {outputs} EVENTS"
     query = only_query(celc.compile(text))
     types = pa.array(["A"] * (dead + outputs) + ["B"])
-    run = Run(query.program)
+    run = run_of(query.program)
     looked: list[int] = []
 
     class Counted(np.ndarray):  # type: ignore[type-arg]
@@ -309,7 +309,7 @@ def test_dead_events_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_is_listed_twice_after_a_stop() -> None:
     """`list_fired` without anything waiting is done at once."""
     query = only_query(celc.compile(_DECLARATION + "SELECT * FROM S WHERE A ; B"))
-    run = Run(query.program)
+    run = run_of(query.program)
     assert list_fired(run._memory, run._output, run._kinds) == arena.DONE
     assert int(run._output.used[0]) == 0
 
@@ -333,13 +333,13 @@ def test_matches_that_are_not_chosen_cost_nothing(strategy: str, formula: str) -
     nodes = []
     for count in (500, 1000, 2000):
         events = [{"type": name} for name in [*("A" * count), "B", "C"]]
-        run = Run(query.program)
+        run = run_of(query.program)
         (batch,) = table_of(query.plan, events).to_batches()
         rows = [row for found in run.push(batch) for row in found.to_pylist()]
         assert [(len(row["A"]), row["end_pos"]) for row in rows] == [(count, count + 1)]
         made = int(run._memory.counters[arena.NEXT_NODE])
-        if isinstance(run._listing, LatestListing | SelectorListing):
-            made += int(run._listing._scratch.counters[arena.NEXT_NODE])
+        if isinstance(run._walk, LatestListing | SelectorListing):
+            made += int(run._walk._scratch.counters[arena.NEXT_NODE])
         nodes.append(made)
     assert nodes[2] - nodes[1] == 2 * (nodes[1] - nodes[0])
     assert nodes[2] < 6 * 2000

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime.run.run import Run
+from celc_runtime.run.run_of import run_of
 from engines import interpreted, only_query
 
 import celc
@@ -57,7 +58,7 @@ def _held(run: Run) -> int:
 )
 def test_keys_leave_with_the_window(condition: str, window: str) -> None:
     """Texts are forgotten now and then, all those at once that no key needs, so peaks count."""
-    run = Run(only_query(celc.compile(f"{_DECLARATION}{_THREE}{condition} {window}")).program)
+    run = run_of(only_query(celc.compile(f"{_DECLARATION}{_THREE}{condition} {window}")).program)
     sizes = []
     for number in range(60):
         assert not list(run.push(_batch(number * _ROWS)))
@@ -86,7 +87,7 @@ def test_keys_leave_with_the_window(condition: str, window: str) -> None:
 def test_what_is_remembered_leaves_with_the_window(formula: str) -> None:
     with interpreted():
         query = only_query(celc.compile(f"{_DECLARATION}{formula} WITHIN 20 EVENTS"))
-    run = Run(query.program)
+    run = run_of(query.program)
     sizes = []
     for number in range(20):
         for _ in run.push(_batch(number * 1000, 1000)):
@@ -98,7 +99,7 @@ def test_what_is_remembered_leaves_with_the_window(formula: str) -> None:
 def test_without_a_window_only_keys_are_kept() -> None:
     """A table grows with the keys that there are, not with the events of each."""
     query = only_query(celc.compile(f"{_DECLARATION}{_THREE}a.id = b.id AND b.id = c.id"))
-    run = Run(query.program)
+    run = run_of(query.program)
     table = run._update.nbytes
     assert table > 0
     few = _batch(0, 300)

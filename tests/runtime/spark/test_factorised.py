@@ -12,10 +12,11 @@ import pytest
 from celc_runtime import EventWarning
 from celc_runtime.program import Program
 from celc_runtime.run.run import Run
+from celc_runtime.run.run_of import run_of
 from celc_runtime.run.walk import many_matches
 from celc_runtime.spark import factorised
 from celc_runtime.spark.factorised import (
-    FactorisedRun,
+    factorised_run,
     factors_of,
 )
 from celc_runtime.spark.single_labels import with_single_fields
@@ -83,11 +84,11 @@ def _both(program: Program, events: pa.Table, size: int) -> tuple[list[Any], lis
     """The matches as a run lists them, those out of the rows, and the rows."""
     listed = [
         match
-        for batch in _listed(Run(program), events, size)
+        for batch in _listed(run_of(program), events, size)
         for match in with_single_fields(program.plan, batch).to_pylist()
     ]
     rows = [
-        row for batch in _listed(FactorisedRun(program), events, size) for row in batch.to_pylist()
+        row for batch in _listed(factorised_run(program), events, size) for row in batch.to_pylist()
     ]
     return listed, [match for row in rows for match in _taken_apart(row)], rows
 
@@ -137,7 +138,7 @@ def test_matches_of_runs_are_counted_before_a_warning(monkeypatch: pytest.Monkey
         events = [{"type": kind, "id": 0, "ts": ts} for ts, kind in enumerate(kinds)]
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            list(_listed(FactorisedRun(query.program), table_of(query.plan, events), 99))
+            list(_listed(factorised_run(query.program), table_of(query.plan, events), 99))
         assert [type(one.message) for one in told] == [EventWarning] * warns
 
 

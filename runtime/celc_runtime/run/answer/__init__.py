@@ -1,4 +1,4 @@
-"""What becomes of matches that are no rows of their own: groups of them, and their totals.
+"""What becomes of the matches: rows of matches, of groups of them, of their totals, or graphs.
 
-Imports: the source.
+Imports: the source, the walk.
 """

@@ -10,6 +10,8 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import plain
 from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.total_rows import Groups
+from celc_runtime.engine.arena.nodes import DONE as ALL_READ
+from celc_runtime.engine.arena.nodes import ENTRY, OUTPUT_FULL, Memory
 from celc_runtime.engine.totals.event_programs import changes_of
 from celc_runtime.engine.totals.group_sums import found_sums
 from celc_runtime.engine.totals.kernel import (
@@ -34,15 +36,18 @@ from celc_runtime.engine.totals.measured_events import are_bounded, write_bit, w
 from celc_runtime.engine.totals.measures import (
     Measure,
     MeasureSet,
+    measures_of,
     real_values,
     write_measured_keys,
     write_measured_whole,
 )
 from celc_runtime.engine.totals.total_elements import Measures
+from celc_runtime.engine.walk.listing import Kinds, Output, new_output
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.transitions import TransitionArrays
 from celc_runtime.run.answer.match_groups import measured, places_of
 from celc_runtime.run.source.positions import Positions
+from celc_runtime.run.walk.listings import ListingOfRun
 
 _ROOM = 1 << 14
 _STAY = 1 << 14
@@ -50,10 +55,15 @@ _STAY = 1 << 14
 time of some hundred rows."""
 
 
-class CountedTotals:
-    """Reads the events of a run, and adds up the matches that end at each of them."""
+class CountedListing(ListingOfRun):
+    """Lists no match: reads the events of a run, and adds up the matches that end at each of
+    them. In the buffers such an event counts as one match."""
 
-    def __init__(self, tables: TransitionArrays, plan: Plan, measures: MeasureSet) -> None:
+    reads_alone = True
+
+    def __init__(self, tables: TransitionArrays, plan: Plan) -> None:
+        assert plan.totals is not None
+        measures = measures_of(plan.totals.functions)
         self._tables = tables
         self._plan = plan
         self._measures = measures
@@ -64,10 +74,13 @@ class CountedTotals:
         self._is_bounded = True
         # Whether the window may hold values that elements with bounds cannot add up.
         self._had_large_values = False
+        self._silent: np.ndarray | None = None
+        self._behind = 0
+        self._reading: Iterator[tuple[np.ndarray, Groups]] = iter(())
+        self._groups: Groups | None = None
 
     @property
     def nbytes(self) -> int:
-        """The size of the window and of the buffers."""
         stacks = self._stacks
         ring = (stacks.keys, stacks.symbols)
         added = (stacks.whole, stacks.known, stacks.real, stacks.ordered)
@@ -77,17 +90,49 @@ class CountedTotals:
             + sum(array.nbytes for one in elements for array in one)
         )
 
+    @property
+    def groups(self) -> Groups:
+        """The totals of the events in the buffers."""
+        assert self._groups is not None
+        return self._groups
+
+    def buffers(self, limit: int | None) -> Output:
+        return new_output(matches=_ROOM, room=1, limit=None)
+
+    def of_stretches(self, silent: np.ndarray | None) -> None:
+        self._silent = silent
+
+    def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
+        symbols = prepared.batch.symbols
+        self._behind = int(memory.counters[ENTRY]) + int(np.count_nonzero(symbols))
+        self._reading = self._read(prepared, positions)
+        return prepared
+
+    def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
+        for rows, groups in self._reading:
+            output.rows[: len(rows)], output.used[0] = rows, len(rows)
+            self._groups = groups
+            return OUTPUT_FULL
+        return ALL_READ
+
+    def oldest(self) -> int:
+        """Behind all events: no output refers to them."""
+        return self._behind
+
     def read_silently(self, prepared: Prepared) -> None:
         """Read events at which no match is to be handed out."""
         for _ in self._advance(prepared):
             self._found.used[0] = 0
 
-    def read(
-        self, prepared: Prepared, positions: Positions, silent: np.ndarray | None
+    def _read(
+        self, prepared: Prepared, positions: Positions
     ) -> Iterator[tuple[np.ndarray, Groups]]:
         """The rows at which matches end (int64), and their groups, part by part; none of those that
-        are `silent` (bool[rows])."""
-        plan, events = self._plan, prepared.events
+        are silent."""
+        plan, events, silent = self._plan, prepared.events, self._silent
+        if not self.hands_out:
+            self.read_silently(prepared)
+            return
         for _ in self._advance(prepared):
             used = int(self._found.used[0])
             if not used:
@@ -98,6 +143,8 @@ class CountedTotals:
             if silent is not None and silent[rows].any():
                 heard = np.flatnonzero(~silent[rows])
                 rows, sums = rows[heard], sums.taken(heard)
+            if not len(rows):
+                continue
             index = pa.array(rows)
             ends = positions.of(rows).astype(np.int64)
             times = events.column(plan.order_by[0]).take(index) if plan.order_by else None

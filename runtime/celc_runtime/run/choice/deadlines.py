@@ -18,31 +18,29 @@ time it is the floor of the clock (`floors_of`). EVENTS are all there once the l
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import whole_numbers
-from celc_runtime.arrow.columns import Columns, Prepared
+from celc_runtime.arrow.columns import Columns
+from celc_runtime.arrow.decided_times import LEFT_OPEN, NO_DEADLINE
 from celc_runtime.arrow.window_keys import floors_of
 from celc_runtime.engine.arena.batch import order_preserving
 from celc_runtime.engine.arena.nodes import ALWAYS
-from celc_runtime.engine.definition.instants import InstantRows
 from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import input_schema
 from celc_runtime.plan.strategy import ByDefinition
 from celc_runtime.program import Program
+from celc_runtime.run.choice.choices import ChoiceOfRun
 from celc_runtime.run.past.history import History, measured
-from celc_runtime.run.source.positions import Positions
-
-NO_DEADLINE = -1
-"""In place of the number of a deadline: the match is decided when it ends."""
-
-LEFT_OPEN = -2
-"""In place of the number of a deadline: another match that it is compared with is undecided."""
+from celc_runtime.run.source.event_source import Reading
+from celc_runtime.run.source.stretches import Stretches
+from celc_runtime.run.walk.by_definition import DefinitionListing
+from celc_runtime.run.walk.listed import Listed
 
 PASSED = 2**63 - 1
 """The bound that passes every deadline."""
@@ -65,9 +63,7 @@ class WaitingBatch:
     int64[deadlines], those of the last row. lists_matches: whether its matches are handed out.
     """
 
-    prepared: Prepared
-    positions: Positions
-    instant_rows: InstantRows | None
+    reading: Reading
     begins: np.ndarray
     bounds: np.ndarray
     last_keys: np.ndarray
@@ -97,7 +93,7 @@ class HeldMatches:
     deadlines: np.ndarray
 
 
-class Deadlines:
+class Deadlines(ChoiceOfRun):
     """The batches and the matches of one run that wait.
 
     clock: the key of the greatest time of the first order column in the whole input; None: it is
@@ -110,7 +106,6 @@ class Deadlines:
         program: Program,
         history: History,
         *,
-        first_position: int,
         clock: int | None,
         since: int | None,
     ) -> None:
@@ -126,7 +121,6 @@ class Deadlines:
         self._since = since
         self._waiting: deque[WaitingBatch] = deque()
         self._part: PartSoFar | None = None
-        self._shift = -first_position
         self._held: list[HeldMatches] = []
         self.batch: WaitingBatch | None = None
         """The batch at hand."""
@@ -145,23 +139,21 @@ class Deadlines:
 
     # --- batches ------------------------------------------------------------------------------
 
-    def positions(self, prepared: Prepared) -> Positions:
-        """The positions of the next batch's rows, all of which come."""
-        found = Positions(prepared, self._shift)
-        if len(prepared.parts):
-            self._shift = int(prepared.parts[-1])
-        self._shift -= len(prepared.events)
-        return found
+    def arrived(self, reading: Reading, *, lists: bool) -> Iterator[tuple[Reading, bool]]:
+        """Those that need not wait any longer."""
+        self._wait(reading, lists_matches=lists)
+        yield from self._ripe()
 
-    def wait(
-        self,
-        prepared: Prepared,
-        positions: Positions,
-        instant_rows: InstantRows | None,
-        *,
-        lists_matches: bool,
-    ) -> None:
+    def over(self) -> Iterator[tuple[Reading, bool]]:
+        """All that wait."""
+        if self._part is not None:
+            self._part.is_over = True
+            self._part = None
+        yield from self._ripe()
+
+    def _wait(self, reading: Reading, *, lists_matches: bool) -> None:
         """Let a batch wait, and see by how far it brings on those before it."""
+        prepared, positions = reading
         parts, rows = prepared.parts, len(prepared.events)
         goes_on = not len(parts) or parts[0] != 0
         begins = np.append(0, parts) if goes_on else parts
@@ -179,9 +171,7 @@ class Deadlines:
         if part is None or part.is_over:
             part = self._part = PartSoFar(bounds[:, -1])
         last_keys = keys[:, -1]
-        batch = WaitingBatch(
-            prepared, positions, instant_rows, begins, bounds, last_keys, part, lists_matches
-        )
+        batch = WaitingBatch(reading, begins, bounds, last_keys, part, lists_matches)
         self._waiting.append(batch)
 
     def _measured(
@@ -196,21 +186,18 @@ class Deadlines:
         ]
         return np.array(keys), np.array(bounds)
 
-    def ripe(self, *, is_over: bool = False) -> Iterator[WaitingBatch]:
-        """The batches that need not wait any longer, in order; `is_over`: no more events come."""
-        if is_over and self._part is not None:
-            self._part.is_over = True
-            self._part, self._shift = None, 0
+    def _ripe(self) -> Iterator[tuple[Reading, bool]]:
         while self._waiting and self._waiting[0].is_ripe:
             self.batch = self._waiting.popleft()
-            yield self.batch
+            yield self.batch.reading, self.batch.lists_matches
 
-    def silent(self, keys: Sequence[np.ndarray], were_read: np.ndarray) -> np.ndarray:
+    def silent(self, stretches: Stretches, events: pa.RecordBatch) -> np.ndarray | None:
         """bool[rows]: at which rows of stretches no match ends that is to be handed out now.
 
-        keys: for each deadline int64[rows]; were_read: bool[rows], rows that were there at the
-        clock `since`. The deadline of a match that ends at a row is not after the row's own.
+        Silent rows of stretches were there at the clock `since`. The deadline of a match that ends
+        at a row is not after the row's own.
         """
+        keys, were_read = self._keys(stretches, events), stretches.silent
         self._were_read = were_read
         found: np.ndarray = np.zeros(len(were_read), np.bool_)
         if self._since is not None:
@@ -221,29 +208,29 @@ class Deadlines:
             found |= np.logical_and.reduce(waits)
         return found
 
-    def waiting(self, keys: Sequence[np.ndarray]) -> np.ndarray:
-        """bool[rows]: where a match can end that is not decided yet; keys as in `silent`."""
+    def undecided_ends(self, stretches: Stretches, events: pa.RecordBatch) -> np.ndarray | None:
+        """bool[rows]: where a match can end whose deadline has not passed."""
+        keys = self._keys(stretches, events)
         waits = [key >= self.clock_bound(number) for number, key in enumerate(keys)]
         found: np.ndarray = np.logical_or.reduce(waits)
         return found
 
+    def _keys(self, stretches: Stretches, events: pa.RecordBatch) -> list[np.ndarray]:
+        """For each deadline int64[rows]: the keys of the events of stretches."""
+        windows = measured(self._plan, events, stretches.positions)
+        return [windows[deadline.window][0] for deadline in self._plan.deadlines]
+
     # --- matches ------------------------------------------------------------------------------
 
-    def decided(
-        self,
-        matches: pa.RecordBatch,
-        rows: np.ndarray,
-        entries: tuple[np.ndarray, np.ndarray],
-        numbers: np.ndarray,
-        *,
-        are_judged: bool,
-    ) -> pa.RecordBatch:
-        """Those of the matches that are decided; some others are held.
+    def take(self, rows: pa.RecordBatch, listed: Listed) -> Iterator[pa.RecordBatch]:
+        """Hands on the matches that are decided; some others are held."""
+        decided = self._decided(rows, listed)
+        if len(decided):
+            yield decided
 
-        rows: those of the batch at hand in which they end; entries: their first and their last;
-        numbers: those of their deadlines, `NO_DEADLINE` or `LEFT_OPEN`. All int64[matches].
-        are_judged: what had been decided by the clock `since` is not among them (`judge`).
-        """
+    def _decided(self, matches: pa.RecordBatch, listed: Listed) -> pa.RecordBatch:
+        rows, numbers = listed.rows, listed.deadlines
+        entries = listed.entries.starts, listed.entries.ends
         is_decided = numbers != LEFT_OPEN
         count = len(numbers)
         is_held, was_decided = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
@@ -261,13 +248,13 @@ class Deadlines:
             held = pa.array(is_held)
             self._held.append(HeldMatches(matches.filter(held), keys[is_held], numbers[is_held]))
         self.undecided += int((~is_decided & ~is_held).sum())
-        if not are_judged:
+        if not isinstance(listed.walk, DefinitionListing):  # that has asked `judge`
             is_decided &= ~was_decided
         return matches if is_decided.all() else matches.filter(pa.array(is_decided))
 
     def judge(self, number: int, entries: tuple[int, int], row: int) -> tuple[bool, bool]:
         """Whether a match in the batch at hand is decided, and whether it was before (`since`);
-        arguments as in `decided`."""
+        entries: its first and its last; row: that at which it ends."""
         if number == NO_DEADLINE:
             return True, bool(len(self._were_read) and self._were_read[row])
         deadline = self._plan.deadlines[number]

@@ -20,10 +20,12 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.engine.arena.batch import Batch
+from celc_runtime.arrow.columns import Prepared
 from celc_runtime.engine.walk.per_start import disjoint_chain
 from celc_runtime.plan.plan import PerStart, Window
+from celc_runtime.run.choice.choices import ChoiceOfRun
 from celc_runtime.run.source.stretches import Stretches, begins_inside, positions_at
+from celc_runtime.run.walk.listed import Listed
 
 _ROWS_PER_BATCH = 1 << 16
 
@@ -32,7 +34,7 @@ _NEVER = 2**63 - 1
 _NO_ENTRIES = np.zeros(0, np.int64)
 
 
-class StartChoice:
+class StartChoice(ChoiceOfRun):
     """Chooses among matches by their starts; holds the rows that are not known yet."""
 
     def __init__(self, choice: PerStart, window: Window | None) -> None:
@@ -51,7 +53,11 @@ class StartChoice:
         # The end of the last rows handed out, and how many they were (LIMIT).
         self._last_end, self._given = -1, 0
 
-    def candidates(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    def narrow(self, listed: Listed) -> None:
+        """Drop matches that another one of their start has beaten."""
+        listed.keep(self._candidates(listed.entries.starts, listed.entries.ends))
+
+    def _candidates(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """bool[matches]: which of these matches may be chosen, by their own starts and ends and by
         what is known of earlier ones."""
         found = starts > self._after
@@ -70,8 +76,12 @@ class StartChoice:
         found &= ends == best[group]
         return found
 
-    def add(self, matches: pa.RecordBatch, starts: np.ndarray, ends: np.ndarray) -> None:
-        """Take in the rows of candidates, with their first and last events (int64)."""
+    def take(self, rows: pa.RecordBatch, listed: Listed) -> Iterator[pa.RecordBatch]:
+        """Let the rows of candidates wait."""
+        self._add(rows, listed.entries.starts, listed.entries.ends)
+        yield from ()
+
+    def _add(self, matches: pa.RecordBatch, starts: np.ndarray, ends: np.ndarray) -> None:
         self._tables.append(pa.Table.from_batches([matches]))
         self._least = min(self._least, int(starts.min()))
         self._starts = np.concatenate([self._starts, starts])
@@ -79,11 +89,11 @@ class StartChoice:
         if self._is_first:
             self._answer(starts, ends)
         if len(self._starts) > max(_ROWS_PER_BATCH, 2 * self._merged):
-            self._keep(self.candidates(self._starts, self._ends))
+            self._keep(self._candidates(self._starts, self._ends))
             self._merged = len(self._starts)
 
     def known(self, oldest: int) -> Iterator[pa.RecordBatch]:
-        """The rows that are known if no later match starts before the entry `oldest`."""
+        """Those that no later match can take the place of."""
         if not len(self._starts) or (oldest <= self._least and not self._choice.known_at_end):
             return
         over = self._starts < oldest
@@ -93,7 +103,7 @@ class StartChoice:
         elif self._is_first:
             chosen = over = np.ones(len(self._starts), np.bool_)
         else:
-            best = self.candidates(self._starts, self._ends)
+            best = self._candidates(self._starts, self._ends)
             waiting = self._ends[best & ~over]
             if len(waiting):
                 # An earlier start waits for nothing; but its rows come in the order of ends.
@@ -105,16 +115,19 @@ class StartChoice:
         self._answered, self._answers = self._answered[still:], self._answers[still:]
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The rows that are known at the end of the input."""
+        """All: no match can take the place of any."""
         yield from self.known(_NEVER)
 
-    def of_stretches(
-        self, stretches: Stretches, batch: Batch, entries: np.ndarray
-    ) -> Iterator[pa.RecordBatch]:
-        """The rows that are known of stretches that have been read; `entries`: int64[entries], the
-        row of each entry. Writes the ends of the last matches kept into `stretches.known`."""
+    def silent(self, stretches: Stretches, events: pa.RecordBatch) -> np.ndarray | None:
+        """None: a match that ends in a silent row may be known only now."""
+        return None
+
+    def of_stretches(self, stretches: Stretches, prepared: Prepared) -> Iterator[pa.RecordBatch]:
+        """Writes also the ends of the last matches kept into `stretches.known`."""
+        batch = prepared.batch
+        entries = np.flatnonzero(batch.symbols)
         starts, ends = entries[self._starts], entries[self._ends]
-        chosen = self.candidates(self._starts, self._ends)
+        chosen = self._candidates(self._starts, self._ends)
         if self._choice.known_at_end:
             yield from self._handed_out(np.flatnonzero(chosen & ~stretches.silent[ends]))
             return
@@ -147,7 +160,7 @@ class StartChoice:
 
     def _disjoint(self, over: np.ndarray) -> np.ndarray:
         """bool[rows]: the rows to keep among those that are `over`."""
-        chosen: np.ndarray = over & self.candidates(self._starts, self._ends)
+        chosen: np.ndarray = over & self._candidates(self._starts, self._ends)
         rows = np.flatnonzero(chosen)
         starts, place = np.unique(self._starts[rows], return_index=True)
         kept, self._after = disjoint_chain(starts, self._ends[rows[place]], self._after)

@@ -1,4 +1,4 @@
-"""The events of a run: where each stands in its partition, and what waits until it is read.
+"""The events of a run: as they come in, where each stands in its partition, and what waits.
 
 Imports: nothing of the other rooms.
 """

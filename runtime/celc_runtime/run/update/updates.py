@@ -23,7 +23,6 @@ from celc_runtime.engine.arena.nodes import (
     LOWEST,
     NEXT_NODE,
     ROW,
-    SHIFT,
     Memory,
     grown,
 )
@@ -39,11 +38,18 @@ from celc_runtime.engine.update.union_lists import (
 )
 from celc_runtime.engine.walk.listing import Kinds, Output
 from celc_runtime.plan.plan import Plan
-from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
+from celc_runtime.plan.strategy import (
+    BranchFree,
+    Counted,
+    InWorlds,
+    Keyed,
+    StraightLine,
+    UnionLists,
+)
 from celc_runtime.program import Program
 from celc_runtime.run.past.history import History
 from celc_runtime.run.past.key_memory import KeyMemory
-from celc_runtime.run.source.positions import InterleavedPositions, Positions
+from celc_runtime.run.source.positions import Positions
 
 ASKS_UPDATE = frozenset({ARENA_FULL, KEYS_FULL, LISTS_FULL})
 """The statuses that ask the update for more room, and not the listing."""
@@ -71,10 +77,6 @@ class UpdateOfRun:
 
     def remember(self, history: History | None) -> None:
         """Know the past events that the listing remembers; None: it remembers none."""
-
-    def positions(self, prepared: Prepared, memory: Memory, partitions: int) -> Positions:
-        """The positions of a batch's rows; `partitions`: how many have been seen so far."""
-        return Positions(prepared, int(memory.counters[SHIFT]))
 
     def enter(self, prepared: Prepared, memory: Memory) -> Prepared:
         """Take in a batch before the kernel reads it."""
@@ -261,9 +263,10 @@ class InterleavedUpdate(ListsUpdate):
             settings[3] = OWN_CLOCKS
             self._tables = self._tables._replace(settings=settings)
 
-    def positions(self, prepared: Prepared, memory: Memory, partitions: int) -> Positions:
-        self._lists = with_more_slots(self._lists, partitions)
-        return InterleavedPositions(prepared, self._lists.clock)
+    def enter(self, prepared: Prepared, memory: Memory) -> Prepared:
+        slots = int(prepared.batch.slots.max(initial=0)) + 1
+        self._lists = with_more_slots(self._lists, slots)
+        return super().enter(prepared, memory)
 
     def with_room(self, status: int, memory: Memory) -> Memory:
         """For the arena: drops its dead nodes where that frees enough, else doubles it."""
@@ -312,6 +315,8 @@ class InterleavedUpdate(ListsUpdate):
 def update_of(program: Program, *, first_position: int) -> UpdateOfRun:
     """The update of a run; `first_position`: the position of its first event."""
     plan, update = program.plan, program.update
+    if isinstance(program.listing, Counted | InWorlds):
+        return UpdateOfRun(plan)  # nothing: the listing reads alone
     match update:
         case BranchFree():
             return BranchFreePiles(update, plan)

@@ -1,4 +1,4 @@
 """How the matches that end at an event are found: a class for each way, behind one protocol.
 
-Imports: the source, the past, and when matches are decided (`choice`).
+Imports: the source, the past.
 """

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.arrays import whole_numbers
 from celc_runtime.arrow.columns import Prepared
+from celc_runtime.arrow.decided_times import LEFT_OPEN, NO_DEADLINE
 from celc_runtime.engine.arena.batch import relevant_rows
 from celc_runtime.engine.arena.nodes import (
     DONE,
@@ -39,7 +40,6 @@ from celc_runtime.engine.definition.open_questions import (
 from celc_runtime.engine.walk.listing import Kinds, Output
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import ByDefinition
-from celc_runtime.run.choice.deadlines import LEFT_OPEN, NO_DEADLINE
 from celc_runtime.run.past.history import History
 from celc_runtime.run.source.positions import Positions
 from celc_runtime.run.walk.listings import NOTED_ROWS, Floors, ListingOfRun

@@ -6,15 +6,15 @@ others are in modules of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.output import LabelEntries, entries_of_runs, entries_of_tags
 from celc_runtime.engine.arena.nodes import (
-    ENTRY,
     LEAVES_FULL,
     PADDING,
     STACK_FULL,
@@ -71,6 +71,9 @@ class ListingOfRun:
     lists_runs = False
     """Whether the output holds a run of such matches as one (`engine.walk.runs`)."""
 
+    hands_out = True
+    """Whether the matches that end in a batch are handed out, of a listing that reads alone."""
+
     judge: Judge | None = None
     """Says which matches are decided, where the plan has deadlines."""
 
@@ -108,8 +111,14 @@ class ListingOfRun:
         """The first stored event that a later match can refer to, of a listing that reads alone."""
         raise AssertionError("only asked of a listing that reads alone")
 
-    def for_each_start(self) -> None:
-        """Hand out the matches of all starts, although others come to choose among them."""
+    def of_stretches(self, silent: np.ndarray | None) -> None:
+        """Read stretches: find the matches of all starts, although others come to choose among
+        them. `silent`: bool[rows], where a listing that reads alone hands out none; None: nowhere.
+        """
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """The rows of matches that wait in the listing for more events, of which there are none."""
+        yield from ()
 
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
         """End a batch. `oldest`: the first stored event that a later match can refer to."""
@@ -155,24 +164,6 @@ class AllListing(ListingOfRun):
 
     defers = False
     are_paths = True
-
-
-class CountedListing(ListingOfRun):
-    """Lists nothing: the run finds totals of matches without it."""
-
-    reads_alone = True
-
-    def __init__(self) -> None:
-        self._behind = 0
-
-    def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
-        symbols = prepared.batch.symbols
-        self._behind = int(memory.counters[ENTRY]) + int(np.count_nonzero(symbols))
-        return prepared
-
-    def oldest(self) -> int:
-        """Behind all events: no output refers to them."""
-        return self._behind
 
 
 class RunsListing(ListingOfRun):

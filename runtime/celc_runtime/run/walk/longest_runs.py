@@ -64,7 +64,7 @@ class LongestRunsListing(ListingOfRun):
         kept = sum(column.nbytes for column in self._events)
         return kept if self._history is None else kept + self._history.nbytes
 
-    def for_each_start(self) -> None:
+    def of_stretches(self, silent: np.ndarray | None) -> None:
         """List the runs of all starts also with DISJOINT: it is not known where runs may begin."""
         self._disjoint = False
 

@@ -1,16 +1,13 @@
-"""The run of a query with COLLAPSED: one row for each end, with the union of its matches."""
+"""The answer of COLLAPSED: one row for each end, with the union of its matches."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import whole_numbers
-from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.total_rows import WITHOUT_LIMIT, decimals, range_error
 from celc_runtime.engine.totals.wide_columns import (
     WideColumn,
@@ -20,44 +17,41 @@ from celc_runtime.engine.totals.wide_columns import (
     wide,
 )
 from celc_runtime.plan.plan import MATCHES, Plan
+from celc_runtime.plan.strategy import United
 from celc_runtime.program import Program
+from celc_runtime.run.answer.answers import GroupRows
 from celc_runtime.run.answer.match_groups import changes, partition_numbers
-from celc_runtime.run.grouped_run import GroupedRun
-from celc_runtime.run.walk.united import UnitedListing
+from celc_runtime.run.walk.listed import Listed
 
 _MOST_ROWS = 1 << 16
 _WHERE_ALONE = "SELECT MAX and SELECT ANY show where matches end"
 
 
-class CollapsedRun(GroupedRun):
-    """Feeds batches to a query, and hands out the unions of the matches with one end."""
+class CollapsedRows(GroupRows):
+    """Hands out the unions of the matches with one end."""
 
-    def __init__(self, program: Program, **options: Any) -> None:
-        super().__init__(program, are_of_ends=True, **options)
+    def __init__(self, program: Program, *, in_instants: bool) -> None:
+        super().__init__(program, are_of_ends=True, in_instants=in_instants)
         self._waiting: list[pa.RecordBatch] = []
         self._counts: list[WideColumn] = []
         self._rows = self._merged = 0
+        # Whether each row is of all matches of an end already.
+        self._are_unions = isinstance(program.listing, United)
         self._lasting = program.plan.begin is not None
-        # The numbers of matches of the batches that are on their way to `_add`.
-        self._coming: deque[WideColumn] = deque()
 
-    def _take(self, prepared: Prepared) -> Iterator[pa.RecordBatch]:
-        counts = self._listing.counts(self._output)
-        if counts is not None:
-            self._coming.append(counts)
-        yield from super()._take(prepared)
-
-    def _add(self, matches: pa.RecordBatch) -> None:
-        one_each = wide(np.ones(len(matches), np.int64))
-        counts = self._coming.popleft() if self._coming else one_each
-        if isinstance(self._listing, UnitedListing):
+    def add(self, rows: pa.RecordBatch, listed: Listed | None) -> Iterator[pa.RecordBatch]:
+        counts = None if listed is None else listed.walk.counts(listed.output)
+        if counts is None:
+            counts = wide(np.ones(len(rows), np.int64))
+        if self._are_unions:
             # An event that is marked in two ways came twice.
             labels = [item.name for item in self._of_groups.items]
-            matches = united(matches, np.arange(len(matches)), labels, lasting=self._lasting)
-        self._keep(matches, counts)
+            rows = united(rows, np.arange(len(rows)), labels, lasting=self._lasting)
+        self._keep(rows, counts)
         if self._rows > max(_MOST_ROWS, 2 * self._merged):
             self._keep(*self._together()[:2])
             self._merged = self._rows
+        yield from ()
 
     def _keep(self, rows: pa.RecordBatch, counts: WideColumn) -> None:
         self._waiting.append(rows)
@@ -82,7 +76,7 @@ class CollapsedRun(GroupedRun):
         if not wrong.any():
             return
         # Totals do not count sets: they would list the matches.
-        instead = WITHOUT_LIMIT if isinstance(self._listing, UnitedListing) else _WHERE_ALONE
+        instead = WITHOUT_LIMIT if self._are_unions else _WHERE_ALONE
         end = rows.column("end_pos")[int(np.argmax(wrong))].as_py()
         what = "the number of matches has more than 38 digits"
         raise range_error(self._of_groups, what, end, instead)

@@ -1,4 +1,4 @@
-"""The run of a query over events whose time is uncertain.
+"""The listing of a query over events whose time is uncertain.
 
 Events come by their least times, and are kept per partition until no match can need them. An event
 is asked for the matches that end at it once no event to come can be before its last point. Events
@@ -16,7 +16,7 @@ Three ways, by the query and the events:
   definition of the formula is asked about the events of each, in that order (`definition`).
 
 On a stream events are read in the order of their least times as well, once the watermark has passed
-these. A match is then found when the last of its events by that order is read (`push_stretches`):
+these. A match is then found when the last of its events by that order is read (`_with_new`):
 nothing that comes later changes its confidence, which depends on the times of its own events alone.
 So nothing waits for the watermark to pass the greatest times. What is kept is bounded by these: an
 event can be the first of a match until the window from its last point is over.
@@ -28,10 +28,9 @@ events wait until their partition is over.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +39,9 @@ from celc_runtime.arrow.columns import Prepared
 from celc_runtime.arrow.possible_rows import Rows, in_order, joined, possible_batch
 from celc_runtime.arrow.possible_times import WrongTime, possible_times, step_of
 from celc_runtime.engine.arena.batch import relevant_rows
+from celc_runtime.engine.arena.nodes import DONE as ALL_READ
+from celc_runtime.engine.arena.nodes import ENTRY, OUTPUT_FULL, Memory
+from celc_runtime.engine.walk.listing import Kinds, Output, new_output
 from celc_runtime.engine.worlds.possible_moves import possible_moves
 from celc_runtime.engine.worlds.possible_orders import Question, clusters_of
 from celc_runtime.engine.worlds.possible_reach import (
@@ -65,11 +67,10 @@ from celc_runtime.plan.errors import EventError, WorkLimitError
 from celc_runtime.plan.strategy import InWorlds, UnionLists
 from celc_runtime.program import Program
 from celc_runtime.run.past.history import History
-from celc_runtime.run.run import Run
-from celc_runtime.run.source.positions import GivenPositions, Positions
-from celc_runtime.run.source.stretches import Behind, Stretches
+from celc_runtime.run.source.positions import Positions
 from celc_runtime.run.source.waiting_events import WaitingEvents
 from celc_runtime.run.walk.judged_chains import JudgedChains
+from celc_runtime.run.walk.listings import Floors, ListingOfRun
 
 _MATCHES = 1 << 14
 _EVENTS_OF_MATCHES = 1 << 17
@@ -84,15 +85,22 @@ _KEPT = 1 << 16
 """So many events wait before matches are looked for, where a partition goes on."""
 
 
-class UncertainRun(Run):
-    """Feeds batches to a query over uncertain time, and hands out its matches."""
+class WorldsListing(ListingOfRun):
+    """Finds the matches of events whose time is uncertain, as rows, with their confidences.
 
-    def __init__(self, program: Program, **options: Any) -> None:
-        super().__init__(program, **options)
+    In the buffers a batch of rows counts as one match. `row_name`: the name of a row in messages.
+    """
+
+    reads_alone = True
+
+    def __init__(self, program: Program, row_name: Callable[[pa.RecordBatch, int], str]) -> None:
         plan, listing, update = program.plan, program.listing, program.update
         assert plan.uncertain is not None
         assert isinstance(listing, InWorlds)
         assert isinstance(update, UnionLists)
+        self._plan = plan
+        self._schema = program.match_schema
+        self._row_name = row_name
         self._times = plan.uncertain
         self._window = int(NO_WINDOW if plan.window is None else plan.window.size)
         self._several_orders = not listing.one_order
@@ -123,38 +131,70 @@ class UncertainRun(Run):
         self._wanted = _KEPT
         self._part = 0
         self._late: pa.RecordBatch | None = None
+        self._silent: np.ndarray | None = None
+        self._behind = 0
+        self._coming: Iterator[pa.RecordBatch] = iter(())
+        self._rows: pa.RecordBatch | None = None
 
     @property
-    def buffer_bytes(self) -> int:
-        """The size of the buffers, and of the events that wait."""
+    def nbytes(self) -> int:
         remembered = 0 if self._history is None else self._history.nbytes
-        return super().buffer_bytes + self._waiting.nbytes + remembered
+        return self._waiting.nbytes + remembered
 
     @property
-    def stored_events(self) -> int:
+    def rows(self) -> pa.RecordBatch:
+        """The rows in the buffers."""
+        assert self._rows is not None
+        return self._rows
+
+    @property
+    def events_kept(self) -> int:
         """How many past events are kept."""
         return len(self._waiting)
 
-    def _looked_at(self, prepared: Prepared, of_rows: Positions) -> Iterator[pa.RecordBatch]:
-        low = self._take_in(prepared, of_rows)[0]
-        yield from self._known(int(low[-1]))
+    def buffers(self, limit: int | None) -> Output:
+        return new_output(matches=1, room=1, limit=None)
+
+    def of_stretches(self, silent: np.ndarray | None) -> None:
+        self._silent = silent
+
+    def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
+        low, rows = self._take_in(prepared, positions)
+        self._behind = int(memory.counters[ENTRY]) + len(rows)
+        if self._silent is None:
+            self._coming = self._known(int(low[-1]))
+        else:
+            self._coming = self._with_new(~self._silent[rows])
+        return prepared
+
+    def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
+        self._rows = next(self._coming, None)
+        if self._rows is None:
+            return ALL_READ
+        output.rows[0], output.used[0] = 0, 1
+        return OUTPUT_FULL
+
+    def oldest(self) -> int:
+        """Behind all events: the listing keeps those that its rows show."""
+        return self._behind
+
+    def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
         if self._history is not None:
             left = self._waiting.entries
             self._history.drop(int(left[0]) if len(left) else self._history.next)
-        self._leave_batch(prepared, len(prepared.events))
 
-    def push_stretches(self, stretches: Stretches) -> Iterator[pa.RecordBatch]:
-        """Read stretches of partitions, and find the matches that have an event which is not
-        silent. All that could be one with it have been read, so no later event changes its row."""
-        prepared = self._columns.prepare_stretches(
-            stretches.events, stretches.codes, stretches.starts.tolist(), stretches.absent
-        )
-        self._classify(prepared)
-        self._stretches = prepared
-        _, rows = self._take_in(prepared, GivenPositions(prepared, stretches.positions))
-        waiting, is_new = self._waiting, ~stretches.silent[rows]
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        waiting = self._waiting
+        yield from self._listed_between(waiting.listed, len(waiting))
+        yield from self._in_order(None)
+        self._waiting, self._wanted = WaitingEvents(), _KEPT
+
+    def _with_new(self, is_new: np.ndarray) -> Iterator[pa.RecordBatch]:
+        """The matches of stretches that have a new event (bool[events]). All that could be one with
+        it have been read, so no later event changes its row."""
         if not is_new.any():
             return
+        waiting = self._waiting
         events = waiting.events
         parts = np.flatnonzero(np.diff(waiting.parts, prepend=-1))
         first_new = np.minimum.reduceat(np.where(is_new, waiting.low, FAR), parts)
@@ -172,14 +212,6 @@ class UncertainRun(Run):
                 yield possible_batch(
                     self._plan, self._schema, waiting.table, waiting.positions, found
                 )
-
-    def behind(self, stretches: Stretches) -> Behind:
-        """What later events need to know of the stretches that have been pushed."""
-        assert self._stretches is not None
-        batch, count = self._stretches.batch, len(stretches.starts)
-        matters = (batch.symbols != 0) & (not self._plan.one_event)
-        nothing = np.zeros(0, np.int64)
-        return Behind(matters, np.zeros(count, np.int64), nothing, nothing, batch.keys)
 
     def _take_in(self, prepared: Prepared, of_rows: Positions) -> tuple[np.ndarray, np.ndarray]:
         """Let the relevant events of a classified batch wait. Returns int64[rows], the first times
@@ -206,12 +238,6 @@ class UncertainRun(Run):
             )
         self._part += len(prepared.parts)
         return low, rows
-
-    def _rest(self) -> Iterator[pa.RecordBatch]:
-        waiting = self._waiting
-        yield from self._listed_between(waiting.listed, len(waiting))
-        yield from self._in_order(None)
-        self._waiting, self._wanted = WaitingEvents(), _KEPT
 
     def _known(self, now: int) -> Iterator[pa.RecordBatch]:
         """The matches that no event to come can change: those of partitions that are over, and of
@@ -254,7 +280,7 @@ class UncertainRun(Run):
         )
 
     def _wrong(self, events: pa.RecordBatch, row: int, told: WrongTime) -> EventError:
-        place = self._columns.row_name(events, row)
+        place = self._row_name(events, row)
         return EventError(f"query {self._plan.name!r}: {told.what} in {place}: {told.mend}")
 
     # --- matches ----------------------------------------------------------------------------------

@@ -1,0 +1,150 @@
+"""What becomes of the matches of a run: the protocol, and the answer whose rows are matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.event_store import INSTANT_POSITION, EventStore
+from celc_runtime.arrow.output import matches_batch
+from celc_runtime.program import Program
+from celc_runtime.run.source.event_source import Reading
+from celc_runtime.run.walk.in_worlds import WorldsListing
+from celc_runtime.run.walk.listed import Listed
+
+
+class AnswerOfRun:
+    """What a run asks of its answer; with the answers of most.
+
+    stored: the columns of past events that rows are made of.
+    """
+
+    def __init__(self, stored: tuple[str, ...] = ()) -> None:
+        self.store = EventStore(stored)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of what waits, and of buffers of its own."""
+        return 0
+
+    @property
+    def stored_events(self) -> int:
+        """How many past events are kept."""
+        return self.store.rows
+
+    def enter(self, reading: Reading, entry: int, kept_rows: np.ndarray | None) -> None:
+        """Begin a batch, whose first event that matters is `entry`; `kept_rows` as the store takes
+        them."""
+        prepared = reading.prepared
+        self.store.enter(
+            prepared.events,
+            prepared.batch,
+            reading.positions.of,
+            entry,
+            prepared.instant_rows,
+            kept_rows,
+        )
+
+    def rows(self, listed: Listed) -> Iterator[pa.RecordBatch]:
+        """Rows of the matches in the buffers; the choice says which of them are known."""
+        raise NotImplementedError
+
+    def add(self, rows: pa.RecordBatch, listed: Listed | None) -> Iterator[pa.RecordBatch]:
+        """Take in rows that are known; yields those of the answer. `listed`: the buffers that they
+        were made of; None: the rows have waited."""
+        yield rows
+
+    def close(self, reading: Reading, entries_read: int) -> Iterator[pa.RecordBatch]:
+        """The rows that a batch ends."""
+        yield from ()
+
+    def known(self) -> Iterator[pa.RecordBatch]:
+        """The rows that wait and are known when a batch has been read."""
+        yield from ()
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """The rows that wait for more matches, of which there are none."""
+        yield from ()
+
+
+class MatchRows(AnswerOfRun):
+    """Hands out a row for each match.
+
+    in_instants: matches start and end with whole instants, and the update does not know these.
+    """
+
+    def __init__(self, program: Program, *, in_instants: bool) -> None:
+        plan = program.plan
+        stored = plan.stored_attributes
+        super().__init__((*stored, INSTANT_POSITION) if in_instants else stored)
+        self._plan = plan
+        self._schema = program.match_schema
+        self._in_instants = in_instants
+
+    def rows(self, listed: Listed) -> Iterator[pa.RecordBatch]:
+        yield self.of(listed)
+
+    def of(self, listed: Listed) -> pa.RecordBatch:
+        """The matches in the buffers as one batch."""
+        found = listed.entries
+        return matches_batch(
+            self._plan,
+            self._schema,
+            listed.output,
+            found,
+            listed.prepared.events,
+            self.store,
+            listed.entries_read,
+            deadlines=listed.deadlines,
+            in_instants=self._in_instants,
+            begins=None if self._plan.begin is None else listed.walk.begins(found.starts),
+        )
+
+
+class WorldRows(AnswerOfRun):
+    """Hands out the rows that the listing of uncertain times makes."""
+
+    def __init__(self, listing: WorldsListing) -> None:
+        super().__init__()
+        self._listing = listing
+
+    @property
+    def stored_events(self) -> int:
+        return self._listing.events_kept
+
+    def rows(self, listed: Listed) -> Iterator[pa.RecordBatch]:
+        yield self._listing.rows
+
+
+class GroupRows(MatchRows):
+    """Hands out rows about groups of matches.
+
+    A row is handed out when no later match can be in its group: where each group is of one end,
+    after the batch with this end; where matches are decided later, or groups have several ends,
+    when the partition or the input is over. `are_of_ends`: each group is of one end.
+    """
+
+    def __init__(self, program: Program, *, are_of_ends: bool, in_instants: bool) -> None:
+        plan = program.plan
+        # The rows are about the matches of this one.
+        single = replace(plan, totals=None, collapsed=False, positions=True)
+        super().__init__(replace(program, plan=single), in_instants=in_instants)
+        self._of_groups = plan
+        self._rows_schema = program.output_schema
+        self._at_ends = are_of_ends and not plan.deadlines
+        self._by_parts = not (plan.deadlines or plan.interleaves)
+
+    def known(self) -> Iterator[pa.RecordBatch]:
+        if self._at_ends or self._by_parts:
+            yield from self._taken(but_last_part=not self._at_ends)
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        yield from self._taken(but_last_part=False)
+
+    def _taken(self, *, but_last_part: bool) -> Iterator[pa.RecordBatch]:
+        """The rows that wait, which do so no longer; `but_last_part`: without those of the
+        partition that came last."""
+        raise NotImplementedError

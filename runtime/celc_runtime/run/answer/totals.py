@@ -1,0 +1,81 @@
+"""The answer of TOTAL: its rows are about groups of matches.
+
+Where the automaton decides the formula, no match is listed: the kernel of `engine.totals.kernel`
+finds the totals at each end (`CountedListing`). Where the update finds the matches and no others,
+as it does with keys, each event of all matches with one end is added up as often as there are
+matches with it (`UnitedListing`). Otherwise matches are listed, and added up batch by batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from celc_runtime.arrow.total_rows import total_rows
+from celc_runtime.engine.totals.measures import measures_of
+from celc_runtime.engine.totals.unions import Found
+from celc_runtime.program import Program
+from celc_runtime.run.answer.answers import GroupRows
+from celc_runtime.run.answer.counted import CountedListing
+from celc_runtime.run.answer.match_groups import (
+    WaitingGroups,
+    Weights,
+    groups_of_matches,
+    groups_of_unions,
+)
+from celc_runtime.run.walk.listed import Listed
+from celc_runtime.run.walk.united import UnitedListing
+
+
+class TotalRows(GroupRows):
+    """Hands out totals of matches."""
+
+    def __init__(self, program: Program, *, in_instants: bool) -> None:
+        totals = program.plan.totals
+        assert totals is not None
+        super().__init__(program, are_of_ends=totals.per == "END", in_instants=in_instants)
+        self._measures = measures_of(totals.functions)
+        self._waiting = WaitingGroups()
+
+    @property
+    def nbytes(self) -> int:
+        return self._waiting.nbytes
+
+    def rows(self, listed: Listed) -> Iterator[pa.RecordBatch]:
+        if isinstance(listed.walk, CountedListing):
+            self._waiting.add(listed.walk.groups)
+        else:
+            yield from super().rows(listed)
+
+    def add(self, rows: pa.RecordBatch, listed: Listed | None) -> Iterator[pa.RecordBatch]:
+        if listed is not None and isinstance(listed.walk, UnitedListing):
+            found, weights = _of_unions(listed.walk, listed)
+            groups = groups_of_unions(self._of_groups, self._measures, rows, found, weights)
+        else:
+            groups = groups_of_matches(self._of_groups, self._measures, rows)
+        self._waiting.add(groups)
+        yield from ()
+
+    def _taken(self, *, but_last_part: bool) -> Iterator[pa.RecordBatch]:
+        groups = self._waiting.taken(but_last_part=but_last_part)
+        if groups is None:
+            return
+        rows = total_rows(self._of_groups, self._rows_schema, groups)
+        if len(rows):
+            yield rows
+
+
+def _of_unions(walk: UnitedListing, listed: Listed) -> tuple[Found, dict[str, Weights]]:
+    """What was found beside the unions in the buffers, and that of the events of each label."""
+    output, kinds = listed.output, listed.kinds
+    rows, events = map(int, output.used)
+    found = walk.found(rows, events)
+    marks = output.tags[:events] & ((1 << int(kinds.bits[0])) - 1)
+    weights = {}
+    for name, belongs in zip(listed.names, kinds.belongs, strict=True):
+        under = belongs[marks] != 0
+        weights[name] = Weights(
+            found.weights[under], found.weight_sizes[under], found.weight_scales[under]
+        )
+    return found, weights

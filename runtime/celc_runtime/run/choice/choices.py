@@ -1,0 +1,70 @@
+"""Which matches of a run stay, and when that is known: the protocol, and the choice of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.columns import Prepared
+from celc_runtime.run.source.event_source import Reading
+from celc_runtime.run.source.stretches import Stretches
+from celc_runtime.run.walk.listed import Listed
+
+
+class ChoiceOfRun:
+    """What a run asks of its choice; with the answers where all matches stay, each known at its
+    end."""
+
+    undecided = 0
+    """How many matches were left undecided."""
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the matches that are held."""
+        return 0
+
+    # --- batches ----------------------------------------------------------------------------------
+
+    def arrived(self, reading: Reading, *, lists: bool) -> Iterable[tuple[Reading, bool]]:
+        """The batches to be read when one has arrived, each with whether its matches are handed
+        out (`lists`: those of the one that arrived)."""
+        return ((reading, lists),)
+
+    def over(self) -> Iterable[tuple[Reading, bool]]:
+        """The batches that wait for later ones, of which there are none."""
+        return ()
+
+    # --- matches ----------------------------------------------------------------------------------
+
+    def narrow(self, listed: Listed) -> None:
+        """Drop matches from the buffers that cannot be chosen."""
+
+    def take(self, rows: pa.RecordBatch, listed: Listed) -> Iterator[pa.RecordBatch]:
+        """Take in the rows of the matches in the buffers; yields those that are known."""
+        if len(rows):
+            yield rows
+
+    def known(self, oldest: int) -> Iterator[pa.RecordBatch]:
+        """The rows that are known if no later match starts before the entry `oldest`."""
+        yield from ()
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """The rows that are known at the end of the input."""
+        yield from ()
+
+    # --- stretches --------------------------------------------------------------------------------
+
+    def silent(self, stretches: Stretches, events: pa.RecordBatch) -> np.ndarray | None:
+        """bool[rows]: at which rows of stretches no match is listed; None: all are. `events`: the
+        columns that were prepared of them."""
+        return stretches.silent
+
+    def undecided_ends(self, stretches: Stretches, events: pa.RecordBatch) -> np.ndarray | None:
+        """bool[rows]: where a match can end that is not decided yet; None: nowhere."""
+        return None
+
+    def of_stretches(self, stretches: Stretches, prepared: Prepared) -> Iterator[pa.RecordBatch]:
+        """The rows that are known of stretches that have been read."""
+        yield from ()

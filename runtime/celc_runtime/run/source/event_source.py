@@ -1,0 +1,174 @@
+"""The events of a run as its kernels read them, batch by batch, each with its positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.columns import Columns, Prepared
+from celc_runtime.arrow.instants import WholeInstants
+from celc_runtime.arrow.undeclared import Undeclared
+from celc_runtime.engine.definition.instants import Instants, instant_rows, write_symbols
+from celc_runtime.program import Program
+from celc_runtime.run.source.positions import GivenPositions, InterleavedPositions, Positions
+from celc_runtime.run.source.stretches import Stretches
+
+
+class Reading(NamedTuple):
+    """A batch to be read: its events, classified, and their positions."""
+
+    prepared: Prepared
+    positions: Positions
+
+
+class EventSource:
+    """Takes in the events of one run: checks them, finds their symbols, and counts positions.
+
+    instants: how the update knows events by their places in instants; None: it does not. The other
+    arguments are those of `run_of`.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        instants: Instants | None,
+        *,
+        ties_are_errors: bool,
+        first_position: int,
+        continues: bool,
+        numbered: str | None,
+    ) -> None:
+        plan = program.plan
+        self._plan = plan
+        self._classify = program.classify
+        self._instants = instants
+        self._columns = Columns(
+            plan,
+            ties_are_errors=ties_are_errors,
+            continues=continues,
+            numbered=numbered,
+            batches_wait=bool(plan.deadlines),
+        )
+        self._whole = None if plan.ties is None else WholeInstants(plan)
+        # The position of a row that goes on with a partition is its number less this.
+        self._shift = -first_position
+        # Where partitions interleave, the next position of each.
+        self._counts = np.full(1, first_position, np.int64)
+        self.dropped = 0
+        """How many rows of undeclared types have been left out."""
+
+    @property
+    def undeclared(self) -> Undeclared:
+        """What is known of the rows of undeclared types."""
+        return self._columns.undeclared
+
+    @property
+    def counts_undeclared(self) -> bool:
+        """Whether rows of undeclared types are counted; may be changed between batches."""
+        return self._columns.counts_undeclared
+
+    @counts_undeclared.setter
+    def counts_undeclared(self, wanted: bool) -> None:
+        self._columns.counts_undeclared = wanted
+
+    def row_name(self, events: pa.RecordBatch, row: int) -> str:
+        """The name of a row of the batch prepared last, in messages."""
+        return self._columns.row_name(events, row)
+
+    def batches(
+        self,
+        events: pa.RecordBatch,
+        positions: np.ndarray | None,
+        absent: np.ndarray | None,
+        most_rows: int | None,
+    ) -> Iterator[Reading]:
+        """A batch in parts of at most `most_rows` rows, and of whole instants where these matter:
+        the last one waits. The other arguments are those of `Run.push`."""
+        if most_rows is not None and len(events) > most_rows:
+            for start in range(0, len(events), most_rows):
+                part = slice(start, start + most_rows)
+                yield from self.batches(
+                    events.slice(start, most_rows),
+                    None if positions is None else positions[part],
+                    None if absent is None else absent[part],
+                    most_rows,
+                )
+        elif self._whole is None:
+            yield from self._taken(events, positions, absent)
+        else:
+            events = self._columns.conforming(events, self._whole.rows)
+            for whole, given in self._whole.of(events, positions):
+                yield from self._taken(whole, given, conforms=True)
+
+    def rest(self) -> Iterator[Reading]:
+        """The instant that waits: there are no more events of it."""
+        if self._whole is not None:
+            for events, positions in self._whole.rest():
+                yield from self._taken(events, positions, conforms=True)
+
+    def parts(
+        self, events: pa.RecordBatch, codes: np.ndarray, parts: np.ndarray, positions: np.ndarray
+    ) -> Reading:
+        """Whole partitions; the arguments are those of `Run.push_parts`."""
+        none_absent = np.zeros(len(events), np.bool_)
+        prepared = self._columns.prepare_stretches(events, codes, parts.tolist(), none_absent)
+        self._find_symbols(prepared)
+        return Reading(prepared, GivenPositions(prepared, positions))
+
+    def stretches(self, stretches: Stretches) -> Reading:
+        """Stretches of partitions."""
+        prepared = self._columns.prepare_stretches(
+            stretches.events, stretches.codes, stretches.starts.tolist(), stretches.absent
+        )
+        self._find_symbols(prepared)
+        prepared.batch.symbols[stretches.absent] = 0
+        return Reading(prepared, GivenPositions(prepared, stretches.positions))
+
+    def _taken(
+        self,
+        events: pa.RecordBatch,
+        positions: np.ndarray | None,
+        absent: np.ndarray | None = None,
+        *,
+        conforms: bool = False,
+    ) -> Iterator[Reading]:
+        prepared = self._columns.prepare(events, conforms=conforms)
+        self.dropped += prepared.dropped
+        if not len(prepared.events):
+            return
+        self._find_symbols(prepared)
+        known = prepared.known
+        if absent is not None:
+            prepared.batch.symbols[absent if known is None else absent[known]] = 0
+        if positions is None:
+            yield Reading(prepared, self._counted(prepared))
+        else:
+            given = positions if known is None else positions[known]
+            yield Reading(prepared, GivenPositions(prepared, given))
+
+    def _find_symbols(self, prepared: Prepared) -> None:
+        """Find the symbols of a batch, and what the update needs to know of its instants."""
+        symbols = prepared.batch.symbols
+        self._classify(*self._columns.arguments(prepared.events), symbols)
+        if self._instants is not None:
+            write_symbols(self._instants.symbols, prepared.instants, symbols)
+        elif len(prepared.instants):
+            prepared.instant_rows = instant_rows(prepared.instants)
+            prepared.batch = prepared.batch._replace(instants=prepared.instant_rows.numbers)
+
+    def _counted(self, prepared: Prepared) -> Positions:
+        """The positions of a batch all of whose rows come."""
+        if self._plan.interleaves:
+            counts = np.zeros(max(self._columns.partitions_seen, len(self._counts)), np.int64)
+            counts[: len(self._counts)] = self._counts
+            found = InterleavedPositions(prepared, counts)
+            self._counts = counts + np.bincount(prepared.batch.slots, minlength=len(counts))
+            return found
+        counted = Positions(prepared, self._shift)
+        if len(prepared.parts):
+            self._shift = int(prepared.parts[-1])
+        self._shift -= len(prepared.events)
+        return counted

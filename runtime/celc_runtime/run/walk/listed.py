@@ -1,0 +1,80 @@
+"""What lies in the buffers of a run: the matches that its walk has found, to be taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from celc_runtime.arrow.columns import Prepared
+from celc_runtime.arrow.output import LabelEntries
+from celc_runtime.engine.arena.nodes import ENTRY, Memory
+from celc_runtime.engine.walk.collected_matches import keep_matches
+from celc_runtime.engine.walk.listing import Kinds, Output
+from celc_runtime.plan.plan import Plan
+from celc_runtime.run.walk.listings import ListingOfRun
+
+
+@dataclass(slots=True)
+class Listed:
+    """The matches in the buffers; what is asked for is found once, and only then.
+
+    names: the labels of the query; prepared: the batch in which the matches end.
+    """
+
+    walk: ListingOfRun
+    names: Sequence[str]
+    output: Output
+    kinds: Kinds
+    memory: Memory
+    prepared: Prepared
+    _entries: LabelEntries | None = field(default=None, init=False)
+    _deadlines: np.ndarray | None = field(default=None, init=False)
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return int(self.output.used[0])
+
+    @property
+    def rows(self) -> np.ndarray:
+        """int64[matches]: the rows at which they end."""
+        rows: np.ndarray = self.output.rows[: self.output.used[0]]
+        return rows
+
+    @property
+    def entries_read(self) -> int:
+        """How many events that matter have been read so far."""
+        return int(self.memory.counters[ENTRY])
+
+    @property
+    def entries(self) -> LabelEntries:
+        """Their events, under each label."""
+        if self._entries is None:
+            self._entries = self.walk.entries(self.names, self.output, self.kinds)
+        return self._entries
+
+    @property
+    def deadlines(self) -> np.ndarray:
+        """int64[matches]: the numbers of their deadlines."""
+        if self._deadlines is None:
+            self._deadlines = self.walk.deadlines(self.output)
+        return self._deadlines
+
+    def keep(self, wanted: np.ndarray) -> None:
+        """Drop the matches that are not wanted (bool[matches])."""
+        keep_matches(self.output, wanted)
+        self._entries = None
+
+
+def kinds_of(plan: Plan, walk: ListingOfRun) -> Kinds:
+    """The kinds of cells as arrays."""
+    columns = range(len(plan.label_names))
+    belongs = [[column in kind.columns for kind in plan.kinds] for column in columns]
+    return Kinds(
+        np.array([kind.starts for kind in plan.kinds] or [False], np.bool_),
+        np.array(belongs, np.uint64).reshape(len(columns), len(plan.kinds)),
+        np.array([plan.kind_bits], np.int64),
+        np.array([walk.places, walk.leaf_pile, not plan.partition_by, walk.lists_runs], np.int64),
+    )
