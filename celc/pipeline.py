@@ -112,8 +112,10 @@ class Compilation:
 
 
 def _of_module(module: Module) -> Iterator[verify.Violation]:
+    from celc.verify.lowered import plan
+
     for one in module.queries:
-        yield from verify.plan(one.plan, one.update, one.listing)
+        yield from plan(one.plan, one.update, one.listing)
 
 
 def written(

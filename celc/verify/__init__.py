@@ -4,7 +4,8 @@ In: a representation, with its context. Out: its *violations*, none where it is 
 A violation is a mistake of celc, never of a query, so it is no `CelError`.
 
 Off by default, and then not even imported. On where the environment variable CELC_VERIFY is 1, as
-it is in all tests. May import all passes and representations, but not `pipeline`, which calls it.
+it is in all tests. `lowered` is imported where a module is written, because it alone reads data of
+the runtime. May import all passes and representations, but not `pipeline`, which calls it.
 """
 
 from celc.verify.automata import (
@@ -15,7 +16,6 @@ from celc.verify.automata import (
     selection,
 )
 from celc.verify.forms import division, flat_form, letter_form, normal_form
-from celc.verify.lowered import plan
 from celc.verify.plans import (
     checks,
     earliest,
@@ -43,7 +43,6 @@ __all__ = [
     "letter_form",
     "minimal",
     "normal_form",
-    "plan",
     "program",
     "safe_query",
     "selection",

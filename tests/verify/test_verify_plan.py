@@ -15,7 +15,6 @@ from celc_runtime.plan.strategy import BranchFree
 from celc_runtime.plan.totals import Totals
 from verified import invariants_of, source_of
 
-from celc import verify
 from celc.codegen.module import lowered
 from celc.codegen.query import Lowered, ModuleOptions
 from celc.options import Options
@@ -75,7 +74,7 @@ def _remembers(**changes: Any) -> Callable[[Lowered], Lowered]:
 @pytest.mark.parametrize("body", [_SUMMED, _ABSENT, _COMPARED, _RUNS, _DEFINED])
 def test_what_the_compiler_makes_breaks_none(body: str) -> None:
     query = _lowered(body)
-    assert not invariants_of(verify.plan(query.plan, query.update, query.listing))
+    assert not invariants_of(invariants.plan(query.plan, query.update, query.listing))
 
 
 _BROKEN: list[tuple[str, Callable[[Lowered], Lowered], str]] = [
@@ -112,4 +111,4 @@ def test_what_is_broken_is_found(
     body: str, broken: Callable[[Lowered], Lowered], invariant: str
 ) -> None:
     wrong = broken(_lowered(body))
-    assert invariant in invariants_of(verify.plan(wrong.plan, wrong.update, wrong.listing))
+    assert invariant in invariants_of(invariants.plan(wrong.plan, wrong.update, wrong.listing))

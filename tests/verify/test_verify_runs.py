@@ -11,6 +11,7 @@ import pytest
 from verified import PLAIN, source_of
 
 from celc import pipeline, verify
+from celc.codegen import query
 from celc.diagnostics.errors import CelError
 from celc.options import Options
 from celc.pipeline import compile_source
@@ -39,6 +40,16 @@ def test_a_pass_that_goes_wrong_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     )
     with pytest.raises(verify.VerificationError, match="'minimise'"):
         compile_source(source_of(PLAIN), Options())
+
+
+def test_a_plan_that_goes_wrong_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = query.plan_of
+    monkeypatch.setattr(
+        query, "plan_of", lambda program, asked: replace(made(program, asked), attributes=())
+    )
+    compilation = compile_source(source_of(PLAIN), Options())
+    with pytest.raises(verify.VerificationError, match="'lower', plan: every column"):
+        compilation.module_parts("test")
 
 
 @pytest.mark.parametrize(("value", "on"), [(None, False), ("", False), ("0", False), ("1", True)])
