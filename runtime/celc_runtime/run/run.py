@@ -324,8 +324,10 @@ class Run:
 
     def _listed(self, reading: Reading) -> Iterator[pa.RecordBatch]:
         """Read a batch that has been entered; yields the rows that are known."""
-        found = self._found_alone(reading) if self._walk.reads_alone else self._advance(reading)
-        for listed in found:
+        alone = self._walk.reads_alone
+        for listed in self._found_alone(reading) if alone else self._advance(reading):
+            if not alone:
+                self._many.look(self._memory, self._output, self._kinds, reading.positions.of)
             yield from self._take(listed)
         yield from self._answer.close(reading, int(self._memory.counters[ENTRY]))
 
@@ -368,7 +370,7 @@ class Run:
                 # A single match is longer than the buffers.
                 self._output = with_more_room(self._output, 2 * len(self._output.tags))
             elif status == OUTPUT_FULL:
-                yield self._looked_at(reading)
+                yield self._buffers(reading)
             elif status == TOO_MUCH_WORK:
                 raise self._out_of_work(reading.positions)
             elif status in ASKS_UPDATE:
@@ -383,11 +385,7 @@ class Run:
             else:
                 status = self._read(batch)
         if self._output.used[0]:
-            yield self._looked_at(reading)
-
-    def _looked_at(self, reading: Reading) -> Listed:
-        self._many.look(self._memory, self._output, self._kinds, reading.positions.of)
-        return self._buffers(reading)
+            yield self._buffers(reading)
 
     def _read(self, batch: Batch) -> int:
         """Let the update read on. Where rows are silent, no event waits behind it that is one."""
