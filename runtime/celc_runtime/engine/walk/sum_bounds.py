@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from celc_runtime.engine.arena.nodes import CHILD, MERGE, NEXT, SINCE, TAG
+from celc_runtime.engine.arena.nodes import MERGE
+from celc_runtime.engine.walk.below import visits_below
 from celc_runtime.jit.kernels import njit
 
 _ERROR = 2.0**-48
@@ -87,20 +88,8 @@ def _may_reach_of(limits: tuple[float, ...], fill: Callable[..., Any]) -> Callab
         at = node & (nodes.shape[0] - 1)
         best, sums = search.best, search.sums
         if search.known[at] != number:
-            fill(
-                nodes,
-                node,
-                lowest,
-                floor_value,
-                past,
-                first,
-                kinds.starts,
-                kinds.bits[0],
-                best,
-                search.known,
-                search.waiting,
-                number,
-            )
+            given = past, first, kinds, search
+            fill(nodes, node, lowest, floor_value, search.known, number, search.waiting, given)
         found = True
         length = best[at, 2 * bounds] + depth
         for which in range(bounds):
@@ -118,59 +107,37 @@ def _may_reach_of(limits: tuple[float, ...], fill: Callable[..., Any]) -> Callab
 
 
 def _fill_of(weigh: Callable[..., Any], bounds: int, *, compiles: bool) -> Callable[..., Any]:
-    def fill(  # type: ignore[no-untyped-def]
-        nodes, root, lowest, floor_value, past, first, starts, bits, best, known, waiting, number
-    ):
-        """Compute the best sums of a node, after those of all nodes that it leads to."""
-        mask = nodes.shape[0] - 1
-        kind_mask = (np.int64(1) << bits) - 1
-        waiting[0] = root
-        size = 1
-        while size > 0:
-            node = waiting[size - 1]
-            at = node & mask
-            if known[at] == number:
-                size -= 1
-                continue
-            tag, child, following = nodes[at, TAG], nodes[at, CHILD], nodes[at, NEXT]
-            below, beside = child & mask, following & mask
-            leads = child >= lowest and nodes[below, SINCE] >= floor_value
-            goes_on = following >= lowest and nodes[beside, SINCE] >= floor_value
-            if leads and known[below] != number:
-                waiting[size] = child
-                size += 1
-                continue
-            if goes_on and known[beside] != number:
-                waiting[size] = following
-                size += 1
-                continue
-            size -= 1
-            known[at] = number
-            begins = tag != MERGE and starts[tag & kind_mask]
-            for which in range(bounds):
-                sum = 0.0 if begins else -np.inf
-                total = 0.0
-                if leads:
-                    sum = max(sum, best[below, which])
-                    total = best[below, bounds + which]
-                if tag != MERGE:
-                    weight, absolute = weigh(past, first, tag, which)
-                    if not absolute < _MOST:
-                        weight, absolute = 0.0, np.inf
-                    sum += weight
-                    total += absolute
-                if goes_on:
-                    sum = max(sum, best[beside, which])
-                    total = max(total, best[beside, bounds + which])
-                best[at, which], best[at, bounds + which] = sum, total
-            length = best[below, 2 * bounds] if leads else 0.0
-            if tag != MERGE:
-                length += 1.0
-            if goes_on:
-                length = max(length, best[beside, 2 * bounds])
-            best[at, 2 * bounds] = length
+    """The kernel that computes the best sums of a node, after those of all nodes below it."""
 
-    if not compiles:
-        return fill
-    compiled: Callable[..., Any] = njit(nogil=True, error_model="numpy")(fill)
-    return compiled
+    def fill(node, row, tag, below, beside, given):  # type: ignore[no-untyped-def]
+        past, first, kinds, search = given
+        best = search.best
+        begins = tag != MERGE and kinds.starts[tag & ((np.int64(1) << kinds.bits[0]) - 1)]
+        for which in range(bounds):
+            sum = 0.0 if begins else -np.inf
+            total = 0.0
+            if below >= 0:
+                sum = max(sum, best[below, which])
+                total = best[below, bounds + which]
+            if tag != MERGE:
+                weight, absolute = weigh(past, first, tag, which)
+                if not absolute < _MOST:
+                    weight, absolute = 0.0, np.inf
+                sum += weight
+                total += absolute
+            if beside >= 0:
+                sum = max(sum, best[beside, which])
+                total = max(total, best[beside, bounds + which])
+            best[row, which], best[row, bounds + which] = sum, total
+        length = best[below, 2 * bounds] if below >= 0 else 0.0
+        if tag != MERGE:
+            length += 1.0
+        if beside >= 0:
+            length = max(length, best[beside, 2 * bounds])
+        best[row, 2 * bounds] = length
+        return True
+
+    visit: Callable[..., bool] = fill
+    if compiles:
+        visit = njit(nogil=True, error_model="numpy", _nrt=False, inline="always")(fill)
+    return visits_below(visit, compiles=compiles)

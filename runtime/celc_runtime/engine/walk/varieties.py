@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from celc_runtime.engine.arena.nodes import CHILD, MERGE, NEXT, SINCE, TAG
+from celc_runtime.engine.walk.below import visits_below
 from celc_runtime.engine.walk.search import ASKED, CONSUMED, COUNT, MOST_KEPT, NEWEST
 from celc_runtime.engine.walk.sum_bounds import reaching
 from celc_runtime.jit.kernels import njit
@@ -148,7 +149,9 @@ def _may_reach_of(checks: Checked, may_reach_sums: Callable[..., Any]) -> Callab
             if not found or not asked or have >= leasts[which]:
                 continue
             if search.held[at] != node:
-                fill(nodes, node, lowest, floor_value, past, first, kinds, search)
+                given = nodes, lowest, floor_value, past, first, kinds, search
+                # What is known of a node stays known: 0.
+                fill(nodes, node, lowest, floor_value, search.held, 0, search.waiting, given)
             values, starts = search.values[which, at], search.starts[which, at]
             below = search.sizes[which, at]
             while below > 0:
@@ -241,9 +244,10 @@ def _merge_of(checks: Checked) -> Callable[..., None]:
 
 
 @njit(nogil=True, cache=True)
-def _covers(nodes, child, following, lowest):  # type: ignore[no-untyped-def]
+def _covers(nodes, node, lowest):  # type: ignore[no-untyped-def]
     """Whether what is beside a cell is below it as well: a match can go on with both."""
     mask = nodes.shape[0] - 1
+    child, following = nodes[node & mask, CHILD], nodes[node & mask, NEXT]
     if child == following:
         return True
     if child < lowest or nodes[child & mask, TAG] != MERGE:
@@ -252,67 +256,45 @@ def _covers(nodes, child, following, lowest):  # type: ignore[no-untyped-def]
 
 
 def _fill_of(checks: Checked) -> Callable[..., Any]:
+    """The kernel that finds the values of a node, after those of all nodes below it."""
     holds, bounds, merge = checks.holds, len(checks.varieties), _merge_of(checks)
     assert holds is not None
 
-    def fill(nodes, root, lowest, floor_value, past, first, kinds, search):  # type: ignore[no-untyped-def]
-        """Find the values of a node, after those of all nodes that it leads to."""
-        mask, bits = nodes.shape[0] - 1, kinds.bits[0]
-        kind_mask = (np.int64(1) << bits) - 1
-        held, latest, waiting, room = search.held, search.latest, search.waiting, nodes.shape[0]
-        waiting[0] = root
-        size = 1
-        while size > 0:
-            node = waiting[size - 1]
-            at = node & mask
-            if held[at] == node:
-                size -= 1
-                continue
-            tag, child, following = nodes[at, TAG], nodes[at, CHILD], nodes[at, NEXT]
-            leads = child >= lowest and nodes[child & mask, SINCE] >= floor_value
-            goes_on = following >= lowest and nodes[following & mask, SINCE] >= floor_value
-            if leads and held[child & mask] != child:
-                waiting[size] = child
-                size += 1
-                continue
-            if goes_on and held[following & mask] != following:
-                waiting[size] = following
-                size += 1
-                continue
-            size -= 1
-            held[at] = node
-            below = child & mask if leads else np.int64(-1)
-            beside = following & mask if goes_on else np.int64(-1)
-            start = latest[below] if leads else np.int64(0)
-            if tag != MERGE and kinds.starts[tag & kind_mask]:
-                start = node
-            if goes_on and tag != MERGE and leads and _covers(nodes, child, following, lowest):
-                beside = np.int64(-1)
-            for which in range(bounds):
-                own_start = np.int64(0)
-                if tag != MERGE and holds(past, first, tag, which) >= 0:
-                    own_start = start
-                merge(
-                    nodes,
-                    tag >> bits,
-                    own_start,
-                    below,
-                    beside,
-                    lowest,
-                    floor_value,
-                    past,
-                    first,
-                    search,
-                    which,
-                )
-                count = search.sizes[which, room]
-                search.sizes[which, at] = count
-                for place in range(count):
-                    search.values[which, at, place] = search.values[which, room, place]
-                    search.starts[which, at, place] = search.starts[which, room, place]
-            latest[at] = max(start, latest[following & mask]) if goes_on else start
+    def fill(node, row, tag, below, beside, given):  # type: ignore[no-untyped-def]
+        nodes, lowest, floor_value, past, first, kinds, search = given
+        bits, room, latest = kinds.bits[0], nodes.shape[0], search.latest
+        start = latest[below] if below >= 0 else np.int64(0)
+        if tag != MERGE and kinds.starts[tag & ((np.int64(1) << bits) - 1)]:
+            start = node
+        latest[row] = max(start, latest[beside]) if beside >= 0 else start
+        other = beside
+        if beside >= 0 and below >= 0 and tag != MERGE and _covers(nodes, node, lowest):
+            other = -1
+        for which in range(bounds):
+            own_start = np.int64(0)
+            if tag != MERGE and holds(past, first, tag, which) >= 0:
+                own_start = start
+            merge(
+                nodes,
+                tag >> bits,
+                own_start,
+                below,
+                other,
+                lowest,
+                floor_value,
+                past,
+                first,
+                search,
+                which,
+            )
+            count = search.sizes[which, room]
+            search.sizes[which, row] = count
+            for place in range(count):
+                search.values[which, row, place] = search.values[which, room, place]
+                search.starts[which, row, place] = search.starts[which, room, place]
+        return True
 
-    if not checks.compiles:
-        return fill
-    compiled: Callable[..., Any] = njit(nogil=True, error_model="numpy")(fill)
-    return compiled
+    visit: Callable[..., bool] = fill
+    if checks.compiles:
+        visit = njit(nogil=True, error_model="numpy", _nrt=False)(fill)
+    return visits_below(visit, compiles=checks.compiles)
