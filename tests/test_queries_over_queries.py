@@ -14,12 +14,13 @@ from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.chain.columns import as_run, levels_of
 from celc_runtime.chain.rows import declared_rows, event_table
 from celc_runtime.chain.run import ChainRun, why_gathered
+from celc_runtime.plan.strategy import Checked
 from celc_runtime.run.matching import matches_of_table
 from celc_runtime.run.walk.by_definition import DefinitionListing
 from engines import interpreted
 from places import CASES
 from queries_over_queries import chain_answer, source_table
-from reference import difference
+from reference import difference, evaluate
 from strategies_queries import DECLARATION
 
 import celc
@@ -303,3 +304,23 @@ def _without_positions(row: dict[str, Any]) -> dict[str, Any]:
     labels = {name: row[name] for name in ("p", "q")}
     events = {name: [{**one, "pos": 0} for one in found] for name, found in labels.items()}
     return {"start_time": row["start_time"], "end_time": row["end_time"], **events}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_number_of_events_is_asked_beside_events_that_last(seed: int) -> None:
+    """Events between those of a match do not carry its role, and the query has its own code."""
+    text = f"""{DECLARATION}
+QUERY pairs: SELECT x.id AS id FROM S WHERE A AS x ; B WITHIN 4 [ts]
+QUERY reader: SELECT * FROM pairs, S
+WHERE ((C AS c)+ ; pairs AS r) FILTER COUNT(c) < 3 WITHIN 9 [ts]
+"""
+    with interpreted():
+        query = celc.compile(text, order_by="ts").queries["reader"]
+    assert isinstance(query.program.listing, Checked)
+    rng = random.Random(seed)
+    events = [
+        {"type": rng.choice("AABCC"), "id": n, "value": 1.0, "name": "p", "ts": ts}
+        for n, ts in enumerate((1, 2, 3, 4, 5, 7, 8, 9))
+    ]
+    wanted = evaluate(text, events, times=True, query="reader", order_by=("ts",))
+    assert not difference(chain_answer(query, events), wanted)

@@ -35,6 +35,7 @@ from celc.normal.constructors import (
 from celc.normal.facts import every_event
 from celc.normal.normal_form import (
     EVENT,
+    AddToAll,
     AnyOf,
     CountOf,
     Disjunction,
@@ -303,6 +304,10 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
         case lp.Within() | lp.MarkedEnds():
             return replace(form, operand=relabel(form.operand, change))
         case lp.AbsenceBefore() | lp.AbsenceAfter() if not form.sees:
+            return replace(form, operand=relabel(form.operand, change))
+        case Where() | lp.Relabel() if isinstance(change, AddToAll):
+            # Neither looks at roles. Above them the role would go to events between as well: a
+            # graph does not tell an event that has lost its labels from one that is passed over.
             return replace(form, operand=relabel(form.operand, change))
         case lp.Relabel():
             return lp.Relabel(form.operand, (*form.changes, change), form.span)
