@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -157,13 +157,12 @@ def taken_apart(plan: Plan, factors: Factors, rows: DataFrame) -> DataFrame:
     return with_lists(plan, matches, dict(zip(factors.of_first, texts, strict=True)))
 
 
-def factorised_run(program: Program, *, ties_are_errors: bool = False) -> Run:
-    """A run that hands out the rows of `factorised_ddl`, for a program that has factors."""
+def factorised_run(program: Program, **options: Any) -> Run:
+    """A run that hands out the rows of `factorised_ddl`, for a program that has factors; `options`
+    are those of `run_of`."""
     assert isinstance(program.listing, InRuns)
     walk = _WholeRuns(program.listing, program.plan)
-    return run_of(
-        program, walk=walk, answer=_FactorisedRows(program), ties_are_errors=ties_are_errors
-    )
+    return run_of(program, walk=walk, answer=_FactorisedRows(program), **options)
 
 
 class _FactorisedRows(MatchRows):
