@@ -31,7 +31,7 @@ QUERIES = {
 """The question of `celc.plan.strategy` that finds the walk, and a query."""
 
 _NO: dict[str, Any] = {
-    "_all_or_in_runs": lambda query, update: strategy.All("one by one"),
+    "_all_or_in_runs": lambda query, update: (strategy.All(), "one by one"),
     "_all_marked": lambda tables: False,
 }
 

@@ -351,7 +351,13 @@ def _built(
     given = ChoiceInput(query, minimal, letters.machine, tables, rest, options.max_work, run)
     strategy = choose(given, updates)
     program = Program(
-        query, automaton, alphabet, strategy.tables, strategy.update, strategy.listing
+        query,
+        automaton,
+        alphabet,
+        strategy.tables,
+        strategy.update,
+        strategy.listing,
+        strategy.listed_because,
     )
     _verify("choose", "program", lambda: verify.program(program))
     causes = why_listed(given, strategy)

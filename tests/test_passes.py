@@ -186,8 +186,9 @@ def _earliest(query: str) -> str:
 
 def _choose(query: str) -> str:
     program = _compiled(query).program
-    chosen = (program.update, program.listing)
-    return text_of(f"{type(one).__name__}: {one.reason}" for one in chosen)
+    why_run, why_listed = program.update.reason, program.listed_because
+    chosen = ((program.update, why_run), (program.listing, why_listed))
+    return text_of(f"{type(one).__name__}: {why}" for one, why in chosen)
 
 
 def _keys(query: str) -> str:

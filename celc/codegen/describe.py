@@ -15,6 +15,7 @@ from celc.diagnostics.deadline import look
 from celc.normal.normal_form import EventClause
 from celc.normal.show import show_clauses
 from celc.plan.program import Program
+from celc.plan.shapes import InRuns
 from celc.plan.strategy import (
     All,
     BranchFree,
@@ -22,7 +23,6 @@ from celc.plan.strategy import (
     Checked,
     Counted,
     EarliestInWindow,
-    InRuns,
     InWindow,
     InWorlds,
     Keyed,

@@ -32,6 +32,7 @@ from celc.diagnostics.deadline import look
 from celc.normal.divide import interleaves
 from celc.plan.code import code as in_module
 from celc.plan.program import Program
+from celc.plan.shapes import InRuns
 from celc.plan.strategy import (
     All,
     BranchFree,
@@ -39,7 +40,6 @@ from celc.plan.strategy import (
     Checked,
     Counted,
     EarliestInWindow,
-    InRuns,
     InWindow,
     InWorlds,
     Keyed,
@@ -152,7 +152,7 @@ def lower(
     how = f"listed {describe_listing(program.listing)}"
     if isinstance(program.listing, Counted | United):
         how = "not listed" if isinstance(program.listing, Counted) else "united, not listed"
-    header = f"Matches are {how}, because {program.listing.reason}."
+    header = f"Matches are {how}, because {program.listed_because}."
     parts = (
         # The constants of the classifier hold the long IN lists of the listing's conditions too.
         classifier(number, title, program, symbols, types, code, len(constants)),
@@ -236,8 +236,8 @@ def _listing(
             return ListingPart(strategy.All())
         case Latest():
             return ListingPart(strategy.Latest())
-        case InRuns(shape=shape):
-            return ListingPart(strategy.InRuns(kinds=shape.kinds, leaf_pile=shape.leaf_pile))
+        case InRuns(kinds=kinds, leaf_pile=pile):
+            return ListingPart(strategy.InRuns(kinds=kinds, leaf_pile=pile))
         case InWindow(tables=selection, all_events=sees_all):
             before = selection_literal(number, selector, selection, imports)
             found = strategy.InWindow(in_module(f"SELECTION_{number}"), all_events=sees_all)
@@ -300,7 +300,7 @@ def _worlds(
         return ListingPart(worlds, (between,), frozenset(choices.attributes_read))
     if form is None:
         return ListingPart(worlds)
-    whole = ByDefinition(form, False, listing.max_work, listing.reason)
+    whole = ByDefinition(form, False, listing.max_work)
     definition, named, read = definition_literal(number, whole, program, code, own)
     worlds = replace(worlds, definition=named)
     return ListingPart(worlds, (definition,), frozenset(read))

@@ -32,6 +32,7 @@ from celc.normal.show import (
 from celc.normal.traversal import operands_of
 from celc.pipeline import Stages
 from celc.plan.program import Program
+from celc.plan.shapes import InRuns
 from celc.plan.strategy import (
     All,
     BranchFree,
@@ -39,7 +40,6 @@ from celc.plan.strategy import (
     Checked,
     Counted,
     EarliestInWindow,
-    InRuns,
     InWindow,
     InWorlds,
     Keyed,
@@ -368,7 +368,7 @@ def _strategy_lines(program: Program) -> list[str]:
             lines += [f"  pile {pile.number}: {pile.comment}" for pile in pile_legend(plan)]
         case _:
             assert_never(update)
-    lines += [f"listing: {describe_listing(listing)}", f"  because {listing.reason}"]
+    lines += [f"listing: {describe_listing(listing)}", f"  because {program.listed_because}"]
     match listing:
         case EarliestInWindow(tables=earliest):
             lines.append(f"  {len(earliest.sets)} sets of states from which an end can be reached")

@@ -8,13 +8,13 @@ from typing import assert_never
 from celc.automata.automaton import Automaton
 from celc.automata.predicates import Alphabet
 from celc.core import formula as core
+from celc.plan.shapes import InRuns
 from celc.plan.strategy import (
     All,
     ByDefinition,
     Checked,
     Counted,
     EarliestInWindow,
-    InRuns,
     InWindow,
     InWorlds,
     Latest,
@@ -36,6 +36,7 @@ class Program:
     tables: Tables
     update: Update
     listing: Listing
+    listed_because: str
 
     @property
     def output_kinds(self) -> tuple[Kind, ...]:

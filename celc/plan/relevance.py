@@ -30,7 +30,8 @@ from celc.core.formula import MIRRORED, DataType, Predicate
 from celc.core.traversal import formulas_in, windows_in
 from celc.normal.normal_form import EventClause
 from celc.plan.program import Program
-from celc.plan.strategy import All, Checked, Counted, InRuns, Keyed, StraightLine, United
+from celc.plan.shapes import InRuns
+from celc.plan.strategy import All, Checked, Counted, Keyed, StraightLine, United
 from celc.plan.tables import Tables
 
 _MOST_WAYS = 16

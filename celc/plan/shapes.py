@@ -19,14 +19,15 @@ it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """The kind of the event in each place of a match, and the pile of the events in the first."""
+class InRuns:
+    """All matches, which have one shape, written column by column: the kind of the event in each
+    place of a match, and the pile of the events in the first."""
 
     kinds: tuple[int, ...]
     leaf_pile: int
 
 
-def fixed_shape(plan: PilePlan) -> Shape | None:
+def fixed_shape(plan: PilePlan) -> InRuns | None:
     """The shape of all matches; None where shapes differ, or cannot be listed column by column."""
     writes = [write for of_symbol in plan.writes for write in of_symbol]
     steps = {write.step for write in writes}
@@ -62,4 +63,4 @@ def fixed_shape(plan: PilePlan) -> Shape | None:
         leaf_pile in write.reads and len(write.reads) > 1 for write in writes
     ):
         return None
-    return Shape(tuple(kinds[place] for place in range(length)), leaf_pile)
+    return InRuns(tuple(kinds[place] for place in range(length)), leaf_pile)

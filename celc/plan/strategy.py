@@ -1,7 +1,7 @@
 """The choice of a strategy: the way in which the update runs, and the way in which matches are
 listed.
 
-Both ways are closed unions, and every variant says why it was chosen. `choose` is the only place
+Both ways are closed unions, and with each choice stands why it was made. `choose` is the only place
 that decides; code generation, `celc explain` and the generated module read the decision.
 
 Long: all that decides how a query is run is to be seen in one place.
@@ -47,7 +47,7 @@ from celc.plan.keys import KeyPlan, plan_keys
 from celc.plan.orders import has_one_order
 from celc.plan.pile_bounds import PileBounds, pile_bounds
 from celc.plan.piles import MAX_PILES, MAX_WRITES, PilePlan, plan_piles
-from celc.plan.shapes import Shape, fixed_shape
+from celc.plan.shapes import InRuns, fixed_shape
 from celc.plan.tables import (
     Kind,
     SelectionTables,
@@ -109,16 +109,6 @@ GENERAL_ENGINE: Final = frozenset({UnionLists})
 class All:
     """All matches that the update finds, up to LIMIT, each by a walk from its last event back."""
 
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class InRuns:
-    """All matches, which have one shape, written column by column."""
-
-    shape: Shape
-    reason: str
-
 
 @dataclass(frozen=True, slots=True)
 class Checked:
@@ -148,7 +138,6 @@ class Checked:
     selector: str
     distinct: bool
     max_work: int
-    reason: str
     in_order: bool = False
     greatest: bool = False
     summed: frozenset[tuple[str, str]] = frozenset()
@@ -240,7 +229,6 @@ class InWindow:
 
     tables: SelectionTables
     all_events: bool
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,14 +238,11 @@ class EarliestInWindow:
 
     tables: EarliestTables
     all_events: bool
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Latest:
     """The match of the latest events, found on the piles from its end back."""
-
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,14 +251,11 @@ class United:
     matches that each event is in."""
 
     weighs: bool
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
     """No match: totals of the matches that end at each event are found by the tables."""
-
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +270,6 @@ class LongestRuns:
     run: RunOfEvents
     kinds: tuple[int, ...]
     checks: Checked | None
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +282,6 @@ class ByDefinition:
     form: NormalForm
     sees_all: bool
     max_work: int
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +297,6 @@ class InWorlds:
     checks: Checked | None
     one_order: bool
     max_work: int
-    reason: str
 
 
 Listing: TypeAlias = (
@@ -358,11 +337,12 @@ class ChoiceInput:
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """The choice, and the tables that the update follows."""
+    """The choice, the tables that the update follows, and why matches are listed in this way."""
 
     tables: Tables
     update: Update
     listing: Listing
+    listed_because: str
 
 
 def choose(given: ChoiceInput, updates: frozenset[type[Update]] = EVERY_UPDATE) -> Strategy:
@@ -375,8 +355,8 @@ def choose(given: ChoiceInput, updates: frozenset[type[Update]] = EVERY_UPDATE) 
         return _in_worlds(given)
     if query.total is not None and StraightLine in updates and why_not_counted(given) is None:
         update = UnionLists("totals are found by the tables alone")
-        counted = Counted("the automaton has one run for each match, and its runs are added up")
-        return _strategy(tables, update, counted)
+        reason = "the automaton has one run for each match, and its runs are added up"
+        return _strategy(tables, update, Counted(), reason)
     if query.collapsed or query.total is not None:
         return _united(_chosen(given, updates), weighs=query.total is not None)
     return _chosen(given, updates)
@@ -394,18 +374,18 @@ def _in_worlds(given: ChoiceInput) -> Strategy:
             form = whole
             reason += ", and the definition decides the conditions between them"
         case Roles(flat=flat):
-            checks = _checks_between(flat, given.max_work, reason)
+            checks = _checks_between(flat, given.max_work)
         case rest:
             assert isinstance(rest, Exact)  # selectors are refused before
-    listing = InWorlds(form, checks, one_order, given.max_work, reason)
-    return _strategy(given.tables, update, listing)
+    listing = InWorlds(form, checks, one_order, given.max_work)
+    return _strategy(given.tables, update, listing, reason)
 
 
-def _checks_between(flat: FlatForm, max_work: int, reason: str) -> Checked:
+def _checks_between(flat: FlatForm, max_work: int) -> Checked:
     """The conditions of a form that has no others than those between the events of a match."""
     assert not flat.windows
     assert not flat.looks_outside
-    return Checked(flat.clauses, (), (), (), (), (), (), (), "", False, max_work, reason)
+    return Checked(flat.clauses, (), (), (), (), (), (), (), "", False, max_work)
 
 
 def _united(found: Strategy, *, weighs: bool) -> Strategy:
@@ -416,7 +396,7 @@ def _united(found: Strategy, *, weighs: bool) -> Strategy:
             reason = "the events of all of them are those of the nodes below their end"
             if weighs:
                 reason = "the nodes below their end tell in how many of them each event is"
-            return Strategy(found.tables, found.update, United(weighs, reason))
+            return Strategy(found.tables, found.update, United(weighs), reason)
         case _:
             return found
 
@@ -437,8 +417,8 @@ def _chosen(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strategy:
             return _in_window(given, selector, piles, updates)
         case Definitions(form, sees_all):
             reason = "the events of a match alone do not decide its conditions"
-            listing = ByDefinition(form, sees_all, given.max_work, reason)
-            return _strategy(tables, _update(piles, updates, forgets=False), listing)
+            listing = ByDefinition(form, sees_all, given.max_work)
+            return _strategy(tables, _update(piles, updates, forgets=False), listing, reason)
         case _:
             assert_never(given.rest)
 
@@ -495,11 +475,11 @@ def _longest_runs(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strat
             )
             if conditions or not all(fitting):
                 return None
-            checks = _checks_between(flat, given.max_work, reason)
+            checks = _checks_between(flat, given.max_work)
         case _:
             return None
     update = UnionLists("the listing reads the events itself, and runs no update")
-    return _strategy(given.tables, update, LongestRuns(given.run, kinds, checks, reason))
+    return _strategy(given.tables, update, LongestRuns(given.run, kinds, checks), reason)
 
 
 def _piles(query: Query, tables: Tables, updates: frozenset[type[Update]]) -> PilePlan | UnionLists:
@@ -516,9 +496,9 @@ def _piles(query: Query, tables: Tables, updates: frozenset[type[Update]]) -> Pi
     return piles
 
 
-def _strategy(tables: Tables, update: Update, listing: Listing) -> Strategy:
+def _strategy(tables: Tables, update: Update, listing: Listing, because: str) -> Strategy:
     general = isinstance(update, UnionLists)
-    return Strategy(with_starts_apart(tables) if general else tables, update, listing)
+    return Strategy(with_starts_apart(tables) if general else tables, update, listing, because)
 
 
 def _update(
@@ -593,24 +573,25 @@ def _listing_all(
 ) -> Strategy:
     """The strategy of a query whose matches are all that the update finds."""
     update = _update(piles, updates, keys, forgets=query.consume_by != "NONE")
-    return _strategy(tables, update, _all_or_in_runs(query, update))
+    return _strategy(tables, update, *_all_or_in_runs(query, update))
 
 
-def _all_or_in_runs(query: Query, update: Update) -> All | InRuns:
+def _all_or_in_runs(query: Query, update: Update) -> tuple[All | InRuns, str]:
+    """How all matches are listed, and why."""
     if query.strategy == "ANY":
-        return All("SELECT ANY wants one match at each end")
+        return All(), "SELECT ANY wants one match at each end"
     if query.limit is not None:
-        return All(f"LIMIT wants at most {query.limit} matches at each end")
+        return All(), f"LIMIT wants at most {query.limit} matches at each end"
     if query.per_start is not None and str(query.per_start) != "FIRST":
-        return All(f"SELECT {query.per_start} chooses among them by their starts")
+        return All(), f"SELECT {query.per_start} chooses among them by their starts"
     match update:
         case BranchFree(piles=plan):
             shape = fixed_shape(plan)
             if shape is None:
-                return All("matches have more than one shape")
-            return InRuns(shape, f"every match has the same {len(shape.kinds)} places")
+                return All(), "matches have more than one shape"
+            return shape, f"every match has the same {len(shape.kinds)} places"
         case StraightLine() | Keyed() | UnionLists():
-            return All("the update finds exactly the matches of the query")
+            return All(), "the update finds exactly the matches of the query"
         case _:
             assert_never(update)
 
@@ -653,7 +634,6 @@ def _checked(
         roles.selector,
         distinct,
         given.max_work,
-        reason,
         in_order=roles.selector == "LAST" and _finds_latest_first(given.tables, piles),
         summed=never_negative(flat.form),
     )
@@ -667,13 +647,15 @@ def _checked(
         bounded = len(listing.variety_bounds) + len(listing.sum_bounds)
         listing = replace(listing, takes_all=bounded == len(left) > 0)
         listing = _counting(given, listing, flat)
+    if listing.rounds:
+        reason = "the greatest matches have all events, and sets of their events are counted"
     update = _update(piles, updates, keys, forgets=False)
     if isinstance(update, BranchFree | StraightLine) and StraightLine in updates:
         bounds = pile_bounds(given.query, left, update.piles, given.tables.kinds)
         if bounds is not None and not listing.in_order:
             why = "bounds of its piles leave out what no condition admits"
             update = StraightLine(update.piles, f"{_why_piles(update.piles)}; {why}", bounds)
-    return _strategy(given.tables, update, listing)
+    return _strategy(given.tables, update, listing, reason)
 
 
 def _counting(given: ChoiceInput, listing: Checked, flat: FlatForm) -> Checked:
@@ -691,8 +673,7 @@ def _counting(given: ChoiceInput, listing: Checked, flat: FlatForm) -> Checked:
         return listing
     if bound.role not in free_rounds(flat.form):
         return listing
-    reason = "the greatest matches have all events, and sets of their events are counted"
-    return replace(listing, greatest=True, rounds=bound.role, reason=reason)
+    return replace(listing, greatest=True, rounds=bound.role)
 
 
 def _finds_latest_first(tables: Tables, piles: PilePlan | UnionLists) -> bool:
@@ -718,25 +699,23 @@ def _in_window(
     look(query.formula.span, f"finding how to choose for SELECT {query.strategy}")
     on_piles = isinstance(piles, PilePlan) and not piles.moves
     if query.strategy == "LAST" and on_piles and _all_marked(tables):
-        listing = Latest(
-            "every event of a match is marked, and a pile shows its latest event first"
-        )
-        return _strategy(tables, _update(piles, updates, forgets=forgets), listing)
+        update = _update(piles, updates, forgets=forgets)
+        reason = "every event of a match is marked, and a pile shows its latest event first"
+        return _strategy(tables, update, Latest(), reason)
     earliest = _earliest(query, tables, selector)
     if earliest is not None:
         shown_all = tables.contexts is not None or not is_quiet(earliest, 0)
         reason = "each event can be marked in one way only, so the marked events decide the match"
-        choice = EarliestInWindow(earliest, shown_all, reason)
-        return _strategy(tables, _update(piles, updates, forgets=forgets), choice)
+        choice = EarliestInWindow(earliest, shown_all)
+        return _strategy(tables, _update(piles, updates, forgets=forgets), choice, reason)
     tables, selected = tabulate(given.minimal, given.machine, selector.automaton())
     assert selected is not None
     # The letters are finer now, so the piles may differ.
     piles = _piles(query, tables, updates)
     shown_all = tables.contexts is not None or not selected.is_quiet(0)
     reason = f"SELECT {query.strategy} compares the matches of each window anew"
-    return _strategy(
-        tables, _update(piles, updates, forgets=forgets), InWindow(selected, shown_all, reason)
-    )
+    update = _update(piles, updates, forgets=forgets)
+    return _strategy(tables, update, InWindow(selected, shown_all), reason)
 
 
 def _earliest(query: Query, tables: Tables, selector: WindowSelector) -> EarliestTables | None:

@@ -2,7 +2,7 @@
 
 They need none where the automaton has one run for each match, alone or with keys. The reasons are
 those for which it has not: what is asked of each match, beside what the automaton and keys decide.
-How the list is made then is another matter, and so are the reasons that a listing gives.
+How the list is made then is another matter, and so is the reason that stands beside a listing.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from celc.plan.earliest import EarliestTables
 from celc.plan.keys import KeyPlan
 from celc.plan.piles import MAX_PILES, PilePlan, Write
 from celc.plan.program import Program
+from celc.plan.shapes import InRuns
 from celc.plan.strategy import (
     All,
     BranchFree,
@@ -20,7 +21,6 @@ from celc.plan.strategy import (
     Checked,
     Counted,
     EarliestInWindow,
-    InRuns,
     InWindow,
     InWorlds,
     Keyed,

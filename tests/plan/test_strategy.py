@@ -19,6 +19,7 @@ from celc import Matcher
 from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.pipeline import Compilation, compile_source
+from celc.plan.shapes import InRuns
 from celc.plan.strategy import (
     EVERY_UPDATE,
     GENERAL_ENGINE,
@@ -28,7 +29,6 @@ from celc.plan.strategy import (
     Checked,
     Counted,
     EarliestInWindow,
-    InRuns,
     InWindow,
     InWorlds,
     Keyed,
@@ -213,10 +213,10 @@ def test_the_choice_its_reasons_and_what_the_module_carries(
     program = stages.program
     assert _names(program) == (update.__name__, listing.__name__)
     assert why_so_run in program.update.reason
-    assert why_so_listed in program.listing.reason
+    assert why_so_listed in program.listed_because
     text = compilation.module_text("test")
     assert program.update.reason in text
-    assert program.listing.reason in text
+    assert program.listed_because in text
     assert _names(_loaded(compilation).program) == _names(program)
 
 

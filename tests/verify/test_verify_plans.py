@@ -224,7 +224,7 @@ def test_checks() -> None:
     assert not invariants_of(verify.checks(checks, update.keys))
     twice = replace(checks, clauses=update.keys.decided)
     assert invariants_of(verify.checks(twice, update.keys)) == {plans.DECIDED_ONCE}
-    nothing = Checked((), (), (), (), (), (), (), None, "", distinct=False, max_work=1, reason="")
+    nothing = Checked((), (), (), (), (), (), (), None, "", distinct=False, max_work=1)
     assert invariants_of(verify.checks(nothing, None)) == {plans.SOMETHING_LEFT}
 
 
@@ -237,7 +237,7 @@ _GENERAL = UnionLists("no other update is allowed")
         ("LAST * FROM S WHERE A ; B WITHIN 9 EVENTS", {"update": _GENERAL}, plans.LATEST_OF_PILES),
         (
             _KEYED,
-            {"listing": ByDefinition(stages_of(PLAIN).normal_form, False, 1, "")},
+            {"listing": ByDefinition(stages_of(PLAIN).normal_form, False, 1)},
             plans.KEYS_BEFORE_DEFINITIONS,
         ),
         (_COMPARED, {"listing.max_work": 0}, plans.BOUNDED),
