@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Any, assert_never
 
 from celc_runtime.engine.definition.instants import Instants, instants_of
 from celc_runtime.plan.strategy import (
@@ -96,21 +96,16 @@ def run_of(
     )
 
 
-def compact_run(
-    program: Program, *, ties_are_errors: bool = False, numbered: str | None = None
-) -> Run:
-    """A run that hands out its matches as graphs. Raises EventError for a query without compact
-    answers."""
+def compact_run(program: Program, **options: Any) -> Run:
+    """A run that hands out its matches as graphs; `options` are those of `run_of`. Raises
+    EventError for a query without compact answers."""
     check(program, Route.COMPACT)
     walk: ListingOfRun | None = None
     if are_graphs(program):
         walk = CompactListing()
     elif isinstance(program.listing, All | InRuns):
         walk = DeferredListing()
-    answer = CompactRows(program)
-    return run_of(
-        program, walk=walk, answer=answer, ties_are_errors=ties_are_errors, numbered=numbered
-    )
+    return run_of(program, walk=walk, answer=CompactRows(program), **options)
 
 
 def _instants_of(program: Program) -> Instants | None:
