@@ -136,7 +136,8 @@ class History:
         if self._columns.symbols:
             new.append(symbols.astype(np.int64))
         self._extend(new, len(rows))
-        for number, (part, ceilings) in enumerate(self._after, len(self._watched)):
+        before = len(self._columns.parts) - len(self._after)
+        for number, (part, ceilings) in enumerate(self._after, before):
             window = None if part.window is None else windows[part.window]
             assert part.length is not None
             floors = windows[part.length][1]
