@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from celc_runtime.plan import strategy
+from celc_runtime.plan.past_columns import PastColumns
 
 from celc.codegen.absences import AbsenceCode, AbsentSymbols, symbols_of, terms_of
 from celc.codegen.checks import CheckCode, EventCode, roles_later
@@ -287,16 +288,22 @@ def _columns(
     symbols: bool = False,
 ) -> tuple[str, ...]:
     """The variables with the remembered columns of past events."""
-    columns = [f"{kind}_{n}" for n in range(len(windows)) for kind in ("key", "floor")]
-    columns += [f"{kind}_{n}" for n, kind in enumerate(parts)]
-    columns += ["begin"] if begins else []
-    columns += [f"nearest_{n}" for n in range(nearest)]
-    columns += [
-        f"{kind}_{n}" for n in range(len(choices.attributes)) for kind in ("column", "valid")
-    ]
-    for kind, names in (("text", choices.texts), ("code", choices.codes), ("rank", choices.ranks)):
-        columns += [f"{kind}_{n}" for n in range(len(names))]
-    return (*columns, "symbol") if symbols else tuple(columns)
+    columns = PastColumns(
+        windows=_numbered(len(windows), "key", "floor"),
+        parts=[f"{kind}_{n}" for n, kind in enumerate(parts)],
+        begins=["begin"] if begins else [],
+        nearest=_numbered(nearest, "nearest"),
+        values=_numbered(len(choices.attributes), "column", "valid"),
+        texts=_numbered(len(choices.texts), "text"),
+        codes=_numbered(len(choices.codes), "code"),
+        ranks=_numbered(len(choices.ranks), "rank"),
+        symbols=["symbol"] if symbols else [],
+    )
+    return tuple(columns.in_order())
+
+
+def _numbered(count: int, *kinds: str) -> list[str]:
+    return [f"{kind}_{n}" for n in range(count) for kind in kinds]
 
 
 def _remembers(
@@ -307,7 +314,7 @@ def _remembers(
     nearest: tuple[strategy.NearestEvent, ...] = (),
     symbols: bool = False,
 ) -> strategy.Remembers:
-    """The remembered columns, in the order of `_columns`."""
+    """The remembered columns, which `_columns` names."""
     return strategy.Remembers(
         columns=tuple(choices.attributes),
         texts=tuple(choices.texts),

@@ -139,17 +139,15 @@ class NearestEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembers:
-    """The columns of past events to remember, in the order in which conditions take them, behind
-    those of the windows inside the formula (`Plan.local_windows`), for each a key and a floor, and
-    those of `parts`, for each the latest start so far, or with a length whether it lies before, or
-    with `after` the ceiling (`engine.past.ceilings`).
+    """The columns of past events to remember, beside those of the windows inside the formula
+    (`Plan.local_windows`); their order is that of `plan.past_columns`.
 
-    columns: attributes, each followed by whether it is not NULL. texts: conditions on the texts of
-    one event, as their truth values. codes: text attributes, as numbers (−1: NULL). ranks: text
-    attributes in `codes` that are compared by order, as places in the order of all texts
-    remembered. begins: whether the entry at which an event's partition begins comes behind those of
-    `parts`. nearest: entries that come behind these. symbols: whether the events' symbols come
-    last.
+    columns: attributes. texts: conditions on the texts of one event, as their truth values. codes:
+    text attributes, as numbers (−1: NULL). ranks: text attributes in `codes` that are compared by
+    order, as places in the order of all texts remembered. symbols: whether the events' symbols are
+    remembered. parts: for each the latest start so far, or with a length whether it lies before, or
+    with `after` the ceiling (`engine.past.ceilings`). begins: whether the entry is remembered at
+    which an event's partition begins. nearest: entries.
     """
 
     columns: tuple[str, ...] = ()

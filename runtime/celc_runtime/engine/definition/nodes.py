@@ -243,7 +243,7 @@ class NotBefore(Node):
     sees: tuple[str, ...]
 
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
-        keys, floors = stretch.past[2 * self.length : 2 * self.length + 2]
+        keys, floors = stretch.window(self.length)
         whole = stretch.whole or stretch  # also the events before the window
         for match in self.part.ending(stretch, end):
             floor = floors[stretch.entries[match.start] - stretch.base]
@@ -268,7 +268,7 @@ class NotAfter(Node):
     sees: tuple[str, ...]
 
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
-        keys, floors = stretch.past[2 * self.length : 2 * self.length + 2]
+        keys, floors = stretch.window(self.length)
         for match in self.part.ending(stretch, end):
             place = match.start if self.from_start else match.end
             key = keys[stretch.entries[place] - stretch.base]
@@ -329,7 +329,7 @@ class Fitting(Node):
     window: int
 
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
-        keys, floors = stretch.past[2 * self.window : 2 * self.window + 2]
+        keys, floors = stretch.window(self.window)
         floor = floors[stretch.entries[end] - stretch.base]
         if stretch.begins:
             yield from (m for m in self.part.ending(stretch, end) if m.begin[0] >= floor)

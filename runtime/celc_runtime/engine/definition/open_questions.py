@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from celc_runtime.plan.past_columns import of_window
+
 Labels: TypeAlias = frozenset[str]
 
 
@@ -138,6 +140,10 @@ class Stretch:
             self.parts[first] = replace(self, first=first, whole=whole, memo={}, parts={})
         self.parts[first].budget = self.budget
         return self.parts[first]
+
+    def window(self, number: int) -> Sequence[np.ndarray]:
+        """Key and floor of each remembered event for a window inside the formula."""
+        return of_window(self.past, number)
 
     def events_of(self, label: str, match: Found) -> tuple[int, ...]:
         """The events of a label, in the order of their positions."""

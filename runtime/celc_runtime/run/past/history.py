@@ -8,6 +8,8 @@ second text; texts that no entry has any more are forgotten.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -20,6 +22,7 @@ from celc_runtime.engine.past.ceilings import OPEN, Ceilings
 from celc_runtime.engine.past.latest_starts import LatestStarts
 from celc_runtime.engine.past.nearest_events import NO_ENTRY
 from celc_runtime.plan.conditions import TextComparison, TextCondition
+from celc_runtime.plan.past_columns import PastColumns, of_window, places_of
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Remembers
 from celc_runtime.run.past.nearest_events import NearestEvents
@@ -56,6 +59,7 @@ class History:
     def __init__(self, columns: Remembers, plan: Plan) -> None:
         self._columns = columns
         self._plan = plan
+        self._places = places_of(columns, len(plan.local_windows))
         watched = [part for part in columns.parts if not part.after]
         self._watched = [(part, LatestStarts(part)) for part in watched if not part.key]
         self._keyed = {
@@ -75,9 +79,8 @@ class History:
 
     @property
     def past(self) -> tuple[np.ndarray, ...]:
-        """The columns: key and floor (`floors_of`) for each window inside the formula, one for each
-        of `parts` (`LatestStarts`), the begin of the partition if wanted, nearest events, values
-        and bool `valid` of each of `columns`, then truths, codes, ranks."""
+        """The columns, in the order of `PastColumns`: key and floor as `floors_of` has them, parts
+        as `LatestStarts` or `Ceilings`, `valid` as bool."""
         return tuple(array[: self._count] for array in self._arrays)
 
     @property
@@ -85,14 +88,20 @@ class History:
         """The entry of the next event to be remembered."""
         return self.first + self._count
 
+    def window(self, number: int) -> Sequence[np.ndarray]:
+        """Key and floor of each entry for a window inside the formula."""
+        return of_window(self.past, number)
+
     def keys(self, window: int, entries: np.ndarray) -> np.ndarray:
         """int64: the keys of entries (int64) for a window inside the formula."""
-        found: np.ndarray = self._arrays[2 * window][entries - self.first]
+        keys, _ = of_window(self._arrays, window)
+        found: np.ndarray = keys[entries - self.first]
         return found
 
     def value(self, window: int, entry: int) -> int | float:
         """The value of an entry that a window in the formula measures; times in microseconds."""
-        key = int(self._arrays[2 * window][entry - self.first])
+        keys, _ = of_window(self._arrays, window)
+        key = int(keys[entry - self.first])
         name = self._plan.measured_on(self._plan.local_windows[window])
         if name is None or self._plan.type_of(name) not in ("FLOAT", "DOUBLE"):
             return key
@@ -119,33 +128,32 @@ class History:
         """
         relevant = events if len(rows) == len(events) else events.take(pa.array(rows))
         windows = measured(self._plan, relevant, positions.of(rows))
-        new = [column for pair in windows for column in pair]
         entry, anew = self.next, self._anew(rows, parts)
         begins = self._begins_of(anew)
-        new += self._of_partitions(relevant, symbols, windows, anew, begins)
-        for name in self._columns.columns:
-            values, valid = numbers(relevant.column(name))
-            if not np.issubdtype(values.dtype, np.floating):
-                values = values.astype(np.int64)
-            new += [values, valid]
-        for condition in self._columns.texts:
-            new.append(_truth(condition, relevant))
-        known = len(self._texts)
-        new += [self._texts.of(relevant.column(name)) for name in self._columns.codes]
-        new += [np.zeros(len(rows), np.int64) for _ in self._columns.ranks]
-        if self._columns.symbols:
-            new.append(symbols.astype(np.int64))
-        self._extend(new, len(rows))
-        before = len(self._columns.parts) - len(self._after)
-        for number, (part, ceilings) in enumerate(self._after, before):
+        known, columns = len(self._texts), self._columns
+        new = PastColumns(
+            windows=[column for pair in windows for column in pair],
+            parts=self._of_parts(relevant, symbols, windows, anew, begins),
+            begins=[begins] if columns.begins else [],
+            nearest=[np.full(len(rows), NO_ENTRY) for _ in self._nearest],
+            values=[
+                column for name in columns.columns for column in _valued(relevant.column(name))
+            ],
+            texts=[_truth(condition, relevant) for condition in columns.texts],
+            codes=[self._texts.of(relevant.column(name)) for name in columns.codes],
+            ranks=[np.zeros(len(rows), np.int64) for _ in columns.ranks],
+            symbols=[symbols.astype(np.int64)] if columns.symbols else [],
+        )
+        self._extend(new.in_order(), len(rows))
+        past, places = self.past, self._places
+        of_after = places.parts[len(places.parts) - len(self._after) :]
+        for place, (part, ceilings) in zip(of_after, self._after, strict=True):
             window = None if part.window is None else windows[part.window]
             assert part.length is not None
             floors = windows[part.length][1]
-            column = self.past[2 * len(windows) + number]
-            ceilings.write(entry, symbols, window, floors, anew[:-1], column)
-        place = self._place_of_nearest
-        for number, nearest in enumerate(self._nearest, place):
-            nearest.write(relevant, symbols, begins, self.first, self.past[number])
+            ceilings.write(entry, symbols, window, floors, anew[:-1], past[place])
+        for place, nearest in zip(places.nearest, self._nearest, strict=True):
+            nearest.write(relevant, symbols, begins, self.first, past[place])
         if len(self._texts) > max(_FIRST_ROOM, 4 * self._count * len(self._columns.codes)):
             self._forget_texts()
         if self._columns.ranks and (len(self._texts) != known or len(rows)):
@@ -172,7 +180,7 @@ class History:
             self._begin = entry + rows
         return found
 
-    def _of_partitions(
+    def _of_parts(
         self,
         events: pa.RecordBatch,
         symbols: np.ndarray,
@@ -180,8 +188,8 @@ class History:
         anew: np.ndarray,
         begins: np.ndarray,
     ) -> list[np.ndarray]:
-        """The columns that depend on where partitions begin; `windows` are those of the windows."""
-        entry, rows = self.next, len(symbols)
+        """The columns of the parts; `windows` are those of the windows."""
+        entry = self.next
         found = []
         for part, watched in self._watched:
             window = None if part.window is None else windows[part.window]
@@ -190,16 +198,7 @@ class History:
         for number, (part, starts) in self._keyed.items():
             window = None if part.window is None else windows[part.window]
             found.insert(number, starts.of(events, entry, symbols, window, begins, self.first))
-        found += [np.full(rows, OPEN) for _ in self._after]
-        if self._columns.begins:
-            found.append(begins)
-        return [*found, *(np.full(rows, NO_ENTRY) for _ in self._nearest)]
-
-    @property
-    def _place_of_nearest(self) -> int:
-        """The place of the first column of nearest events among the arrays."""
-        before = 2 * len(self._plan.local_windows) + len(self._columns.parts)
-        return before + self._columns.begins
+        return [*found, *(np.full(len(symbols), OPEN) for _ in self._after)]
 
     def reached(self, oldest: int) -> int:
         """The oldest entry that matters to matches which begin at `oldest` or a later entry of its
@@ -209,14 +208,13 @@ class History:
         past, last = self.past, self.next - 1
         begin = self._begin
         if oldest <= last:
-            begins = past[2 * len(self._plan.local_windows) + len(self._columns.parts)]
-            begin = int(begins[oldest - self.first])
+            begin = int(past[self._places.begins[0]][oldest - self.first])
         begin = max(begin, self.first)
         found = oldest
         for hops in self._plan.reaches:
             at = max(oldest, begin)
             for number in hops:
-                keys, floors = past[2 * number : 2 * number + 2]
+                keys, floors = of_window(past, number)
                 floor = floors[min(at, last) - self.first]
                 before = slice(begin - self.first, at - self.first + 1)
                 at = begin + int(np.searchsorted(keys[before], floor))
@@ -249,15 +247,9 @@ class History:
 
     # --- texts ------------------------------------------------------------------------------------
 
-    def _places(self) -> list[int]:
-        """The places of the text attributes' codes among the arrays."""
-        columns = self._columns
-        first = self._place_of_nearest + len(columns.nearest)
-        first += 2 * len(columns.columns) + len(columns.texts)
-        return list(range(first, first + len(columns.codes)))
-
     def _forget_texts(self) -> None:
-        used = np.unique(np.concatenate([self._arrays[n][: self._count] for n in self._places()]))
+        past = self.past
+        used = np.unique(np.concatenate([past[place] for place in self._places.codes]))
         self._texts.keep(used.tolist())
 
     def _rank(self) -> None:
@@ -266,11 +258,19 @@ class History:
         if not len(codes):
             return
         by_code = np.argsort(codes)
-        places = self._places()
-        for number, name in enumerate(self._columns.ranks):
-            codes_here = self._arrays[places[self._columns.codes.index(name)]][: self._count]
+        past, places = self.past, self._places
+        for place, name in zip(places.ranks, self._columns.ranks, strict=True):
+            codes_here = past[places.codes[self._columns.codes.index(name)]]
             found = by_code[np.searchsorted(codes[by_code], np.maximum(codes_here, codes.min()))]
-            self._arrays[places[-1] + 1 + number][: self._count] = found
+            past[place][:] = found
+
+
+def _valued(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """The values of an attribute, whole numbers as int64, and which of them are not NULL."""
+    values, valid = numbers(column)
+    if not np.issubdtype(values.dtype, np.floating):
+        values = values.astype(np.int64)
+    return values, valid
 
 
 def _truth(condition: TextCondition | TextComparison, events: pa.RecordBatch) -> np.ndarray:

@@ -204,7 +204,7 @@ class DefinitionListing(ListingOfRun):
         for hops in self._plan.reaches:
             at = start
             for number in hops:
-                keys, floors = history.past[2 * number : 2 * number + 2]
+                keys, floors = history.window(number)
                 # Behind the last event nothing reaches farther back than from it.
                 floor = floors[part.entries[min(at, len(part.entries) - 1)] - history.first]
                 at = bisect_left(

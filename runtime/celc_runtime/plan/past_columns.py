@@ -1,0 +1,58 @@
+"""The order of the columns of past events, as conditions take them and a run remembers them.
+
+The fields of `PastColumns` are that order, and nothing else states it: the compiler names its
+variables by them, and a run puts its arrays and finds their places by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, chain, pairwise
+from typing import Generic, NamedTuple, TypeVar
+
+from celc_runtime.plan.strategy import Remembers
+
+_T = TypeVar("_T")
+
+
+class PastColumns(NamedTuple, Generic[_T]):
+    """Something for each column, in groups of one kind (`plan.strategy.Remembers`).
+
+    windows: a key and a floor for each window inside the formula. values: a value and whether it is
+    not NULL for each attribute. begins, symbols: one column, or none.
+    """
+
+    windows: Sequence[_T]
+    parts: Sequence[_T]
+    begins: Sequence[_T]
+    nearest: Sequence[_T]
+    values: Sequence[_T]
+    texts: Sequence[_T]
+    codes: Sequence[_T]
+    ranks: Sequence[_T]
+    symbols: Sequence[_T]
+
+    def in_order(self) -> list[_T]:
+        return list(chain.from_iterable(self))
+
+
+def places_of(remembers: Remembers, windows: int) -> PastColumns[int]:
+    """The places of the columns, of a query with so many windows inside the formula."""
+    sizes = PastColumns(
+        windows=range(2 * windows),
+        parts=remembers.parts,
+        begins=range(remembers.begins),
+        nearest=remembers.nearest,
+        values=range(2 * len(remembers.columns)),
+        texts=remembers.texts,
+        codes=remembers.codes,
+        ranks=remembers.ranks,
+        symbols=range(remembers.symbols),
+    )
+    bounds = accumulate(map(len, sizes), initial=0)
+    return PastColumns(*(range(begin, end) for begin, end in pairwise(bounds)))
+
+
+def of_window(columns: Sequence[_T], window: int) -> Sequence[_T]:
+    """Key and floor for a window inside the formula."""
+    return columns[2 * window : 2 * window + 2]
