@@ -48,13 +48,7 @@ def list_runs_that_end(events, pointers, least, disjoint, output):  # type: igno
     count = events.tags.shape[0]
     start, end = pointers[START], pointers[END]
     while start < count:
-        end = max(end, start)
-        while (
-            end + 1 < count
-            and events.linked[end + 1]
-            and events.floors[end + 1] <= events.keys[start]
-        ):
-            end += 1
+        end = _end_of_run(events, start, end)
         if end + 1 == count:
             break
         size = end + 1 - start
@@ -84,6 +78,19 @@ def list_open_runs(events, start, least, disjoint, output):  # type: ignore[no-u
             break
         start += 1
     return count
+
+
+@njit(nogil=True, cache=True)
+def _end_of_run(events, start, end):  # type: ignore[no-untyped-def]
+    """The last event of the longest run from `start`, which reaches `end` at least."""
+    end = max(end, start)
+    while (
+        end + 1 < events.tags.shape[0]
+        and events.linked[end + 1]
+        and events.floors[end + 1] <= events.keys[start]
+    ):
+        end += 1
+    return end
 
 
 @njit(nogil=True, cache=True)
@@ -146,13 +153,7 @@ def judgement(completes: Callable[..., bool]) -> Callable[..., None]:
         count = events.tags.shape[0]
         start, end = 0, 0
         while start < count:
-            end = max(end, start)
-            while (
-                end + 1 < count
-                and events.linked[end + 1]
-                and events.floors[end + 1] <= events.keys[start]
-            ):
-                end += 1
+            end = _end_of_run(events, start, end)
             if end + 1 == count:
                 break
             events.whole[start] = holds(events, start, end, past, first, path, state)
