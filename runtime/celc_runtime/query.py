@@ -389,6 +389,7 @@ class CompiledQuery:
                     f"with_options(order_by={event_time!r}) first, or leave out event_time"
                 )
             query = query.with_options(order_by=event_time)
+        rules = given_rules(query.program, parameters)
         query._enter(Route.UNBOUNDED if allow_unbounded_state else Route.STREAM)
         return stream_matches(
             query.program,
@@ -401,7 +402,7 @@ class CompiledQuery:
             key_ttl=key_ttl,
             buckets=buckets,
             checkpoint=checkpoint,
-            rules=given_rules(query.program, parameters),
+            rules=rules,
         )
 
     @property

@@ -8,7 +8,7 @@ Not here is what depends on more than the query: on options of the call (`key_tt
 events, on the other queries of a file, on the session. That is checked beside what reads it. Nor is
 *how* a route runs a query, where the answer is the same (whether Spark sorts, filters or cuts).
 What the language refuses has an error code of the compiler. `docs/routes.md` is printed from this
-table and from the compiler, by `tests/test_routes.py`.
+table and from the compiler, by `tests/test_routes_of_plans.py`.
 
 Rejected: a check in each route, as there were some fifteen. What nobody had thought of was refused
 nowhere, and no page could say which routes a query has.

@@ -169,7 +169,8 @@ class _FactorisedRows(MatchRows):
     """Hands out the matches of an event together."""
 
     def __init__(self, program: Program) -> None:
-        super().__init__(program, in_instants=False)
+        # Code over piles does not know instants.
+        super().__init__(program, in_instants=program.plan.ties is not None)
         factors = factors_of(program)
         assert factors is not None
         self._factors = factors

@@ -1,7 +1,7 @@
 """What a query cannot do on a route: the table of the runtime, and the page that shows it.
 
 `docs/routes.md` is printed from the table and from the compiler, between two lines that mark each
-part; `pytest --update-golden tests/test_routes.py` writes it anew.
+part; `pytest --update-golden tests/test_routes_of_plans.py` writes it anew.
 """
 
 from __future__ import annotations
