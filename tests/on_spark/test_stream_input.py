@@ -282,6 +282,22 @@ def test_a_session_that_forbids_settings_is_refused(
         )
 
 
+def test_a_changelog_that_is_forbidden_is_told(
+    frame: Any, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyspark.errors import PySparkException
+
+    def forbidden(self: Any, name: str, value: Any) -> None:
+        raise PySparkException(f"[CANNOT_MODIFY_CONFIG] Cannot modify {name}.")
+
+    with _unset(spark, CHANGELOG), monkeypatch.context() as patched:
+        patched.setattr(type(spark.conf), "set", forbidden)
+        with pytest.warns(PlanWarning, match="writes the whole store") as told:
+            assert query(WINDOWED).match_stream(frame).isStreaming
+        said = [one for one in told if "whole store" in str(one.message)]
+        assert [one.filename for one in said] == [__file__]
+
+
 def test_many_tasks_on_few_cores_are_told_once(frame: Any, spark: Any) -> None:
     session._tell_of_tasks.cache_clear()
     with _unset(spark), warnings.catch_warnings(record=True) as told:

@@ -26,7 +26,7 @@ _LIBRARY = "org.rocksdb.RocksDB"
 
 TASKS = "spark.sql.shuffle.partitions"
 TASKS_OF_SPARK = 200
-_MOST_TASKS_OF_A_CORE = 8  # of each waits the micro-batch: about 20 ms for an empty one
+_MOST_TASKS_OF_A_CORE = 8  # a micro-batch waits for all of them, also for empty ones
 
 _ANY_TWO = {STORE: ("a", "b"), CHANGELOG: ("true", "false"), TASKS: ("1", "2")}
 
@@ -37,11 +37,10 @@ def prepare(spark: SparkSession) -> None:
     Another provider of the same class name will do, as long as Spark can load it. Raises
     RuntimeError where the stream could not run: Spark itself would fail later, in a trace.
     """
-    set_here = {
-        name: value
-        for name, value in ((STORE, ROCKS_DB), (CHANGELOG, "true"))
-        if _is_unset(spark, name) and _has_set(spark, name, value)
-    }
+    set_here = {}
+    for name, value in ((STORE, ROCKS_DB), (CHANGELOG, "true")):
+        if _is_unset(spark, name) and _has_set(spark, name, value):
+            set_here[name] = value
     store = str(spark.conf.get(STORE))
     if not store.endswith(f".{ROCKS_DB.rpartition('.')[2]}"):
         raise RuntimeError(_another_store(repr(store)))
@@ -72,7 +71,8 @@ def _is_unset(spark: SparkSession, name: str) -> bool:
 
 
 def _has_set(spark: SparkSession, name: str, value: str) -> bool:
-    """Whether the session took it; without the changelog a stream runs, and writes more."""
+    """Whether the session took it. Raises RuntimeError where it forbids the store; without the
+    changelog a stream runs, and a warning says what it costs."""
     from pyspark.errors import PySparkException
 
     try:
@@ -83,6 +83,12 @@ def _has_set(spark: SparkSession, name: str, value: str) -> bool:
                 f"{_another_store('none')}. (Spark does not let match_stream set it here: "
                 f"{str(problem).splitlines()[0]})"
             ) from problem
+        warnings.warn(
+            f"Spark does not let match_stream set {name} = {value} here, so each micro-batch "
+            f"writes the whole store: {str(problem).splitlines()[0]}",
+            PlanWarning,
+            stacklevel=5,
+        )
         return False
     return True
 
