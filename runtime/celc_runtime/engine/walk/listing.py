@@ -77,7 +77,8 @@ def list_fired(memory, output, kinds):  # type: ignore[no-untyped-def]
     live then: a call for every such event would cost more than the update itself. A limit of 0
     lists nothing, which shows the cost of an update without its output.
     """
-    if memory.counters[DEFERS] and memory.counters[FIRED] > 0:
+    counters = memory.counters
+    if counters[DEFERS] and counters[FIRED] > 0:
         return CHOOSE
     return _list(memory, output, kinds, ())
 
