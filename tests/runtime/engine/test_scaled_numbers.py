@@ -1,4 +1,4 @@
-"""The numbers of totals that no DOUBLE holds: machine code does what their Python says."""
+"""The numbers of totals that no DOUBLE holds: kernels add and multiply them as arrays would."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ import numpy as np
 import pytest
 from celc_runtime.engine.totals.scaled_numbers import (
     INFINITE,
+    NOTHING_FROM,
     UNKNOWN,
     ZERO,
-    blocks_of,
-    in_blocks,
     settled,
+    side_by_side,
     sizes_and_scales,
 )
-from celc_runtime.engine.totals.scaled_parts import parts_of_scaled
+from celc_runtime.engine.totals.total_elements import parts_of_scaled
 from celc_runtime.jit.kernels import njit
 
 _ELEMENTS, _EVENTS = 6, 5
 _SHAPES = [(0, 0, 0), (1, 0, 3), (1, 1, 0), (3, 2, 1), (5, 5, 62)]
-"""Real sums, those whose values are counted, other measures before them: one to three blocks, and
-labels in one word and in two."""
+"""Real sums, those whose values are counted, other measures before them; labels in one word and in
+two."""
+_Numbers = tuple[np.ndarray, np.ndarray]
+"""Sizes and scales."""
 
 
 def _number(random_of: random.Random) -> tuple[float, float]:
@@ -51,7 +53,7 @@ def _elements(random_of: random.Random, numbers: int) -> np.ndarray:
         if element[0][0] == 0.0:
             element[:] = [(0.0, UNKNOWN)] * numbers  # no match has no value
     values = np.array(found)
-    return in_blocks(values[:, :, 0], values[:, :, 1])
+    return side_by_side(values[:, :, 0], values[:, :, 1])
 
 
 def _assert_same(one: np.ndarray, other: np.ndarray, numbers: int) -> None:
@@ -71,8 +73,42 @@ def _assert_same(one: np.ndarray, other: np.ndarray, numbers: int) -> None:
         ), (size, scale, of_other, other_scale)
 
 
+def _plus(one: _Numbers, other: _Numbers) -> _Numbers:
+    scales = np.maximum(one[1], other[1])
+    sizes = np.zeros(scales.shape)
+    for more, of_more in (one, other):
+        apart = np.maximum(of_more - scales, NOTHING_FROM)
+        sizes += more * np.where(apart > NOTHING_FROM, np.exp2(apart), 0.0)
+    return sizes, scales
+
+
+def _moved(
+    source: _Numbers, shape: tuple[int, int, int], words: list[int], event: np.ndarray
+) -> _Numbers:
+    """The numbers with an event more; words: a bit for each measure whose label it has."""
+    real, counted, whole = shape
+    times, scale = source[0][0], source[1][0]
+    sizes, scales = np.zeros(len(source[0])), source[1].copy()
+    for number, of_sum in enumerate((*range(real), *range(counted)), 1):
+        bit = whole + of_sum
+        if times == 0.0 or not words[bit // 64] >> bit % 64 & 1:
+            continue
+        value, of_value = event[of_sum]
+        if number > real:
+            value, of_value = (0.0, UNKNOWN) if of_value == UNKNOWN else (1.0, 0.0)
+        sizes[number], scales[number] = times * value, scale + of_value
+    return _plus(source, (sizes, scales))
+
+
+def _product(one: _Numbers, two: _Numbers) -> _Numbers:
+    left = one[0] * two[0][0], one[1] + two[1][0]
+    right = one[0][0] * two[0], one[1][0] + two[1]
+    right[0][0] = 0.0
+    return _plus(left, right)
+
+
 @pytest.mark.parametrize("shape", _SHAPES, ids=str)
-def test_machine_code_does_what_python_says(shape: tuple[int, int, int]) -> None:
+def test_kernels_do_what_arrays_say(shape: tuple[int, int, int]) -> None:
     real, counted, _ = shape
     numbers = 1 + real + counted
     clear, copy, move, multiply = parts_of_scaled(*shape)
@@ -83,7 +119,7 @@ def test_machine_code_does_what_python_says(shape: tuple[int, int, int]) -> None
         elif operation == 1:
             copy(to, target, one, place)
         elif operation == 2:
-            move(to, target, one, place, keep, program, np.uint64(1), measured, other)
+            move(to, target, one, place, keep, program, np.uint64(1), other, measured)
         else:
             multiply(to, target, keep, one, place, two, other)
 
@@ -92,13 +128,8 @@ def test_machine_code_does_what_python_says(shape: tuple[int, int, int]) -> None
     done = 0
     for _ in range(400):
         arrays = [_elements(random_of, numbers) for _ in range(3)]
-        same = [array.copy() for array in arrays]
-        events = [[_number(random_of) for _ in range(real)] for _ in range(_EVENTS)]
-        measured = np.array(events).reshape(-1)
-        program = np.array(
-            [0, *(random_of.choice((0, 2**64 - 1, random_of.getrandbits(64))) for _ in range(2))],
-            np.uint64,
-        )
+        events = np.array([[_number(random_of) for _ in range(real)] for _ in range(_EVENTS)])
+        words = [random_of.choice((0, 2**64 - 1, random_of.getrandbits(64))) for _ in range(2)]
         operation = random_of.randint(0, 3)
         target, place, keep = random_of.randrange(6), random_of.randrange(6), random_of.randrange(2)
         other = random_of.randrange(_EVENTS)
@@ -107,11 +138,34 @@ def test_machine_code_does_what_python_says(shape: tuple[int, int, int]) -> None
         if random_of.random() < 0.5 and source == 0:
             place = target
 
-        places = np.uint64(target), np.uint64(keep), np.uint64(place), np.uint64(other)
+        to, one, two = (
+            tuple(found[element].copy() for found in sizes_and_scales(array, _ELEMENTS, numbers))
+            for array, element in zip(
+                (arrays[0], arrays[source], arrays[2]), (target, place, other), strict=True
+            )
+        )
         with np.errstate(all="ignore"):
-            operate(operation, arrays[0], arrays[source], arrays[2], *places, program, measured)  # type: ignore[no-untyped-call]
-        compiled(operation, same[0], same[source], same[2], *places, program, measured)
-        _assert_same(arrays[0], same[0], numbers)
+            found: _Numbers
+            if operation == 0:
+                found = np.zeros(numbers), np.full(numbers, UNKNOWN)
+            elif operation == 1:
+                found = one
+            elif operation == 2:
+                found = _moved(one, shape, words, events[other])
+            else:
+                found = _product(one, two)
+            if keep and operation > 1:
+                found = _plus(to, found)
+        wanted = arrays[0].copy()
+        for whole, part in zip(sizes_and_scales(wanted, _ELEMENTS, numbers), found, strict=True):
+            whole[target] = part
+
+        places = np.uint64(target), np.uint64(keep), np.uint64(place), np.uint64(other)
+        program = np.array([0, *words], np.uint64)
+        compiled(
+            operation, arrays[0], arrays[source], arrays[2], *places, program, events.reshape(-1)
+        )
+        _assert_same(wanted, arrays[0], numbers)
         done += operation > 1
     assert done > 100
 
@@ -122,7 +176,8 @@ def _exactly(size: float, scale: float) -> Fraction:
 
 def test_products_and_sums_are_those_of_exact_numbers() -> None:
     """Of finite numbers of any scale, to 45 digits of two."""
-    _, _, _, multiply = parts_of_scaled(1, 0, 0)
+    _, _, _, part = parts_of_scaled(1, 0, 0)
+    multiply = njit(cache=False)(lambda *arguments: part(*arguments))
     random_of = random.Random(1)
     for _ in range(500):
         numbers = [
@@ -132,7 +187,7 @@ def test_products_and_sums_are_those_of_exact_numbers() -> None:
             )
             for _ in range(3)
         ]
-        to, one, two = (in_blocks(np.array([a]), np.array([b])) for a, b in numbers)
+        to, one, two = (side_by_side(np.array([a]), np.array([b])) for a, b in numbers)
         multiply(to, np.uint64(0), np.uint64(1), one, np.uint64(0), two, np.uint64(0))
         found = sizes_and_scales(to, 1, 2)
         kept, first, second = (
@@ -146,15 +201,13 @@ def test_products_and_sums_are_those_of_exact_numbers() -> None:
             assert abs(_exactly(size, scale) / wanted - 1) < Fraction(1, 2**45)
 
 
-@pytest.mark.parametrize("numbers", range(12))
-def test_blocks_hold_what_was_put_there(numbers: int) -> None:
+@pytest.mark.parametrize("numbers", range(5))
+def test_numbers_are_where_they_were_put(numbers: int) -> None:
     sizes, scales = (np.arange(k, k + 3.0 * numbers).reshape(3, numbers) for k in (1, 1000))
-    values = in_blocks(sizes, scales)
-    assert len(values) == 3 * blocks_of(numbers).length
+    values = side_by_side(sizes, scales)
+    assert len(values) == 3 * 2 * numbers
     for found, wanted in zip(sizes_and_scales(values, 3, numbers), (sizes, scales), strict=True):
         np.testing.assert_array_equal(found, wanted)
-    width, blocks = blocks_of(numbers)
-    assert numbers <= width * blocks < numbers + 4
 
 
 def test_settled_numbers_are_the_same_and_near_1() -> None:

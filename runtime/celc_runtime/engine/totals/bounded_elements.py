@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from celc_runtime.engine.totals.scaled_numbers import INFINITE, UNKNOWN, ZERO, in_blocks
+from celc_runtime.engine.totals.scaled_numbers import INFINITE, UNKNOWN, ZERO, side_by_side
 from celc_runtime.engine.totals.total_elements import (
     NOTHING,
     PART,
@@ -65,7 +65,7 @@ def new_bounded_elements(count: int, shape: Shape) -> Elements:
 
 
 def reals_without_bounds(reals: np.ndarray, shape: Shape, count: int) -> np.ndarray:
-    """The real numbers of the first elements, with scales, as `in_blocks`."""
+    """The real numbers of the first elements, with scales, as `side_by_side`."""
     if shape.real < 0:
         return np.zeros(0)
     width = bounded_numbers(shape)
@@ -76,7 +76,7 @@ def reals_without_bounds(reals: np.ndarray, shape: Shape, count: int) -> np.ndar
     # A sum of some values is 0 rather than nothing.
     zeros = (sums == 0.0) & (known != 0.0)
     scales[:, 1 : 1 + shape.real][zeros] = ZERO
-    return in_blocks(sizes, scales)
+    return side_by_side(sizes, scales)
 
 
 @cache

@@ -57,7 +57,6 @@ from celc_runtime.engine.totals.event_programs import (
     VECTOR,
     Changes,
 )
-from celc_runtime.engine.totals.scaled_numbers import blocks_of
 from celc_runtime.engine.totals.total_elements import (
     KERNEL,
     Elements,
@@ -146,7 +145,7 @@ def stacks_without_bounds(stacks: Stacks, changes: Changes, shape: Shape) -> Sta
     """The same stacks, of elements without bounds."""
     states, front = len(changes.ones), stacks.front
     used = int(stacks.numbers[TOP]) * states
-    length = blocks_of(shape.numbers).length
+    length = 2 * shape.numbers
     reals = np.empty(len(stacks.keys) * states * length)
     reals[: used * length] = reals_without_bounds(front.reals, shape, used)
     back = stacks.back

@@ -1,8 +1,7 @@
 """Numbers that no DOUBLE holds, size · 2^scale with whole scales, and what totals do with them.
 
 An element of a total has several: the count of its matches, each sum, and the number of the values
-of some of the sums. They stand in blocks of up to four, first the sizes, then the scales, so that
-machine code does the same to all of a block at once (`scaled_parts`).
+of some of the sums. First stand the sizes, then the scales.
 
 Of two numbers with different scales the one of the smaller scale is multiplied by 2 to the power of
 the difference, and is nothing beside the other one from 2⁻¹⁰²³ on. Most scales are multiples of
@@ -10,8 +9,6 @@ the difference, and is nothing beside the other one from 2⁻¹⁰²³ on. Most 
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 
@@ -43,38 +40,12 @@ def settled(size, scale):  # type: ignore[no-untyped-def]
     return size, scale
 
 
-class Blocks(NamedTuple):
-    """How the numbers of an element stand: in a number of blocks of the same width."""
-
-    width: int
-    number: int
-
-    @property
-    def length(self) -> int:
-        """How many float64 an element has."""
-        return 2 * self.width * self.number
-
-
-def blocks_of(numbers: int) -> Blocks:
-    """The blocks of some numbers. Three take the place of four: to read three at once takes two
-    instructions more, which cost more than the memory."""
-    width = max(1, numbers) if numbers <= 2 else 4
-    return Blocks(width, -(-numbers // width))
-
-
-def in_blocks(sizes: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    """float64[rows × length]: the numbers of elements in blocks; sizes, scales: [rows, numbers]."""
-    rows, numbers = sizes.shape
-    width, blocks = blocks_of(numbers)
-    found = np.zeros((rows, 2, blocks * width))
-    found[:, 1] = UNKNOWN
-    found[:, 0, :numbers], found[:, 1, :numbers] = sizes, scales
-    return found.reshape(rows, 2, blocks, width).transpose(0, 2, 1, 3).reshape(-1)
+def side_by_side(sizes: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    """float64[rows × 2 · numbers]: the numbers of elements; sizes, scales: [rows, numbers]."""
+    return np.concatenate([sizes, scales], axis=1).reshape(-1)
 
 
 def sizes_and_scales(values: np.ndarray, rows: int, numbers: int) -> tuple[np.ndarray, np.ndarray]:
-    """float64[rows, numbers] each: what `in_blocks` has put there for the first elements."""
-    width, blocks = blocks_of(numbers)
-    found = values[: rows * 2 * blocks * width].reshape(rows, blocks, 2, width)
-    sizes, scales = (found[:, :, one].reshape(rows, blocks * width) for one in (0, 1))
-    return sizes[:, :numbers], scales[:, :numbers]
+    """float64[rows, numbers] each: what `side_by_side` has put there for the first elements."""
+    found = values[: rows * 2 * numbers].reshape(rows, 2, numbers)
+    return found[:, 0], found[:, 1]

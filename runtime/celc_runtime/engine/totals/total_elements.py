@@ -10,14 +10,19 @@ long again, and twice the time to compile.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from celc_runtime.engine.totals.scaled_numbers import UNKNOWN, blocks_of, in_blocks, settled
-from celc_runtime.engine.totals.scaled_parts import parts_of_scaled
+from celc_runtime.engine.totals.scaled_numbers import (
+    NOTHING_FROM,
+    UNKNOWN,
+    settled,
+    side_by_side,
+)
 from celc_runtime.engine.values.wide_numbers import (
     FULL,
     add_wide,
@@ -45,7 +50,7 @@ class Elements(NamedTuple):
     words: uint64[elements × words]: the count (high, low), then for each whole sum that of its
     positive values and, without their sign, that of its negative ones, then a bit for each known
     sum: whether it has values. reals: the count, each real sum, and the number of values of each
-    counted one, in blocks of `scaled_numbers`; of no length where nothing asks for them. least:
+    counted one, as `scaled_numbers`; of no length where nothing asks for them. least:
     int64[elements × ordered].
 
     `bounded_elements` has another layout for real numbers.
@@ -130,7 +135,7 @@ def new_elements(count: int, shape: Shape) -> Elements:
     numbers = count, shape.numbers
     return Elements(
         np.zeros(count * shape.words, np.uint64),
-        in_blocks(np.zeros(numbers), np.full(numbers, UNKNOWN)),
+        side_by_side(np.zeros(numbers), np.full(numbers, UNKNOWN)),
         np.full(count * shape.ordered, NOTHING, np.int64),
     )
 
@@ -212,6 +217,88 @@ def parts_of_others(shape: Shape) -> tuple[Callable[..., Any], ...]:
 
 
 @cache
+def parts_of_scaled(real: int, counted: int, whole: int) -> tuple[Callable[..., Any], ...]:
+    """`clear`, `copy`, `move` and `multiply` for the real numbers of elements, as in
+    `parts_of_totals`: the count, `real` sums, and the number of values of the first `counted` ones.
+
+    The sums are the measures behind `whole` others.
+    """
+    numbers = 1 + real + counted
+    length, to_scale = np.uint64(2 * numbers), np.uint64(numbers)
+
+    @njit(**PART)
+    def plus(size, scale, more, of_more):  # type: ignore[no-untyped-def]
+        if scale < of_more:
+            size, scale, more, of_more = more, of_more, size, scale
+        if scale != of_more:
+            apart = of_more - scale
+            more *= math.ldexp(1.0, int(apart)) if apart > NOTHING_FROM else 0.0
+        return size + more, scale
+
+    @njit(**PART)
+    def clear(to, target):  # type: ignore[no-untyped-def]
+        at = np.uint64(target) * length
+        for number in range(numbers):
+            size = at + np.uint64(number)
+            to[size], to[size + to_scale] = 0.0, UNKNOWN
+
+    @njit(**PART)
+    def copy(to, target, source, place):  # type: ignore[no-untyped-def]
+        at, of = np.uint64(target) * length, np.uint64(place) * length
+        for number in range(2 * numbers):
+            to[at + np.uint64(number)] = source[of + np.uint64(number)]
+
+    @njit(**PART)
+    def move(to, target, source, place, keep, program, labels_at, event, measured):  # type: ignore[no-untyped-def]
+        at, of = np.uint64(target) * length, np.uint64(place) * length
+        labels = program[labels_at]
+        times, of_times = source[of], source[of + to_scale]
+        first = np.uint64(event) * np.uint64(2 * real)
+        for number in range(numbers):
+            to_size, from_size = at + np.uint64(number), of + np.uint64(number)
+            size, scale = source[from_size], source[from_size + to_scale]
+            place_of_sum = number - 1 if number <= real else number - 1 - real
+            # An infinite value times no match would be no number.
+            if (
+                number > 0
+                and times != 0.0
+                and belongs(labels, program, labels_at, whole + place_of_sum)
+            ):
+                value_at = first + np.uint64(2 * place_of_sum)
+                value, of_value = measured[value_at], measured[value_at + _1]
+                if number > real:
+                    is_known = of_value != UNKNOWN
+                    value, of_value = (1.0, 0.0) if is_known else (0.0, UNKNOWN)
+                size, scale = plus(size, scale, times * value, of_times + of_value)
+            if keep:
+                size, scale = plus(to[to_size], to[to_size + to_scale], size, scale)
+            to[to_size], to[to_size + to_scale] = size, scale
+
+    @njit(**PART)
+    def multiply(to, target, keep, first, place, second, other):  # type: ignore[no-untyped-def]
+        at = np.uint64(target) * length
+        one, two = np.uint64(place) * length, np.uint64(other) * length
+        times, of_times = first[one], first[one + to_scale]
+        others, of_others = second[two], second[two + to_scale]
+        for number in range(numbers):
+            here, left, right = (
+                at + np.uint64(number),
+                one + np.uint64(number),
+                two + np.uint64(number),
+            )
+            size, scale = first[left] * others, first[left + to_scale] + of_others
+            if number > 0:
+                size, scale = plus(
+                    size, scale, times * second[right], of_times + second[right + to_scale]
+                )
+            if keep:
+                size, scale = plus(to[here], to[here + to_scale], size, scale)
+            to[here], to[here + to_scale] = size, scale
+
+    return clear, copy, move, multiply
+
+
+@cache
 def parts_of_totals(
     whole: int, known: int, real: int, counted: int, ordered: int
 ) -> tuple[Callable[..., Any], ...]:
@@ -223,10 +310,9 @@ def parts_of_totals(
     """
     shape = Shape(whole, known, real, counted, ordered)
     reals = shape.numbers
-    width, blocks = blocks_of(reals)
     clear_others, copy_others, move_others, multiply_others = parts_of_others(shape)
-    of_words, of_reals = np.uint64(shape.words), np.uint64(blocks_of(reals).length)
-    of_whole, of_width = np.uint64(whole), np.uint64(width)
+    of_words, of_reals = np.uint64(shape.words), np.uint64(2 * reals)
+    of_whole, to_scale = np.uint64(whole), np.uint64(reals)
     clear_scaled, copy_scaled, move_scaled, multiply_scaled = parts_of_scaled(
         max(real, 0), counted, whole
     )
@@ -235,7 +321,7 @@ def parts_of_totals(
     def clear(to, place):  # type: ignore[no-untyped-def]
         clear_others(to, place)
         if reals > 0:
-            clear_scaled(to.reals, np.uint64(place))
+            clear_scaled(to.reals, place)
 
     @njit(**PART)
     def set_one(to, place):  # type: ignore[no-untyped-def]
@@ -243,13 +329,13 @@ def parts_of_totals(
         to.words[np.uint64(place) * of_words + _1] = _1
         if reals > 0:
             at = np.uint64(place) * of_reals
-            to.reals[at], to.reals[at + of_width] = 1.0, 0.0
+            to.reals[at], to.reals[at + to_scale] = 1.0, 0.0
 
     @njit(**PART)
     def copy(to, target, source, place):  # type: ignore[no-untyped-def]
         copy_others(to, target, source, place)
         if reals > 0:
-            copy_scaled(to.reals, np.uint64(target), source.reals, np.uint64(place))
+            copy_scaled(to.reals, target, source.reals, place)
 
     @njit(**PART)
     def move(to, target, source, place, keep, program, labels_at, event, measures):  # type: ignore[no-untyped-def]
@@ -290,14 +376,14 @@ def parts_of_totals(
         if reals > 0:
             move_scaled(
                 to.reals,
-                np.uint64(target),
+                target,
                 source.reals,
-                np.uint64(place),
-                np.uint64(keep),
+                place,
+                keep,
                 program,
-                np.uint64(labels_at),
+                labels_at,
+                event,
                 measures.real,
-                np.uint64(event),
             )
         sums[at], sums[at + _1] = add_wide(sums[at] & mask, sums[at + _1] & mask, high, low)
         return _NONE
@@ -327,15 +413,7 @@ def parts_of_totals(
                 sums[here], sums[here + _1] = add_wide(kept_top, kept_rest, top, rest)
             multiply_others(to, target, keep, first, place, second, other)
             if reals > 0:
-                multiply_scaled(
-                    to.reals,
-                    np.uint64(target),
-                    np.uint64(keep),
-                    first.reals,
-                    np.uint64(place),
-                    second.reals,
-                    np.uint64(other),
-                )
+                multiply_scaled(to.reals, target, keep, first.reals, place, second.reals, other)
         elif keep == 0:
             clear(to, target)
         return _NONE
@@ -343,10 +421,10 @@ def parts_of_totals(
     @njit(**PART)
     def settle(to, first, end):  # type: ignore[no-untyped-def]
         """Bring the sizes of real numbers near 1."""
-        for block in range(np.int64(first) * blocks, np.int64(end) * blocks):
-            for number in range(width):
-                size = np.uint64(block * 2 * width + number)
-                scale = size + of_width
+        for element in range(np.int64(first), np.int64(end)):
+            for number in range(reals):
+                size = np.uint64(2 * reals * element + number)
+                scale = size + to_scale
                 to.reals[size], to.reals[scale] = settled(to.reals[size], to.reals[scale])
 
     return clear, set_one, copy, move, add_product, settle
