@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.chain.columns import source_of
-from celc_runtime.chain.on_spark import chain_matches, chain_plan, chain_task_route
+from celc_runtime.chain.on_spark import ChainPlan, chain_matches, chain_plan, chain_task_route
 from celc_runtime.chain.refusals import check_without_tables
 from celc_runtime.chain.tables import chain_of_events, chain_of_table
 from celc_runtime.display import queries_html, query_text
@@ -42,8 +42,10 @@ from celc_runtime.run.matching import (
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.spark.compact import compact_route, is_spark_frame
-from celc_runtime.spark.match import spark_compact, spark_matches, spark_plan
+from celc_runtime.spark.in_numbers import in_numbers
+from celc_runtime.spark.match import SparkPlan, spark_compact, spark_matches, spark_plan
 from celc_runtime.spark.parameters import given_rules
+from celc_runtime.spark.probe import jobs_told
 from celc_runtime.spark.progress import watched
 from celc_runtime.spark.sql import SortingStream, TaskStream, registered
 from celc_runtime.spark.tasks import batch_route
@@ -318,8 +320,8 @@ class CompiledQuery:
         plan: str = "auto",
         **parameters: Any,
     ) -> str:
-        """The plan of `match` for a DataFrame, or of `match_stream` for a stream, and its reasons,
-        in words.
+        """The plan of `match` for a DataFrame, or of `match_stream` for a stream, its reasons in
+        words, and what it costs in numbers as far as they are known before the run.
 
         Looks at the data as `match` does, but finds no matches; plan and parameters as `match`
         takes them. Raises ValueError for `ranges` or
@@ -329,13 +331,17 @@ class CompiledQuery:
             if ranges is not None or presorted:
                 raise ValueError("a stream has no ranges and no order: leave out ranges, presorted")
             return explain_stream(self.program, events, given_rules(self.program, parameters))
-        if self.plan.reads and plan != "joins":
-            check_without_tables(self.program, parameters)
-            return chain_plan(self.program, events, ranges, presorted=presorted).text
-        rules = given_rules(self.program, parameters)
-        return spark_plan(
-            self.program, events, ranges, presorted=presorted, rules=rules, how=plan
-        ).text
+        found: ChainPlan | SparkPlan
+        with jobs_told() as jobs:
+            if self.plan.reads and plan != "joins":
+                check_without_tables(self.program, parameters)
+                found = chain_plan(self.program, events, ranges, presorted=presorted)
+            else:
+                rules = given_rules(self.program, parameters)
+                found = spark_plan(
+                    self.program, events, ranges, presorted=presorted, rules=rules, how=plan
+                )
+        return f"{found.text}\n{in_numbers(found.rows(), found.matches, jobs)}"
 
     def match_stream(
         self,

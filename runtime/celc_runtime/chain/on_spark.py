@@ -8,7 +8,7 @@ Else each query is a DataFrame of its own, read by the next, with a shuffle betw
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, TextIO
@@ -33,8 +33,10 @@ from celc_runtime.program import Program, ShippedFunction, growth_line
 from celc_runtime.routes.rules import Route
 from celc_runtime.spark.columns import column_named, mapped, needed_columns
 from celc_runtime.spark.event_types import is_of_types
+from celc_runtime.spark.in_numbers import ALL, RowNumbers
 from celc_runtime.spark.key_columns import utc_instant
 from celc_runtime.spark.match import check_events, spark_plan
+from celc_runtime.spark.probe import UNKNOWN, told_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -46,6 +48,7 @@ class ChainPlan:
 
     matches: DataFrame
     text: str
+    rows: Callable[[], RowNumbers]
     warnings: tuple[str, ...] = ()
 
 
@@ -72,7 +75,11 @@ def chain_plan(
         ]
         slow = [one for one in levels_of(program).values() if one.growth]
         lines += [f"query {one.name!r}: {growth_line(one)}" for one in slow]
-        return ChainPlan(_in_one_stage(program, events), "\n".join(lines))
+        return ChainPlan(
+            _in_one_stage(program, events),
+            "\n".join(lines),
+            lambda: RowNumbers(told_rows(events), ALL, ALL),
+        )
     return _level_by_level(program, events, ranges, apart or "ranges were asked for")
 
 
@@ -154,7 +161,12 @@ def _level_by_level(
         texts.append(plan.text)
         if plan.warning:
             found[plan.warning] = None
-    return ChainPlan(answers[program.name], "\n\n".join(texts), tuple(found))
+    return ChainPlan(
+        answers[program.name],
+        "\n\n".join(texts),
+        lambda: RowNumbers(told_rows(events), UNKNOWN, UNKNOWN),
+        tuple(found),
+    )
 
 
 def _is_foreign(plan: Plan, types: list[tuple[str, str]], events: DataFrame) -> Column:

@@ -19,6 +19,8 @@ from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.run import matched
 from celc_runtime.row_pattern.schemas import input_schema, output_schema
 from celc_runtime.row_pattern.tables import Reader, conforming_table, whole_partitions
+from celc_runtime.spark.in_numbers import ALL, RowNumbers, in_numbers
+from celc_runtime.spark.probe import told_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -121,8 +123,10 @@ class RowPatternQuery:
         return matched_frame(self.plan, self.match_arrow, rows)
 
     def explain_plan(self, rows: DataFrame) -> str:
-        """How `match` runs on a DataFrame, in words."""
-        return plan_text(self.plan, rows)
+        """How `match` runs on a DataFrame, in words and in numbers."""
+        numbers = RowNumbers(told_rows(rows), ALL, ALL)
+        text = plan_text(self.plan, rows)
+        return f"{text}\n{in_numbers(numbers, self.match(rows), jobs=())}"
 
     def register(self, spark: SparkSession, name: str | None = None) -> Any:
         """Make the query a table function of Spark SQL:

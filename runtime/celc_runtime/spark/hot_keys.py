@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Window
 from celc_runtime.spark.order_column import OrderColumn, ValueColumn
+from celc_runtime.spark.probe import asked
 from celc_runtime.spark.time_ranges import (
+    BETWEEN_CUTS,
     Cuts,
     Draw,
     Sample,
@@ -77,7 +79,9 @@ def sampled_keys(draw: Draw, keys: Sequence[ValueColumn], fraction: float) -> Ke
     counts = sample.groupBy(of_key.alias("hash")).agg(
         functions.count(functions.lit(1)).alias("rows")
     )
-    found = counts.agg(functions.sum("rows"), functions.max("rows")).collect()[0]
+    found = asked(counts.agg(functions.sum("rows"), functions.max("rows")), "a sample of the keys")[
+        0
+    ]
     return KeySample(sample, 1 / fraction, found[0] or 0, found[1] or 0)
 
 
@@ -128,7 +132,7 @@ def _with_counts(
     counts = sample.rows.groupBy(*named).agg(functions.count(functions.lit(1)).alias("rows"))
     large = counts.where(functions.col("rows") * tasks > sample.total)
     values = [key.portable(functions.col(name)) for key, name in zip(keys, names, strict=True)]
-    rows = large.select("rows", *values).orderBy("rows", *names).collect()
+    rows = asked(large.select("rows", *values).orderBy("rows", *names), "the hot keys")
     return [(tuple(row[1:]), int(row[0])) for row in rows]
 
 
@@ -151,9 +155,8 @@ def _samples(
     numbered = sample.rows.withColumn(number_of, _number(keys, hot))
     of_hot = numbered.where(functions.col(number_of).isNotNull()).groupBy(number_of)
     found = [Sample(0, ()) for _ in hot]
-    for number, count, grid in of_hot.agg(
-        functions.count(functions.lit(1)), quantiles(order)
-    ).collect():
+    grids = of_hot.agg(functions.count(functions.lit(1)), quantiles(order))
+    for number, count, grid in asked(grids, f"a sample of {order.name!r} of hot keys"):
         rows = round(count * sample.weight)
         found[number - 1] = Sample(rows, tuple(sorted(order.numbers(grid))))
     return found
@@ -177,7 +180,7 @@ def _counted(
     of_hot = numbered.where(functions.col(number_of).isNotNull())
     counts = [[0] * (len(of_key.borders) + 1) for of_key in cuts]
     found = of_hot.groupBy(number_of, place.alias("bucket")).agg(functions.count(functions.lit(1)))
-    for number, at, count in found.collect():
+    for number, at, count in asked(found, BETWEEN_CUTS):
         counts[number - 1][at] = count
     return counts
 

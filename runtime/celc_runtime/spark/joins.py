@@ -21,7 +21,7 @@ from celc_runtime.spark.columns import Counting, column_named, needed_columns
 from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.key_columns import with_key_columns
 from celc_runtime.spark.order_column import OrderColumn
-from celc_runtime.spark.probe import why_not_read_twice
+from celc_runtime.spark.probe import asked, why_not_read_twice
 from celc_runtime.spark.pushdown import can_matter, why_all_matter, why_not_filtered
 
 if TYPE_CHECKING:
@@ -92,9 +92,10 @@ def _compared(
         for types in sorted(of_bands)
     }
     everything = functions.count(functions.lit(1))
-    found = rows.agg(
-        everything, order.portable(first), order.portable(last), parts, *counted.values()
-    ).collect()[0]
+    ends = order.portable(first), order.portable(last)
+    found = asked(
+        rows.agg(everything, *ends, parts, *counted.values()), "how many events a window has"
+    )[0]
     count, partitions = int(found[0]), max(1, int(found[3]))
     numbers = order.numbers([found[1], found[2]])
     span = max(numbers, default=0) - min(numbers, default=0)

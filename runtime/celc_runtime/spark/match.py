@@ -21,9 +21,9 @@ Long: what one step of a plan finds out about the rows, the next ones build on.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING
 
 from celc_runtime.arrow.sorting import sort_columns, sort_columns_without_order
@@ -47,16 +47,20 @@ from celc_runtime.spark.factorised import Factors, factorised_ddl, factors_of, t
 from celc_runtime.spark.file_statistics import DeclaredTypes, FilesTell, told_by_files
 from celc_runtime.spark.group_cuts import cuts_between_groups
 from celc_runtime.spark.hot_keys import HotKey, KeySample, hot_keys, range_numbers, sampled_keys
+from celc_runtime.spark.in_numbers import ALL, MATTERING, NONE, RowNumbers
 from celc_runtime.spark.joins import joined, why_kernel
 from celc_runtime.spark.key_columns import with_key_columns
 from celc_runtime.spark.numbering import Numbering, RangeColumns, why_not_numbered
 from celc_runtime.spark.order_column import OrderColumn, ValueColumn
 from celc_runtime.spark.parameters import rules_line, with_values_of
 from celc_runtime.spark.probe import (
+    UNKNOWN,
     arrow_line,
+    asked,
     is_spread_by,
     most_rows,
     parallelism,
+    told_rows,
     why_not_read_twice,
 )
 from celc_runtime.spark.pushdown import can_matter, why_not_filtered
@@ -147,6 +151,8 @@ class SparkPlan:
 
     matches: DataFrame
     text: str
+    rows: Callable[[], RowNumbers]
+    """How many rows it reads, which costs a look at Spark's statistics."""
     warning: str = ""
 
 
@@ -157,26 +163,19 @@ def spark_matches(
     *,
     presorted: bool,
     rules: Rows | None = None,
-    counting: Counting | None = None,
-    undecided: Observation | None = None,
     how: str = AUTO,
 ) -> DataFrame:
     """All matches of a DataFrame as a DataFrame; see `CompiledQuery.match`. `rules` are the rows of
-    the parameter table, `counting` counts the rows that are read, and `undecided` the matches that
-    are left undecided. `how`: one of `HOW`."""
-    plan = spark_plan(
-        program,
-        events,
-        ranges,
-        presorted=presorted,
-        rules=rules,
-        counting=counting,
-        undecided=undecided,
-        how=how,
-    )
-    if plan.warning:
-        warnings.warn(plan.warning, PlanWarning, stacklevel=3)
+    the parameter table, `how` is one of `HOW`."""
+    plan = spark_plan(program, events, ranges, presorted=presorted, rules=rules, how=how)
+    warn_of(plan)
     return plan.matches
+
+
+def warn_of(plan: SparkPlan) -> None:
+    """Tell the caller of a method of the query what a plan warns of."""
+    if plan.warning:
+        warnings.warn(plan.warning, PlanWarning, stacklevel=4)
 
 
 def spark_plan(
@@ -191,7 +190,8 @@ def spark_plan(
     how: str = AUTO,
 ) -> SparkPlan:
     """The plan of a query on a DataFrame; `rules`: the rows of its parameter table, `how`: one of
-    `HOW`.
+    `HOW`. `counting` counts the rows that reach Python, and `undecided` the matches that are left
+    undecided.
 
     Raises EventError where the query names no order column, because a distributed table has no
     order of its own, and where the DataFrame does not have the columns that the query reads;
@@ -207,7 +207,8 @@ def spark_plan(
     if how == JOINS or not kernel:
         why = "plan='joins' was asked for" if how == JOINS else _WHY_JOINS
         found, lines = joined(program, events, why, counting)
-        return SparkPlan(found, "\n".join([f"query {program.name!r}", *lines]))
+        text = "\n".join([f"query {program.name!r}", *lines])
+        return SparkPlan(found, text, partial(_numbers_of_joins, program.plan, events))
     planner = _Planner(program, events, rules, counting, undecided)
     made = _plan_of(planner, ranges, presorted=presorted)
     return replace(made, text=f"{made.text}\njoins: none, because {kernel}")
@@ -228,9 +229,19 @@ def spark_compact(
     `CompiledQuery.match_compact`."""
     _check_options(ranges, presorted=presorted)
     plan = _plan_of(_Planner(program, events, is_compact=True), ranges, presorted=presorted)
-    if plan.warning:
-        warnings.warn(plan.warning, PlanWarning, stacklevel=3)
+    warn_of(plan)
     return with_form(program, plan.matches)
+
+
+def _numbers_of_joins(plan: Plan, events: DataFrame) -> RowNumbers:
+    reads_all = bool(why_not_filtered(plan))
+    return RowNumbers(
+        told_rows(events),
+        ALL if reads_all else UNKNOWN,
+        NONE,
+        counts_read=reads_all,
+        counts_relevant=not reads_all,
+    )
 
 
 def _check_options(ranges: int | None, *, presorted: bool) -> None:
@@ -351,6 +362,10 @@ class _Planner:
         self._sort = [column_named(name) for name in sort]
         self._sort_in_key = [column_named(name) for name in sort if name not in plan.key_columns]
         self._is_numbered = bool(unfiltered) and not why_not_numbered(plan)
+        self._numbers_rows = False
+        self._read_twice = 0.0
+        self._told: int | None = None
+        self._sampled: int | None = None
         self._rows_per_range = _ROWS_PER_RANGE
         if plan.key_columns:
             self._rows_per_range *= _FEW_OF_A_KEY if not unfiltered or self._is_numbered else 1
@@ -402,7 +417,7 @@ class _Planner:
                 f"{name}={value!r}"
                 for name, value in zip(plan.key_columns, key.values, strict=True)
             )
-            self._lines.append(f"hot key: {shown} is cut into {_shown(key.ranges)}")
+            self._lines.append(f"hot key: {shown} is cut into {self._shown(key.ranges)}")
         return self._made(self._with_hot_keys(hot))
 
     def without_key(self, ranges: int | None) -> SparkPlan:
@@ -415,16 +430,48 @@ class _Planner:
         if self._plan.window is None:
             reach = "matches of one event"
         self._lines.append(
-            f"plan: {_shown(parts)}; each is read and sorted by one task (no PARTITION BY, {reach})"
+            f"plan: {self._shown(parts)}; each is read and sorted by one task (no PARTITION BY, "
+            f"{reach})"
         )
         sent = [self._sent(*self._of_range(within(self._order, part), part)) for part in parts]
         united = reduce(lambda one, other: one.unionAll(other), sent)
         return self._made(self._received(self._side_by_side(united)))
 
+    def _shown(self, parts: Sequence[TimeRange]) -> str:
+        total = max(1, sum(part.rows for part in parts))
+        own = parts[-1].first_position + parts[-1].rows
+        self._read_twice = (total - own) / max(1, own)
+        return f"{len(parts)} time ranges, which read {self._read_twice:.1%} of the events twice"
+
     def _made(self, matches: DataFrame, warning: str = "") -> SparkPlan:
         if self._factors:
             self._lines.append(_FACTORISED)
-        return SparkPlan(matches, "\n".join(self._lines), warning)
+        return SparkPlan(matches, "\n".join(self._lines), self._row_numbers, warning)
+
+    def _row_numbers(self) -> RowNumbers:
+        """How many rows the plan reads, as far as the plan has found it out or Spark knows it."""
+        read = UNKNOWN
+        if self._told is not None:
+            read = f"{self._told:,} (by the statistics of the files)"
+        elif not self._is_filtered and self._sampled is not None:
+            read = f"about {self._sampled:,} (by a sample)"
+        else:
+            read = told_rows(self._all_rows)
+        relevant = UNKNOWN
+        if not self._is_filtered and not self._is_numbered:
+            relevant = ALL
+        elif self._is_filtered and self._sampled is not None:
+            relevant = f"about {self._sampled:,} (by a sample)"
+        twice = f", {self._read_twice:.1%} of them twice" if self._read_twice else ""
+        once = not twice
+        if self._is_filtered:
+            return RowNumbers(read, relevant, f"{MATTERING}{twice}", counts_relevant=once)
+        if self._numbers_rows:
+            return RowNumbers(read, relevant, f"{MATTERING}{twice}")
+        counts_all = once and not self._is_numbered
+        return RowNumbers(
+            read, relevant, f"{ALL}{twice}", counts_read=once, counts_relevant=counts_all
+        )
 
     # --- building ---------------------------------------------------------------------------------
 
@@ -527,6 +574,7 @@ class _Planner:
     ) -> Numbering:
         """What gives Spark's numbers to rows, and leaves out those that cannot matter."""
         self._tell_numbers(_NUMBERS)
+        self._numbers_rows = True
         return Numbering(self._plan, rows, keys, self._sort_in_key, range_name)
 
     def _tell_numbers(self, line: str) -> None:
@@ -619,7 +667,9 @@ class _Planner:
 
     @cached_property
     def _key_sample(self) -> KeySample:
-        return sampled_keys(self._drawn, self._keys, _FRACTION_OF_KEYS)
+        found = sampled_keys(self._drawn, self._keys, _FRACTION_OF_KEYS)
+        self._sampled = found.estimated
+        return found
 
     def _drawn(self, fraction: float) -> DataFrame:
         """A sample of the rows that are read, the same one each time; of the fraction 1, all rows.
@@ -689,6 +739,7 @@ class _Planner:
                 return found, why, ""
             unknown = why
         sample = sampled(self._drawn, self._order, whole=ranges is not None)
+        self._sampled = sample.rows
         found, why, _ = self._cut(sample, tasks, ranges)
         if len(found) > 1:
             self._lines.append(f"cuts: by a sample, because {unknown}")
@@ -699,7 +750,7 @@ class _Planner:
     ) -> tuple[list[TimeRange], str, str]:
         """The ranges by what files tell, the reason if there is one only, and a line that says how
         they were cut; no line: a sample has to cut them, for that reason."""
-        uncounted = told.uncounted
+        self._told, uncounted = told.sample.rows, told.uncounted
         wanted = self._wanted(told.sample.rows, tasks, asked)
         if wanted < 2:  # also of filtered rows, which are fewer
             return [], _too_few(told.sample.rows), _CUT_BY_FILES
@@ -815,7 +866,7 @@ class _Planner:
         )
         places = keys.select(*names, functions.spark_partition_id().alias("place")).distinct()
         counts = places.groupBy(*names).agg(functions.count(functions.lit(1)).alias("places"))
-        found = counts.where("places > 1").limit(1).collect()
+        found = asked(counts.where("places > 1").limit(1), "where the keys lie")
         if found:
             shown = ", ".join(
                 f"{key.name}={value!r}" for key, value in zip(self._keys, found[0], strict=False)
@@ -830,10 +881,3 @@ class _Planner:
 
 def _too_few(rows: int) -> str:
     return f"about {rows:,} events are too few for more"
-
-
-def _shown(parts: Sequence[TimeRange]) -> str:
-    total = max(1, sum(part.rows for part in parts))
-    own = parts[-1].first_position + parts[-1].rows
-    extra = (total - own) / max(1, own)
-    return f"{len(parts)} time ranges, which read {extra:.1%} of the events twice"

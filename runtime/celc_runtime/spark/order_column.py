@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.plan import Window
 from celc_runtime.spark.columns import SPARK_TYPES, column_named
+from celc_runtime.spark.probe import asked
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -110,7 +111,8 @@ class OrderColumn(ValueColumn):
         """The greatest value in some rows; None: there is none."""
         from pyspark.sql import functions
 
-        (found,) = rows.agg(self.portable(functions.max(self.column))).collect()[0]
+        latest = rows.agg(self.portable(functions.max(self.column)))
+        (found,) = asked(latest, f"the greatest {self.name!r}")[0]
         return None if found is None else self._number(found)
 
     def _is_in_gap(self, number: Number) -> bool:

@@ -21,6 +21,7 @@ from celc_runtime.plan.relevance import AttributeTest, Relevant
 from celc_runtime.program import Program
 from celc_runtime.rules.rows import Rows, given_rows
 from celc_runtime.spark.columns import column_named
+from celc_runtime.spark.probe import tell_job
 from celc_runtime.spark.pushdown import EXACT, has_many_odd_values
 
 MOST_VALUES = 1 << 19
@@ -52,6 +53,7 @@ def _collected(program: Program, name: str, table: Any) -> Any:
     parameters = program.plan.parameters
     declared = () if parameters is None else parameters.attributes
     kept = [one.name for one in declared if one.name in table.columns]
+    tell_job(f"the rows of {name!r}")
     # Without any of them the error names the columns that there are.
     return (table.select(*map(column_named, kept)) if kept else table.limit(0)).toArrow()
 

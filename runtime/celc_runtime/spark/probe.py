@@ -7,10 +7,13 @@ only between plans that are both right: where the text is unknown, the simpler p
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 _CHEAP = re.compile(
     r"(Project|Filter|ColumnarToRow|Union|Coalesce|Range|FileScan|BatchScan|Scan "
@@ -35,6 +38,12 @@ _BYTES = re.compile(r"(\d+)\s*([kmgtp]?)b?", re.IGNORECASE)
 _SIZE = re.compile(r"Statistics\(sizeInBytes=([\d.]+(?:E[+-]?\d+)?) (B|[KMGTPE]iB)")
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
+_ROW_COUNT = re.compile(r"Statistics\(sizeInBytes=[^,)]*, rowCount=([\d.]+(?:E[+-]?\d+)?)")
+"""Spark writes three digits of the number."""
+
+_SHUFFLE = re.compile(r"^\(\d+\) Exchange\b.*\nInput \[(\d+)\]: ", re.MULTILINE)
+"""An exchange in Spark's EXPLAIN FORMATTED, and the number of its columns."""
+
 _MULTIPLYING = re.compile(r"\b(Generate|Expand|FlatMap\w*|\w*MapIn\w+|MapPartitions\w*)\b")
 """Operators that may return many rows for one, of which Spark's sizes say nothing."""
 
@@ -44,9 +53,39 @@ _MOST_BYTES = 1 << 60
 _BYTES_OF_A_ROW = 16
 """The size that Spark gives to a row of one number of 64 bits."""
 
+UNKNOWN = "unknown before the run"
+
 _ROWS_FOR_ONE = 6
 """Columns in files are compressed. Measured: where Spark's size says one row of a number there were
 three to four of a million events, with eight columns and with three."""
+
+
+_asked: ContextVar[list[str] | None] = ContextVar("asked", default=None)
+
+
+@contextmanager
+def jobs_told() -> Iterator[list[str]]:
+    """What is asked of Spark by a job, in words, while the block runs."""
+    told: list[str] = []
+    token = _asked.set(told)
+    try:
+        yield told
+    finally:
+        _asked.reset(token)
+
+
+def asked(frame: DataFrame, what: str) -> list[Row]:
+    """The rows of a DataFrame by which a plan is chosen; `what` they tell, in words."""
+    tell_job(what)
+    found: list[Row] = frame.collect()
+    return found
+
+
+def tell_job(what: str) -> None:
+    """Note that a job is run before the first row, and `what` it tells."""
+    told = _asked.get()
+    if told is not None:
+        told.append(what)
 
 
 def explained(frame: DataFrame, mode: str = "") -> str:
@@ -106,6 +145,20 @@ def most_rows(frame: DataFrame) -> int | None:
     return None if size > _MOST_BYTES else round(size / _BYTES_OF_A_ROW * _ROWS_FOR_ONE)
 
 
+def told_rows(frame: DataFrame) -> str:
+    """How many rows a DataFrame has, in words, as far as Spark knows without reading it."""
+    known = _ROW_COUNT.search(explained(frame, "COST"))
+    if known is not None:
+        return f"about {round(float(known.group(1))):,} (Spark's statistics)"
+    most = most_rows(frame)
+    return UNKNOWN if most is None else f"{UNKNOWN}; by the size of the data perhaps {most:,}"
+
+
+def shuffled_columns(frame: DataFrame) -> list[int]:
+    """How many columns each shuffle of a DataFrame moves."""
+    return [int(columns) for columns in _SHUFFLE.findall(explained(frame, "FORMATTED"))]
+
+
 def is_spread_by(frame: DataFrame, keys: list[str]) -> bool:
     """Whether Spark knows that equal keys are in one of its partitions: it then groups by them
     without an exchange."""
@@ -128,7 +181,7 @@ def parallelism(frame: DataFrame) -> int:
     if context is not None:
         return int(context.defaultParallelism)
     slices = frame.sparkSession.range(1 << 16).select(functions.spark_partition_id().alias("slice"))
-    row = slices.agg(functions.max("slice")).collect()[0]
+    row = asked(slices.agg(functions.max("slice")), "the number of tasks")[0]
     return int(row[0]) + 1
 
 

@@ -1,8 +1,8 @@
 """The progress of a Spark job: `match(df, progress=True)`.
 
 `match` runs nothing, so there is no progress until an action runs its DataFrame. Then a line says
-how many tasks Spark has done, and in the end how many rows were read, and how many matches were
-found and left undecided. The counts
+how many tasks Spark has done. In the end a line says how many matches were found and left
+undecided, and further lines tell the numbers of `explain_plan` as they were measured. The counts
 are Spark's own metrics (`DataFrame.observe`), which come with the first action and are exact if it
 reads everything. Tasks are those of the whole session: neither a classic session nor Connect says
 which action a task belongs to before the task is done.
@@ -17,11 +17,15 @@ import atexit
 import sys
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
+from textwrap import indent
 from typing import TYPE_CHECKING, Any, TextIO
 
 from celc_runtime.program import Program
 from celc_runtime.rules.rows import Rows
-from celc_runtime.spark.match import AUTO, spark_matches
+from celc_runtime.spark.in_numbers import PlanNumbers, in_numbers
+from celc_runtime.spark.match import AUTO, spark_plan, warn_of
+from celc_runtime.spark.probe import jobs_told
 from celc_runtime.spark.undecided import leaves_undecided
 
 if TYPE_CHECKING:
@@ -57,18 +61,21 @@ def watched(
 
     found = Observation()
     undecided = Observation() if leaves_undecided(program.plan) else None
-    matches = spark_matches(
-        program,
-        events,
-        ranges,
-        presorted=presorted,
-        rules=rules,
-        counting=counting,
-        undecided=undecided,
-        how=how,
-    )
-    matches = matches.observe(found, rows)
-    watch = _Watch(program.name, read, found, Line(stream), undecided)
+    with jobs_told() as jobs:
+        plan = spark_plan(
+            program,
+            events,
+            ranges,
+            presorted=presorted,
+            rules=rules,
+            counting=counting,
+            undecided=undecided,
+            how=how,
+        )
+    warn_of(plan)
+    matches = plan.matches.observe(found, rows)
+    numbers = in_numbers(plan.rows(), plan.matches, jobs)
+    watch = _Watch(program.name, numbers, read, found, Line(stream), undecided)
     if type(events).__module__.startswith("pyspark.sql.connect"):
         _of_session(events.sparkSession).append(watch)
     else:
@@ -78,7 +85,7 @@ def watched(
 
 class Line:
     """A line that is written anew each time in a notebook and on a terminal; elsewhere only its
-    last text is written."""
+    last text is written, which may have more lines."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -96,9 +103,10 @@ class Line:
         if self._cell is not None:
             self._cell.update({"text/plain": text}, raw=True)
         elif self._live:
-            self._stream.write("\r" + text.ljust(self._width))
+            first, *more = text.split("\n")
+            self._stream.write("\n".join(("\r" + first.ljust(self._width), *more)))
             self._stream.flush()
-            self._width = len(text)
+            self._width = len(first)
 
     def leave(self) -> None:
         """Let the text stand, because something else may be written next."""
@@ -132,9 +140,16 @@ class _Watch:
     """One DataFrame until its first action is over."""
 
     def __init__(
-        self, name: str, read: list[Any], found: Any, line: Line, undecided: Any = None
+        self,
+        name: str,
+        numbers: PlanNumbers,
+        read: list[Any],
+        found: Any,
+        line: Line,
+        undecided: Any = None,
     ) -> None:
         self._name = name
+        self._numbers = numbers
         self._read = read
         self._found = found
         self._undecided = undecided
@@ -157,10 +172,10 @@ class _Watch:
         self._over.set()
         count = matches["rows"]
         read = sum(observed.get.get("rows", 0) for observed in self._read)
-        events = f"{read:,} row{'s' * (read != 1)} read, "
         failed = "; Spark's last job failed" if tracker and _last_failed(tracker) else ""
-        left = self._left()
-        self._line.end(f"{self._name}: {events}{count:,} match{'es' * (count != 1)}{left}{failed}")
+        said = f"{self._name}: {count:,} match{'es' * (count != 1)}{self._left()}{failed}"
+        numbers = replace(self._numbers, rows=self._numbers.rows.measured(read))
+        self._line.end(f"{said}\n{indent(str(numbers), '  ')}")
         return True
 
     def _left(self) -> str:

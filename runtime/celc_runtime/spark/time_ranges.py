@@ -32,9 +32,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from celc_runtime.plan.plan import Plan, Window
 from celc_runtime.spark.order_column import Number, OrderColumn
+from celc_runtime.spark.probe import asked
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+BETWEEN_CUTS = "the rows between cuts"
+"""What jobs that count rows tell."""
 
 Draw: TypeAlias = "Callable[[float], DataFrame]"
 """Draws a fraction of the rows that a plan reads, the same rows whenever it is asked; of 1, all."""
@@ -143,7 +147,8 @@ def sampled(draw: Draw, order: OrderColumn, *, whole: bool) -> Sample:
 def _sample(rows: DataFrame, order: OrderColumn, weight: float) -> Sample:
     from pyspark.sql import functions
 
-    count, grid = rows.agg(functions.count(functions.lit(1)), quantiles(order)).collect()[0]
+    sample = rows.agg(functions.count(functions.lit(1)), quantiles(order))
+    count, grid = asked(sample, f"a sample of {order.name!r}")[0]
     return Sample(round(count * weight), tuple(sorted(order.numbers(grid))))
 
 
@@ -180,11 +185,12 @@ def counted(rows: DataFrame, order: OrderColumn, borders: Sequence[Number]) -> l
     known = rows.where(order.column.isNotNull())  # NULL is an error of the task that reads it
     if len(borders) <= _FEW_BORDERS:
         earlier = [functions.count_if(order.column < order.border(border)) for border in borders]
-        *before, total = known.agg(*earlier, functions.count(functions.lit(1))).collect()[0]
+        counts_of_all = known.agg(*earlier, functions.count(functions.lit(1)))
+        *before, total = asked(counts_of_all, BETWEEN_CUTS)[0]
         return [after - count for count, after in pairwise((0, *before, total))]
     of_buckets = known.select(bucket(order, borders).alias("bucket")).groupBy("bucket")
     counts = [0] * (len(borders) + 1)
-    for place, count in of_buckets.agg(functions.count(functions.lit(1))).collect():
+    for place, count in asked(of_buckets.agg(functions.count(functions.lit(1))), BETWEEN_CUTS):
         counts[place] = count
     return counts
 

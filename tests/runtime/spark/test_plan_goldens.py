@@ -125,6 +125,7 @@ _PLANS: dict[str, Callable[[Any], str]] = {
 def test_golden_plan(name: str, frame: Any, update: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     # What Spark expects depends on the writer of the file.
     monkeypatch.setattr(match, "most_rows", lambda _: 5_000)
+    monkeypatch.setattr(match, "told_rows", lambda _: "perhaps 5,000")
     # The line about Arrow is of the session.
     lines = [line for line in _PLANS[name](frame).splitlines() if not line.startswith("arrow: ")]
     compare(_FOLDER / f"{name}.txt", "\n".join(lines) + "\n", update)
@@ -132,3 +133,14 @@ def test_golden_plan(name: str, frame: Any, update: bool, monkeypatch: pytest.Mo
 
 def test_every_golden_plan_is_compared() -> None:
     assert {path.stem for path in _FOLDER.glob("*.txt")} == {*_PLANS}
+
+
+def test_every_job_of_a_plan_is_told() -> None:
+    """`asked` runs the jobs that choose a plan; two more answers come without one in a classic
+    session: Spark's EXPLAIN and the question for a class."""
+    folder = Path(match.__file__).parent
+    found = {path.name: path.read_text().count(".collect()") for path in folder.glob("*.py")}
+    assert {name: count for name, count in found.items() if count} == {
+        "probe.py": 3,
+        "workers.py": 1,  # the garbage collector's
+    }

@@ -1,0 +1,70 @@
+"""What a plan costs, in numbers: before the run as far as it is known, and measured at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from celc_runtime.spark.probe import shuffled_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+NONE = "none"
+ALL = "all that are read"
+MATTERING = "those that can matter"
+_NOT_COUNTED = "not counted"
+
+
+@dataclass(frozen=True, slots=True)
+class RowNumbers:
+    """How many rows a plan reads, in words."""
+
+    read: str
+    """Those of the DataFrame."""
+    relevant: str
+    """Those of them that can change the answer."""
+    to_python: str
+    """Those of them that reach Python."""
+    counts_read: bool = False
+    """Whether the rows that reach Python are all that are read, each once."""
+    counts_relevant: bool = False
+    """Whether they are those that can change the answer, each once."""
+
+    def measured(self, to_python: int) -> RowNumbers:
+        """The numbers at the end of a run, in which so many rows reached Python."""
+        count = f"{to_python:,}"
+        return RowNumbers(
+            count if self.counts_read else _NOT_COUNTED,
+            count if self.counts_relevant else _NOT_COUNTED,
+            self.to_python if self.to_python == NONE else count,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PlanNumbers:
+    """What a plan costs: its rows, and in words the columns that its shuffles move, and the jobs
+    before its first row."""
+
+    rows: RowNumbers
+    shuffled: str
+    jobs: str
+
+    def __str__(self) -> str:
+        return "\n".join(
+            (
+                f"rows read: {self.rows.read}",
+                f"rows that can matter: {self.rows.relevant}",
+                f"rows to Python: {self.rows.to_python}",
+                f"columns shuffled: {self.shuffled}",
+                f"jobs before the first row: {self.jobs}",
+            )
+        )
+
+
+def in_numbers(rows: RowNumbers, matches: DataFrame, jobs: Sequence[str]) -> PlanNumbers:
+    """The numbers of a plan. `jobs`: what was asked of Spark before the first row, job by job."""
+    told = f"{len(jobs)} ({', '.join(dict.fromkeys(jobs))})" if jobs else NONE
+    shuffles = shuffled_columns(matches)
+    return PlanNumbers(rows, " and ".join(map(str, shuffles)) or NONE, told)
