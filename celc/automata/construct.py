@@ -43,16 +43,6 @@ from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import CelError, Diagnostic, error
 from celc.diagnostics.source import Source, Span
 from celc.normal import normal_form as lp
-from celc.normal.normal_form import (
-    Disjunction,
-    Event,
-    EventClause,
-    Iteration,
-    NormalForm,
-    Selected,
-    Sequence,
-    SimpleFact,
-)
 from celc.normal.rewrite import clause_on_type
 from celc.normal.traversal import operands_of, types_of
 
@@ -61,7 +51,7 @@ MAX_STEPS = 400_000
 
 
 def construct(
-    form: NormalForm, alphabet: Alphabet, source: Source, *, simultaneous: bool = False
+    form: lp.NormalForm, alphabet: Alphabet, source: Source, *, simultaneous: bool = False
 ) -> Automaton:
     """The automaton whose accepting runs are the complex events of the form.
 
@@ -94,7 +84,7 @@ def _trimmed(automaton: Automaton) -> Automaton:
 
 
 def construct_selection(
-    form: Selected, alphabet: Alphabet, source: Source, strategy: lp.Strategy | None = None
+    form: lp.Selected, alphabet: Alphabet, source: Source, strategy: lp.Strategy | None = None
 ) -> tuple[Selection, Letters]:
     """The choice of a selector on a whole formula, without contexts of the selector itself.
 
@@ -112,9 +102,9 @@ def construct_selection(
         raise CelError(source, (_too_large(form.span),)) from None
 
 
-def conditions_of_facts(form: NormalForm) -> tuple[tuple[EventType, EventClause], ...]:
+def conditions_of_facts(form: lp.NormalForm) -> tuple[tuple[EventType, lp.EventClause], ...]:
     """The conditions on single events in the facts of a form, by event type."""
-    found: dict[tuple[EventType, EventClause], None] = {}
+    found: dict[tuple[EventType, lp.EventClause], None] = {}
     if isinstance(form, lp.Where):
         for fact in lp.simple_facts(form.fact):
             if not isinstance(fact, lp.CountOf):
@@ -168,7 +158,9 @@ class _Builder:
     ) -> None:
         self.transitions[Transition(source, predicate, marks, target, names)] = None
 
-    def build(self, form: NormalForm, entries: tuple[State, ...], exits: tuple[State, ...]) -> None:
+    def build(
+        self, form: lp.NormalForm, entries: tuple[State, ...], exits: tuple[State, ...]
+    ) -> None:
         """Add paths for the matches of `form`: from each of `entries`, into each of `exits`.
 
         The states between are shared by all entries, so that the number of states does not depend
@@ -176,17 +168,17 @@ class _Builder:
         """
         look(form.span)
         match form:
-            case Event() if form.simultaneous:
+            case lp.Event() if form.simultaneous:
                 self.build_instant(form, entries, exits)
-            case Event():
+            case lp.Event():
                 predicate = EventPredicate(form.type, form.clauses)
                 for source in entries:
                     for target in exits:
                         self.add(source, predicate, form.labels, target, (form.name,))
-            case Disjunction():
+            case lp.Disjunction():
                 for operand in form.operands:
                     self.build(operand, entries, exits)
-            case Sequence():
+            case lp.Sequence():
                 for index, operand in enumerate(form.operands[:-1]):
                     between = self.new_state()
                     if not form.contiguous[index]:
@@ -194,7 +186,7 @@ class _Builder:
                     self.build(operand, entries, (between,))
                     entries = (between,)
                 self.build(form.operands[-1], entries, exits)
-            case Iteration():
+            case lp.Iteration():
                 self.build_rounds(form, entries, exits)
             case lp.Absence():
                 self.build_absence(form, entries, exits)
@@ -202,7 +194,7 @@ class _Builder:
                 self.splice(self.parts.graph(form), entries, exits)
 
     def build_instant(
-        self, form: Event, entries: tuple[State, ...], exits: tuple[State, ...]
+        self, form: lp.Event, entries: tuple[State, ...], exits: tuple[State, ...]
     ) -> None:
         """A whole instant, one of whose events is that of the form.
 
@@ -239,7 +231,7 @@ class _Builder:
             add(has_one, Place.LAST, target, taken=False)
 
     def build_rounds(
-        self, form: Iteration, entries: tuple[State, ...], exits: tuple[State, ...]
+        self, form: lp.Iteration, entries: tuple[State, ...], exits: tuple[State, ...]
     ) -> None:
         """Rounds one after the other; the last one that is written out repeats where there is no
         limit."""
@@ -296,23 +288,23 @@ class _Constructor:
         self.letters = Letters(alphabet, simultaneous=simultaneous)
         self.budget = Budget(MAX_STEPS)
 
-    def automaton(self, form: NormalForm) -> Automaton:
+    def automaton(self, form: lp.NormalForm) -> Automaton:
         initial, final = State(0), State(1)
         builder = _Builder(self)
         builder.build(form, (initial,), (final,))
         transitions = tuple(builder.transitions)
         return Automaton(builder.states, initial, final, transitions, self.letters)
 
-    def graph(self, form: NormalForm) -> Graph:
+    def graph(self, form: lp.NormalForm) -> Graph:
         """The automaton of a form over the newest version of the letters."""
         try:
             return self._graph(form)
         except TooLargeError:
             raise CelError(self.source, (_too_large(form.span),)) from None
 
-    def _graph(self, form: NormalForm) -> Graph:
+    def _graph(self, form: lp.NormalForm) -> Graph:
         match form:
-            case Event() | Sequence() | Iteration() | Disjunction() | lp.Absence():
+            case lp.Event() | lp.Sequence() | lp.Iteration() | lp.Disjunction() | lp.Absence():
                 return self._as_graph(self.automaton(form))
             case lp.Conjunction():
                 left, right = self._both(form.left, form.right)
@@ -336,7 +328,7 @@ class _Constructor:
                 return reduced(relabelled(self._graph(form.operand), form.changes))
             case lp.Where():
                 graph = self._graph(form.operand)
-                masks: dict[SimpleFact, Mask] = {
+                masks: dict[lp.SimpleFact, Mask] = {
                     fact: self._satisfying(form.operand, fact)
                     for fact in lp.simple_facts(form.fact)
                     if not isinstance(fact, lp.CountOf)
@@ -351,7 +343,7 @@ class _Constructor:
             case _:
                 assert_never(form)
 
-    def _both(self, left: NormalForm, right: NormalForm) -> tuple[Graph, Graph]:
+    def _both(self, left: lp.NormalForm, right: lp.NormalForm) -> tuple[Graph, Graph]:
         one, other = self._graph(left), self._graph(right)
         return self._newest(one), self._newest(other)
 
@@ -376,7 +368,7 @@ class _Constructor:
                 edges[transition.source].append(edge)
         return reduced(trimmed(Graph(self.letters.version, tuple(map(tuple, edges)))))
 
-    def _satisfying(self, form: NormalForm, fact: lp.SomeEvent | lp.EndEvent) -> Mask:
+    def _satisfying(self, form: lp.NormalForm, fact: lp.SomeEvent | lp.EndEvent) -> Mask:
         """The letters of the events of a fact's label that satisfy its clause."""
         mask = 0
         for event_type in types_of(form, fact.label):

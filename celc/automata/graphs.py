@@ -14,19 +14,7 @@ from typing import NamedTuple, TypeAlias, TypeVar, assert_never
 
 from celc.automata.letters import Mask, partition
 from celc.diagnostics.deadline import look
-from celc.normal.normal_form import (
-    AnyOf,
-    CountOf,
-    EndEvent,
-    Fact,
-    LabelChange,
-    Not,
-    SimpleFact,
-    SomeEvent,
-    changed,
-    shown,
-    simple_facts,
-)
+from celc.normal import normal_form as lp
 
 INITIAL, FINAL = 0, 1
 
@@ -227,7 +215,7 @@ def intersected(left: Graph, right: Graph, budget: Budget) -> Graph:
 
     def labels(marks: Marks) -> frozenset[str]:
         if marks not in known:
-            known[marks] = shown(frozenset(marks))
+            known[marks] = lp.shown(frozenset(marks))
         return known[marks]
 
     def moves(key: tuple[int, int]) -> Moves[tuple[int, int]]:
@@ -269,13 +257,13 @@ def placed_anyhow(left: Graph, right: Graph, everything: Mask, budget: Budget) -
     return explore(left.version, (INITIAL, INITIAL), moves, budget)
 
 
-def relabelled(graph: Graph, changes: Sequence[LabelChange]) -> Graph:
+def relabelled(graph: Graph, changes: Sequence[lp.LabelChange]) -> Graph:
     """The graph with each label set mapped."""
     known: dict[Marks, Marks] = {}
     for edges in graph.edges:
         for edge in edges:
             if edge.marks not in known:
-                known[edge.marks] = changed(edge.marks, changes)
+                known[edge.marks] = lp.changed(edge.marks, changes)
     return Graph(
         graph.version,
         tuple(tuple(e._replace(marks=known[e.marks]) for e in edges) for edges in graph.edges),
@@ -351,12 +339,14 @@ def without(graph: Graph, watch: Watch, budget: Budget) -> Graph:
 _NOTHING, _YES, _NO = 0, 1, 2
 
 
-def satisfying(graph: Graph, fact: Fact, masks: Mapping[SimpleFact, Mask], budget: Budget) -> Graph:
+def satisfying(
+    graph: Graph, fact: lp.Fact, masks: Mapping[lp.SimpleFact, Mask], budget: Budget
+) -> Graph:
     """The matches for which a fact is true.
 
     `masks[simple]`: the letters of events that satisfy the clause of a simple fact.
     """
-    simple = simple_facts(fact)
+    simple = lp.simple_facts(fact)
 
     def moves(key: tuple[int, tuple[int, ...]]) -> Moves[tuple[int, tuple[int, ...]]]:
         for edge in graph.edges[key[0]]:
@@ -378,30 +368,30 @@ def satisfying(graph: Graph, fact: Fact, masks: Mapping[SimpleFact, Mask], budge
     return explore(graph.version, (INITIAL, (0,) * len(simple)), moves, budget)
 
 
-def _after(fact: SimpleFact, state: int, satisfied: bool) -> int:
+def _after(fact: lp.SimpleFact, state: int, satisfied: bool) -> int:
     """The knowledge of a fact after one more event with its label."""
     match fact:
-        case SomeEvent():
+        case lp.SomeEvent():
             return _YES if satisfied == fact.holds else state
-        case EndEvent():
+        case lp.EndEvent():
             if fact.end == "FIRST" and state != _NOTHING:
                 return state
             return _YES if satisfied else _NO
-        case CountOf():
+        case lp.CountOf():
             return min(state + 1, len(fact.truths) - 1)
         case _:
             assert_never(fact)
 
 
-def _is_true(fact: Fact, known: Mapping[SimpleFact, int]) -> bool:
+def _is_true(fact: lp.Fact, known: Mapping[lp.SimpleFact, int]) -> bool:
     match fact:
-        case Not():
+        case lp.Not():
             return not _is_true(fact.fact, known)
-        case AnyOf():
+        case lp.AnyOf():
             return any(_is_true(part, known) for part in fact.facts)
-        case CountOf():
+        case lp.CountOf():
             return fact.truths[known[fact]]
-        case SomeEvent() | EndEvent():
+        case lp.SomeEvent() | lp.EndEvent():
             return known[fact] == _YES
         case _:
             assert_never(fact)

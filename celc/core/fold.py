@@ -10,30 +10,7 @@ import math
 import struct
 from typing import assert_never
 
-from celc.core.formula import (
-    Absolute,
-    Aggregate,
-    Arithmetic,
-    AttributeValue,
-    Cast,
-    Choice,
-    Comparison,
-    Conditional,
-    Constant,
-    DataType,
-    Every,
-    Expression,
-    Membership,
-    Negation,
-    NullTest,
-    PatternMatch,
-    Predicate,
-    Previous,
-    Some,
-    TotalOf,
-    Truth,
-    Variable,
-)
+from celc.core import formula as core
 from celc.core.like import like_to_regex
 from celc.core.traversal import Leaf, nodes_of, operands_of
 
@@ -42,28 +19,30 @@ Value = int | float | str | bool | None
 MICROSECONDS_PER_DAY = 86_400_000_000
 
 
-def is_constant(expression: Expression) -> bool:
+def is_constant(expression: core.Expression) -> bool:
     """Whether an expression has the same value for every event."""
-    return not any(isinstance(node, Leaf | Variable | TotalOf) for node in nodes_of(expression))
+    return not any(
+        isinstance(node, Leaf | core.Variable | core.TotalOf) for node in nodes_of(expression)
+    )
 
 
-def is_always_null(expression: Expression) -> bool:
+def is_always_null(expression: core.Expression) -> bool:
     """Whether an expression is NULL for every event: an operand is, or it is divided by zero."""
     if is_constant(expression):
         return evaluate(expression) is None
     match expression:
-        case Arithmetic():
+        case core.Arithmetic():
             if is_always_null(expression.left) or is_always_null(expression.right):
                 return True
             divides = expression.operator in ("/", "%") and is_constant(expression.right)
             return divides and evaluate(expression.right) == 0
-        case Negation() | Absolute() | Cast():
+        case core.Negation() | core.Absolute() | core.Cast():
             return is_always_null(expression.operand)
         case _:
             return False
 
 
-def fold_predicate(predicate: Predicate) -> bool | None:
+def fold_predicate(predicate: core.Predicate) -> bool | None:
     """TRUE-or-not of a predicate that is the same for all events; None where events decide.
 
     Besides constants this knows expressions that are NULL for every event: no comparison with
@@ -73,11 +52,11 @@ def fold_predicate(predicate: Predicate) -> bool | None:
     if all(is_constant(value) for value in values):
         return _truth(predicate, tuple(evaluate(value) for value in values))
     null = any(map(is_always_null, values))
-    if isinstance(predicate, NullTest):
+    if isinstance(predicate, core.NullTest):
         return not predicate.negated if null else None
     if null:
         return False
-    if isinstance(predicate, Membership):
+    if isinstance(predicate, core.Membership):
         if predicate.negated and predicate.has_null:
             return False
         if not predicate.values and not predicate.negated:
@@ -85,13 +64,13 @@ def fold_predicate(predicate: Predicate) -> bool | None:
     return None
 
 
-def _truth(predicate: Predicate, values: tuple[Value, ...]) -> bool:
-    if isinstance(predicate, NullTest):
+def _truth(predicate: core.Predicate, values: tuple[Value, ...]) -> bool:
+    if isinstance(predicate, core.NullTest):
         return (values[0] is None) != predicate.negated
     if any(value is None for value in values):
         return False
     match predicate:
-        case Comparison():
+        case core.Comparison():
             order = compare(values[0], values[1])
             return {
                 "=": order == 0,
@@ -101,16 +80,16 @@ def _truth(predicate: Predicate, values: tuple[Value, ...]) -> bool:
                 ">": order > 0,
                 ">=": order >= 0,
             }[predicate.operator]
-        case Membership():
+        case core.Membership():
             found = any(compare(values[0], value) == 0 for value in predicate.values)
             return (not found and not predicate.has_null) if predicate.negated else found
-        case PatternMatch():
+        case core.PatternMatch():
             return _matches(predicate, str(values[0])) != predicate.negated
         case _:
             assert_never(predicate)
 
 
-def _matches(predicate: PatternMatch, text: str) -> bool:
+def _matches(predicate: core.PatternMatch, text: str) -> bool:
     # RE2 through Arrow, so that a constant and a column can never disagree.
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -137,37 +116,43 @@ def compare(left: Value, right: Value) -> int:
     return (left > right) - (left < right)
 
 
-def evaluate(expression: Expression) -> Value:
+def evaluate(expression: core.Expression) -> Value:
     """The value of a constant expression."""
     match expression:
-        case Constant():
+        case core.Constant():
             return expression.value
-        case Negation():
+        case core.Negation():
             value = evaluate(expression.operand)
             return None if value is None else fit(-_number(value), expression.type)
-        case Absolute():
+        case core.Absolute():
             value = evaluate(expression.operand)
             return None if value is None else fit(abs(_number(value)), expression.type)
-        case Cast():
+        case core.Cast():
             return cast(evaluate(expression.operand), expression.operand.type, expression.type)
-        case Arithmetic():
+        case core.Arithmetic():
             return _arithmetic(expression)
-        case Choice():
+        case core.Choice():
             return _chosen(expression)
-        case Conditional():
+        case core.Conditional():
             taken = holds(expression.condition)
             return evaluate(expression.then if taken else expression.otherwise)
-        case AttributeValue() | Aggregate() | Previous() | Variable() | TotalOf():
+        case (
+            core.AttributeValue()
+            | core.Aggregate()
+            | core.Previous()
+            | core.Variable()
+            | core.TotalOf()
+        ):
             raise AssertionError("only constant expressions are evaluated while compiling")
         case _:
             assert_never(expression)
 
 
-def holds(truth: Truth) -> bool | None:
+def holds(truth: core.Truth) -> bool | None:
     """Whether a condition is TRUE; None where events decide."""
     match truth:
-        case Every() | Some():
-            decisive = isinstance(truth, Some)
+        case core.Every() | core.Some():
+            decisive = isinstance(truth, core.Some)
             parts = [holds(part) for part in truth.parts]
             if decisive in parts:
                 return decisive
@@ -176,7 +161,7 @@ def holds(truth: Truth) -> bool | None:
             return fold_predicate(truth)
 
 
-def _chosen(choice: Choice) -> Value:
+def _chosen(choice: core.Choice) -> Value:
     best: Value = None
     wanted = {"LEAST": -1, "GREATEST": 1}.get(choice.function)
     for value in map(evaluate, choice.operands):
@@ -192,7 +177,7 @@ def _number(value: Value) -> int | float:
     return value
 
 
-def _arithmetic(expression: Arithmetic) -> Value:
+def _arithmetic(expression: core.Arithmetic) -> Value:
     left_value, right_value = evaluate(expression.left), evaluate(expression.right)
     if left_value is None or right_value is None:
         return None
@@ -232,20 +217,20 @@ def _truncated_quotient(left: int, right: int) -> int:
     return quotient if (left < 0) == (right < 0) else -quotient
 
 
-def fit(value: int | float, type: DataType) -> int | float | None:
+def fit(value: int | float, type: core.DataType) -> int | float | None:
     """A result brought into its type: whole numbers wrap, FLOAT is rounded to 32 bits, times and
     durations beyond 64 bits are NULL."""
     match type:
-        case DataType.TIMESTAMP | DataType.INTERVAL:
+        case core.DataType.TIMESTAMP | core.DataType.INTERVAL:
             return int(value) if -(2**63) <= value < 2**63 else None
-        case DataType.INT:
+        case core.DataType.INT:
             return (int(value) + 2**31) % 2**32 - 2**31
-        case DataType.LONG:
+        case core.DataType.LONG:
             return (int(value) + 2**63) % 2**64 - 2**63
-        case DataType.DECIMAL:
+        case core.DataType.DECIMAL:
             assert abs(value) < 10**38, "only whole numbers of 64 bits become DECIMALs"
             return int(value)
-        case DataType.FLOAT:
+        case core.DataType.FLOAT:
             return round_to_float(value)
         case _:
             return float(value)
@@ -265,10 +250,10 @@ def round_to_float(value: int | float) -> float:
         return math.copysign(math.inf, value)
 
 
-def cast(value: Value, source: DataType, target: DataType) -> Value:
+def cast(value: Value, source: core.DataType, target: core.DataType) -> Value:
     """A constant under one of the implicit casts (widening numbers, DATE to TIMESTAMP in UTC)."""
     if value is None or source is target:
         return value
-    if source is DataType.DATE and target is DataType.TIMESTAMP:
+    if source is core.DataType.DATE and target is core.DataType.TIMESTAMP:
         return int(_number(value)) * MICROSECONDS_PER_DAY
     return fit(_number(value), target)

@@ -12,16 +12,9 @@ from typing import TypeAlias
 
 from celc.core.formula import AttributeValue, PerEnd, Query
 from celc.core.terms import nodes_named_in
+from celc.normal import normal_form as lp
 from celc.normal.flat_form import FlatForm, NotFlat
 from celc.normal.flatten import flatten
-from celc.normal.normal_form import (
-    INSIDE_MATCHES,
-    Disjunction,
-    KeepSupport,
-    NormalForm,
-    Relabel,
-    Selected,
-)
 from celc.normal.normalize import output_labels
 from celc.normal.relax import asks_for_ends, relaxed
 from celc.normal.rewrite import relabel
@@ -37,7 +30,7 @@ class Exact:
 class Windowed:
     """The selector of SELECT, which compares the matches inside a window."""
 
-    selected: Selected
+    selected: lp.Selected
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +51,7 @@ class Definitions:
     `sees_all`: a nested selector compares matches over the whole stream, whatever the window.
     """
 
-    form: NormalForm
+    form: lp.NormalForm
     sees_all: bool
     why: NotFlat
 
@@ -75,8 +68,8 @@ class Division:
     that the automaton or the listing asks about.
     """
 
-    found: NormalForm
-    asked: NormalForm
+    found: lp.NormalForm
+    asked: lp.NormalForm
     rest: Rest
 
 
@@ -85,7 +78,7 @@ def interleaves(query: Query) -> bool:
     return query.consume_by == "ANY" and bool(query.partition_by)
 
 
-def divide(query: Query, form: NormalForm, *, roles: bool = True) -> Division:
+def divide(query: Query, form: lp.NormalForm, *, roles: bool = True) -> Division:
     """The division of a query's work between the automaton and the listing; without `roles`, where
     time is uncertain, definitions decide conditions between events."""
     if query.uncertain is not None:
@@ -96,7 +89,7 @@ def divide(query: Query, form: NormalForm, *, roles: bool = True) -> Division:
     return Division(form, form, Exact() if selected is None else Windowed(selected))
 
 
-def _divide_possible(query: Query, form: NormalForm, *, roles: bool) -> Division:
+def _divide_possible(query: Query, form: lp.NormalForm, *, roles: bool) -> Division:
     """Where time is uncertain, the automaton reads the events of a match in the order in which they
     come in a world, and FIRST and LAST ask for their positions: definitions decide these too.
 
@@ -130,7 +123,7 @@ def _compares_pairs(flat: FlatForm) -> bool:
     )
 
 
-def _divide_correlated(query: Query, form: NormalForm) -> Division:
+def _divide_correlated(query: Query, form: lp.NormalForm) -> Division:
     """Roles where the conditions can be read off the events of a match, else definitions."""
     if query.per_start is not None:
         form = _without_first(form)
@@ -142,7 +135,7 @@ def _divide_correlated(query: Query, form: NormalForm) -> Division:
         return Division(found, form, Definitions(form, nests, roles))
     found = roles.flat.form
     asked = roles.flat.events_outside
-    return Division(found, Disjunction((found, *asked), form.span) if asked else found, roles)
+    return Division(found, lp.Disjunction((found, *asked), form.span) if asked else found, roles)
 
 
 def compares_late(query: Query, flat: FlatForm) -> bool:
@@ -159,7 +152,7 @@ def joins_ends(query: Query) -> bool:
     return is_one_row or query.strategy != "ALL" or query.limit is not None
 
 
-def _roles(query: Query, form: NormalForm) -> Roles | NotFlat:
+def _roles(query: Query, form: lp.NormalForm) -> Roles | NotFlat:
     """The form with roles, and the selector that is left to the listing; NotFlat where roles do not
     decide the conditions."""
     if query.lasting and query.simultaneous:
@@ -174,7 +167,7 @@ def _roles(query: Query, form: NormalForm) -> Roles | NotFlat:
     return NotFlat(reason, query.formula.span) if reason else roles
 
 
-def _why_no_roles(query: Query, form: NormalForm, flat: FlatForm) -> str:
+def _why_no_roles(query: Query, form: lp.NormalForm, flat: FlatForm) -> str:
     """Why clauses around the formula keep its roles from deciding the conditions; empty where they
     do not."""
     consumes = query.consume_by != "NONE"
@@ -189,44 +182,44 @@ def _why_no_roles(query: Query, form: NormalForm, flat: FlatForm) -> str:
     return ""
 
 
-def _with_roles(query: Query, form: NormalForm) -> Roles | NotFlat:
+def _with_roles(query: Query, form: lp.NormalForm) -> Roles | NotFlat:
     if query.strategy not in ("NXT", "LAST", "MAX") and query.per_start is None:
         flat = flatten(form, query)
         return flat if isinstance(flat, NotFlat) else Roles(flat, "")
-    assert isinstance(form, Relabel)
-    assert isinstance(form.operand, Selected)
+    assert isinstance(form, lp.Relabel)
+    assert isinstance(form.operand, lp.Selected)
     flat = flatten(form.operand.operand, query)
     if isinstance(flat, NotFlat):
         return flat
     # Labels that are projected away count for the supports that are compared.
-    shown = relabel(flat.form, KeepSupport(output_labels(query)))
+    shown = relabel(flat.form, lp.KeepSupport(output_labels(query)))
     return Roles(replace(flat, form=shown), form.operand.strategy)
 
 
-def _without_first(form: NormalForm) -> NormalForm:
+def _without_first(form: lp.NormalForm) -> lp.NormalForm:
     """The form with SELECT FIRST's choice among the matches of each end alone: with conditions
     across events the least end is found in the order of ends, and not by an automaton."""
-    assert isinstance(form, Relabel)
-    assert isinstance(form.operand, Selected)
-    chosen = Selected("NXT_OF_ENDS", form.operand.operand, form.operand.span)
+    assert isinstance(form, lp.Relabel)
+    assert isinstance(form.operand, lp.Selected)
+    chosen = lp.Selected("NXT_OF_ENDS", form.operand.operand, form.operand.span)
     return replace(form, operand=chosen)
 
 
-def nests_selectors(form: NormalForm, *, top: bool) -> bool:
+def nests_selectors(form: lp.NormalForm, *, top: bool) -> bool:
     """Whether a selector other than SELECT's (`top`) compares matches, over the whole stream."""
     match form:
-        case Relabel():
+        case lp.Relabel():
             return nests_selectors(form.operand, top=top)
-        case Selected() if form.strategy not in INSIDE_MATCHES and not top:
+        case lp.Selected() if form.strategy not in lp.INSIDE_MATCHES and not top:
             return True
         case _:
             return any(nests_selectors(part, top=False) for part in operands_of(form))
 
 
-def _selector_in_window(query: Query, form: NormalForm) -> Selected | None:
+def _selector_in_window(query: Query, form: lp.NormalForm) -> lp.Selected | None:
     """The selector of SELECT where it compares matches in a window; the formula is its operand."""
     if query.window is None or query.strategy not in ("NXT", "LAST", "MAX"):
         return None
-    if isinstance(form, Relabel) and isinstance(form.operand, Selected):
+    if isinstance(form, lp.Relabel) and isinstance(form.operand, lp.Selected):
         return form.operand
     return None  # a formula without matches

@@ -15,30 +15,19 @@ from celc.core.fold import fold_predicate
 from celc.core.formula import MAX_COUNT, DataType, Expression, Predicate
 from celc.core.terms import constants_of, nodes_named_in
 from celc.core.traversal import Leaf, map_leaves
-from celc.normal.normal_form import (
-    EVENT,
-    NEVER_TRUE,
-    AnyOf,
-    CountOf,
-    EndEvent,
-    EventClause,
-    Fact,
-    Not,
-    SomeEvent,
-    all_of,
-)
+from celc.normal import normal_form as lp
 
 
 class CountTooLargeError(Exception):
     """COUNT is compared with a number beyond `MAX_COUNT`."""
 
 
-def every_event(label: str, predicates: tuple[Predicate, ...]) -> Fact:
+def every_event(label: str, predicates: tuple[Predicate, ...]) -> lp.Fact:
     """The fact that each event of a label satisfies one of the predicates, which name it EVENT."""
-    return Not(SomeEvent(label, EventClause(predicates), holds=False))
+    return lp.Not(lp.SomeEvent(label, lp.EventClause(predicates), holds=False))
 
 
-def fact_of(predicate: Predicate) -> Fact | None:
+def fact_of(predicate: Predicate) -> lp.Fact | None:
     """The fact that a predicate states, if it names labels inside aggregates only.
 
     None for predicates that are not finite-state. Raises CountTooLargeError.
@@ -59,7 +48,7 @@ def fact_of(predicate: Predicate) -> Fact | None:
     if not _is_plain(predicate):
         return None
     if function == "COUNT":
-        return CountOf(label, _count_truths(predicate))
+        return lp.CountOf(label, _count_truths(predicate))
     if function == "MIN" or function == "MAX":
         return _extreme_fact(function, label, predicate)
     return None
@@ -68,7 +57,7 @@ def fact_of(predicate: Predicate) -> Fact | None:
 def _of_event(node: Leaf) -> Expression:
     """The attribute of one event in place of an attribute or aggregate of its label."""
     assert node.attribute is not None
-    return core.AttributeValue(EVENT, node.attribute, node.type, node.span)
+    return core.AttributeValue(lp.EVENT, node.attribute, node.type, node.span)
 
 
 def on_event(predicate: Predicate) -> Predicate:
@@ -79,17 +68,17 @@ def on_event(predicate: Predicate) -> Predicate:
 # --- FIRST and LAST: any predicate at all, of one event -------------------------------------------
 
 
-def _end_fact(end: core.AggregateFunction, label: str, predicate: Predicate) -> Fact:
+def _end_fact(end: core.AggregateFunction, label: str, predicate: Predicate) -> lp.Fact:
     assert end == "FIRST" or end == "LAST"
     of_nothing = map_leaves(predicate, lambda node: core.Constant(None, node.type, node.span))
     event = on_event(predicate)
     truth = fold_predicate(event)
-    clause = EventClause(() if truth is False else (event,))
-    bound: Fact = EndEvent(end, label, clause)
+    clause = lp.EventClause(() if truth is False else (event,))
+    bound: lp.Fact = lp.EndEvent(end, label, clause)
     if truth is True:
-        bound = Not(CountOf(label, (True, False)))
+        bound = lp.Not(lp.CountOf(label, (True, False)))
     if fold_predicate(of_nothing):
-        return AnyOf((bound, CountOf(label, (True, False))))
+        return lp.AnyOf((bound, lp.CountOf(label, (True, False))))
     return bound
 
 
@@ -141,33 +130,33 @@ def _count_truths(predicate: Predicate) -> tuple[bool, ...]:
     return tuple(truths)
 
 
-def _extreme_fact(function: core.AggregateFunction, label: str, predicate: Predicate) -> Fact:
+def _extreme_fact(function: core.AggregateFunction, label: str, predicate: Predicate) -> lp.Fact:
     """The fact of a MIN or MAX: the values that occur decide it; NULL is skipped, NaN is largest.
 
     "Some event is below c" and "some event is at c" express each comparison of the minimum with c.
     For instance, the minimum is above c if some value occurs and none is at c or below.
     """
-    occurs = SomeEvent(label, EventClause((_not_null(predicate),)))
+    occurs = lp.SomeEvent(label, lp.EventClause((_not_null(predicate),)))
     match predicate:
         case core.NullTest():
-            return occurs if predicate.negated else Not(occurs)
+            return occurs if predicate.negated else lp.Not(occurs)
         case core.Membership():
             equal = [
                 _compared_fact(function, label, occurs, "=", predicate.operand, constant)
                 for constant in _constants_of_list(predicate)
             ]
             if not predicate.negated:
-                return AnyOf(tuple(equal))
+                return lp.AnyOf(tuple(equal))
             if predicate.has_null:
-                return NEVER_TRUE
-            return all_of([occurs, *map(Not, equal)])
+                return lp.NEVER_TRUE
+            return lp.all_of([occurs, *map(lp.Not, equal)])
         case core.Comparison():
             left, right, operator = predicate.left, predicate.right, predicate.operator
             if isinstance(left, core.Constant):
                 left, right, operator = right, left, core.MIRRORED[operator]
             assert isinstance(right, core.Constant)
             if right.value is None:
-                return NEVER_TRUE
+                return lp.NEVER_TRUE
             return _compared_fact(function, label, occurs, operator, left, right)
         case _:
             raise AssertionError("only plain predicates come here")
@@ -176,31 +165,31 @@ def _extreme_fact(function: core.AggregateFunction, label: str, predicate: Predi
 def _compared_fact(
     function: core.AggregateFunction,
     label: str,
-    occurs: Fact,
+    occurs: lp.Fact,
     operator: core.ComparisonOperator,
     operand: Expression,
     constant: core.Constant,
-) -> Fact:
+) -> lp.Fact:
     beyond: core.Comparison = _event_comparison(
         "<" if function == "MIN" else ">", operand, constant
     )
-    further = SomeEvent(label, EventClause((beyond,)))
-    equal = SomeEvent(label, EventClause((_event_comparison("=", operand, constant),)))
+    further = lp.SomeEvent(label, lp.EventClause((beyond,)))
+    equal = lp.SomeEvent(label, lp.EventClause((_event_comparison("=", operand, constant),)))
     if function == "MAX":
         operator = core.MIRRORED[operator]  # > is for the maximum as < is for the minimum
     match operator:
         case "<":
             return further
         case "<=":
-            return AnyOf((further, equal))
+            return lp.AnyOf((further, equal))
         case ">":
-            return all_of([occurs, Not(further), Not(equal)])
+            return lp.all_of([occurs, lp.Not(further), lp.Not(equal)])
         case ">=":
-            return all_of([occurs, Not(further)])
+            return lp.all_of([occurs, lp.Not(further)])
         case "=":
-            return all_of([equal, Not(further)])
+            return lp.all_of([equal, lp.Not(further)])
         case _:
-            return all_of([occurs, Not(all_of([equal, Not(further)]))])
+            return lp.all_of([occurs, lp.Not(lp.all_of([equal, lp.Not(further)]))])
 
 
 def _event_comparison(

@@ -19,17 +19,8 @@ from celc.core import formula as core
 from celc.core.formula import DataType, Expression, Predicate, text_of_type
 from celc.core.terms import nodes_written_in
 from celc.core.traversal import nodes_of
+from celc.normal import normal_form as lp
 from celc.normal.flat_form import RoleClause
-from celc.normal.normal_form import (
-    EVENT,
-    ROLE,
-    Disjunction,
-    Event,
-    Iteration,
-    NormalForm,
-    Scope,
-    Sequence,
-)
 from celc.normal.traversal import events_of, forms_in, operands_of
 
 MANY = 2**31
@@ -167,13 +158,13 @@ def _names(expression: Expression, roles: frozenset[str]) -> bool:
     )
 
 
-def never_negative(form: NormalForm) -> frozenset[tuple[str, str]]:
+def never_negative(form: lp.NormalForm) -> frozenset[tuple[str, str]]:
     """The roles, and attributes of theirs, whose sum no further event makes smaller.
 
     No value is below 0, by a condition on each event of the role. Sums of LONG are left out: they
     wrap around. Those of INT have no room for so many events, and rounding keeps sums in order.
     """
-    events: dict[str, list[Event]] = {}
+    events: dict[str, list[lp.Event]] = {}
     for event in events_of(form):
         for mark in event.labels:
             events.setdefault(mark, []).append(event)
@@ -186,7 +177,7 @@ def never_negative(form: NormalForm) -> frozenset[tuple[str, str]]:
     )
 
 
-def _is_never_negative(event: Event, attribute: str) -> bool:
+def _is_never_negative(event: lp.Event, attribute: str) -> bool:
     return event.type.type_of(attribute) is None or any(
         len(clause.predicates) == 1 and _excludes_negatives(clause.predicates[0], attribute)
         for clause in event.clauses
@@ -204,11 +195,11 @@ def _excludes_negatives(predicate: Predicate, attribute: str) -> bool:
     left = _uncast(left)
     if not isinstance(left, core.AttributeValue):
         return False
-    is_it = left.label == EVENT and left.attribute == attribute
+    is_it = left.label == lp.EVENT and left.attribute == attribute
     return is_it and operator in (">", ">=", "=") and right.value >= 0
 
 
-def takes_all(form: NormalForm) -> bool:
+def takes_all(form: lp.NormalForm) -> bool:
     """Whether one match can hold all events of a role that those with its beginning and its end
     hold: rounds are single events, as many as there are, and each role has one place."""
     found: list[str] = []
@@ -216,40 +207,40 @@ def takes_all(form: NormalForm) -> bool:
     while waiting:
         part = waiting.pop()
         match part:
-            case Iteration(contiguous=False, most=None):
+            case lp.Iteration(contiguous=False, most=None):
                 inside = tuple(forms_in(part.operand))
-                if not all(isinstance(one, Event | Disjunction | Scope) for one in inside):
+                if not all(isinstance(one, lp.Event | lp.Disjunction | lp.Scope) for one in inside):
                     return False
                 found += {mark for event in events_of(part) for mark in event.labels}
-            case Event():
+            case lp.Event():
                 found += part.labels
-            case Sequence() | Disjunction() | Scope():
+            case lp.Sequence() | lp.Disjunction() | lp.Scope():
                 waiting += operands_of(part)
             case _:
                 return False
-    roles = [mark for mark in found if mark.startswith(ROLE)]
+    roles = [mark for mark in found if mark.startswith(lp.ROLE)]
     return len(roles) == len({*roles})
 
 
-def free_rounds(form: NormalForm) -> frozenset[str]:
+def free_rounds(form: lp.NormalForm) -> frozenset[str]:
     """The labels that all rounds of a formula's one `+` have, where each set of events that fit
     makes a match with the same events around; none where not.
 
     No event can stand both under the `+` and around it: then the events tell which these are.
     """
-    inside: list[Event] = []
-    around: list[Event] = []
+    inside: list[lp.Event] = []
+    around: list[lp.Event] = []
     waiting = [form]
     while waiting:
         part = waiting.pop()
         match part:
-            case Iteration(contiguous=False, least=1, most=None) if not inside:
+            case lp.Iteration(contiguous=False, least=1, most=None) if not inside:
                 inside += events_of(part)
-            case Event():
+            case lp.Event():
                 around.append(part)
-            case Scope():
+            case lp.Scope():
                 waiting.append(part.operand)
-            case Sequence() if not any(part.contiguous):
+            case lp.Sequence() if not any(part.contiguous):
                 waiting += part.operands
             case _:
                 return frozenset()

@@ -59,17 +59,6 @@ from celc.normal.facts import (
     fact_of,
     on_event,
 )
-from celc.normal.normal_form import (
-    EVENT,
-    AddLabel,
-    AnyOf,
-    Event,
-    Fact,
-    KeepLabels,
-    NormalForm,
-    RenameLabel,
-    simple_facts,
-)
 from celc.normal.rewrite import relabel, restrict, restrict_each, truth_of, where
 from celc.normal.traversal import count_events, open_labels
 
@@ -79,7 +68,7 @@ _MAX_CASES = 8
 
 def normalize(
     query: core.Query, source: Source, *, max_events: int = 20_000
-) -> tuple[NormalForm, tuple[Diagnostic, ...]]:
+) -> tuple[lp.NormalForm, tuple[Diagnostic, ...]]:
     """The LP-normal form of a query's formula with only its output labels, and warnings.
 
     Raises CelError with every COUNT that is compared with too large a number, or where the form
@@ -96,7 +85,7 @@ def normalize(
     if query.per_start is not None:
         is_first = query.per_start.end == "FIRST"
         form = selected("FIRST_OF_START" if is_first else "NXT_OF_ENDS", form, query.per_start.span)
-    form = relabel(form, KeepLabels(output_labels(query)))
+    form = relabel(form, lp.KeepLabels(output_labels(query)))
     if is_empty(form):
         diagnostics.add(
             warn_no_match(
@@ -137,13 +126,13 @@ class _Binder:
     """Labels that conditions further in may name, and the facts about them assumed in this case."""
 
     labels: frozenset[str]
-    assumed: Mapping[Fact, bool]
+    assumed: Mapping[lp.Fact, bool]
 
 
 class _UndecidedError(Exception):
     """A condition asks for a fact about another scope's labels that is not assumed yet."""
 
-    def __init__(self, binder: _Binder, fact: Fact, span: Span) -> None:
+    def __init__(self, binder: _Binder, fact: lp.Fact, span: Span) -> None:
         super().__init__()
         self.binder = binder
         self.fact = fact
@@ -162,22 +151,22 @@ class _Normalizer:
         self._max_events = max_events
         self._binders: list[_Binder] = []
 
-    def scope(self, formula: core.Formula) -> NormalForm:
+    def scope(self, formula: core.Formula) -> lp.NormalForm:
         """The matches of a scope: conditions in it see the labels of its whole match."""
         labels = labels_bound(formula)
         form = self._in_cases(labels, lambda binding: self._inside(binding, formula))
         return scope(form, labels, formula.span)
 
-    def _inside(self, binding: _Binding, formula: core.Formula) -> NormalForm:
+    def _inside(self, binding: _Binding, formula: core.Formula) -> lp.NormalForm:
         with binding():
             return self._form(formula)
 
     def _in_cases(
         self,
         labels: frozenset[str],
-        build: Callable[[_Binding], NormalForm],
-        assumed: Mapping[Fact, bool] | None = None,
-    ) -> NormalForm:
+        build: Callable[[_Binding], lp.NormalForm],
+        assumed: Mapping[lp.Fact, bool] | None = None,
+    ) -> lp.NormalForm:
         """The form that `build` makes, by cases over the facts that are asked for meanwhile.
 
         `build` gets a context manager; conditions built inside it see the labels.
@@ -213,13 +202,13 @@ class _Normalizer:
         return form
 
     # Long: a case for each kind of formula.
-    def _form(self, formula: core.Formula) -> NormalForm:
+    def _form(self, formula: core.Formula) -> lp.NormalForm:
         look(formula.span)
         match formula:
             case core.Atom():
                 return disjunction(
                     tuple(
-                        Event(
+                        lp.Event(
                             event_type,
                             (),
                             (formula.label,),
@@ -233,11 +222,13 @@ class _Normalizer:
                 )
             case core.As():
                 # The label goes to the support: events without a label stay without.
-                return relabel(self._form(formula.operand), AddLabel(formula.label))
+                return relabel(self._form(formula.operand), lp.AddLabel(formula.label))
             case core.Rename():
-                return relabel(self.scope(formula.operand), RenameLabel(formula.old, formula.new))
+                return relabel(
+                    self.scope(formula.operand), lp.RenameLabel(formula.old, formula.new)
+                )
             case core.Project():
-                return relabel(self.scope(formula.operand), KeepLabels(formula.labels))
+                return relabel(self.scope(formula.operand), lp.KeepLabels(formula.labels))
             case core.Iteration():
                 operand = self.scope(formula.operand)
                 bounds = (formula.least, formula.most)
@@ -277,7 +268,7 @@ class _Normalizer:
             case _:
                 assert_never(formula)
 
-    def _unless(self, binding: _Binding, formula: core.Unless) -> NormalForm:
+    def _unless(self, binding: _Binding, formula: core.Unless) -> lp.NormalForm:
         left = self._form(formula.left)
         with binding():
             right = self.scope(formula.right)
@@ -286,7 +277,7 @@ class _Normalizer:
 
     def _beside_absence(
         self, binding: _Binding, formula: core.AbsenceBefore | core.AbsenceAfter
-    ) -> NormalForm:
+    ) -> lp.NormalForm:
         operand = self._form(formula.operand)
         with binding():
             absent = self.scope(formula.absent)
@@ -297,7 +288,7 @@ class _Normalizer:
         from_start = formula.from_start
         return absence_after(operand, absent, length, span, sees, from_start=from_start)
 
-    def _absence(self, binding: _Binding, formula: core.Absence) -> NormalForm:
+    def _absence(self, binding: _Binding, formula: core.Absence) -> lp.NormalForm:
         left, right = self._form(formula.left), self._form(formula.right)
         with binding():
             middle = self.scope(formula.middle)
@@ -308,7 +299,7 @@ class _Normalizer:
     def _text(self, span: Span) -> str:
         return " ".join(self._source.slice(span).split())
 
-    def _filter(self, formula: core.Filter) -> NormalForm:
+    def _filter(self, formula: core.Filter) -> lp.NormalForm:
         form = self._form(formula.operand)
         bound = labels_bound(formula.operand)
         plain: list[tuple[str, tuple[Predicate, ...]]] = []
@@ -325,7 +316,9 @@ class _Normalizer:
             self._check_size(form, formula.clauses[0].span)
         return form
 
-    def _restricted(self, form: NormalForm, clause: Clause, bound: frozenset[str]) -> NormalForm:
+    def _restricted(
+        self, form: lp.NormalForm, clause: Clause, bound: frozenset[str]
+    ) -> lp.NormalForm:
         """The matches of a form that satisfy one clause."""
         look(clause.span)
         open_to_events = tuple(
@@ -337,14 +330,14 @@ class _Normalizer:
             rest = Clause(open_to_events, clause.labels, clause.span)
             return correlated(form, rest, bound, clause.span)
         parts: dict[str, list[Predicate]] = {label: [] for label in clause.labels}
-        facts: list[tuple[str, Fact]] = []
+        facts: list[tuple[str, lp.Fact]] = []
         for predicate in clause.predicates:
             truth = fold_predicate(predicate)
             if any(isinstance(node, core.Aggregate) for node in nodes_named_in(predicate)):
                 if truth is None:
                     fact = fact_of(predicate)
                     assert fact is not None, "refused before"
-                    facts += [(simple.label, fact) for simple in simple_facts(fact)[:1]]
+                    facts += [(simple.label, fact) for simple in lp.simple_facts(fact)[:1]]
                     if fact == lp.ALWAYS_TRUE:
                         return form
                 elif truth:
@@ -359,7 +352,7 @@ class _Normalizer:
                 parts[label].append(on_event(predicate))
         for label in [label for label in parts if label not in bound]:
             facts.append((label, every_event(label, tuple(dict.fromkeys(parts.pop(label))))))
-        here: list[Fact] = []
+        here: list[lp.Fact] = []
         for label, fact in facts:
             if label in bound:
                 here.append(fact)
@@ -367,11 +360,11 @@ class _Normalizer:
                 return form
         predicates = {label: tuple(dict.fromkeys(part)) for label, part in parts.items()}
         if not here:
-            return restrict(form, predicates or {EVENT: ()})
+            return restrict(form, predicates or {lp.EVENT: ()})
         here += [every_event(label, part) for label, part in predicates.items()]
-        return where(form, AnyOf(tuple(here)) if len(here) > 1 else here[0], clause.span)
+        return where(form, lp.AnyOf(tuple(here)) if len(here) > 1 else here[0], clause.span)
 
-    def _assumed(self, label: str, fact: Fact, span: Span) -> bool:
+    def _assumed(self, label: str, fact: lp.Fact, span: Span) -> bool:
         """Whether a fact about a label of another scope is true in the case at hand."""
         for binder in reversed(self._binders):
             if label in binder.labels:
@@ -381,7 +374,7 @@ class _Normalizer:
         # Nothing binds the label here: for conditions it is a label without positions.
         return truth_of(fact, frozenset()) is True
 
-    def _check_size(self, form: NormalForm, span: Span) -> None:
+    def _check_size(self, form: lp.NormalForm, span: Span) -> None:
         if count_events(form) > self._max_events:
             self._diagnostics.add(
                 error(

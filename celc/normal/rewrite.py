@@ -33,25 +33,6 @@ from celc.normal.constructors import (
     within,
 )
 from celc.normal.facts import every_event
-from celc.normal.normal_form import (
-    EVENT,
-    AddToAll,
-    AnyOf,
-    CountOf,
-    Disjunction,
-    EndEvent,
-    Event,
-    EventClause,
-    Fact,
-    Iteration,
-    LabelChange,
-    NormalForm,
-    Not,
-    Sequence,
-    SomeEvent,
-    Where,
-    changed,
-)
 from celc.normal.traversal import labels_of
 from celc.normal.truths import MOST_COMPARED, can_hold_together
 
@@ -60,26 +41,26 @@ Parts = Mapping[str, tuple[Predicate, ...]]
 The clause that nothing satisfies stands under EVENT."""
 
 
-def restrict(form: NormalForm, parts: Parts) -> NormalForm:
+def restrict(form: lp.NormalForm, parts: Parts) -> lp.NormalForm:
     """The matches of a form that satisfy one clause, given by label."""
     look()
-    if EVENT in parts:
-        return Disjunction((), form.span)
+    if lp.EVENT in parts:
+        return lp.Disjunction((), form.span)
     if not parts.keys() <= labels_of(form):
         # A label without positions: the clause holds vacuously.
         return form
     match form:
-        case Event():
+        case lp.Event():
             return _restrict_event(form, tuple(p for part in parts.values() for p in part))
-        case Disjunction():
+        case lp.Disjunction():
             return disjunction(tuple(restrict(o, parts) for o in form.operands), form.span)
-        case Where():
+        case lp.Where():
             # Not `where`, which would push the fact in again, past the condition just put there.
             operand = restrict(form.operand, parts)
             truth = truth_of(form.fact, labels_of(operand))  # a label may have lost its events
             if truth is None:
-                return Where(operand, form.fact, form.span)
-            return operand if truth else Disjunction((), form.span)
+                return lp.Where(operand, form.fact, form.span)
+            return operand if truth else lp.Disjunction((), form.span)
         case lp.Correlated() | lp.Scope() | lp.Within() | lp.MarkedEnds():
             operand = restrict(form.operand, parts)
             return operand if is_empty(operand) else replace(form, operand=operand)
@@ -89,8 +70,8 @@ def restrict(form: NormalForm, parts: Parts) -> NormalForm:
             return beside_absence(form, restrict(form.operand, parts))
         case lp.Selected() | lp.Relabel():
             facts = tuple(every_event(label, part) for label, part in parts.items())
-            return Where(form, AnyOf(facts) if len(facts) > 1 else facts[0], form.span)
-        case Iteration() if len(parts) == 1:
+            return lp.Where(form, lp.AnyOf(facts) if len(facts) > 1 else facts[0], form.span)
+        case lp.Iteration() if len(parts) == 1:
             return rounds_of(form, restrict(form.operand, parts))
         case lp.Conjunction() if len(parts) == 1:
             return conjunction(restrict(form.left, parts), restrict(form.right, parts), form.span)
@@ -99,17 +80,17 @@ def restrict(form: NormalForm, parts: Parts) -> NormalForm:
         case lp.Absence() if len(parts) == 1:
             left, right = restrict(form.left, parts), restrict(form.right, parts)
             return absence(left, form.middle, right, form.span, form.sees)
-        case Sequence() if len(parts) == 1:
+        case lp.Sequence() if len(parts) == 1:
             return sequence(
                 tuple(restrict(o, parts) for o in form.operands), form.contiguous, form.span
             )
-        case Sequence():
+        case lp.Sequence():
             binding = [k for k, o in enumerate(form.operands) if labels_of(o) & parts.keys()]
             if len(binding) == 1:
                 operands = list(form.operands)
                 operands[binding[0]] = restrict(operands[binding[0]], parts)
                 return sequence(tuple(operands), form.contiguous, form.span)
-        case Iteration() | lp.Conjunction() | lp.All() | lp.Absence():
+        case lp.Iteration() | lp.Conjunction() | lp.All() | lp.Absence():
             pass
         case _:
             assert_never(form)
@@ -117,8 +98,8 @@ def restrict(form: NormalForm, parts: Parts) -> NormalForm:
 
 
 def restrict_each(
-    form: NormalForm, asked: SequenceOf[tuple[str, tuple[Predicate, ...]]]
-) -> NormalForm:
+    form: lp.NormalForm, asked: SequenceOf[tuple[str, tuple[Predicate, ...]]]
+) -> lp.NormalForm:
     """The matches of a form that satisfy several clauses, each on the events of one label.
 
     The same as `restrict` for one clause after the other, in one pass over the form.
@@ -133,26 +114,26 @@ _Asked = tuple[int, tuple[Predicate, ...]]
 """A clause on the events of one label, with its number among those that are asked."""
 
 
-def _restrict_each(form: NormalForm, asked: Mapping[str, list[_Asked]]) -> NormalForm:
+def _restrict_each(form: lp.NormalForm, asked: Mapping[str, list[_Asked]]) -> lp.NormalForm:
     look(form.span)
     here = {label: asked[label] for label in labels_of(form) if label in asked}
     if not here:
         return form
     match form:
-        case Event():
+        case lp.Event():
             clauses = _Clauses(form)
             for _, predicates in sorted(
                 (one for of_label in here.values() for one in of_label), key=itemgetter(0)
             ):
                 if not clauses.add(predicates):
-                    return Disjunction((), form.span)
+                    return lp.Disjunction((), form.span)
             return clauses.event()
-        case Disjunction():
+        case lp.Disjunction():
             return disjunction(tuple(_restrict_each(o, here) for o in form.operands), form.span)
-        case Sequence():
+        case lp.Sequence():
             operands = tuple(_restrict_each(o, here) for o in form.operands)
             return sequence(operands, form.contiguous, form.span)
-        case Iteration():
+        case lp.Iteration():
             return rounds_of(form, _restrict_each(form.operand, here))
         case _:
             each = [(number, label, p) for label in here for number, p in here[label]]
@@ -161,9 +142,9 @@ def _restrict_each(form: NormalForm, asked: Mapping[str, list[_Asked]]) -> Norma
             return form
 
 
-def _restrict_event(event: Event, predicates: tuple[Predicate, ...]) -> NormalForm:
+def _restrict_event(event: lp.Event, predicates: tuple[Predicate, ...]) -> lp.NormalForm:
     clauses = _Clauses(event)
-    return clauses.event() if clauses.add(predicates) else Disjunction((), event.span)
+    return clauses.event() if clauses.add(predicates) else lp.Disjunction((), event.span)
 
 
 class _Clauses:
@@ -173,7 +154,7 @@ class _Clauses:
     with its square.
     """
 
-    def __init__(self, event: Event) -> None:
+    def __init__(self, event: lp.Event) -> None:
         self._event = event
         self._kept = dict(enumerate(event.clauses))
         self._next = len(event.clauses)
@@ -181,11 +162,11 @@ class _Clauses:
         for number, clause in self._kept.items():
             self._enter(number, clause)
 
-    def _enter(self, number: int, clause: EventClause) -> None:
+    def _enter(self, number: int, clause: lp.EventClause) -> None:
         for predicate in clause.predicates:
             self._numbers.setdefault(predicate, []).append(number)
 
-    def event(self) -> Event:
+    def event(self) -> lp.Event:
         """The event with all clauses."""
         event, clauses = self._event, tuple(self._kept.values())
         if clauses == event.clauses:
@@ -195,7 +176,7 @@ class _Clauses:
     def add(self, predicates: tuple[Predicate, ...]) -> bool:
         """Ask for an OR of predicates as well; False where no event satisfies all clauses."""
         look()
-        clause = clause_on_type(EventClause(predicates), self._event.type)
+        clause = clause_on_type(lp.EventClause(predicates), self._event.type)
         if isinstance(clause, bool):
             return clause
         new = set(clause.predicates)
@@ -226,7 +207,7 @@ def on_type(predicate: Predicate, event_type: core.EventType) -> Predicate:
     return map_leaves(predicate, known)
 
 
-def clause_on_type(clause: EventClause, event_type: core.EventType) -> EventClause | bool:
+def clause_on_type(clause: lp.EventClause, event_type: core.EventType) -> lp.EventClause | bool:
     """A clause on events of a type; True or False where all of them satisfy it, or none."""
     known: list[Predicate] = []
     for predicate in dict.fromkeys(on_type(p, event_type) for p in clause.predicates):
@@ -235,39 +216,39 @@ def clause_on_type(clause: EventClause, event_type: core.EventType) -> EventClau
             return True
         if truth is None:
             known.append(predicate)
-    return EventClause(tuple(known)) if known else False
+    return lp.EventClause(tuple(known)) if known else False
 
 
-def where(form: NormalForm, fact: Fact, span: Span) -> NormalForm:
+def where(form: lp.NormalForm, fact: lp.Fact, span: Span) -> lp.NormalForm:
     """The matches for which a fact is true; as conditions on single events where these suffice."""
     truth = truth_of(fact, labels_of(form))
     if truth is not None:
-        return form if truth else Disjunction((), span)
-    if isinstance(fact, Not) and isinstance(fact.fact, SomeEvent) and not fact.fact.holds:
+        return form if truth else lp.Disjunction((), span)
+    if isinstance(fact, lp.Not) and isinstance(fact.fact, lp.SomeEvent) and not fact.fact.holds:
         return restrict(form, {fact.fact.label: fact.fact.clause.predicates})
-    if isinstance(form, Disjunction):
+    if isinstance(form, lp.Disjunction):
         return disjunction(tuple(where(operand, fact, span) for operand in form.operands), span)
     if isinstance(form, lp.Within):
         return within(where(form.operand, fact, span), form.window, form.span)
     if isinstance(form, lp.AbsenceBefore | lp.AbsenceAfter):
         return beside_absence(form, where(form.operand, fact, span))
-    return Where(form, fact, span)
+    return lp.Where(form, fact, span)
 
 
-def truth_of(fact: Fact, labels: frozenset[str]) -> bool | None:
+def truth_of(fact: lp.Fact, labels: frozenset[str]) -> bool | None:
     """The truth of a fact about matches that bind no other labels than these, None if open."""
     match fact:
-        case Not():
+        case lp.Not():
             truth = truth_of(fact.fact, labels)
             return None if truth is None else not truth
-        case AnyOf():
+        case lp.AnyOf():
             truths = [truth_of(part, labels) for part in fact.facts]
             if True in truths:
                 return True
             return None if None in truths else False
-        case SomeEvent() | EndEvent():
+        case lp.SomeEvent() | lp.EndEvent():
             return None if fact.label in labels else False
-        case CountOf():
+        case lp.CountOf():
             if len(set(fact.truths)) == 1 or fact.label not in labels:
                 return fact.truths[0]
             return None
@@ -275,7 +256,7 @@ def truth_of(fact: Fact, labels: frozenset[str]) -> bool | None:
             assert_never(fact)
 
 
-def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
+def relabel(form: lp.NormalForm, change: lp.LabelChange) -> lp.NormalForm:
     """The same matches with another label set on each event.
 
     Every change maps a union of label sets to the union of their images, so it passes ALL too. It
@@ -284,15 +265,15 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
     """
     look()
     match form:
-        case Event():
-            return replace(form, labels=changed(form.labels, [change]))
-        case Iteration():
+        case lp.Event():
+            return replace(form, labels=lp.changed(form.labels, [change]))
+        case lp.Iteration():
             return replace(form, operand=relabel(form.operand, change))
-        case Sequence():
-            return Sequence(
+        case lp.Sequence():
+            return lp.Sequence(
                 tuple(relabel(o, change) for o in form.operands), form.contiguous, form.span
             )
-        case Disjunction():
+        case lp.Disjunction():
             return disjunction(tuple(relabel(o, change) for o in form.operands), form.span)
         case lp.All():
             return lp.All(relabel(form.left, change), relabel(form.right, change), form.span)
@@ -305,13 +286,13 @@ def relabel(form: NormalForm, change: LabelChange) -> NormalForm:
             return replace(form, operand=relabel(form.operand, change))
         case lp.AbsenceBefore() | lp.AbsenceAfter() if not form.sees:
             return replace(form, operand=relabel(form.operand, change))
-        case Where() | lp.Relabel() if isinstance(change, AddToAll):
+        case lp.Where() | lp.Relabel() if isinstance(change, lp.AddToAll):
             # Neither looks at roles. Above them the role would go to events between as well: a
             # graph does not tell an event that has lost its labels from one that is passed over.
             return replace(form, operand=relabel(form.operand, change))
         case lp.Relabel():
             return lp.Relabel(form.operand, (*form.changes, change), form.span)
-        case lp.Conjunction() | lp.Selected() | Where() | lp.Correlated() | lp.Scope():
+        case lp.Conjunction() | lp.Selected() | lp.Where() | lp.Correlated() | lp.Scope():
             return lp.Relabel(form, (change,), form.span)
         case lp.Unless() | lp.Absence() | lp.AbsenceBefore() | lp.AbsenceAfter():
             # The conditions of the absent formula look at labels before the change.

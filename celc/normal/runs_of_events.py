@@ -20,22 +20,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from celc.core.formula import (
-    Aggregate,
-    Arithmetic,
-    AttributeValue,
-    Comparison,
-    Constant,
-    DataType,
-    Predicate,
-    Previous,
-    Query,
-)
+from celc.core import formula as core
 from celc.core.terms import distances_looked_back, nodes_named_in
 from celc.normal import normal_form as lp
 from celc.normal.normal_form import NormalForm
 
-_NEVER_WRAP = (DataType.TIMESTAMP, DataType.DATE, DataType.DOUBLE, DataType.FLOAT)
+_NEVER_WRAP = (
+    core.DataType.TIMESTAMP,
+    core.DataType.DATE,
+    core.DataType.DOUBLE,
+    core.DataType.FLOAT,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +43,7 @@ class RunOfEvents:
     ordered_by: str | None = None
 
 
-def run_of_events(query: Query, form: NormalForm) -> RunOfEvents | None:
+def run_of_events(query: core.Query, form: NormalForm) -> RunOfEvents | None:
     """The shape of the longest matches, where they are runs; the conditions between neighbours are
     left to the caller."""
     if query.per_start is None or query.per_start.end != "LONGEST":
@@ -60,7 +55,7 @@ def run_of_events(query: Query, form: NormalForm) -> RunOfEvents | None:
             return None
 
 
-def _run(query: Query, form: NormalForm) -> RunOfEvents | None:
+def _run(query: core.Query, form: NormalForm) -> RunOfEvents | None:
     match form:
         case lp.Scope():
             return _run(query, form.operand)
@@ -118,27 +113,35 @@ def _all_carry(form: NormalForm, label: str) -> bool:
             return False
 
 
-def _looks_at_neighbour(predicate: Predicate) -> bool:
+def _looks_at_neighbour(predicate: core.Predicate) -> bool:
     """Whether it asks for nothing further back than the position before."""
     return all(distance == 1 for distance in distances_looked_back(predicate).values())
 
 
-def _is_of_whole_run(predicate: Predicate) -> bool:
+def _is_of_whole_run(predicate: core.Predicate) -> bool:
     """Whether it asks for functions of all events; the caller knows if further ones help."""
-    return any(isinstance(node, Aggregate) and not node.prior for node in nodes_named_in(predicate))
+    return any(
+        isinstance(node, core.Aggregate) and not node.prior for node in nodes_named_in(predicate)
+    )
 
 
-def _bounds_difference(predicate: Predicate, query: Query) -> bool:
+def _bounds_difference(predicate: core.Predicate, query: core.Query) -> bool:
     """Whether it is `x.t - PREV(x.t) <= c`, or the same turned round, for the order column t."""
     match predicate:
-        case Comparison(operator="<" | "<=", left=Arithmetic() as side, right=Constant() as bound):
+        case core.Comparison(
+            operator="<" | "<=", left=core.Arithmetic() as side, right=core.Constant() as bound
+        ):
             pass
-        case Comparison(operator=">" | ">=", left=Constant() as bound, right=Arithmetic() as side):
+        case core.Comparison(
+            operator=">" | ">=", left=core.Constant() as bound, right=core.Arithmetic() as side
+        ):
             pass
         case _:
             return False
     match side:
-        case Arithmetic(operator="-", left=AttributeValue() as now, right=Previous() as before):
+        case core.Arithmetic(
+            operator="-", left=core.AttributeValue() as now, right=core.Previous() as before
+        ):
             pass
         case _:
             return False

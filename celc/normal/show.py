@@ -5,81 +5,54 @@ from __future__ import annotations
 import datetime
 from typing import assert_never
 
-from celc.core.formula import (
-    Absolute,
-    Aggregate,
-    Arithmetic,
-    AttributeValue,
-    Cast,
-    Choice,
-    Clause,
-    Comparison,
-    Conditional,
-    Constant,
-    DataType,
-    EventType,
-    Every,
-    Expression,
-    Membership,
-    Negation,
-    NullTest,
-    PatternMatch,
-    Predicate,
-    Previous,
-    Some,
-    TotalOf,
-    Truth,
-    Variable,
-    Window,
-    WindowUnit,
-)
+from celc.core import formula as core
 from celc.core.terms import type_tested
 from celc.normal.normal_form import EVENT, ROLE, SUPPORT, EventClause
 
 _LONGEST_LIST = 8
 
 
-def show_expression(expression: Expression) -> str:
+def show_expression(expression: core.Expression) -> str:
     """An expression in the language's own notation; implicit casts are left out."""
     match expression:
-        case Constant():
+        case core.Constant():
             return show_constant(expression.value, expression.type)
-        case AttributeValue():
+        case core.AttributeValue():
             return _attribute(expression.label, expression.attribute)
-        case Arithmetic():
+        case core.Arithmetic():
             left, right = show_expression(expression.left), show_expression(expression.right)
             return f"({left} {expression.operator} {right})"
-        case Negation():
+        case core.Negation():
             return f"-{show_expression(expression.operand)}"
-        case Absolute():
+        case core.Absolute():
             return f"ABS({show_expression(expression.operand)})"
-        case Cast():
+        case core.Cast():
             return show_expression(expression.operand)
-        case Aggregate():
+        case core.Aggregate():
             names = expression.attributes
             taken = ", ".join(_attribute(expression.label, name) for name in names)
             return call_text(expression, taken or expression.label)
-        case Previous():
+        case core.Previous():
             before = "" if expression.distance == 1 else f", {expression.distance}"
             return f"PREV({_attribute(expression.label, expression.attribute)}{before})"
-        case TotalOf():
+        case core.TotalOf():
             label = "*" if expression.label is None else expression.label
             taken = (
                 label if expression.attribute is None else _attribute(label, expression.attribute)
             )
             return f"{expression.function}({taken})"
-        case Variable():
+        case core.Variable():
             return expression.name
-        case Choice():
+        case core.Choice():
             return f"{expression.function}({', '.join(map(show_expression, expression.operands))})"
-        case Conditional():
+        case core.Conditional():
             ways = map(show_expression, (expression.then, expression.otherwise))
             return f"IF({show_truth(expression.condition)}, {', '.join(ways)})"
         case _:
             assert_never(expression)
 
 
-def call_text(node: Aggregate, arguments: str) -> str:
+def call_text(node: core.Aggregate, arguments: str) -> str:
     """A function of a label's set with its arguments, as it is called."""
     prior = "PRIOR " if node.prior else ""
     if node.function == "DISTINCT":
@@ -87,38 +60,38 @@ def call_text(node: Aggregate, arguments: str) -> str:
     return f"{node.function if node.own is None else node.own.name}({prior}{arguments})"
 
 
-def show_truth(truth: Truth) -> str:
+def show_truth(truth: core.Truth) -> str:
     """A condition in the language's own notation."""
     match truth:
-        case Every():
+        case core.Every():
             return " AND ".join(map(_part, truth.parts))
-        case Some():
+        case core.Some():
             return " OR ".join(map(_part, truth.parts))
         case _:
             return show_predicate(truth)
 
 
-def _part(truth: Truth) -> str:
+def _part(truth: core.Truth) -> str:
     text = show_truth(truth)
-    return f"({text})" if isinstance(truth, Every | Some) else text
+    return f"({text})" if isinstance(truth, core.Every | core.Some) else text
 
 
 def _attribute(label: str, attribute: str) -> str:
     return attribute if label == EVENT else f"{label}.{attribute}"
 
 
-def show_constant(value: object, type: DataType) -> str:
+def show_constant(value: object, type: core.DataType) -> str:
     """A constant as a literal of the language."""
     match value, type:
         case None, _:
             return "NULL"
         case bool(), _:
             return "TRUE" if value else "FALSE"
-        case int(), DataType.TIMESTAMP:
+        case int(), core.DataType.TIMESTAMP:
             return f"TIMESTAMP '{_timestamp(value)}'"
-        case int(), DataType.DATE:
+        case int(), core.DataType.DATE:
             return f"DATE '{_date(value)}'"
-        case int(), DataType.INTERVAL:
+        case int(), core.DataType.INTERVAL:
             return show_interval(value)
         case str(), _:
             return "'" + value.replace("'", "''") + "'"
@@ -152,17 +125,17 @@ def _date(days: int) -> str:
     return str(datetime.date(1970, 1, 1) + datetime.timedelta(days=days))
 
 
-def show_predicate(predicate: Predicate) -> str:
+def show_predicate(predicate: core.Predicate) -> str:
     """A predicate in the language's own notation; long lists are cut, with their length."""
     match predicate:
-        case Comparison():
+        case core.Comparison():
             left, right = show_expression(predicate.left), show_expression(predicate.right)
             return f"{left} {predicate.operator} {right}"
-        case Membership() if type_tested(predicate) is not None:
+        case core.Membership() if type_tested(predicate) is not None:
             names = dict.fromkeys(str(value).partition(">")[2] for value in predicate.values)
             word = "IS NOT" if predicate.negated else "IS"
             return f"{type_tested(predicate)} {word} {' or '.join(names)}"
-        case Membership():
+        case core.Membership():
             type = predicate.operand.type
             values = [show_constant(value, type) for value in predicate.values[:_LONGEST_LIST]]
             if len(predicate.values) > _LONGEST_LIST:
@@ -171,34 +144,34 @@ def show_predicate(predicate: Predicate) -> str:
                 values.append("NULL")
             word = "NOT IN" if predicate.negated else "IN"
             return f"{show_expression(predicate.operand)} {word} ({', '.join(values)})"
-        case PatternMatch():
+        case core.PatternMatch():
             word = f"{'NOT ' if predicate.negated else ''}{predicate.operator}"
-            pattern = show_constant(predicate.pattern, DataType.STRING)
+            pattern = show_constant(predicate.pattern, core.DataType.STRING)
             return f"{show_expression(predicate.operand)} {word} {pattern}"
-        case NullTest():
+        case core.NullTest():
             word = "IS NOT NULL" if predicate.negated else "IS NULL"
             return f"{show_expression(predicate.operand)} {word}"
         case _:
             assert_never(predicate)
 
 
-def show_window(window: Window) -> str:
+def show_window(window: core.Window) -> str:
     """A window as `WITHIN[3 EVENTS]`; a duration in microseconds."""
     return f"WITHIN[{_size(window)}]"
 
 
-def show_length(length: Window) -> str:
+def show_length(length: core.Window) -> str:
     """The length of an absence as `FOR 3 EVENTS`; a duration in microseconds."""
     return f"FOR {_size(length)}"
 
 
-def _size(window: Window) -> str:
-    unit = "" if window.unit is WindowUnit.VALUE else f" {window.unit.value}"
+def _size(window: core.Window) -> str:
+    unit = "" if window.unit is core.WindowUnit.VALUE else f" {window.unit.value}"
     attribute = "" if window.attribute is None else f" [{window.attribute.name}]"
     return f"{window.size}{unit}{attribute}"
 
 
-def show_clause(clause: EventClause | Clause) -> str:
+def show_clause(clause: EventClause | core.Clause) -> str:
     """A clause: its predicates joined by OR."""
     return " OR ".join(map(show_predicate, clause.predicates)) or "FALSE"
 
@@ -214,7 +187,7 @@ def show_clauses(clauses: tuple[EventClause, ...]) -> str:
     return " AND ".join(parts)
 
 
-def show_event(event_type: EventType, clauses: tuple[EventClause, ...]) -> str:
+def show_event(event_type: core.EventType, clauses: tuple[EventClause, ...]) -> str:
     """Events of a type that satisfy conditions, as in `T[value > 40.0]`."""
     if not clauses:
         return event_type.name

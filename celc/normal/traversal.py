@@ -8,53 +8,40 @@ from typing import assert_never
 
 from celc.core.formula import EventType
 from celc.core.terms import labels_of_clause
-from celc.normal.normal_form import (
-    Absence,
-    AbsenceAfter,
-    AbsenceBefore,
-    All,
-    Conjunction,
-    Correlated,
-    Disjunction,
-    Event,
-    Iteration,
-    MarkedEnds,
-    NormalForm,
-    Relabel,
-    Scope,
-    Selected,
-    Sequence,
-    Unless,
-    Where,
-    Within,
-    changed,
-)
+from celc.normal import normal_form as lp
 
 
-def operands_of(form: NormalForm) -> tuple[NormalForm, ...]:
+def operands_of(form: lp.NormalForm) -> tuple[lp.NormalForm, ...]:
     """The forms that a form is made of, from left to right."""
     match form:
-        case Event():
+        case lp.Event():
             return ()
-        case Sequence() | Disjunction():
+        case lp.Sequence() | lp.Disjunction():
             return form.operands
-        case Iteration() | Selected() | Relabel() | Where() | Correlated() | Scope():
+        case (
+            lp.Iteration()
+            | lp.Selected()
+            | lp.Relabel()
+            | lp.Where()
+            | lp.Correlated()
+            | lp.Scope()
+        ):
             return (form.operand,)
-        case Within() | MarkedEnds():
+        case lp.Within() | lp.MarkedEnds():
             return (form.operand,)
-        case Conjunction() | All() | Unless():
+        case lp.Conjunction() | lp.All() | lp.Unless():
             return (form.left, form.right)
-        case Absence():
+        case lp.Absence():
             return (form.left, form.middle, form.right)
-        case AbsenceBefore():
+        case lp.AbsenceBefore():
             return (form.absent, form.operand)
-        case AbsenceAfter():
+        case lp.AbsenceAfter():
             return (form.operand, form.absent)
         case _:
             assert_never(form)
 
 
-def forms_in(form: NormalForm) -> Iterator[NormalForm]:
+def forms_in(form: lp.NormalForm) -> Iterator[lp.NormalForm]:
     """A form and all within it, outer before inner, left before right."""
     waiting = [form]
     while waiting:
@@ -63,133 +50,144 @@ def forms_in(form: NormalForm) -> Iterator[NormalForm]:
         waiting.extend(reversed(operands_of(part)))
 
 
-def events_of(form: NormalForm) -> Iterator[Event]:
+def events_of(form: lp.NormalForm) -> Iterator[lp.Event]:
     """The events written in a form, from left to right."""
-    return (part for part in forms_in(form) if isinstance(part, Event))
+    return (part for part in forms_in(form) if isinstance(part, lp.Event))
 
 
-def with_operands(form: NormalForm, change: Callable[[NormalForm], NormalForm]) -> NormalForm:
+def with_operands(
+    form: lp.NormalForm, change: Callable[[lp.NormalForm], lp.NormalForm]
+) -> lp.NormalForm:
     """The form made of changed operands."""
     match form:
-        case Event():
+        case lp.Event():
             return form
-        case Sequence() | Disjunction():
+        case lp.Sequence() | lp.Disjunction():
             return replace(form, operands=tuple(map(change, form.operands)))
-        case Iteration() | Selected() | Relabel() | Where() | Correlated() | Scope():
+        case (
+            lp.Iteration()
+            | lp.Selected()
+            | lp.Relabel()
+            | lp.Where()
+            | lp.Correlated()
+            | lp.Scope()
+        ):
             return replace(form, operand=change(form.operand))
-        case Within() | MarkedEnds():
+        case lp.Within() | lp.MarkedEnds():
             return replace(form, operand=change(form.operand))
-        case Conjunction() | All() | Unless():
+        case lp.Conjunction() | lp.All() | lp.Unless():
             return replace(form, left=change(form.left), right=change(form.right))
-        case Absence():
+        case lp.Absence():
             left, middle, right = map(change, (form.left, form.middle, form.right))
             return replace(form, left=left, middle=middle, right=right)
-        case AbsenceBefore() | AbsenceAfter():
+        case lp.AbsenceBefore() | lp.AbsenceAfter():
             return replace(form, operand=change(form.operand), absent=change(form.absent))
         case _:
             assert_never(form)
 
 
-def labels_of(form: NormalForm) -> frozenset[str]:
+def labels_of(form: lp.NormalForm) -> frozenset[str]:
     """All labels that some event of the form's matches carries (or more, under AND)."""
     match form:
-        case Event():
+        case lp.Event():
             return frozenset(form.labels)
-        case Relabel():
+        case lp.Relabel():
             # A label set's image is within the image of all labels together. (AS and KeepSupport
             # differ, but they never look at single labels.)
-            return frozenset(changed(labels_of(form.operand), form.changes))
-        case Unless():
+            return frozenset(lp.changed(labels_of(form.operand), form.changes))
+        case lp.Unless():
             return labels_of(form.left)
-        case Absence():
+        case lp.Absence():
             return labels_of(form.left) | labels_of(form.right)
-        case AbsenceBefore() | AbsenceAfter():
+        case lp.AbsenceBefore() | lp.AbsenceAfter():
             return labels_of(form.operand)
-        case MarkedEnds():
+        case lp.MarkedEnds():
             return labels_of(form.operand) | {*form.first, *form.last}
         case _:
             return frozenset[str]().union(*map(labels_of, operands_of(form)))
 
 
-def types_of(form: NormalForm, label: str) -> tuple[EventType, ...]:
+def types_of(form: lp.NormalForm, label: str) -> tuple[EventType, ...]:
     """The event types that a label can be on in the form's matches, in order of appearance."""
     match form:
-        case Event():
+        case lp.Event():
             return (form.type,) if label in form.labels else ()
-        case Relabel():
+        case lp.Relabel():
             inner = [
-                old for old in labels_of(form.operand) if label in changed([old], form.changes)
+                old for old in labels_of(form.operand) if label in lp.changed([old], form.changes)
             ]
             parts = [types_of(form.operand, old) for old in sorted(inner)]
-        case Unless():
+        case lp.Unless():
             parts = [types_of(form.left, label)]
-        case Absence():
+        case lp.Absence():
             parts = [types_of(form.left, label), types_of(form.right, label)]
-        case AbsenceBefore() | AbsenceAfter():
+        case lp.AbsenceBefore() | lp.AbsenceAfter():
             parts = [types_of(form.operand, label)]
         case _:
             parts = [types_of(operand, label) for operand in operands_of(form)]
     return tuple(dict.fromkeys(event_type for part in parts for event_type in part))
 
 
-def count_events(form: NormalForm) -> int:
+def count_events(form: lp.NormalForm) -> int:
     """The size of a form: how many events are written in it, with each round by itself."""
     waiting, found = [(form, 1)], 0
     while waiting:
         part, times = waiting.pop()
-        found += times * isinstance(part, Event)
-        times *= part.written_out if isinstance(part, Iteration) else 1
+        found += times * isinstance(part, lp.Event)
+        times *= part.written_out if isinstance(part, lp.Iteration) else 1
         waiting += [(operand, times) for operand in operands_of(part)]
     return found
 
 
-def open_labels(form: NormalForm) -> frozenset[str]:
+def open_labels(form: lp.NormalForm) -> frozenset[str]:
     """The labels that conditions inside a form look for around it."""
     match form:
-        case Correlated():
+        case lp.Correlated():
             named = frozenset[str]().union(*map(labels_of_clause, form.clauses))
             return open_labels(form.operand) | (named - {*form.own})
-        case Scope():
+        case lp.Scope():
             return open_labels(form.operand) - {*form.labels}
-        case Unless():
+        case lp.Unless():
             return open_labels(form.left) | (open_labels(form.right) - {*form.sees})
-        case Absence():
+        case lp.Absence():
             outside = open_labels(form.middle) - {*form.sees}
             return open_labels(form.left) | open_labels(form.right) | outside
-        case AbsenceBefore() | AbsenceAfter():
+        case lp.AbsenceBefore() | lp.AbsenceAfter():
             return open_labels(form.operand) | (open_labels(form.absent) - {*form.sees})
         case _:
             return frozenset[str]().union(*map(open_labels, operands_of(form)))
 
 
-def is_correlated(form: NormalForm) -> bool:
+def is_correlated(form: lp.NormalForm) -> bool:
     """Whether some condition in a form is more than a question to single events.
 
     A window of a part asks about two: the first event of the part and its last. An absence before a
     part or after a match asks about events that are not in the match.
     """
-    asking = Correlated | Within | AbsenceBefore | AbsenceAfter
+    asking = lp.Correlated | lp.Within | lp.AbsenceBefore | lp.AbsenceAfter
     return any(isinstance(part, asking) for part in forms_in(form))
 
 
-def always_binds(form: NormalForm, label: str) -> bool:
+def always_binds(form: lp.NormalForm, label: str) -> bool:
     """Whether every match of a form has an event with a label, as far as that can be seen."""
     match form:
-        case Event():
+        case lp.Event():
             return label in form.labels
-        case Sequence():
+        case lp.Sequence():
             return any(always_binds(operand, label) for operand in form.operands)
-        case Disjunction():
+        case lp.Disjunction():
             return all(always_binds(operand, label) for operand in form.operands)
-        case Conjunction() | All() | Absence():
+        case lp.Conjunction() | lp.All() | lp.Absence():
             return always_binds(form.left, label) or always_binds(form.right, label)
-        case Unless():
+        case lp.Unless():
             return always_binds(form.left, label)
-        case Relabel():
+        case lp.Relabel():
             return False
-        case Iteration() | Selected() | Where() | Correlated() | Scope() | Within():
+        case (
+            lp.Iteration() | lp.Selected() | lp.Where() | lp.Correlated() | lp.Scope() | lp.Within()
+        ):
             return always_binds(form.operand, label)
-        case AbsenceBefore() | AbsenceAfter() | MarkedEnds():
+        case lp.AbsenceBefore() | lp.AbsenceAfter() | lp.MarkedEnds():
             return always_binds(form.operand, label)
         case _:
             assert_never(form)

@@ -9,18 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from celc.core.formula import (
-    EventType,
-    OutputExpression,
-    OutputLabel,
-    Predicate,
-    Query,
-    WindowUnit,
-)
+from celc.core import formula as core
 from celc.core.traversal import windows_in
 from celc.diagnostics.source import Span
 
-Condition: TypeAlias = tuple[Predicate, ...]
+Condition: TypeAlias = tuple[core.Predicate, ...]
 """An OR of predicates whose labels are names of scans."""
 
 
@@ -39,7 +32,7 @@ class Scan:
     which name no other scan."""
 
     name: str
-    types: tuple[EventType, ...]
+    types: tuple[core.EventType, ...]
     conditions: tuple[Condition, ...] = ()
 
 
@@ -85,7 +78,7 @@ class Relations:
     measure of a window.
     """
 
-    query: Query
+    query: core.Query
     scans: tuple[Scan, ...]
     before: tuple[Before, ...]
     within: tuple[Within, ...]
@@ -114,10 +107,10 @@ class Relations:
         return any(not one.of_positions for one in self.within)
 
     @property
-    def unit(self) -> WindowUnit | None:
+    def unit(self) -> core.WindowUnit | None:
         """The unit of the windows that are measured on the first order column; they have one."""
         windows = [*windows_in(self.query.formula), *filter(None, [self.query.window])]
-        units = (window.unit for window in windows if window.unit is not WindowUnit.EVENTS)
+        units = (window.unit for window in windows if window.unit is not core.WindowUnit.EVENTS)
         return next(units, None)
 
     @property
@@ -126,9 +119,9 @@ class Relations:
         found: dict[str, None] = {}
         for item in self.query.output:
             match item:
-                case OutputLabel(label=label):
+                case core.OutputLabel(label=label):
                     found[label] = None
-                case OutputExpression(labels=labels):
+                case core.OutputExpression(labels=labels):
                     found |= dict.fromkeys(labels)
         return tuple(found)
 

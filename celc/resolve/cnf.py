@@ -12,13 +12,7 @@ from dataclasses import dataclass
 from itertools import chain, product
 from math import prod
 
-from celc.core.formula import (
-    Clause,
-    Every,
-    Predicate,
-    Some,
-    Truth,
-)
+from celc.core import formula as core
 from celc.core.terms import labels_chosen_from
 from celc.diagnostics.deadline import look
 from celc.diagnostics.source import Span
@@ -45,17 +39,17 @@ class Size:
         )
 
 
-def size_of(tree: Truth) -> Size:
+def size_of(tree: core.Truth) -> Size:
     """The size of the normal form of a condition, without building it."""
     match tree:
-        case Every():
+        case core.Every():
             sizes = list(map(size_of, tree.parts))
             return Size(
                 sum(size.clauses for size in sizes),
                 sum(size.predicates for size in sizes),
                 sum(size.written for size in sizes),
             )
-        case Some():
+        case core.Some():
             sizes = list(map(size_of, tree.parts))
             clauses = prod(size.clauses for size in sizes)
             # Each clause of a part stands in as many products as the other parts have together.
@@ -65,12 +59,12 @@ def size_of(tree: Truth) -> Size:
             return Size(1, 1, 1)
 
 
-def clauses_of(tree: Truth) -> tuple[Clause, ...]:
+def clauses_of(tree: core.Truth) -> tuple[core.Clause, ...]:
     """The clauses of a condition in the order of the text, without duplicates.
 
     The place of a clause is the smallest OR of the text that it comes from.
     """
-    numbers: dict[Predicate, int] = {}
+    numbers: dict[core.Predicate, int] = {}
     rows = _rows(tree, numbers)
     predicates = tuple(numbers)
     labels = tuple(map(labels_chosen_from, predicates))
@@ -78,7 +72,7 @@ def clauses_of(tree: Truth) -> tuple[Clause, ...]:
     for row in rows:
         named = dict.fromkeys(label for k in row.numbers for label in labels[k])
         members = tuple([predicates[k] for k in row.numbers])
-        clauses.append(Clause(members, tuple(named), row.span))
+        clauses.append(core.Clause(members, tuple(named), row.span))
     return tuple(clauses)
 
 
@@ -90,11 +84,11 @@ class _Row:
     span: Span
 
 
-def _rows(tree: Truth, numbers: dict[Predicate, int]) -> list[_Row]:
+def _rows(tree: core.Truth, numbers: dict[core.Predicate, int]) -> list[_Row]:
     match tree:
-        case Every():
+        case core.Every():
             return _distinct(chain.from_iterable(_rows(part, numbers) for part in tree.parts))
-        case Some():
+        case core.Some():
             parts = [_rows(part, numbers) for part in tree.parts]
             return _distinct(_joined(choice, tree.span) for choice in product(*parts))
         case _:

@@ -10,23 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from celc.core.formula import (
-    TYPE,
-    Aggregate,
-    AttributeValue,
-    Comparison,
-    Constant,
-    DataType,
-    Every,
-    Expression,
-    Membership,
-    NullTest,
-    PatternMatch,
-    Previous,
-    Some,
-    Truth,
-    text_of_type,
-)
+from celc.core import formula as core
 from celc.core.like import looks_like_regex, regex_to_like
 from celc.core.traversal import nodes_of
 from celc.diagnostics.deadline import look
@@ -50,16 +34,16 @@ _NEGATED: dict[syntax.ComparisonOperator, syntax.ComparisonOperator] = {
 }
 
 
-def condition(node: syntax.Condition, site: Site, *, negated: bool = False) -> Truth | None:
+def condition(node: syntax.Condition, site: Site, *, negated: bool = False) -> core.Truth | None:
     """The condition, or its negation, as AND and OR over predicates; None after an error."""
     look(node.span)
     match node:
         case syntax.NotCondition():
             return condition(node.operand, site, negated=not negated)
         case syntax.AndCondition():
-            return _junction(node, site, negated, Some if negated else Every)
+            return _junction(node, site, negated, core.Some if negated else core.Every)
         case syntax.OrCondition():
-            return _junction(node, site, negated, Every if negated else Some)
+            return _junction(node, site, negated, core.Every if negated else core.Some)
         case syntax.Comparison():
             return _comparison(node, site, negated)
         case syntax.Between():
@@ -72,7 +56,7 @@ def condition(node: syntax.Condition, site: Site, *, negated: bool = False) -> T
             operand = expression(node.operand, site)
             if operand is None:
                 return None
-            return NullTest(operand, negated != node.negated, node.span)
+            return core.NullTest(operand, negated != node.negated, node.span)
         case syntax.TypeTest():
             return _type_test(node, site, negated != node.negated)
         case syntax.EventCondition():
@@ -85,9 +69,9 @@ def _junction(
     node: syntax.AndCondition | syntax.OrCondition,
     site: Site,
     negated: bool,
-    kind: type[Every] | type[Some],
-) -> Truth | None:
-    parts: list[Truth] = []
+    kind: type[core.Every] | type[core.Some],
+) -> core.Truth | None:
+    parts: list[core.Truth] = []
     for operand in node.operands:
         part = condition(operand, site, negated=negated)
         if part is not None:
@@ -95,7 +79,7 @@ def _junction(
     return kind(tuple(parts), node.span) if len(parts) == len(node.operands) else None
 
 
-def _event_condition(node: syntax.EventCondition, site: Site, negated: bool) -> Truth | None:
+def _event_condition(node: syntax.EventCondition, site: Site, negated: bool) -> core.Truth | None:
     label = node.label
     assert site.inside is None, "the parser refuses brackets inside x[…]"
     if binding_of(label.text, label.span, site) is None:
@@ -103,7 +87,7 @@ def _event_condition(node: syntax.EventCondition, site: Site, negated: bool) -> 
     return condition(node.condition, replace(site, inside=label.text), negated=negated)
 
 
-def _type_test(node: syntax.TypeTest, site: Site, negated: bool) -> Truth | None:
+def _type_test(node: syntax.TypeTest, site: Site, negated: bool) -> core.Truth | None:
     label = node.label
     bound = binding_of(label.text, label.span, site)
     if bound is None and site.declared is not None:
@@ -111,12 +95,12 @@ def _type_test(node: syntax.TypeTest, site: Site, negated: bool) -> Truth | None
     mask = types_called(node.stream, node.type, site.schema, site.found)
     if bound is None or not mask:
         return None
-    texts = tuple(map(text_of_type, site.schema.types_of(mask)))
-    operand = AttributeValue(label.text, TYPE, DataType.STRING, label.span)
-    return Membership(operand, texts, False, negated, node.span)
+    texts = tuple(map(core.text_of_type, site.schema.types_of(mask)))
+    operand = core.AttributeValue(label.text, core.TYPE, core.DataType.STRING, label.span)
+    return core.Membership(operand, texts, False, negated, node.span)
 
 
-def _comparison(node: syntax.Comparison, site: Site, negated: bool) -> Truth | None:
+def _comparison(node: syntax.Comparison, site: Site, negated: bool) -> core.Truth | None:
     if _asks_for_type(node, site):
         return None
     left, right = expression(node.left, site), expression(node.right, site)
@@ -157,11 +141,11 @@ def _asks_for_type(node: syntax.Comparison, site: Site) -> bool:
 
 def _compared(
     operator: syntax.ComparisonOperator,
-    left: Expression | None,
-    right: Expression | None,
+    left: core.Expression | None,
+    right: core.Expression | None,
     span: Span,
     site: Site,
-) -> Comparison | None:
+) -> core.Comparison | None:
     if left is None or right is None:
         return None
     if is_null(left) and is_null(right):
@@ -173,17 +157,19 @@ def _compared(
         shared = common_type(left.type, right.type)
         if shared is None:
             text = _literal_text(left, right, site)
-            is_text = text is not None and DataType.STRING in (left.type, right.type)
+            is_text = text is not None and core.DataType.STRING in (left.type, right.type)
             duration = spelled(text[0].strip("'")) if text is not None and is_text else None
             site.found.add(
                 types.compared_types(left.type.value, right.type.value, span, text, duration)
             )
             return None
         data_type = shared
-    return Comparison(operator, convert(left, data_type), convert(right, data_type), span)
+    return core.Comparison(operator, convert(left, data_type), convert(right, data_type), span)
 
 
-def _literal_text(left: Expression, right: Expression, site: Site) -> tuple[str, Span] | None:
+def _literal_text(
+    left: core.Expression, right: core.Expression, site: Site
+) -> tuple[str, Span] | None:
     """The side of a comparison that names no label, as it is written; None where both do."""
     for side, other in ((right, left), (left, right)):
         if not _naming([side]) and _naming([other]):
@@ -191,7 +177,7 @@ def _literal_text(left: Expression, right: Expression, site: Site) -> tuple[str,
     return None
 
 
-def _between(node: syntax.Between, site: Site, negated: bool) -> Truth | None:
+def _between(node: syntax.Between, site: Site, negated: bool) -> core.Truth | None:
     operand = expression(node.operand, site)
     low, high = expression(node.low, site), expression(node.high, site)
     above = _compared("<" if negated else ">=", operand, low, node.span, site)
@@ -201,10 +187,10 @@ def _between(node: syntax.Between, site: Site, negated: bool) -> Truth | None:
     assert low is not None
     assert high is not None
     above, below = replace(above, beside=_naming([high])), replace(below, beside=_naming([low]))
-    return (Some if negated else Every)((above, below), node.span)
+    return (core.Some if negated else core.Every)((above, below), node.span)
 
 
-def _in_list(node: syntax.InList, site: Site, negated: bool) -> Truth | None:
+def _in_list(node: syntax.InList, site: Site, negated: bool) -> core.Truth | None:
     operand = expression(node.operand, site)
     items = [expression(item, site) for item in node.items]
     known = [item for item in items if item is not None]
@@ -216,38 +202,40 @@ def _in_list(node: syntax.InList, site: Site, negated: bool) -> Truth | None:
     operand = convert(operand, data_type)
     values: dict[int | float | str | bool, None] = {}
     has_null = False
-    others: list[Truth] = []
+    others: list[core.Truth] = []
     beside = _naming(known)
     for item in known:
         item = convert(item, data_type)
-        if not isinstance(item, Constant):
+        if not isinstance(item, core.Constant):
             operator: syntax.ComparisonOperator = "!=" if negated else "="
-            others.append(Comparison(operator, operand, item, item.span, beside))
+            others.append(core.Comparison(operator, operand, item, item.span, beside))
         elif item.value is None:
             has_null = True
         else:
             values[item.value] = None
     if len(others) < len(known):
-        others.insert(0, Membership(operand, tuple(values), has_null, negated, node.span, beside))
+        others.insert(
+            0, core.Membership(operand, tuple(values), has_null, negated, node.span, beside)
+        )
     if len(others) == 1:
         return others[0]
-    return (Every if negated else Some)(tuple(others), node.span)
+    return (core.Every if negated else core.Some)(tuple(others), node.span)
 
 
-def _naming(operands: list[Expression]) -> tuple[Expression, ...]:
+def _naming(operands: list[core.Expression]) -> tuple[core.Expression, ...]:
     """Those that name a label, or look back at one, as none before them does.
 
     They are kept with each comparison that is written out, so there must be few.
     """
-    kept: dict[tuple[str, str, int], Expression] = {}
+    kept: dict[tuple[str, str, int], core.Expression] = {}
     for operand in operands:
         for node in nodes_of(operand):
             match node:
-                case AttributeValue():
+                case core.AttributeValue():
                     kept.setdefault((node.label, "AttributeValue", 0), operand)
-                case Previous():
+                case core.Previous():
                     kept.setdefault((node.label, "Previous", node.distance), operand)
-                case Aggregate():
+                case core.Aggregate():
                     kept.setdefault((node.label, "Aggregate", node.prior), operand)
                 case _:
                     pass
@@ -255,8 +243,8 @@ def _naming(operands: list[Expression]) -> tuple[Expression, ...]:
 
 
 def _list_type(
-    operand: Expression, items: list[Expression], span: Span, site: Site
-) -> DataType | None:
+    operand: core.Expression, items: list[core.Expression], span: Span, site: Site
+) -> core.DataType | None:
     """The common type of the operand and all items of IN."""
     data_type = None if is_null(operand) else operand.type
     for number, item in enumerate(items, start=1):
@@ -273,7 +261,7 @@ def _list_type(
     return data_type
 
 
-def _pattern(node: syntax.PatternMatch, site: Site, negated: bool) -> Truth | None:
+def _pattern(node: syntax.PatternMatch, site: Site, negated: bool) -> core.Truth | None:
     operand = expression(node.operand, site)
     if isinstance(node.pattern, syntax.Attribute):
         return _pattern_of_set(node, node.pattern, operand, site, negated)
@@ -285,24 +273,24 @@ def _pattern(node: syntax.PatternMatch, site: Site, negated: bool) -> Truth | No
     if operand is None:
         return None
     if is_null(operand):
-        operand = convert(operand, DataType.STRING)
-    if operand.type is not DataType.STRING:
+        operand = convert(operand, core.DataType.STRING)
+    if operand.type is not core.DataType.STRING:
         site.found.add(types.not_a_string(node.operator, operand.type.value, operand.span))
         return None
     if not sound:
         return None
     if node.operator == "LIKE" and looks_like_regex(node.pattern.value):
         site.found.add(warnings.like_regex(_meant_by(node, site), node.span))
-    return PatternMatch(node.operator, operand, node.pattern.value, negated, node.span)
+    return core.PatternMatch(node.operator, operand, node.pattern.value, negated, node.span)
 
 
 def _pattern_of_set(
     node: syntax.PatternMatch,
     pattern: syntax.Attribute,
-    operand: Expression | None,
+    operand: core.Expression | None,
     site: Site,
     negated: bool,
-) -> Truth | None:
+) -> core.Truth | None:
     """`x.a LIKE rule.p`: the runtime answers it for each event and each row, in a column."""
     each, operator = named_set(pattern, site), node.operator
     if each is None:
@@ -312,22 +300,24 @@ def _pattern_of_set(
     value = each.value(pattern.attribute, pattern.span, site.found)
     if value is None or operand is None:
         return None
-    if value.type is not DataType.STRING:
+    if value.type is not core.DataType.STRING:
         site.found.add(parameters.pattern_type(operator, value.type.value, pattern.span))
         return None
-    if operand.type is not DataType.STRING:
+    if operand.type is not core.DataType.STRING:
         site.found.add(types.not_a_string(operator, operand.type.value, operand.span))
         return None
-    is_taken = isinstance(operand, AttributeValue | Previous)
-    is_taken |= isinstance(operand, Aggregate) and operand.function in ("FIRST", "LAST")
+    is_taken = isinstance(operand, core.AttributeValue | core.Previous)
+    is_taken |= isinstance(operand, core.Aggregate) and operand.function in ("FIRST", "LAST")
     if not is_taken:
         site.found.add(parameters.pattern_of_computed(operator, operand.span))
         return None
-    assert isinstance(operand, AttributeValue | Previous | Aggregate)
+    assert isinstance(operand, core.AttributeValue | core.Previous | core.Aggregate)
     assert operand.attribute is not None
     column = each.pattern(operator, operand.attribute, value.name)
-    answer = replace(operand, attribute=column, type=DataType.BOOLEAN)
-    return Comparison("=", answer, Constant(not negated, DataType.BOOLEAN, node.span), node.span)
+    answer = replace(operand, attribute=column, type=core.DataType.BOOLEAN)
+    return core.Comparison(
+        "=", answer, core.Constant(not negated, core.DataType.BOOLEAN, node.span), node.span
+    )
 
 
 def _meant_by(node: syntax.PatternMatch, site: Site) -> list[str]:

@@ -9,23 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from celc.core import formula as core
 from celc.core.fold import fold_predicate
-from celc.core.formula import (
-    EXACT_CASTS,
-    MIRRORED,
-    Aggregate,
-    Cast,
-    Clause,
-    Comparison,
-    Constant,
-    DataType,
-    Expression,
-    Membership,
-    NullTest,
-    Predicate,
-    Previous,
-    Value,
-)
 from celc.core.terms import nodes_written_in
 from celc.core.traversal import operands_of
 from celc.diagnostics.errors import Diagnostic, Diagnostics, Fix
@@ -35,11 +20,11 @@ from celc.resolve.conversions import is_null
 from celc.resolve.scopes import Frame, look_up
 
 _DISCRETE = (
-    DataType.INT,
-    DataType.LONG,
-    DataType.TIMESTAMP,
-    DataType.DATE,
-    DataType.INTERVAL,
+    core.DataType.INT,
+    core.DataType.LONG,
+    core.DataType.TIMESTAMP,
+    core.DataType.DATE,
+    core.DataType.INTERVAL,
 )
 
 
@@ -48,12 +33,12 @@ class _Range:
     """The values that the conditions so far leave to one expression."""
 
     first: Span
-    low: Value | None = None
+    low: core.Value | None = None
     low_open: bool = False
-    high: Value | None = None
+    high: core.Value | None = None
     high_open: bool = False
-    allowed: set[Value] | None = None
-    banned: set[Value] = field(default_factory=set)
+    allowed: set[core.Value] | None = None
+    banned: set[core.Value] = field(default_factory=set)
     must_be_null: bool = False
     must_have_value: bool = False
 
@@ -68,16 +53,16 @@ class _Range:
             return self.low_open or self.high_open or self.low in self.banned
         return self.low > self.high  # type: ignore[operator]
 
-    def ban(self, values: Iterable[Value]) -> None:
+    def ban(self, values: Iterable[core.Value]) -> None:
         self.banned.update(values)
         if self.allowed is not None:
             self.allowed.difference_update(self.banned)
 
-    def allow(self, values: Iterable[Value]) -> None:
+    def allow(self, values: Iterable[core.Value]) -> None:
         wanted = {value for value in values if value not in self.banned and self._fits(value)}
         self.allowed = wanted if self.allowed is None else self.allowed & wanted
 
-    def bound(self, operator: str, value: Value, discrete: bool) -> None:
+    def bound(self, operator: str, value: core.Value, discrete: bool) -> None:
         is_open = operator in ("<", ">")
         if is_open and discrete and isinstance(value, int):
             value, is_open = (value - 1 if operator == "<" else value + 1), False
@@ -89,7 +74,7 @@ class _Range:
         if self.allowed is not None:
             self.allowed = {kept for kept in self.allowed if self._fits(kept)}
 
-    def _fits(self, value: Value) -> bool:
+    def _fits(self, value: core.Value) -> bool:
         if self.low is not None and (value < self.low or (value == self.low and self.low_open)):  # type: ignore[operator]
             return False
         return self.high is None or not (
@@ -98,20 +83,20 @@ class _Range:
 
 
 def check_clauses(
-    clauses: Iterable[Clause], frame: Frame, found: Diagnostics
-) -> tuple[Predicate, ...]:
+    clauses: Iterable[core.Clause], frame: Frame, found: Diagnostics
+) -> tuple[core.Predicate, ...]:
     """Warn where a filter's clauses cannot all be TRUE, whatever the events are.
 
     Only clauses that do not hold vacuously are judged: those all of whose labels are surely bound.
     Returns what those ask of single events, for comparing it with other filters' (`excluding`);
     nothing where the clauses are impossible by themselves.
     """
-    ranges: dict[Expression, _Range] = {}
-    asked: list[Predicate] = []
+    ranges: dict[core.Expression, _Range] = {}
+    asked: list[core.Predicate] = []
     sound = True
     for clause in clauses:
         if any(
-            isinstance(part, Previous) or (isinstance(part, Aggregate) and part.prior)
+            isinstance(part, core.Previous) or (isinstance(part, core.Aggregate) and part.prior)
             for predicate in clause.predicates
             for part in nodes_written_in(predicate)
         ):
@@ -130,14 +115,14 @@ def check_clauses(
     return tuple(filter(_asks_of_events, asked)) if sound else ()
 
 
-def _asks_of_events(predicate: Predicate) -> bool:
+def _asks_of_events(predicate: core.Predicate) -> bool:
     # The aggregates of a label differ where one filter sees fewer of its positions than another.
-    return not any(isinstance(part, Aggregate) for part in nodes_written_in(predicate))
+    return not any(isinstance(part, core.Aggregate) for part in nodes_written_in(predicate))
 
 
-def by_subject(predicates: Iterable[Predicate]) -> dict[Expression, list[Predicate]]:
+def by_subject(predicates: Iterable[core.Predicate]) -> dict[core.Expression, list[core.Predicate]]:
     """Predicates that compare something with constants, by what they compare."""
-    gathered: dict[Expression, list[Predicate]] = {}
+    gathered: dict[core.Expression, list[core.Predicate]] = {}
     for predicate in predicates:
         subject = _subject(predicate)
         if subject is not None:
@@ -146,25 +131,25 @@ def by_subject(predicates: Iterable[Predicate]) -> dict[Expression, list[Predica
 
 
 def excluding(
-    first: Iterable[Predicate], then: Mapping[Expression, Sequence[Predicate]]
+    first: Iterable[core.Predicate], then: Mapping[core.Expression, Sequence[core.Predicate]]
 ) -> Diagnostic | None:
     """A warning where no event satisfies two filters that judge the same event.
 
     `then` is the second filter's part, by subject.
     """
-    ranges: dict[Expression, _Range] = {}
+    ranges: dict[core.Expression, _Range] = {}
     for predicate in first:
         _narrow(predicate, ranges, None)
     return _first_problem((p for subject in tuple(ranges) for p in then.get(subject, ())), ranges)
 
 
-def exclusive(predicates: Iterable[Predicate]) -> Diagnostic | None:
+def exclusive(predicates: Iterable[core.Predicate]) -> Diagnostic | None:
     """A warning where several filters that judge the same events exclude each other."""
     return _first_problem(predicates, {})
 
 
 def _first_problem(
-    predicates: Iterable[Predicate], ranges: dict[Expression, _Range]
+    predicates: Iterable[core.Predicate], ranges: dict[core.Expression, _Range]
 ) -> Diagnostic | None:
     problems = (_narrow(predicate, ranges, None) for predicate in predicates)
     return next((problem for problem in problems if problem is not None), None)
@@ -175,7 +160,7 @@ def _is_sure(frame: Frame, label: str) -> bool:
     return seen is not None and seen[1]
 
 
-def _never_true(clause: Clause, found: Diagnostics) -> Diagnostic:
+def _never_true(clause: core.Clause, found: Diagnostics) -> Diagnostic:
     if any(is_null(side) for predicate in clause.predicates for side in operands_of(predicate)):
         reason, advice = "a comparison with NULL is never TRUE", "write IS NULL or IS NOT NULL"
         mended = _null_test(clause, found)
@@ -188,10 +173,10 @@ def _never_true(clause: Clause, found: Diagnostics) -> Diagnostic:
     return never_matches(reason, advice, clause.span)
 
 
-def _null_test(clause: Clause, found: Diagnostics) -> str | None:
+def _null_test(clause: core.Clause, found: Diagnostics) -> str | None:
     """`x.a IS NULL` for `x.a = NULL`; None for anything else."""
     match clause.predicates:
-        case (Comparison(operator=("=" | "!=") as operator) as only,):
+        case (core.Comparison(operator=("=" | "!=") as operator) as only,):
             values = [side for side in (only.left, only.right) if not is_null(side)]
             if len(values) == 1 and _written_with(found.source.slice(only.span), operator):
                 text = found.source.slice(values[0].span)
@@ -207,7 +192,7 @@ def _written_with(text: str, operator: str) -> bool:
 
 
 def _narrow(
-    predicate: Predicate, ranges: dict[Expression, _Range], frame: Frame | None
+    predicate: core.Predicate, ranges: dict[core.Expression, _Range], frame: Frame | None
 ) -> Diagnostic | None:
     subject = _subject(predicate)
     if subject is None:
@@ -215,7 +200,7 @@ def _narrow(
     allowed = ranges.get(subject)
     if allowed is None:
         allowed = ranges[subject] = _Range(predicate.span)
-        if isinstance(subject, Aggregate) and subject.function == "COUNT":
+        if isinstance(subject, core.Aggregate) and subject.function == "COUNT":
             seen = look_up(frame, subject.label)
             allowed.low = seen[0].extent.least if seen is not None else 0
     elif allowed.is_empty():
@@ -229,37 +214,37 @@ def _narrow(
     return never_matches(reason, advice, predicate.span, allowed.first if together else None)
 
 
-def _subject(predicate: Predicate) -> Expression | None:
+def _subject(predicate: core.Predicate) -> core.Expression | None:
     """The expression that a predicate compares with constants; None where it does not."""
     match predicate:
-        case Comparison():
-            if isinstance(predicate.right, Constant):
+        case core.Comparison():
+            if isinstance(predicate.right, core.Constant):
                 subject = predicate.left
-            elif isinstance(predicate.left, Constant):
+            elif isinstance(predicate.left, core.Constant):
                 subject = predicate.right
             else:
                 return None
-        case Membership() | NullTest():
+        case core.Membership() | core.NullTest():
             subject = predicate.operand
         case _:
             return None
-    if isinstance(subject, Cast) and (subject.operand.type, subject.type) in EXACT_CASTS:
+    if isinstance(subject, core.Cast) and (subject.operand.type, subject.type) in core.EXACT_CASTS:
         return subject.operand
     return subject
 
 
-def _apply(predicate: Predicate, subject: Expression, allowed: _Range) -> None:
-    if isinstance(predicate, NullTest):
+def _apply(predicate: core.Predicate, subject: core.Expression, allowed: _Range) -> None:
+    if isinstance(predicate, core.NullTest):
         if predicate.negated:
             allowed.must_have_value = True
         else:
             allowed.must_be_null = True
         return
     allowed.must_have_value = True
-    if isinstance(predicate, Membership):
+    if isinstance(predicate, core.Membership):
         (allowed.ban if predicate.negated else allowed.allow)(predicate.values)
         return
-    assert isinstance(predicate, Comparison)
+    assert isinstance(predicate, core.Comparison)
     operator, value = _with_constant(predicate)
     if operator == "!=":
         allowed.ban((value,))
@@ -269,12 +254,12 @@ def _apply(predicate: Predicate, subject: Expression, allowed: _Range) -> None:
         allowed.bound(operator, value, subject.type in _DISCRETE)
 
 
-def _with_constant(predicate: Comparison) -> tuple[str, Value]:
-    if isinstance(predicate.right, Constant):
+def _with_constant(predicate: core.Comparison) -> tuple[str, core.Value]:
+    if isinstance(predicate.right, core.Constant):
         operator, constant = predicate.operator, predicate.right
     else:
-        assert isinstance(predicate.left, Constant)
-        operator, constant = MIRRORED[predicate.operator], predicate.left
+        assert isinstance(predicate.left, core.Constant)
+        operator, constant = core.MIRRORED[predicate.operator], predicate.left
     # A NULL here makes the predicate fold to FALSE, which is reported before.
     assert constant.value is not None
     return operator, constant.value

@@ -13,22 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, assert_never, cast
 
 from celc.core import fold
-from celc.core.formula import (
-    ATTRIBUTE_TYPES,
-    NUMBERS,
-    TIMES,
-    Absolute,
-    Aggregate,
-    AggregateFunction,
-    Arithmetic,
-    AttributeValue,
-    Constant,
-    DataType,
-    Expression,
-    Negation,
-    OwnAggregate,
-    Previous,
-)
+from celc.core import formula as core
 from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.messages import aggregates, names, parameters, totals, types, warnings
 from celc.diagnostics.messages.functions import FUNCTIONS
@@ -43,16 +28,16 @@ from celc.resolve.parameters import ForEach
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame, look_up, visible_labels
 
-_AGGREGATED_TYPES: Mapping[str, tuple[DataType, ...]] = {
-    "FIRST": ATTRIBUTE_TYPES,
-    "LAST": ATTRIBUTE_TYPES,
-    "MIN": (*NUMBERS, *TIMES, DataType.INTERVAL, DataType.BOOLEAN),
-    "MAX": (*NUMBERS, *TIMES, DataType.INTERVAL, DataType.BOOLEAN),
-    "SUM": (*NUMBERS, DataType.INTERVAL),
-    "AVG": (*NUMBERS, DataType.INTERVAL),
-    "VARIANCE": NUMBERS,
-    "STDDEV": NUMBERS,
-    "MEDIAN": (*NUMBERS, DataType.INTERVAL),
+_AGGREGATED_TYPES: Mapping[str, tuple[core.DataType, ...]] = {
+    "FIRST": core.ATTRIBUTE_TYPES,
+    "LAST": core.ATTRIBUTE_TYPES,
+    "MIN": (*core.NUMBERS, *core.TIMES, core.DataType.INTERVAL, core.DataType.BOOLEAN),
+    "MAX": (*core.NUMBERS, *core.TIMES, core.DataType.INTERVAL, core.DataType.BOOLEAN),
+    "SUM": (*core.NUMBERS, core.DataType.INTERVAL),
+    "AVG": (*core.NUMBERS, core.DataType.INTERVAL),
+    "VARIANCE": core.NUMBERS,
+    "STDDEV": core.NUMBERS,
+    "MEDIAN": (*core.NUMBERS, core.DataType.INTERVAL),
 }
 AGGREGATES = (*_AGGREGATED_TYPES, "COUNT")
 _FUNCTIONS = {
@@ -72,7 +57,7 @@ class Names(Protocol):
         self,
         node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional,
         site: Site,
-    ) -> Expression | None:
+    ) -> core.Expression | None:
         """The meaning of a name or a call."""
 
     def no_label(self, label: str, span: Span, site: Site) -> None:
@@ -94,7 +79,9 @@ class Site:
     found: Diagnostics
     use: Literal["filter", "select"]
     inside: str | None = None
-    known: dict[tuple[str, str | None], DataType | Binding | None] = field(default_factory=dict)
+    known: dict[tuple[str, str | None], core.DataType | Binding | None] = field(
+        default_factory=dict
+    )
     declared: Names | None = None
 
 
@@ -158,16 +145,18 @@ def _values_of(attribute: str, site: Site) -> list[str]:
 
 def attribute_type(
     label: str, label_span: Span, attribute: syntax.Name, site: Site
-) -> DataType | None:
+) -> core.DataType | None:
     """The type of `label.attribute`; warns where some event types of the label lack it."""
     key = (label, attribute.text)
     if key not in site.known:
         binding = binding_of(label, label_span, site)
         site.known[key] = None if binding is None else _type_in(binding, label, attribute, site)
-    return cast("DataType | None", site.known[key])
+    return cast("core.DataType | None", site.known[key])
 
 
-def _type_in(binding: Binding, label: str, attribute: syntax.Name, site: Site) -> DataType | None:
+def _type_in(
+    binding: Binding, label: str, attribute: syntax.Name, site: Site
+) -> core.DataType | None:
     schema, mask = site.schema, binding.extent.types
     if attribute.text in schema.flawed:
         return None
@@ -199,7 +188,7 @@ def _type_in(binding: Binding, label: str, attribute: syntax.Name, site: Site) -
 # --- expressions ----------------------------------------------------------------------------------
 
 
-def expression(node: syntax.Expression, site: Site) -> Expression | None:
+def expression(node: syntax.Expression, site: Site) -> core.Expression | None:
     """An expression with its type."""
     match node:
         case syntax.IntegerLiteral():
@@ -207,11 +196,11 @@ def expression(node: syntax.Expression, site: Site) -> Expression | None:
         case syntax.DoubleLiteral():
             return literals.double(node, site.found)
         case syntax.TextLiteral():
-            return Constant(node.value, DataType.STRING, node.span)
+            return core.Constant(node.value, core.DataType.STRING, node.span)
         case syntax.BooleanLiteral():
-            return Constant(node.value, DataType.BOOLEAN, node.span)
+            return core.Constant(node.value, core.DataType.BOOLEAN, node.span)
         case syntax.NullLiteral():
-            return Constant(None, DataType.BOOLEAN, node.span)
+            return core.Constant(None, core.DataType.BOOLEAN, node.span)
         case syntax.TimeLiteral():
             return literals.time(node, site.found)
         case syntax.DurationLiteral():
@@ -241,14 +230,14 @@ def expression(node: syntax.Expression, site: Site) -> Expression | None:
 
 def _integer(
     node: syntax.IntegerLiteral | syntax.Negation, value: int, site: Site
-) -> Constant | None:
+) -> core.Constant | None:
     constant = literals.integer(node, value)
     if constant is None:
         site.found.add(types.integer_range(node.span))
     return constant
 
 
-def _attribute(node: syntax.Attribute, site: Site) -> Expression | None:
+def _attribute(node: syntax.Attribute, site: Site) -> core.Expression | None:
     if node.label is None:
         assert site.inside is not None, "the parser refuses bare attributes outside x[…]"
         label = syntax.Name(site.inside, node.span)
@@ -268,17 +257,17 @@ def _attribute(node: syntax.Attribute, site: Site) -> Expression | None:
                 types.many_positions(label.text, node.attribute.text, unbound, node.span)
             )
             return None
-    return AttributeValue(label.text, node.attribute.text, data_type, node.span)
+    return core.AttributeValue(label.text, node.attribute.text, data_type, node.span)
 
 
-def _arithmetic(node: syntax.Arithmetic, site: Site) -> Expression | None:
+def _arithmetic(node: syntax.Arithmetic, site: Site) -> core.Expression | None:
     left, right = expression(node.left, site), expression(node.right, site)
     if left is None or right is None:
         return None
     if is_null(left) and is_null(right):
         site.found.add(types.two_nulls(node.span))
         return None
-    if any(side.type in (*TIMES, DataType.INTERVAL) for side in (left, right)):
+    if any(side.type in (*core.TIMES, core.DataType.INTERVAL) for side in (left, right)):
         return _of_times(node, left, right, site)
     wrong = [side for side in (left, right) if not is_null(side) and not side.type.is_numeric]
     for side in wrong:
@@ -287,16 +276,16 @@ def _arithmetic(node: syntax.Arithmetic, site: Site) -> Expression | None:
         return None
     left_type = right.type if is_null(left) else left.type
     right_type = left.type if is_null(right) else right.type
-    data_type = DataType.DOUBLE if node.operator == "/" else common_type(left_type, right_type)
+    data_type = core.DataType.DOUBLE if node.operator == "/" else common_type(left_type, right_type)
     assert data_type is not None
-    return Arithmetic(
+    return core.Arithmetic(
         node.operator, convert(left, data_type), convert(right, data_type), data_type, node.span
     )
 
 
 def _of_times(
-    node: syntax.Arithmetic, left: Expression, right: Expression, site: Site
-) -> Expression | None:
+    node: syntax.Arithmetic, left: core.Expression, right: core.Expression, site: Site
+) -> core.Expression | None:
     found = time_arithmetic(node.operator, left, right, node.span)
     if found is None:
         slice_of = site.found.source.slice
@@ -306,17 +295,17 @@ def _of_times(
     return found
 
 
-def _negation(node: syntax.Negation, site: Site) -> Expression | None:
+def _negation(node: syntax.Negation, site: Site) -> core.Expression | None:
     if isinstance(node.operand, syntax.IntegerLiteral) and not _in_parentheses(node.operand):
         # The smallest LONG has no positive counterpart, so the sign belongs to the literal.
         return _integer(node, -node.operand.value, site)
     operand = numeric("-", node.operand, site)
     if operand is None:
         return None
-    negation = Negation(operand, operand.type, node.span)
-    if isinstance(operand, Constant):
+    negation = core.Negation(operand, operand.type, node.span)
+    if isinstance(operand, core.Constant):
         value = None if operand.value is None else fold.evaluate(negation)
-        return Constant(value, operand.type, node.span)
+        return core.Constant(value, operand.type, node.span)
     return negation
 
 
@@ -325,12 +314,12 @@ def _in_parentheses(literal: syntax.IntegerLiteral) -> bool:
     return literal.span.end - literal.span.start > len(str(literal.value))
 
 
-def numeric(operator: str, node: syntax.Expression, site: Site) -> Expression | None:
+def numeric(operator: str, node: syntax.Expression, site: Site) -> core.Expression | None:
     """An operand that must be a number or a duration."""
     operand = expression(node, site)
     if operand is None or is_null(operand):
         return operand
-    if not operand.type.is_numeric and operand.type is not DataType.INTERVAL:
+    if not operand.type.is_numeric and operand.type is not core.DataType.INTERVAL:
         site.found.add(types.arithmetic_type(operator, operand.type.value, operand.span))
         return None
     return operand
@@ -339,7 +328,7 @@ def numeric(operator: str, node: syntax.Expression, site: Site) -> Expression | 
 # --- functions ------------------------------------------------------------------------------------
 
 
-def _call(node: syntax.Call, site: Site) -> Expression | None:
+def _call(node: syntax.Call, site: Site) -> core.Expression | None:
     name = node.function.text.upper()
     assert site.inside is None or name == "ABS", "the parser refuses other functions inside x[…]"
     own = site.schema.declarations.aggregates
@@ -375,7 +364,7 @@ def _call(node: syntax.Call, site: Site) -> Expression | None:
             operand = numeric("ABS", argument, site)
             if operand is None or is_null(operand):
                 return operand
-            return Absolute(operand, operand.type, node.span)
+            return core.Absolute(operand, operand.type, node.span)
         case "COUNT" if node.distinct:
             return _aggregate("DISTINCT", node, site)
         case "COUNT":
@@ -422,7 +411,7 @@ def _comma_before(argument: syntax.Expression, site: Site) -> Span:
     return Span(comma, comma + 1)
 
 
-def _count(node: syntax.Call, site: Site) -> Expression | None:
+def _count(node: syntax.Call, site: Site) -> core.Expression | None:
     argument = node.argument
     if not syntax.is_bare_name(argument):
         label = argument.label if isinstance(argument, syntax.Attribute) else None
@@ -433,10 +422,10 @@ def _count(node: syntax.Call, site: Site) -> Expression | None:
     label = argument.attribute
     if binding_of(label.text, label.span, site) is None:
         return None
-    return Aggregate("COUNT", label.text, None, node.prior, DataType.LONG, node.span)
+    return core.Aggregate("COUNT", label.text, None, node.prior, core.DataType.LONG, node.span)
 
 
-def attribute_argument(node: syntax.Call, site: Site) -> tuple[str, str, DataType] | None:
+def attribute_argument(node: syntax.Call, site: Site) -> tuple[str, str, core.DataType] | None:
     """The label, attribute and type of the argument `x.a` of a function of a label's set."""
     argument, name = node.argument, node.function.text
     if name.upper() in FUNCTIONS:
@@ -478,15 +467,17 @@ def _calls_offered(node: syntax.Call, site: Site) -> list[str]:
     ]
 
 
-def _types_taken(name: str, site: Site) -> Collection[DataType]:
+def _types_taken(name: str, site: Site) -> Collection[core.DataType]:
     """The types of attributes that a function of one argument takes."""
     own = site.schema.declarations.aggregates.get(name)
     if own is None:
-        return _AGGREGATED_TYPES.get(name.upper(), ATTRIBUTE_TYPES)
+        return _AGGREGATED_TYPES.get(name.upper(), core.ATTRIBUTE_TYPES)
     if len(own.parameters) > 1:
         return ()
     (parameter,) = own.parameters
-    return [one for one in ATTRIBUTE_TYPES if common_type(one, parameter.type) is parameter.type]
+    return [
+        one for one in core.ATTRIBUTE_TYPES if common_type(one, parameter.type) is parameter.type
+    ]
 
 
 # The functions of values times a positive number that are that number times those of the values.
@@ -507,40 +498,44 @@ def labels_having(attribute: str, site: Site) -> list[str]:
     return (made or found)[:3]
 
 
-def _previous(node: syntax.Call, site: Site) -> Expression | None:
+def _previous(node: syntax.Call, site: Site) -> core.Expression | None:
     argument = attribute_argument(node, site)
     if argument is None:
         return None
     label, attribute, data_type = argument
-    return Previous(label, attribute, data_type, node.span, node.distance)
+    return core.Previous(label, attribute, data_type, node.span, node.distance)
 
 
-def _aggregate(name: AggregateFunction, node: syntax.Call, site: Site) -> Expression | None:
+def _aggregate(
+    name: core.AggregateFunction, node: syntax.Call, site: Site
+) -> core.Expression | None:
     argument = attribute_argument(node, site)
     if argument is None:
         return None
     label, attribute, data_type = argument
     if name == "DISTINCT":
-        long, read = DataType.LONG, (data_type,)
-        return Aggregate(name, label, attribute, node.prior, long, node.span, read=read)
+        long, read = core.DataType.LONG, (data_type,)
+        return core.Aggregate(name, label, attribute, node.prior, long, node.span, read=read)
     if data_type not in _AGGREGATED_TYPES[name]:
         allowed = [one.value for one in _AGGREGATED_TYPES[name]]
         span = node.argument.span
         argument_text = site.found.source.slice(span)
         site.found.add(types.aggregate_type(name, data_type.value, allowed, argument_text, span))
         return None
-    if name in ("SUM", "AVG", "MEDIAN") and data_type is DataType.INTERVAL:
+    if name in ("SUM", "AVG", "MEDIAN") and data_type is core.DataType.INTERVAL:
         pass
     elif name in ("AVG", "VARIANCE", "STDDEV", "MEDIAN") or (
-        name == "SUM" and data_type in (DataType.FLOAT, DataType.DOUBLE)
+        name == "SUM" and data_type in (core.DataType.FLOAT, core.DataType.DOUBLE)
     ):
-        data_type = DataType.DOUBLE
+        data_type = core.DataType.DOUBLE
     elif name == "SUM":
-        data_type = DataType.LONG
-    return Aggregate(name, label, attribute, node.prior, data_type, node.span)
+        data_type = core.DataType.LONG
+    return core.Aggregate(name, label, attribute, node.prior, data_type, node.span)
 
 
-def _own_aggregate(node: syntax.Call, own: OwnAggregate | None, site: Site) -> Expression | None:
+def _own_aggregate(
+    node: syntax.Call, own: core.OwnAggregate | None, site: Site
+) -> core.Expression | None:
     """A call of an aggregate that the file declares; None for one that is declared wrongly."""
     name = node.function.text
     if site.use == "select" and node.prior:
@@ -586,7 +581,7 @@ def _own_aggregate(node: syntax.Call, own: OwnAggregate | None, site: Site) -> E
     if not fits:
         return None
     first, *others = (attribute for _, attribute, _ in taken)
-    return Aggregate(
+    return core.Aggregate(
         "OWN",
         label,
         first,

@@ -13,20 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from celc.core.formula import (
-    AbsenceAfter,
-    AbsenceBefore,
-    As,
-    Conjunction,
-    Filter,
-    Formula,
-    Project,
-    Rename,
-    Selector,
-    Unless,
-    Window,
-    Within,
-)
+from celc.core import formula as core
 from celc.parse import syntax
 
 
@@ -53,7 +40,9 @@ def is_bounded(node: syntax.Formula) -> bool:
             return False
 
 
-def lift_windows(clause: Window | None, formula: Formula) -> tuple[Window | None, Formula]:
+def lift_windows(
+    clause: core.Window | None, formula: core.Formula
+) -> tuple[core.Window | None, core.Formula]:
     """The window of a query, and its formula without the windows that this one stands for.
 
     `clause` is the window of WITHIN. A window that is measured in another way stays in the formula.
@@ -69,31 +58,37 @@ def lift_windows(clause: Window | None, formula: Formula) -> tuple[Window | None
         elif window.size < chosen.size:
             chosen = window
     for window in reversed(kept):
-        bare = Within(bare, window, window.span)
+        bare = core.Within(bare, window, window.span)
     return chosen, bare
 
 
-def _measures_the_same(one: Window, other: Window) -> bool:
+def _measures_the_same(one: core.Window, other: core.Window) -> bool:
     # Not where one names the first order column and the other does not: the call may name others.
     return one.unit is other.unit and one.attribute == other.attribute
 
 
-def _lifted(formula: Formula) -> tuple[tuple[Window, ...], Formula]:
+def _lifted(formula: core.Formula) -> tuple[tuple[core.Window, ...], core.Formula]:
     """The windows that hold for the whole of a formula, in the order of the text; the rest."""
     match formula:
-        case Within():
+        case core.Within():
             windows, bare = _lifted(formula.operand)
             return (formula.window, *windows), bare
-        case As() | Rename() | Project() | Filter() | Selector(strategy="STRICT"):
+        case (
+            core.As()
+            | core.Rename()
+            | core.Project()
+            | core.Filter()
+            | core.Selector(strategy="STRICT")
+        ):
             windows, bare = _lifted(formula.operand)
             return windows, replace(formula, operand=bare) if windows else formula
-        case AbsenceBefore() | AbsenceAfter():
+        case core.AbsenceBefore() | core.AbsenceAfter():
             windows, bare = _lifted(formula.operand)
             return windows, replace(formula, operand=bare) if windows else formula
-        case Unless():
+        case core.Unless():
             windows, bare = _lifted(formula.left)
             return windows, replace(formula, left=bare) if windows else formula
-        case Conjunction():
+        case core.Conjunction():
             (left, bare_left), (right, bare_right) = _lifted(formula.left), _lifted(formula.right)
             windows = (*left, *right)
             both = replace(formula, left=bare_left, right=bare_right)

@@ -13,21 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import comb
 
+from celc.core import formula as core
 from celc.core.fold import fold_predicate
-from celc.core.formula import (
-    MAX_COUNT,
-    Aggregate,
-    As,
-    Cast,
-    Comparison,
-    Constant,
-    DataType,
-    Filter,
-    Formula,
-    Sequence,
-    Window,
-    WindowUnit,
-)
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import warnings
 
@@ -36,7 +23,7 @@ _LEAST_COUNT = 20
 
 
 def check_counts(
-    formula: Formula, growing: frozenset[str], window: Window | None, found: Diagnostics
+    formula: core.Formula, growing: frozenset[str], window: core.Window | None, found: Diagnostics
 ) -> None:
     """Warn of the first filter that demands large choices of a label under `+`.
 
@@ -44,7 +31,7 @@ def check_counts(
     every match must satisfy count.
     """
     most = None
-    if window is not None and window.unit is WindowUnit.EVENTS:
+    if window is not None and window.unit is core.WindowUnit.EVENTS:
         most = int(window.size) + 1
     for comparison in _comparisons(formula):
         counted = _counted(comparison)
@@ -57,51 +44,51 @@ def check_counts(
             return
 
 
-def _comparisons(formula: Formula) -> Iterator[Comparison]:
+def _comparisons(formula: core.Formula) -> Iterator[core.Comparison]:
     match formula:
-        case Filter():
+        case core.Filter():
             for clause in formula.clauses:
                 first, *others = clause.predicates or (None,)
-                if not others and isinstance(first, Comparison):
+                if not others and isinstance(first, core.Comparison):
                     yield first
             yield from _comparisons(formula.operand)
-        case As():
+        case core.As():
             yield from _comparisons(formula.operand)
-        case Sequence():
+        case core.Sequence():
             for operand in formula.operands:
                 yield from _comparisons(operand)
 
 
-def _counted(comparison: Comparison) -> Aggregate | None:
+def _counted(comparison: core.Comparison) -> core.Aggregate | None:
     """The COUNT that is compared with a constant."""
     sides = (comparison.left, comparison.right)
     for side, other in (sides, sides[::-1]):
-        inner = side.operand if isinstance(side, Cast) else side
-        if isinstance(inner, Aggregate) and inner.function == "COUNT" and not inner.prior:
-            return inner if isinstance(other, Constant) else None
+        inner = side.operand if isinstance(side, core.Cast) else side
+        if isinstance(inner, core.Aggregate) and inner.function == "COUNT" and not inner.prior:
+            return inner if isinstance(other, core.Constant) else None
     return None
 
 
-def _least(comparison: Comparison, counted: Aggregate) -> int | None:
+def _least(comparison: core.Comparison, counted: core.Aggregate) -> int | None:
     """The number from which on all counts satisfy a comparison; None: there is none, or a small
     one."""
-    numbers = range(MAX_COUNT + 1)
+    numbers = range(core.MAX_COUNT + 1)
     first = next((n for n in numbers if _holds(comparison, n)), None)
-    if first is None or first < _LEAST_COUNT or not _holds(comparison, MAX_COUNT + 1):
+    if first is None or first < _LEAST_COUNT or not _holds(comparison, core.MAX_COUNT + 1):
         return None
     return first
 
 
-def _holds(comparison: Comparison, number: int) -> bool:
-    def side(one: object) -> Constant:
-        if isinstance(one, Constant):
+def _holds(comparison: core.Comparison, number: int) -> bool:
+    def side(one: object) -> core.Constant:
+        if isinstance(one, core.Constant):
             return one
-        assert isinstance(one, Aggregate | Cast)
-        value = float(number) if one.type is DataType.DOUBLE else number
-        return Constant(value, one.type, one.span)
+        assert isinstance(one, core.Aggregate | core.Cast)
+        value = float(number) if one.type is core.DataType.DOUBLE else number
+        return core.Constant(value, one.type, one.span)
 
     left, right = side(comparison.left), side(comparison.right)
-    return bool(fold_predicate(Comparison(comparison.operator, left, right, comparison.span)))
+    return bool(fold_predicate(core.Comparison(comparison.operator, left, right, comparison.span)))
 
 
 def _enough(least: int) -> int | None:

@@ -7,13 +7,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
-from celc.core.formula import (
-    AttributeDeclaration,
-    Collection,
-    Expression,
-    OutputExpression,
-    OutputLabel,
-)
+from celc.core import formula as core
 from celc.diagnostics.errors import Diagnostics, Fix
 from celc.diagnostics.messages import names, types
 from celc.diagnostics.source import Source, Span
@@ -38,7 +32,7 @@ class Selection:
     column of the parameter set shows, None: all.
     """
 
-    items: tuple[OutputLabel | OutputExpression, ...]
+    items: tuple[core.OutputLabel | core.OutputExpression, ...]
     labels: frozenset[str]
     parameters: tuple[str, ...] | None = None
 
@@ -119,18 +113,18 @@ def star(labels: Labels) -> tuple[str, ...]:
 
 
 def _column(
-    label: str, attributes: tuple[AttributeDeclaration, ...] | None, span: Span, site: Site
-) -> OutputLabel:
+    label: str, attributes: tuple[core.AttributeDeclaration, ...] | None, span: Span, site: Site
+) -> core.OutputLabel:
     if attributes is None:
         mask = site.frame.labels[label].extent.types
         attributes = site.schema.attributes_of(mask)
-    return OutputLabel(label, attributes, span)
+    return core.OutputLabel(label, attributes, span)
 
 
 def _listed(
     items: tuple[syntax.SelectItem, ...], site: Site, source: Source, partition_by: Container[str]
 ) -> Selection:
-    columns: list[OutputLabel | OutputExpression] = []
+    columns: list[core.OutputLabel | core.OutputExpression] = []
     places: dict[str, Span] = {}
     mentioned: dict[str, None] = {}
     for item in items:
@@ -161,7 +155,7 @@ def _without(item: syntax.SelectItem, items: tuple[syntax.SelectItem, ...]) -> F
     return Fix(Span(item.span.start, items[1].span.start), "")
 
 
-def _attributes(item: syntax.LabelItem, site: Site) -> tuple[AttributeDeclaration, ...] | None:
+def _attributes(item: syntax.LabelItem, site: Site) -> tuple[core.AttributeDeclaration, ...] | None:
     if item.attributes is None:
         return None
     places: dict[str, Span] = {}
@@ -175,18 +169,18 @@ def _attributes(item: syntax.LabelItem, site: Site) -> tuple[AttributeDeclaratio
         places[name] = attribute.span
         data_type = attribute_type(item.label.text, item.label.span, attribute, site)
         if data_type is not None:
-            declared.append(AttributeDeclaration(name, data_type))
+            declared.append(core.AttributeDeclaration(name, data_type))
     return tuple(declared)
 
 
 def _expression_column(
     item: syntax.ExpressionItem, site: Site, source: Source
-) -> OutputExpression | None:
+) -> core.OutputExpression | None:
     node = item.expression
-    value: Expression | Collection | None
+    value: core.Expression | core.Collection | None
     if isinstance(node, syntax.Call) and node.function.text.upper() == "COLLECT" and not node.prior:
         argument = attribute_argument(node, site)
-        value = None if argument is None else Collection(*argument, node.span)
+        value = None if argument is None else core.Collection(*argument, node.span)
     else:
         value = expression(node, site)
     text = source.slice(node.span)
@@ -196,7 +190,7 @@ def _expression_column(
     if value is None:
         return None
     labels = tuple(dict.fromkeys(_labels_of(node, site)))
-    return OutputExpression(item.name.text, text, value, labels, item.name.span)
+    return core.OutputExpression(item.name.text, text, value, labels, item.name.span)
 
 
 def _name_for(node: syntax.Expression) -> str:
@@ -255,7 +249,7 @@ def check_columns(
     if each is not None:
         columns.append(Column("parameter set", each.set.name, each.clause))
     for item in selection.items:
-        if isinstance(item, OutputLabel):
+        if isinstance(item, core.OutputLabel):
             # Items from `*` have no place of their own in SELECT: the label's place is taken.
             span = site.frame.labels[item.label].place if item.span == star_span else item.span
             columns.append(Column("label", item.label, span))

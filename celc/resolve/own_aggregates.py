@@ -12,18 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from celc.core import fold
-from celc.core.formula import (
-    Absolute,
-    AttributeDeclaration,
-    Choice,
-    Conditional,
-    Constant,
-    DataType,
-    Expression,
-    OwnAggregate,
-    StateVariable,
-    Variable,
-)
+from celc.core import formula as core
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import aggregates as messages
 from celc.diagnostics.messages import names, types
@@ -51,10 +40,10 @@ _NO_STREAMS = Schema(Declarations({}, {}, frozenset(), {}), (), (), {}, {}, {}, 
 
 def declare_aggregates(
     nodes: Iterable[syntax.AggregateDeclaration], found: Diagnostics
-) -> Mapping[str, OwnAggregate | None]:
+) -> Mapping[str, core.OwnAggregate | None]:
     """The aggregates of a file by their names; of two with one name the first counts. None for one
     whose declaration is wrong, which has been said: its calls are not judged."""
-    declared: dict[str, OwnAggregate | None] = {}
+    declared: dict[str, core.OwnAggregate | None] = {}
     places: dict[str, Span] = {}
     nodes = tuple(nodes)
     called = frozenset(node.name.text for node in nodes)
@@ -78,7 +67,7 @@ class Declared:
     """
 
     part: Part
-    variables: Mapping[str, DataType | None]
+    variables: Mapping[str, core.DataType | None]
     hidden: frozenset[str]
     aggregate: str
     aggregates: frozenset[str]
@@ -87,7 +76,7 @@ class Declared:
         self,
         node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional,
         site: Site,
-    ) -> Expression | None:
+    ) -> core.Expression | None:
         """The meaning of a name or a call in the declaration of an aggregate."""
         match node:
             case syntax.Attribute(label=None):
@@ -111,10 +100,10 @@ class Declared:
         """Report a label."""
         site.found.add(messages.label_in_aggregate(label, self.variables, span))
 
-    def _variable(self, name: syntax.Name, site: Site) -> Expression | None:
+    def _variable(self, name: syntax.Name, site: Site) -> core.Expression | None:
         if name.text in self.variables:
             data_type = self.variables[name.text]
-            return None if data_type is None else Variable(name.text, data_type, name.span)
+            return None if data_type is None else core.Variable(name.text, data_type, name.span)
         if self.part == "STATE":
             site.found.add(messages.state_before(name.text, name.span))
         elif name.text in self.hidden:
@@ -125,7 +114,7 @@ class Declared:
             )
         return None
 
-    def _call(self, node: syntax.Call, site: Site) -> Expression | None:
+    def _call(self, node: syntax.Call, site: Site) -> core.Expression | None:
         name = node.function.text.upper()
         is_of_positions = node.function.text in self.aggregates or name in FUNCTIONS
         if name not in IN_AGGREGATES and is_of_positions:
@@ -156,7 +145,7 @@ class Declared:
             operand = numeric("ABS", node.argument, site)
             if operand is None or is_null(operand):
                 return operand
-            return Absolute(operand, operand.type, node.span)
+            return core.Absolute(operand, operand.type, node.span)
         operands = [expression(one, site) for one in arguments]
         known = [one for one in operands if one is not None]
         if len(known) < len(operands):
@@ -167,9 +156,11 @@ class Declared:
         chosen = tuple(convert(one, data_type) for one in known)
         function: Literal["LEAST", "GREATEST", "COALESCE"]
         function = "LEAST" if name == "LEAST" else "GREATEST"
-        return Choice(function if name != "COALESCE" else "COALESCE", chosen, data_type, node.span)
+        return core.Choice(
+            function if name != "COALESCE" else "COALESCE", chosen, data_type, node.span
+        )
 
-    def _conditional(self, node: syntax.Conditional, site: Site) -> Expression | None:
+    def _conditional(self, node: syntax.Conditional, site: Site) -> core.Expression | None:
         asked = condition(node.condition, site)
         then, otherwise = expression(node.then, site), expression(node.otherwise, site)
         if asked is None or then is None or otherwise is None:
@@ -178,12 +169,12 @@ class Declared:
         if data_type is None:
             return None
         sides = convert(then, data_type), convert(otherwise, data_type)
-        return Conditional(asked, *sides, data_type, node.span)
+        return core.Conditional(asked, *sides, data_type, node.span)
 
     def _common_type(
-        self, function: str, operands: list[Expression], span: Span, site: Site
-    ) -> DataType | None:
-        data_type: DataType | None = None
+        self, function: str, operands: list[core.Expression], span: Span, site: Site
+    ) -> core.DataType | None:
+        data_type: core.DataType | None = None
         for operand in operands:
             if is_null(operand):
                 continue
@@ -195,7 +186,7 @@ class Declared:
             data_type = shared
         if data_type is None:
             site.found.add(types.two_nulls(span))
-        elif data_type is DataType.STRING:
+        elif data_type is core.DataType.STRING:
             site.found.add(messages.text_in_aggregate(f"the value of {function}", span))
             return None
         return data_type
@@ -209,15 +200,15 @@ class _Declaration:
     called: frozenset[str]
     found: Diagnostics
 
-    def resolved(self) -> OwnAggregate | None:
+    def resolved(self) -> core.OwnAggregate | None:
         """The aggregate; None where something in it is wrong, which is reported."""
         node, before = self.node, len(self.found.items)
         places: dict[str, Span] = {}
-        parameters: dict[str, DataType | None] = {}
+        parameters: dict[str, core.DataType | None] = {}
         for declared in node.parameters:
             self._declare(declared, places, parameters)
-        state: dict[str, DataType | None] = {}
-        firsts: dict[str, Constant | None] = {}
+        state: dict[str, core.DataType | None] = {}
+        firsts: dict[str, core.Constant | None] = {}
         for one in node.state:
             name = one.declared.name.text
             is_new = name not in places
@@ -238,16 +229,16 @@ class _Declaration:
             first = firsts[name]
             assert data_type is not None
             assert first is not None
-            step = steps.get(name) or Variable(name, data_type, node.name.span)
-            variables.append(StateVariable(name, data_type, first.value, step))
+            step = steps.get(name) or core.Variable(name, data_type, node.name.span)
+            variables.append(core.StateVariable(name, data_type, first.value, step))
         given = tuple(
-            AttributeDeclaration(name, data_type)
+            core.AttributeDeclaration(name, data_type)
             for name, data_type in parameters.items()
             if data_type is not None
         )
-        return OwnAggregate(node.name.text, given, tuple(variables), result)
+        return core.OwnAggregate(node.name.text, given, tuple(variables), result)
 
-    def _type(self, name: syntax.Name) -> DataType | None:
+    def _type(self, name: syntax.Name) -> core.DataType | None:
         data_type = TYPE_NAMES.get(name.text.upper())
         if data_type is None:
             self.found.add(names.unknown_type(name.text, list(TYPE_NAMES), name.span))
@@ -257,7 +248,7 @@ class _Declaration:
         self,
         declared: syntax.AttributeDeclaration,
         places: dict[str, Span],
-        into: dict[str, DataType | None],
+        into: dict[str, core.DataType | None],
     ) -> None:
         name = declared.name
         data_type = self._type(declared.type)
@@ -267,25 +258,27 @@ class _Declaration:
         else:
             places[name.text], into[name.text] = name.span, data_type
 
-    def _refuse_text(self, what: str, data_type: DataType | None, span: Span) -> None:
-        if data_type is DataType.STRING:
+    def _refuse_text(self, what: str, data_type: core.DataType | None, span: Span) -> None:
+        if data_type is core.DataType.STRING:
             self.found.add(messages.text_in_aggregate(what, span))
 
     def _first(
-        self, declared: syntax.StateDeclaration, data_type: DataType | None
-    ) -> Constant | None:
+        self, declared: syntax.StateDeclaration, data_type: core.DataType | None
+    ) -> core.Constant | None:
         """The value that a variable of STATE begins with."""
         name = declared.declared.name.text
         value = self._value(declared.value, "STATE", {}, frozenset(), f"{name!r}", data_type)
         if value is None or data_type is None:
             return None
         assert fold.is_constant(value), "no name has a meaning there"
-        return Constant(fold.evaluate(value), data_type, value.span)
+        return core.Constant(fold.evaluate(value), data_type, value.span)
 
     def _steps(
-        self, state: Mapping[str, DataType | None], parameters: Mapping[str, DataType | None]
-    ) -> dict[str, Expression | None]:
-        steps: dict[str, Expression | None] = {}
+        self,
+        state: Mapping[str, core.DataType | None],
+        parameters: Mapping[str, core.DataType | None],
+    ) -> dict[str, core.Expression | None]:
+        steps: dict[str, core.Expression | None] = {}
         places: dict[str, Span] = {}
         for step in self.node.steps:
             name = step.name.text
@@ -306,17 +299,17 @@ class _Declaration:
         self,
         node: syntax.Expression,
         part: Part,
-        known: Mapping[str, DataType | None],
+        known: Mapping[str, core.DataType | None],
         hidden: frozenset[str],
         what: str,
-        wanted: DataType | None,
-    ) -> Expression | None:
+        wanted: core.DataType | None,
+    ) -> core.Expression | None:
         """An expression in the type that is wanted of it."""
         own_name = self.node.name.text
         declared = Declared(part, known, hidden - known.keys(), own_name, self.called)
         site = Site(_NO_STREAMS, Frame({}, None, None), {}, self.found, "filter", declared=declared)
         value = expression(node, site)
-        if value is None or wanted is None or wanted is DataType.STRING:
+        if value is None or wanted is None or wanted is core.DataType.STRING:
             return None
         if not is_null(value) and common_type(value.type, wanted) is not wanted:
             text = self.found.source.slice(node.span)

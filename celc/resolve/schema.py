@@ -9,16 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from celc.core import formula as core
 from celc.core.bits import bits_of
-from celc.core.formula import (
-    ATTRIBUTE_TYPES,
-    AttributeDeclaration,
-    DataType,
-    EventType,
-    OwnAggregate,
-    Stream,
-    Uncertainty,
-)
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import names, warnings
@@ -31,9 +23,9 @@ from celc.resolve.uncertain import UncertainStreams, uncertainty_of
 
 # CORE's type of the attribute that orders a stream and measures its windows.
 PRIMARY_TIME = "PRIMARY_TIME"
-TYPE_NAMES = {data_type.value: data_type for data_type in ATTRIBUTE_TYPES} | {
-    "BIGINT": DataType.LONG,
-    PRIMARY_TIME: DataType.TIMESTAMP,
+TYPE_NAMES = {data_type.value: data_type for data_type in core.ATTRIBUTE_TYPES} | {
+    "BIGINT": core.DataType.LONG,
+    PRIMARY_TIME: core.DataType.TIMESTAMP,
 }
 PARAMETER_TYPES = {name: one for name, one in TYPE_NAMES.items() if name != PRIMARY_TIME}
 RESERVED_ATTRIBUTES = frozenset({"pos", "type", "stream"})
@@ -52,11 +44,11 @@ class Declarations:
     `uncertain` are the streams whose events have uncertain times.
     """
 
-    streams: Mapping[str, Stream]
+    streams: Mapping[str, core.Stream]
     places: Mapping[tuple[str, ...], Span]
     untyped: frozenset[str]
     primary: Mapping[tuple[str, str], str]
-    aggregates: Mapping[str, OwnAggregate | None] = field(default_factory=dict)
+    aggregates: Mapping[str, core.OwnAggregate | None] = field(default_factory=dict)
     parameters: Mapping[str, ParameterSet] = field(default_factory=dict)
     rows: Mapping[str, QueryRows] = field(default_factory=dict)
     queries: Mapping[str, Span] = field(default_factory=dict)
@@ -79,17 +71,17 @@ class Declarations:
 
 def declare(streams: Iterable[syntax.StreamDeclaration], found: Diagnostics) -> Declarations:
     """Read the declarations of a file; of two with one name the first counts."""
-    declared: dict[str, Stream] = {}
+    declared: dict[str, core.Stream] = {}
     places: dict[tuple[str, ...], Span] = {}
     primary: dict[tuple[str, str], str] = {}
-    times: dict[str, Uncertainty | None] = {}
+    times: dict[str, core.Uncertainty | None] = {}
     for stream in streams:
         name = stream.name.text
         if name in declared:
             found.add(names.duplicate_stream(name, stream.name.span, places[name,]))
             continue
         places[name,] = stream.name.span
-        event_types: dict[str, EventType] = {}
+        event_types: dict[str, core.EventType] = {}
         for event in stream.events:
             key = (name, event.name.text)
             if key in places:
@@ -100,8 +92,8 @@ def declare(streams: Iterable[syntax.StreamDeclaration], found: Diagnostics) -> 
             time = _primary_time(event, found)
             if time is not None:
                 primary[key] = time
-            event_types[key[1]] = EventType(name, key[1], attributes)
-        declared[name] = Stream(name, tuple(event_types.values()))
+            event_types[key[1]] = core.EventType(name, key[1], attributes)
+        declared[name] = core.Stream(name, tuple(event_types.values()))
         if stream.uncertain is not None:
             times[name] = uncertainty_of(stream.uncertain, declared[name].event_types, found)
     named = {key[0]: place for key, place in places.items() if len(key) == 1}
@@ -110,7 +102,7 @@ def declare(streams: Iterable[syntax.StreamDeclaration], found: Diagnostics) -> 
 
 
 def _untyped(
-    places: Mapping[tuple[str, ...], Span], streams: Mapping[str, Stream]
+    places: Mapping[tuple[str, ...], Span], streams: Mapping[str, core.Stream]
 ) -> frozenset[str]:
     typed = {
         (stream.name, event_type.name, attribute.name)
@@ -134,7 +126,7 @@ def _attributes(
     owner: tuple[str, str],
     places: dict[tuple[str, ...], Span],
     found: Diagnostics,
-) -> tuple[AttributeDeclaration, ...]:
+) -> tuple[core.AttributeDeclaration, ...]:
     declared = []
     for attribute in event.attributes:
         name, span = attribute.name.text, attribute.name.span
@@ -151,7 +143,7 @@ def _attributes(
                 names.unknown_type(attribute.type.text, list(TYPE_NAMES), attribute.type.span)
             )
         else:
-            declared.append(AttributeDeclaration(name, data_type))
+            declared.append(core.AttributeDeclaration(name, data_type))
     return tuple(declared)
 
 
@@ -166,10 +158,10 @@ class Schema:
     """
 
     declarations: Declarations
-    streams: tuple[Stream, ...]
-    event_types: tuple[EventType, ...]
+    streams: tuple[core.Stream, ...]
+    event_types: tuple[core.EventType, ...]
     masks: Mapping[str, int]
-    types: Mapping[str, DataType]
+    types: Mapping[str, core.DataType]
     having: Mapping[str, int]
     flawed: frozenset[str]
     order: Mapping[tuple[str, str], int]
@@ -181,7 +173,7 @@ class Schema:
         """The mask of all event types."""
         return (1 << len(self.event_types)) - 1
 
-    def types_of(self, mask: int) -> tuple[EventType, ...]:
+    def types_of(self, mask: int) -> tuple[core.EventType, ...]:
         """The event types of a mask, in the order of FROM."""
         if mask == self.everything:
             return self.event_types
@@ -200,15 +192,15 @@ class Schema:
         named = {self.declarations.primary.get((one.stream, one.name)) for one in self.event_types}
         return named.pop() if len(named) == 1 else None
 
-    def attributes_of(self, mask: int) -> tuple[AttributeDeclaration, ...]:
+    def attributes_of(self, mask: int) -> tuple[core.AttributeDeclaration, ...]:
         """The attributes of the event types of a mask, in order of first declaration, each once."""
         wanted = sorted(self.types_of(mask), key=lambda one: self.order[one.stream, one.name])
         found: dict[str, None] = {}
         for one in wanted:
             found.update(dict.fromkeys(item.name for item in one.attributes))
-        return tuple(AttributeDeclaration(name, self.types[name]) for name in found)
+        return tuple(core.AttributeDeclaration(name, self.types[name]) for name in found)
 
-    def shared(self, *, of: Iterable[DataType] = DataType) -> tuple[str, ...]:
+    def shared(self, *, of: Iterable[core.DataType] = core.DataType) -> tuple[str, ...]:
         """The names of the attributes that every event type has, of the given types only."""
         wanted = set(of)
         return tuple(
@@ -217,9 +209,9 @@ class Schema:
             if mask == self.everything and self.types[name] in wanted
         )
 
-    def attribute(self, name: str) -> AttributeDeclaration:
+    def attribute(self, name: str) -> core.AttributeDeclaration:
         """An attribute that some event type has."""
-        return AttributeDeclaration(name, self.types[name])
+        return core.AttributeDeclaration(name, self.types[name])
 
     def lacking(self, name: str) -> int:
         """The event types without an attribute of that name."""
@@ -240,9 +232,9 @@ def schema_of(query: syntax.Query, declarations: Declarations, found: Diagnostic
     streams = _streams(query, declarations, found)
     event_types = tuple(one for stream in streams for one in stream.event_types)
     masks: dict[str, int] = {}
-    types: dict[str, DataType] = {}
+    types: dict[str, core.DataType] = {}
     having: dict[str, int] = {}
-    owners: dict[str, EventType] = {}
+    owners: dict[str, core.EventType] = {}
     flawed = set(declarations.untyped)
     for k, event_type in enumerate(event_types):
         look()
@@ -295,7 +287,7 @@ def _read(
 
 
 def _warn_of_case(
-    owners: Mapping[str, EventType], declarations: Declarations, found: Diagnostics
+    owners: Mapping[str, core.EventType], declarations: Declarations, found: Diagnostics
 ) -> None:
     by_lower: dict[str, str] = {}
     for name, owner in owners.items():
@@ -314,7 +306,7 @@ def _warn_of_case(
 
 def _streams(
     query: syntax.Query, declarations: Declarations, found: Diagnostics
-) -> tuple[Stream, ...]:
+) -> tuple[core.Stream, ...]:
     declared = declarations.streams
     everything = tuple(declared.values())
     if query.streams is None:

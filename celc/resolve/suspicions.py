@@ -9,19 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
+from celc.core import formula as core
 from celc.core.fold import fold_predicate
-from celc.core.formula import (
-    Aggregate,
-    AttributeValue,
-    Cast,
-    Clause,
-    Comparison,
-    Constant,
-    DataType,
-    Expression,
-    Predicate,
-    Previous,
-)
 from celc.core.terms import labels_chosen_from, nodes_written_in
 from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.messages import warnings
@@ -51,7 +40,9 @@ def check_sides(sides: Sequence[Labels], operator: str, schema: Schema, found: D
             first[label] = binding
 
 
-def check_use(clauses: Sequence[Clause], frame: Frame, found: Diagnostics) -> list[Predicate]:
+def check_use(
+    clauses: Sequence[core.Clause], frame: Frame, found: Diagnostics
+) -> list[core.Predicate]:
     """Warn of labels that a filter names but may find empty, or finds at one position at most.
 
     Returns the filter's predicates, each once.
@@ -61,16 +52,18 @@ def check_use(clauses: Sequence[Clause], frame: Frame, found: Diagnostics) -> li
     for predicate in predicates:
         found.extend(_idle_counts(predicate, frame))
         for part in nodes_written_in(predicate):
-            back = isinstance(part, Previous) or (isinstance(part, Aggregate) and part.prior)
-            if not back and not isinstance(part, AttributeValue):
+            back = isinstance(part, core.Previous) or (
+                isinstance(part, core.Aggregate) and part.prior
+            )
+            if not back and not isinstance(part, core.AttributeValue):
                 continue
-            assert isinstance(part, AttributeValue | Previous | Aggregate)
+            assert isinstance(part, core.AttributeValue | core.Previous | core.Aggregate)
             binding, sure = _seen(frame, part.label)
             if not sure and part.label not in judged:
                 found.add(warnings.maybe_unbound(part.label, part.span, binding.place))
             judged.add(part.label)
             if back and binding.extent.most < MANY:
-                what = "PREV" if isinstance(part, Previous) else "PRIOR"
+                what = "PREV" if isinstance(part, core.Previous) else "PRIOR"
                 found.add(
                     warnings.single_position(
                         what, part.label, frame.repeated, part.span, binding.place
@@ -85,19 +78,19 @@ def _seen(frame: Frame, label: str) -> tuple[Binding, bool]:
     return seen
 
 
-def _idle_counts(predicate: Predicate, frame: Frame) -> Iterator[Diagnostic]:
+def _idle_counts(predicate: core.Predicate, frame: Frame) -> Iterator[Diagnostic]:
     """COUNT(x) ≥ 2, in any notation, where x has at most one position."""
-    if not isinstance(predicate, Comparison):
+    if not isinstance(predicate, core.Comparison):
         return
     for side, other in (
         (predicate.left, predicate.right),
         (predicate.right, predicate.left),
     ):
-        counted = side.operand if isinstance(side, Cast) else side
-        if not isinstance(counted, Aggregate) or counted.function != "COUNT" or counted.prior:
+        counted = side.operand if isinstance(side, core.Cast) else side
+        if not isinstance(counted, core.Aggregate) or counted.function != "COUNT" or counted.prior:
             continue
         binding, _ = _seen(frame, counted.label)
-        if not isinstance(other, Constant) or binding.extent.most >= MANY:
+        if not isinstance(other, core.Constant) or binding.extent.most >= MANY:
             continue
         if isinstance(other.value, int | float):
             near = (max(MANY, int(other.value)), max(MANY, int(other.value) + 1))
@@ -110,14 +103,14 @@ def _idle_counts(predicate: Predicate, frame: Frame) -> Iterator[Diagnostic]:
             )
 
 
-def _holds_of(predicate: Comparison, side: Expression, numbers: Iterable[int]) -> bool:
+def _holds_of(predicate: core.Comparison, side: core.Expression, numbers: Iterable[int]) -> bool:
     for number in numbers:
-        value = float(number) if side.type is DataType.DOUBLE else number
-        constant = Constant(value, side.type, side.span)
+        value = float(number) if side.type is core.DataType.DOUBLE else number
+        constant = core.Constant(value, side.type, side.span)
         is_left = side is predicate.left
         left = constant if is_left else predicate.left
         right = predicate.right if is_left else constant
-        if fold_predicate(Comparison(predicate.operator, left, right, predicate.span)):
+        if fold_predicate(core.Comparison(predicate.operator, left, right, predicate.span)):
             return True
     return False
 
@@ -129,7 +122,7 @@ _COMPUTED = ("SUM", "AVG", "VARIANCE", "STDDEV", "MEDIAN")
 
 
 def check_search(
-    predicates: Iterable[Predicate], frame: Frame, selector: str | None, found: Diagnostics
+    predicates: Iterable[core.Predicate], frame: Frame, selector: str | None, found: Diagnostics
 ) -> None:
     """Warn of the first predicate of a filter that keeps partial matches under `+` apart.
 
@@ -137,7 +130,9 @@ def check_search(
     """
     for predicate in predicates:
         for part in nodes_written_in(predicate):
-            if not isinstance(part, Aggregate | Previous) or not _is_unlimited(frame, part.label):
+            if not isinstance(part, core.Aggregate | core.Previous) or not _is_unlimited(
+                frame, part.label
+            ):
                 continue
             call = _name_of(part)
             if call is not None:
@@ -156,8 +151,8 @@ def _is_unlimited(frame: Frame, label: str) -> bool:
     return _seen(frame, label)[0].extent.most == UNLIMITED
 
 
-def _name_of(part: Aggregate | Previous) -> str | None:
-    if isinstance(part, Previous):
+def _name_of(part: core.Aggregate | core.Previous) -> str | None:
+    if isinstance(part, core.Previous):
         return "PREV"
     if part.prior:
         return "PRIOR"

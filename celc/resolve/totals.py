@@ -11,24 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never, cast
 
-from celc.core.formula import (
-    TIMES,
-    Absolute,
-    Aggregate,
-    AttributeDeclaration,
-    DataType,
-    Expression,
-    Per,
-    PerEnd,
-    PerPartition,
-    PerSpan,
-    Total,
-    TotalFunction,
-    TotalItem,
-    TotalOf,
-    Truth,
-    Variable,
-)
+from celc.core import formula as core
 from celc.core.traversal import nodes_of
 from celc.diagnostics.errors import Diagnostics, Fix
 from celc.diagnostics.messages import names, types
@@ -90,13 +73,13 @@ def check_collapsed(items: Items, source: Source, found: Diagnostics) -> None:
 
 def total_of(
     node: syntax.Query,
-    order_by: tuple[AttributeDeclaration, ...],
+    order_by: tuple[core.AttributeDeclaration, ...],
     order_is_known: bool,
     partition_by: Mapping[str, Span],
     site: Site,
     *,
     decided: bool,
-) -> Total | None:
+) -> core.Total | None:
     """The totals that a query asks for, as far as they have a meaning; None without TOTAL.
 
     `order_is_known`: no order column was refused. `partition_by` are the attributes of its keys,
@@ -108,7 +91,7 @@ def total_of(
     items = _items(select.items, partition_by, site)
     per = _per(node.per, order_by, order_is_known, site.schema, site.found)
     own = OWN_COLUMNS + (("decided_time",) if decided else ())
-    own += ("span_start", "span_end") if isinstance(per, PerSpan) else ()
+    own += ("span_start", "span_end") if isinstance(per, core.PerSpan) else ()
     each = site.schema.for_each
     own += () if each is None else (each.set.name,)
     columns = [Column("partition attribute", name, span) for name, span in partition_by.items()]
@@ -116,7 +99,7 @@ def total_of(
     check_names(own, columns, site.found)
     named = _names_of(select.items)
     having = None if node.having is None else _having(node.having, items, named, site)
-    return Total(items, per, having, select.span)
+    return core.Total(items, per, having, select.span)
 
 
 def _names_of(items: Items) -> frozenset[str]:
@@ -126,13 +109,15 @@ def _names_of(items: Items) -> frozenset[str]:
     return frozenset(item.name.text for item in expressions if item.name is not None)
 
 
-def _items(written: Items, partition_by: Mapping[str, Span], site: Site) -> tuple[TotalItem, ...]:
+def _items(
+    written: Items, partition_by: Mapping[str, Span], site: Site
+) -> tuple[core.TotalItem, ...]:
     found = site.found
     if not isinstance(written, tuple):
         is_star = isinstance(written, syntax.AllItems)
         found.add(messages.all_in_total(written.span, is_star=is_star))
         return ()
-    items: list[TotalItem] = []
+    items: list[core.TotalItem] = []
     for item in written:
         if isinstance(item, syntax.LabelItem):
             if not is_of_set(item, site):
@@ -146,10 +131,10 @@ def _items(written: Items, partition_by: Mapping[str, Span], site: Site) -> tupl
             continue
         if value is None:
             continue
-        if not any(isinstance(part, TotalOf) for part in nodes_of(value)):
+        if not any(isinstance(part, core.TotalOf) for part in nodes_of(value)):
             found.add(messages.constant_in_total(text, node.span))
             continue
-        items.append(TotalItem(item.name.text, text, value, item.name.span))
+        items.append(core.TotalItem(item.name.text, text, value, item.name.span))
     return tuple(items)
 
 
@@ -199,7 +184,7 @@ class _Totals:
         self,
         node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional,
         site: Site,
-    ) -> Expression | None:
+    ) -> core.Expression | None:
         """The meaning of a name or a call in an item of TOTAL."""
         match node:
             case syntax.CallOfAll():
@@ -217,7 +202,7 @@ class _Totals:
         """Labels are looked up in the plain site."""
         raise AssertionError("an item has no condition")
 
-    def _attribute(self, node: syntax.Attribute, site: Site) -> Expression | None:
+    def _attribute(self, node: syntax.Attribute, site: Site) -> core.Expression | None:
         assert node.label is not None, "the parser refuses bare attributes"
         each = named_set(node, self.plain)
         if each is not None:
@@ -227,17 +212,17 @@ class _Totals:
             return None
         text = site.found.source.slice(node.span)
         functions = ["SUM", "AVG"] if data_type.is_numeric else []
-        functions += [] if data_type is DataType.STRING else ["MIN", "MAX"]
+        functions += [] if data_type is core.DataType.STRING else ["MIN", "MAX"]
         choices = [f"{function}({text})" for function in functions]
         site.found.add(messages.attribute_in_total(text, choices, node.span))
         return None
 
-    def _of_all(self, node: syntax.CallOfAll, site: Site) -> Expression | None:
+    def _of_all(self, node: syntax.CallOfAll, site: Site) -> core.Expression | None:
         name = node.function.text.upper()
         if name == "COUNT":
-            return TotalOf("COUNT", None, None, DataType.DECIMAL, node.span)
+            return core.TotalOf("COUNT", None, None, core.DataType.DECIMAL, node.span)
         if name == "APPROX_COUNT":
-            return TotalOf("APPROX_COUNT", None, None, DataType.DOUBLE, node.span)
+            return core.TotalOf("APPROX_COUNT", None, None, core.DataType.DOUBLE, node.span)
         if name in messages.TOTALS:
             refuse_star(node, self.plain)
             return None
@@ -259,7 +244,7 @@ class _Totals:
             types.unknown_function(function.text, messages.TOTALS, function.span, arguments, span)
         )
 
-    def _call(self, node: syntax.Call, site: Site) -> Expression | None:
+    def _call(self, node: syntax.Call, site: Site) -> core.Expression | None:
         name = node.function.text.upper()
         if name == "APPROX_COUNT":
             site.found.add(messages.labels_in_approximation(name, node.span))
@@ -276,16 +261,16 @@ class _Totals:
         found = expression(node, self.plain)
         if found is None:
             return None
-        assert isinstance(found, Aggregate)
-        function = cast("TotalFunction", found.function)
+        assert isinstance(found, core.Aggregate)
+        function = cast("core.TotalFunction", found.function)
         if found.attribute is None:
-            return TotalOf(function, found.label, None, DataType.DECIMAL, node.span)
+            return core.TotalOf(function, found.label, None, core.DataType.DECIMAL, node.span)
         read = self.plain.known[found.label, found.attribute]
-        assert isinstance(read, DataType), "the call has a type"
+        assert isinstance(read, core.DataType), "the call has a type"
         # SUM of whole numbers has no end.
-        is_whole_sum = function == "SUM" and found.type is DataType.LONG
-        data_type = DataType.DECIMAL if is_whole_sum else found.type
-        return TotalOf(function, found.label, found.attribute, data_type, node.span, read)
+        is_whole_sum = function == "SUM" and found.type is core.DataType.LONG
+        data_type = core.DataType.DECIMAL if is_whole_sum else found.type
+        return core.TotalOf(function, found.label, found.attribute, data_type, node.span, read)
 
 
 # --- PER ------------------------------------------------------------------------------------------
@@ -293,19 +278,19 @@ class _Totals:
 
 def _per(
     node: syntax.PerClause | None,
-    order_by: tuple[AttributeDeclaration, ...],
+    order_by: tuple[core.AttributeDeclaration, ...],
     order_is_known: bool,
     schema: Schema,
     found: Diagnostics,
-) -> Per:
+) -> core.Per:
     """The groups of matches; where they have a mistake, which is reported, one for each end."""
     if node is None:
-        return PerEnd(Span(0, 0))
+        return core.PerEnd(Span(0, 0))
     match node.group:
         case "END":
-            return PerEnd(node.span)
+            return core.PerEnd(node.span)
         case "PARTITION":
-            return PerPartition(node.span)
+            return core.PerPartition(node.span)
         case syntax.EventsWindow() | syntax.ValueWindow() as window:
             text = found.source.slice(window.span)
             found.add(messages.unknown_group(text, window.span))
@@ -319,22 +304,22 @@ def _per(
             if size == 0:
                 found.add(messages.empty_span(window.span))
             elif size is not None:
-                return PerSpan(size, node.span)
+                return core.PerSpan(size, node.span)
         case _:
             assert_never(node.group)
-    return PerEnd(node.span)
+    return core.PerEnd(node.span)
 
 
 def _check_order(
-    order_by: tuple[AttributeDeclaration, ...],
+    order_by: tuple[core.AttributeDeclaration, ...],
     order_is_known: bool,
     schema: Schema,
     span: Span,
     found: Diagnostics,
 ) -> None:
     """Report spans that the first order column cannot measure."""
-    times = schema.shared(of=TIMES)
-    if order_by and order_by[0].type not in TIMES:
+    times = schema.shared(of=core.TIMES)
+    if order_by and order_by[0].type not in core.TIMES:
         first = order_by[0]
         found.add(messages.unmeasured_span(first.name, first.type.value, times, span))
     elif not order_by and order_is_known:
@@ -346,10 +331,10 @@ def _check_order(
 
 def _having(
     node: syntax.HavingClause,
-    items: tuple[TotalItem, ...],
+    items: tuple[core.TotalItem, ...],
     named: frozenset[str],
     site: Site,
-) -> Truth | None:
+) -> core.Truth | None:
     known = {item.name: item.value.type for item in items}
     texts = {"".join(item.text.upper().split()): item.name for item in items}
     declared = _Names(known, named, texts)
@@ -366,7 +351,7 @@ class _Names:
     by its text in capitals and without spaces.
     """
 
-    items: Mapping[str, DataType]
+    items: Mapping[str, core.DataType]
     named: frozenset[str]
     texts: Mapping[str, str]
 
@@ -374,13 +359,13 @@ class _Names:
         self,
         node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional,
         site: Site,
-    ) -> Expression | None:
+    ) -> core.Expression | None:
         """The meaning of a name or a call in HAVING."""
         match node:
             case syntax.Attribute(label=None):
                 name = node.attribute.text
                 if name in self.items:
-                    return Variable(name, self.items[name], node.span)
+                    return core.Variable(name, self.items[name], node.span)
                 if name not in self.named:
                     site.found.add(messages.unknown_item(name, self.items, node.span))
                 return None
@@ -414,8 +399,8 @@ def _is_absolute(node: syntax.Call) -> bool:
     return plain and node.function.text.upper() == "ABS"
 
 
-def _absolute(node: syntax.Call, site: Site) -> Expression | None:
+def _absolute(node: syntax.Call, site: Site) -> core.Expression | None:
     operand = numeric("ABS", node.argument, site)
     if operand is None or is_null(operand):
         return operand
-    return Absolute(operand, operand.type, node.span)
+    return core.Absolute(operand, operand.type, node.span)
