@@ -12,6 +12,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Literal, TypeAlias, assert_never
 
 from sqlglot import exp
@@ -60,7 +61,7 @@ def identifier(name: str) -> exp.Identifier:
 
 
 def _is_plain(name: str) -> bool:
-    return name.isascii() and name.isidentifier() and name.lower() not in _WORDS
+    return name.isascii() and name.isidentifier() and name.lower() not in _words()
 
 
 def named(value: exp.Expr, name: str | exp.Identifier) -> exp.Expr:
@@ -398,7 +399,12 @@ def enclosed(value: exp.Expr) -> exp.Expr:
     return exp.paren(value, copy=False) if isinstance(value, exp.Binary) else value
 
 
-_WORDS = frozenset("""
+@cache
+def _words() -> frozenset[str]:
+    return frozenset(_WORDS.split())
+
+
+_WORDS = """
     all and any anti as asc at between both by case cast check collate column constraint
     create cross current_date current_time current_timestamp current_user desc describe
     distinct else end escape except exists false fetch filter for foreign from full grant
@@ -407,5 +413,5 @@ _WORDS = frozenset("""
     primary qualify references returning right select semi session_user show some summarize
     table tablesample then time to trailing true union unique unknown unpivot user using
     variadic values when where window with within
-    """.split())
+"""
 """Words that stand for something else in Spark's SQL, in ANSI mode or not, or in DuckDB's."""
