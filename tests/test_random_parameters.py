@@ -29,6 +29,7 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.rules import run as rules_run
 from celc_runtime.rules.rows import rows_of
 from celc_runtime.rules.run import ForEachRun
+from celc_runtime.run.feeding import read_all
 from engines import (
     answer_of,
     batches_of,
@@ -296,12 +297,10 @@ def answered(
     assert parameters is not None
 
     def by_batches() -> list[dict[str, Any]]:
-        run = ForEachRun(one.program, rows_of(one.name, parameters, rules))
+        run = ForEachRun(one.program, rows=rows_of(one.name, parameters, rules))
         one_part = not plan.partition_by or plan.interleaves
         ordered = table if one_part else table_of(plan, in_parts(plan, events))
-        found = [batch for part in batches_of(ordered, rng) for batch in run.push(part)]
-        found += run.rest()
-        run.finish()
+        found = read_all(run, batches_of(ordered, rng))
         return [row for batch in found for row in batch.to_pylist()]
 
     answers: dict[str, Any] = {}

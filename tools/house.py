@@ -192,7 +192,8 @@ def classes_of(modules: Iterable[Module]) -> Iterator[ast.ClassDef]:
 
 def bases_of(of_class: ast.ClassDef) -> list[str]:
     """The names of the classes right above a class."""
-    return [ast.unparse(base).rpartition(".")[2] for base in of_class.bases]
+    names = (ast.unparse(base).partition("[")[0] for base in of_class.bases)
+    return [name.rpartition(".")[2] for name in names]
 
 
 def methods_of(of_class: ast.ClassDef) -> set[str]:

@@ -41,6 +41,7 @@ from celc_runtime.run.matching import (
 )
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
+from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.spark.compact import compact_route, is_spark_frame
 from celc_runtime.spark.in_numbers import in_numbers
 from celc_runtime.spark.match import SparkPlan, spark_compact, spark_matches, spark_plan
@@ -129,7 +130,7 @@ class CompiledQuery:
     def run(self, *, ties_are_errors: bool = False) -> Run:
         """A fresh run, to be fed batch by batch."""
         self._enter(Route.RUN)
-        return run_of(self.program, ties_are_errors=ties_are_errors)
+        return run_of(self.program, RunOptions(ties_are_errors=ties_are_errors))
 
     @property
     def match_arrow(self) -> ShippedFunction:

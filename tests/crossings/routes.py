@@ -16,6 +16,7 @@ from celc_runtime.routes.rules import Reason, Route
 from celc_runtime.routes.why_not import why_not
 from celc_runtime.rules.rows import Rows, rows_of
 from celc_runtime.rules.run import ForEachRun
+from celc_runtime.run.feeding import read_all
 from celc_runtime.stream import sections
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.rules import hash_of_rows, in_one_order
@@ -65,11 +66,9 @@ def by_batches(
     if plan.parameters is None:
         found = query.match_arrow(_batches(table, rng))
         return [row for batch in found for row in batch.to_pylist()]
-    run = ForEachRun(query.program, rows_of(query.name, plan.parameters, rows_table(query, rules)))
-    batches = [batch for part in _batches(table, rng) for batch in run.push(part)]
-    batches += run.rest()
-    run.finish()
-    return [row for batch in batches for row in batch.to_pylist()]
+    rows = rows_of(query.name, plan.parameters, rows_table(query, rules))
+    found = read_all(ForEachRun(query.program, rows=rows), _batches(table, rng))
+    return [row for batch in found for row in batch.to_pylist()]
 
 
 def can_be_a_frame(query: CompiledQuery, events: Events) -> bool:

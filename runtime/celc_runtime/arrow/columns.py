@@ -34,8 +34,8 @@ _EACH_ROW = np.zeros(0, np.bool_)
 class Prepared:
     """A batch ready for the kernels, with the columns that the output needs.
 
-    `events`: the conforming columns without the rows of undeclared types. `dropped`: the number of
-    those rows; `known`: bool, which rows of the batch are left, None: all. `parts`: the rows at
+    `events`: the conforming columns without the rows of undeclared types. `known`: bool, which rows
+    of the batch are left, None: all. `parts`: the rows at
     which partitions begin. `instants`: bool[rows], the rows at which instants begin; of no rows:
     all do, or simultaneous events are nothing special. `instant_rows`: the same as ranges of rows,
     where the update does not know events by their places in instants.
@@ -43,7 +43,6 @@ class Prepared:
 
     batch: Batch
     events: pa.RecordBatch
-    dropped: int
     parts: np.ndarray
     known: np.ndarray | None = None
     instants: np.ndarray = field(default_factory=lambda: _EACH_ROW)
@@ -83,8 +82,6 @@ class Columns:
         self._schema: pa.Schema | None = None
         self._places: list[int] = []
         self.undeclared = Undeclared()
-        self.counts_undeclared = True
-        """Whether `undeclared` counts; may be changed between batches."""
 
     @property
     def partitions_seen(self) -> int:
@@ -103,24 +100,21 @@ class Columns:
         if not conforms:
             events = self.conforming(events)
         codes, of_types, known = self._types.codes(events)
-        dropped = 0
+        given = len(events)
         if known is not None:
-            dropped = int(len(events) - known.sum())
             events = self._rows.numbered(events)
             streams = events.column("stream") if plan.stream_column else None
-            if self.counts_undeclared:
-                self.undeclared.add(events.column(plan.type_name), streams, known)
+            self.undeclared.add(events.column(plan.type_name), streams, known)
             events = events.filter(pa.array(known))
             codes = codes[known]
-        rows = len(events)
         parts = self._order.part_starts(events) if plan.key_columns and not plan.interleaves else []
         self._order.check(events, parts)
-        prepared = self._laid_out(events, parts, dropped)
+        prepared = self._laid_out(events, parts)
         prepared.known = known
         if plan.ties is not None and not self._order.rises:
             prepared.instants = begins_instant(plan, events)
         self._order.leave(events)
-        self._rows.seen += rows + dropped
+        self._rows.seen += given
         self._types_of_batch = codes, of_types
         return prepared
 
@@ -131,7 +125,7 @@ class Columns:
         which partitions begin. `codes` are int32, the places of their types in
         `plan.declared_types`; `absent`: bool[rows], rows that stand for rows that have been left
         out. The window's attribute is checked."""
-        prepared = self._laid_out(events, parts, 0)
+        prepared = self._laid_out(events, parts)
         if self._plan.ties is not None:
             prepared.instants = begins_instant(self._plan, events)
             # A row that stands for rows left out is a copy of the row behind it. Between two
@@ -140,7 +134,7 @@ class Columns:
         self._types_of_batch = codes, np.arange(len(self._plan.types))
         return prepared
 
-    def _laid_out(self, events: pa.RecordBatch, parts: list[int], dropped: int) -> Prepared:
+    def _laid_out(self, events: pa.RecordBatch, parts: list[int]) -> Prepared:
         slots = self._order.slots_of(events) if self._plan.interleaves else NO_INTEGERS
         keys, floors = self._keys(events, parts, slots)
         batch = Batch(
@@ -153,7 +147,7 @@ class Columns:
             contexts=NO_INTEGERS,
             instants=NO_INTEGERS,
         )
-        return Prepared(batch, events, dropped, np.asarray(parts, np.int64))
+        return Prepared(batch, events, np.asarray(parts, np.int64))
 
     def _keys(
         self, events: pa.RecordBatch, parts: list[int], slots: np.ndarray

@@ -20,12 +20,20 @@ class Undeclared:
     """The rows of undeclared types that a run has met, by the names of the types."""
 
     def __init__(self) -> None:
+        self.rows = 0
+        """How many have been left out."""
+        self.counts = True
+        """Whether those of the next batches are told of."""
         self.total = 0
+        """How many are told of."""
         self._counts: dict[str, int] = {}
 
     def add(self, types: pa.Array, streams: pa.Array | None, known: np.ndarray) -> None:
         """Count the rows of a batch that are not `known`; `streams` where those count as well."""
         others = pa.array(~known)
+        self.rows += int(np.count_nonzero(~known))
+        if not self.counts:
+            return
         names = types.filter(others)
         if streams is not None:
             texts = [column.cast(pa.string()) for column in (streams.filter(others), names)]

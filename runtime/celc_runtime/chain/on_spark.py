@@ -24,13 +24,15 @@ from celc_runtime.chain.columns import (
     source_of,
     types_of_chain,
 )
-from celc_runtime.chain.run import why_gathered
-from celc_runtime.chain.tables import chain_of_batches, check_order
+from celc_runtime.chain.run import ChainRun, why_gathered
+from celc_runtime.chain.tables import check_order, conforming_batches
 from celc_runtime.plan.errors import PlanWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import DDL_TYPES, Plan
 from celc_runtime.program import Program, ShippedFunction, growth_line
 from celc_runtime.routes.rules import Route
+from celc_runtime.run.feeding import read_all
+from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.spark.columns import column_named, mapped, needed_columns
 from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.in_numbers import ALL, RowNumbers
@@ -130,7 +132,8 @@ def chain_task_route(program: Program) -> ShippedFunction:
 def _matches_of_task(
     program: Program, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    yield from chain_of_batches(program, map(received, batches), ties_are_errors=True)
+    run = ChainRun(program, RunOptions(ties_are_errors=True))
+    yield from read_all(run, conforming_batches(program, map(received, batches)))
 
 
 # --- level by level -------------------------------------------------------------------------------

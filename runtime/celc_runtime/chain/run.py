@@ -24,8 +24,8 @@ from celc_runtime.arrow.partition_keys import codes_of_keys, key_tuples
 from celc_runtime.chain.columns import as_run, declared_types, levels_of, source_of, types_of_chain
 from celc_runtime.chain.rows import declared_rows, event_table, rows_for
 from celc_runtime.program import Program
-from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
+from celc_runtime.run.source.run_options import PLAIN, RunOptions
 
 
 def why_gathered(program: Program) -> str:
@@ -48,11 +48,10 @@ class _Level:
     """One query of a chain: its run, the rows of declared streams that wait for the horizon, and
     the rows of each query that it reads."""
 
-    def __init__(self, program: Program, *, ties_are_errors: bool) -> None:
+    def __init__(self, program: Program, options: RunOptions) -> None:
         self.program = program
         self.reads = bool(program.plan.reads)
-        run = as_run(program) if self.reads else program
-        self.run: Run = run_of(run, ties_are_errors=ties_are_errors and not self.reads)
+        self.run = run_of(as_run(program)) if self.reads else run_of(program, options)
         self.declared: list[pa.Table] = []
         self.answers: dict[str, list[pa.RecordBatch]] = {level.name: [] for level in program.levels}
 
@@ -95,14 +94,15 @@ def _cut(table: pa.Table, name: str, horizon: pa.Scalar | None) -> tuple[pa.Tabl
 
 class ChainRun:
     """Feeds batches of the declared streams to all queries of a chain, and hands out the matches of
-    the last one. Events come as for `Run`; the chain is one that can run batch by batch."""
+    the last one. Events come as for `Run`; the chain is one that can run batch by batch.
 
-    def __init__(self, program: Program, *, ties_are_errors: bool = False) -> None:
+    Each query has a run of its own: what one hands out is read by others, which wait for rows of
+    the rest, so no single run could read it all. `options`: of the queries of declared streams.
+    """
+
+    def __init__(self, program: Program, options: RunOptions = PLAIN) -> None:
         self._program = program
-        self._levels = {
-            name: _Level(level, ties_are_errors=ties_are_errors)
-            for name, level in levels_of(program).items()
-        }
+        self._levels = {name: _Level(level, options) for name, level in levels_of(program).items()}
         self._types = types_of_chain(program)
         self._key: tuple[object, ...] | None = None
 

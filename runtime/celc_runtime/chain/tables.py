@@ -15,6 +15,7 @@ from celc_runtime.chain.rows import declared_rows, event_table, rows_for
 from celc_runtime.chain.run import ChainRun, why_gathered
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
+from celc_runtime.run.feeding import read_all
 from celc_runtime.run.matching import matches_of_table
 
 
@@ -27,11 +28,10 @@ def chain_of_table(program: Program, events: Any, first: FirstMatches) -> pa.Tab
 
 def _answer(program: Program, events: Iterable[pa.RecordBatch], first: FirstMatches) -> pa.Table:
     """The matches of a query that reads others, each level run once on all events."""
-    source = source_of(program)
     # In the declared types at once: a reader may be the only one that reads a column.
-    table = _joined(list(_conforming(source, events)))
+    table = _joined(list(conforming_batches(program, events)))
     if table is None:
-        table = source.file_schema.empty_table()
+        table = source_of(program).file_schema.empty_table()
     types = types_of_chain(program)
     answers: dict[str, pa.Table] = {}
     for name, level in levels_of(program).items():
@@ -69,27 +69,18 @@ def chain_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]:
     if why_gathered(program):
         yield from _answer(program, batches, FirstMatches(None)).to_batches()
         return
-    yield from chain_of_batches(program, batches)
+    yield from read_all(ChainRun(program), conforming_batches(program, batches))
 
 
-def _conforming(source: Program, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def conforming_batches(
+    program: Program, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """The columns that a chain reads, in their declared types. Raises EventError where they have
     others."""
-    rows = 0
+    plan, rows = source_of(program).plan, 0
     for batch in batches:
-        yield conforming(source.plan, batch, rows)
+        yield conforming(plan, batch, rows)
         rows += len(batch)
-
-
-def chain_of_batches(
-    program: Program, batches: Iterable[pa.RecordBatch], *, ties_are_errors: bool = False
-) -> Iterator[pa.RecordBatch]:
-    """The matches of a chain that can run batch by batch, in batches in the order of the stream."""
-    run = ChainRun(program, ties_are_errors=ties_are_errors)
-    for batch in _conforming(source_of(program), batches):
-        yield from run.push(batch)
-    yield from run.rest()
-    run.finish()
 
 
 def check_order(program: Program) -> None:

@@ -17,6 +17,7 @@ from celc_runtime.plan.schemas import input_schema
 from celc_runtime.program import Program
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
+from celc_runtime.run.source.run_options import RunOptions
 
 _ROWS_OF_A_TYPE = 8
 
@@ -30,7 +31,7 @@ def make_machine_code(program: Program) -> None:
         (group,) = reading_groups([program])
         events = table_of(group.reading, _events(group.plan))
         table, numbered = sorted_for(group.plan, events)
-        runs = ManyRuns(group, numbered=numbered)
+        runs = ManyRuns(group, RunOptions(numbered=numbered))
         for batch in table.to_batches():
             for _ in runs.push(batch, every_row=True):
                 pass

@@ -28,6 +28,7 @@ from celc_runtime.plan.errors import PlanWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.routes.rules import Route
+from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.spark.columns import column_named, mapped, needed_columns
 from celc_runtime.spark.key_columns import with_key_columns
 from celc_runtime.spark.match import check_events, with_clock
@@ -166,7 +167,7 @@ def _answers_of_task(
         runs = groups[place]
         if runs is None:
             (group,) = reading_groups(programs[name] for name in names[place])
-            runs = groups[place] = ManyRuns(group, ties_are_errors=True)
+            runs = groups[place] = ManyRuns(group, RunOptions(ties_are_errors=True))
         return runs
 
     for place, rows in _by_groups(batches, number):

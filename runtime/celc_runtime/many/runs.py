@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
+from celc_runtime.run.source.run_options import PLAIN, RunOptions
 from celc_runtime.spark.numbering import why_not_numbered
 
 _LARGE_PART = 0.5
@@ -26,23 +28,22 @@ _LARGE_PART = 0.5
 class ManyRuns:
     """Feeds batches to the queries of a group, each the rows that can matter to it.
 
-    What can be wrong with events is checked once for all queries, on all rows. numbered: the column
-    with the numbers of the rows, where they are not in their original order. clocks: by query, for
+    What can be wrong with events is checked once for all queries, on all rows. Each query has a run
+    of its own: they share no state, and each hands out rows of another table. clocks: by query, for
     those whose matches are decided by a time that is known before (`Deadlines`).
     """
 
     def __init__(
         self,
         group: ReadingGroup,
-        *,
-        ties_are_errors: bool = False,
-        numbered: str | None = None,
+        options: RunOptions = PLAIN,
         clocks: Mapping[str, int | None] | None = None,
     ) -> None:
         self._plan = group.plan
-        self._numbered = numbered
-        self._ties_are_errors = ties_are_errors
-        self._columns = Columns(self._plan, ties_are_errors=ties_are_errors, numbered=numbered)
+        self._options = options
+        self._columns = Columns(
+            self._plan, ties_are_errors=options.ties_are_errors, numbered=options.numbered
+        )
         self._programs = dict(group.programs)
         self._clocks = clocks or {}
         self._runs: dict[str, Run] = {}
@@ -102,18 +103,14 @@ class ManyRuns:
         """The run of a query, which is made for its first rows: its memory takes a quarter of a
         millisecond, and many queries may have no rows."""
         if name not in self._runs:
-            self._runs[name] = run_of(
-                self._programs[name],
-                ties_are_errors=self._ties_are_errors,
-                numbered=self._numbered,
-                clock=self._clocks.get(name),
-            )
-            self._runs[name].counts_undeclared = False  # `finish` tells it once
+            options = replace(self._options, clock=self._clocks.get(name))
+            self._runs[name] = run_of(self._programs[name], options)
+            self._runs[name].undeclared.counts = False  # `finish` tells it once
         return self._runs[name]
 
     def _read(self, plan: Plan, events: pa.RecordBatch) -> list[str]:
         """The columns of a query, and at least one, which tells how many rows there are."""
-        read = {*names_read(plan), *([] if self._numbered is None else [self._numbered])}
+        read = {*names_read(plan), self._options.numbered}
         return [name for name in events.schema.names if name in read] or events.schema.names[:1]
 
     def _positions(self, prepared: Prepared) -> np.ndarray | None:

@@ -13,6 +13,8 @@ from celc_runtime.many.groups import reading_all, reading_groups
 from celc_runtime.many.runs import ManyRuns
 from celc_runtime.program import Program
 from celc_runtime.run.choice.deadlines import compares_late, latest_time
+from celc_runtime.run.feeding import read_all
+from celc_runtime.run.source.run_options import RunOptions
 
 _ROWS = 1 << 20
 """Rows of a batch: enough that a query costs little beside its rows."""
@@ -33,13 +35,9 @@ def matches_of_all(programs: Mapping[str, Program], events: Any) -> dict[str, pa
             for name, program in group.programs.items()
             if program.plan.clock is None and compares_late(program)
         }
-        runs = ManyRuns(group, numbered=numbered, clocks=clocks)
-        for batch in batches:
-            for name, answer in runs.push(batch):
-                found[name].append(answer)
-        for name, answer in runs.rest():
+        runs = ManyRuns(group, RunOptions(numbered=numbered), clocks)
+        for name, answer in read_all(runs, batches):
             found[name].append(answer)
-        runs.finish()
     return {
         name: pa.Table.from_batches(found[name], program.output_schema)
         for name, program in programs.items()

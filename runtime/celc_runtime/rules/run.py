@@ -4,16 +4,19 @@ Pairs of a row and its events come row by row, and each with its events in order
 partition are gathered, and run when the partition is over; partitions are run together where they
 are small. A stream without PARTITION BY is gathered as a whole.
 
+So this is no source of `Run`: the clock that decides matches is known only when all events are
+gathered, and the rows of a query with CONSUME BY ANY have a run each, because a run that reads
+partitions in one order never begins anew. It is fed as `Run` is (`ReadsRanges`).
+
 Rejected: pairs of each batch, event by event, for a run that remembers every row and partition. It
 would hold no events, but a state for each row, and partitions would interleave.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +27,6 @@ from celc_runtime.arrow.conforming import names_read
 from celc_runtime.arrow.event_types import type_numbers
 from celc_runtime.arrow.instants import begins_instant
 from celc_runtime.engine.definition.instants import instant_rows
-from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.program import Program
 from celc_runtime.rules.index import index_of
@@ -33,9 +35,10 @@ from celc_runtime.rules.matching import Events, pair_batch, pairs_of, with_rows
 from celc_runtime.rules.pairs import begins_of_parts
 from celc_runtime.rules.rows import Rows
 from celc_runtime.rules.texts import with_one_dictionary
-from celc_runtime.run.run import Run
+from celc_runtime.run.run import Run, warn_at_the_end
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.source.positions import InterleavedPositions, Positions
+from celc_runtime.run.source.run_options import PLAIN, RunOptions
 
 _PAIRS = 1 << 21
 """About so many pairs are run at a time."""
@@ -47,20 +50,17 @@ _EVENTS = 1 << 20
 class ForEachRun:
     """Feeds batches to a query FOR EACH row of a table, and hands out the matches of all rows.
 
-    The arguments, methods and attributes are those of `Run`; `place`: the name of a last column for
-    where the row of each match stood in the table. Matches come row by row. `lists_matches` may
-    change between batches of one partition, not between two of them.
+    `place`: the name of a last column for where the row of each match stood in the table. Matches
+    come row by row. `lists_matches` may change between batches of one partition, not between two of
+    them.
     """
 
     def __init__(
         self,
         program: Program,
-        rows: Rows,
+        options: RunOptions = PLAIN,
         *,
-        ties_are_errors: bool = False,
-        first_position: int = 0,
-        continues: bool = False,
-        numbered: str | None = None,
+        rows: Rows,
         place: str | None = None,
     ) -> None:
         plan = program.plan
@@ -72,47 +72,42 @@ class ForEachRun:
         self._inner = over_pairs(program)
         self._plan = over_events(plan)
         # Columns with the numbers of rows: those of the input, and those of batches with strangers.
-        self._numbers = {numbered, unused_name("row", names_read(self._plan))}
+        self._numbers = {options.numbered, unused_name("row", names_read(self._plan))}
         self._reader = Columns(
-            self._plan, ties_are_errors=ties_are_errors, continues=continues, numbered=numbered
+            self._plan,
+            ties_are_errors=options.ties_are_errors,
+            continues=options.continues,
+            numbered=options.numbered,
         )
         self._run: Run | None = None
-        self._finished: list[Run] = []
         self._asks_for_clock = plan.asks_for_clock and plan.clock is None
         self._latest: int | None = None
         self._by_parts = bool(plan.partition_by) and not plan.interleaves
         self._waiting: list[Events] = []
-        self._part, self._position = 0, first_position
+        self._part, self._position = 0, options.first_position
         self._counts = np.zeros(0, np.int64)
         self._own: tuple[int, int] | None = None
         self._is_range = False
         self.lists_matches = True
         """Whether the matches that end in the next batches are handed out."""
-        self.dropped = 0
-        """How many rows of undeclared types have been left out."""
-
-    @property
-    def counts_undeclared(self) -> bool:
-        """Whether rows of undeclared types are counted for the warning."""
-        return self._reader.counts_undeclared
-
-    @counts_undeclared.setter
-    def counts_undeclared(self, counts: bool) -> None:
-        self._reader.counts_undeclared = counts
+        self.undeclared = self._reader.undeclared
+        """What is known of the rows of undeclared types."""
 
     @property
     def undecided(self) -> int:
         """How many matches were left undecided so far; at the end of a run, of all."""
-        runs = self._finished if self._run is None else [*self._finished, self._run]
-        return sum(run.undecided for run in runs)
+        # CONSUME, for which rows have a run each, leaves nothing undecided.
+        return 0 if self._run is None else self._run.undecided
 
     def push(
-        self, events: pa.RecordBatch, positions: np.ndarray | None = None
+        self,
+        events: pa.RecordBatch,
+        positions: np.ndarray | None = None,
+        absent: np.ndarray | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Read a batch of events; yields the matches of partitions that are over. Positions as
-        `Run.push` takes them."""
+        """Read a batch of events; yields the matches of partitions that are over."""
+        assert absent is None, "of a query FOR EACH no rows are left out that count"
         prepared = self._reader.prepare(events)
-        self.dropped += prepared.dropped
         if not len(prepared.events):
             return
         self._gather(prepared, positions)
@@ -134,11 +129,7 @@ class ForEachRun:
 
     def finish(self) -> None:
         """End the run, with its warnings."""
-        undeclared = self._reader.undeclared
-        if undeclared.total:
-            warnings.warn(undeclared.told(self._plan), EventWarning, stacklevel=3)
-        for run in self._finished if self._run is None else [self._run]:
-            run.finish()
+        warn_at_the_end(self._plan, self.undecided, self.undeclared)
 
     # --- events -----------------------------------------------------------------------------------
 
@@ -203,39 +194,29 @@ class ForEachRun:
             # are their first and last ones. These change nothing else.
             begins = begins_instant(self._plan, events.columns)
             pairs = pairs.with_instants(instant_rows(begins))
-        if self._parameters.row_by_row:
-            yield from self._row_by_row(events, rows, pairs)
-            return
-        run = self._run
-        if run is None:
-            run = self._run = run_of(self._inner, clock=self._latest)
-        for first, behind in pairs.chunks(min(_PAIRS, run.most_rows or _PAIRS)):
+        most, apart = 1, self._parameters.row_by_row  # a chunk of one pair has pairs of one row
+        if not apart:
+            self._run = self._run or self._new_run()
+            most = min(_PAIRS, self._run.most_rows or _PAIRS)
+        for first, behind in pairs.chunks(most):
             numbers, chosen = pairs.of(first, behind)
             if not len(chosen):
                 continue
             batch = pair_batch(self._parameters, rows, events, numbers, chosen)
+            if self._run is None:
+                run = self._new_run()
+                for matches in chain(run.push(batch, events.positions[chosen]), run.rest()):
+                    yield from self._shown(matches, int(numbers[0]))
+                continue
             begins = pairs.begins(first, behind)
             if events.has_parts:
                 begins = begins_of_parts(begins, events.parts[chosen])
-            found = run.push_parts(
-                batch, events.types_of(chosen), begins, events.positions_of(chosen)
-            )
-            for matches in found:
+            positions = events.positions_of(chosen)
+            for matches in self._run.push_parts(batch, events.types_of(chosen), begins, positions):
                 yield from self._shown(matches)
 
-    def _row_by_row(self, events: Events, rows: Rows, pairs: Any) -> Iterator[pa.RecordBatch]:
-        """The matches of each row by a run of its own: its partitions interleave."""
-        for row in range(rows.count):
-            numbers, chosen = pairs.of(row, row + 1)
-            if not len(chosen):
-                continue
-            batch = pair_batch(self._parameters, rows, events, numbers, chosen)
-            run = run_of(self._inner, clock=self._latest)
-            for matches in run.push(batch, events.positions[chosen]):
-                yield from self._shown(matches, row)
-            for matches in run.rest():
-                yield from self._shown(matches, row)
-            self._finished.append(run)
+    def _new_run(self) -> Run:
+        return run_of(self._inner, RunOptions(clock=self._latest))
 
     def _shown(self, matches: pa.RecordBatch, row: int | None = None) -> Iterator[pa.RecordBatch]:
         """Matches with their rows; of a range those that end in its own events."""
@@ -250,12 +231,6 @@ class ForEachRun:
             found = found.filter(pa.array((ends >= first) & (ends < behind)))
         if len(found):
             yield found
-
-
-def run_for(program: Program, rows: Rows | None, **options: Any) -> Run | ForEachRun:
-    """A fresh run, of a query FOR EACH for the rows of its table; the options are those of
-    `run_of`."""
-    return run_of(program, **options) if rows is None else ForEachRun(program, rows, **options)
 
 
 def _together(parts: list[Events]) -> Events:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +18,8 @@ from celc_runtime.program import Program
 from celc_runtime.rules.inner import over_events
 from celc_runtime.rules.rows import given_rows
 from celc_runtime.rules.run import ForEachRun
+from celc_runtime.run.feeding import read_all
+from celc_runtime.run.source.run_options import RunOptions
 
 
 def matches_for_each(
@@ -28,15 +30,9 @@ def matches_for_each(
     table, numbered = sorted_for(over_events(program.plan), table_of(program, events))
     schema = program.output_schema
     place = unused_name("place", schema.names)
-    run = ForEachRun(program, rows, numbered=numbered, place=place)
-
-    def found() -> Iterator[pa.RecordBatch]:
-        for batch in table.to_batches(max_chunksize=1 << 22):
-            yield from run.push(batch)
-        yield from run.rest()
-        run.finish()
-
-    matches = pa.Table.from_batches(first.of(found()), schema.append(pa.field(place, pa.int64())))
+    run = ForEachRun(program, RunOptions(numbered=numbered), rows=rows, place=place)
+    found = first.of(read_all(run, table.to_batches(max_chunksize=1 << 22)))
+    matches = pa.Table.from_batches(found, schema.append(pa.field(place, pa.int64())))
     return _in_order(program.plan, matches, place).drop_columns([place])
 
 

@@ -15,8 +15,9 @@ from celc_runtime.arrow.paths import received
 from celc_runtime.arrow.sorting import sorted_for
 from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.run.choice.deadlines import compares_late, latest_time
-from celc_runtime.run.run import Run
+from celc_runtime.run.feeding import read_all
 from celc_runtime.run.run_of import compact_run, run_of
+from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.run.walk.compact import are_graphs
 
 if TYPE_CHECKING:
@@ -28,8 +29,9 @@ def matches_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]
     batches = batches_of(program, events)
     if program.plan.clock is None and compares_late(program):
         batches = list(batches)
-        return _read(run_of(program, clock=latest_time(program, batches)), batches)
-    return _read(run_of(program), batches)
+        options = RunOptions(clock=latest_time(program, batches))
+        return read_all(run_of(program, options), batches)
+    return read_all(run_of(program), batches)
 
 
 def matches_of_sorted(
@@ -37,7 +39,8 @@ def matches_of_sorted(
 ) -> Iterator[pa.RecordBatch]:
     """The matches of sorted batches from Spark; raises EventError where the order leaves two events
     equal."""
-    return _read(run_of(program, ties_are_errors=True), map(received, batches))
+    run = run_of(program, RunOptions(ties_are_errors=True))
+    return read_all(run, map(received, batches))
 
 
 def sorted_route(program: Program) -> ShippedFunction:
@@ -50,31 +53,25 @@ def matches_of_table(program: Program, events: Any, first: FirstMatches) -> pa.T
     table, numbered = sorted_for(program.plan, table_of(program, events))
     batches = table.to_batches(max_chunksize=1 << 22)
     late = program.plan.clock is None and compares_late(program)
-    run = run_of(program, numbered=numbered, clock=latest_time(program, batches) if late else None)
-    matches = first.of(_read(run, batches))
+    clock = latest_time(program, batches) if late else None
+    run = run_of(program, RunOptions(numbered=numbered, clock=clock))
+    matches = first.of(read_all(run, batches))
     return pa.Table.from_batches(matches, program.output_schema)
 
 
 def compact_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]:
     """The compact answers of events in any form; see `CompiledQuery.match_compact_arrow`."""
-    return _read(compact_run(program), batches_of(program, events))
+    return read_all(compact_run(program), batches_of(program, events))
 
 
 def compact_of_table(program: Program, events: Any) -> pa.Table:
     """The compact answers of a table; see `CompiledQuery.match_compact`."""
     table, numbered = sorted_for(program.plan, table_of(program, events))
-    run = compact_run(program, numbered=numbered)
-    batches = _read(run, table.to_batches(max_chunksize=1 << 22))
+    run = compact_run(program, RunOptions(numbered=numbered))
+    batches = read_all(run, table.to_batches(max_chunksize=1 << 22))
     return pa.Table.from_batches(batches, schema_of(program.plan, listed=not are_graphs(program)))
 
 
 def matches_of_frame(program: Program, frame: pandas.DataFrame) -> pandas.DataFrame:
     """The matches of a frame as a frame; see `CompiledQuery.match_pandas`."""
     return frame_of(matches_of_table(program, frame, FirstMatches(None)))
-
-
-def _read(run: Run, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        yield from run.push(batch)
-    yield from run.rest()
-    run.finish()

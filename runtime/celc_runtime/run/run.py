@@ -10,6 +10,7 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
+from celc_runtime.arrow.undeclared import Undeclared
 from celc_runtime.engine.arena.batch import Batch
 from celc_runtime.engine.arena.nodes import (
     ALWAYS,
@@ -38,6 +39,7 @@ from celc_runtime.engine.arena.nodes import (
 )
 from celc_runtime.engine.walk.listing import with_more_room
 from celc_runtime.plan.errors import EventWarning, WorkLimitError
+from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.run.answer.answers import AnswerOfRun
 from celc_runtime.run.behind import behind_stretches
@@ -45,6 +47,7 @@ from celc_runtime.run.choice.choices import ChoiceOfRun
 from celc_runtime.run.choice.deadlines import undecided_words
 from celc_runtime.run.source.event_source import EventSource, Reading
 from celc_runtime.run.source.positions import Positions
+from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.run.source.stretches import Behind, Stretches
 from celc_runtime.run.update.updates import ASKS_UPDATE, UpdateOfRun
 from celc_runtime.run.walk.listed import Listed, kinds_of
@@ -72,19 +75,19 @@ class Run:
         walk: ListingOfRun,
         choice: ChoiceOfRun,
         answer: AnswerOfRun,
-        *,
-        first_node: int,
-        first_position: int,
+        options: RunOptions,
     ) -> None:
         self._program = program
         self._plan = program.plan
         self._source = source
+        self.undeclared = source.undeclared
+        """What is known of the rows of undeclared types."""
         self._update = update
         self._walk = walk
         self._choice = choice
         self._answer = answer
-        self._memory = new_memory(update.piles, first_node=first_node)
-        self._memory.counters[SHIFT] = -first_position
+        self._memory = new_memory(update.piles, first_node=options.first_node)
+        self._memory.counters[SHIFT] = -options.first_position
         self._kinds = kinds_of(program.plan, walk)
         self._output = walk.buffers(program.plan.limit)
         self._many = ManyMatches(program.plan, walk)
@@ -105,21 +108,6 @@ class Run:
     def lists_matches(self, wanted: bool) -> None:
         self._lists_matches = self._walk.hands_out = wanted
         self._memory.counters[DEFERS] = int(self._walk.defers or not wanted)
-
-    @property
-    def counts_undeclared(self) -> bool:
-        """Whether rows of undeclared types are counted in the warning of `finish`; may be changed
-        between batches."""
-        return self._source.counts_undeclared
-
-    @counts_undeclared.setter
-    def counts_undeclared(self, wanted: bool) -> None:
-        self._source.counts_undeclared = wanted
-
-    @property
-    def dropped(self) -> int:
-        """How many rows of undeclared types have been left out."""
-        return self._source.dropped
 
     @property
     def arena_bytes(self) -> int:
@@ -205,11 +193,7 @@ class Run:
 
     def finish(self) -> None:
         """Warn once of rows of undeclared types; call it at the end of a run."""
-        undeclared, plan = self._source.undeclared, self._plan
-        if self.undecided:
-            warnings.warn(undecided_words(plan, self.undecided), EventWarning, stacklevel=3)
-        if undeclared.total:
-            warnings.warn(undeclared.told(plan), EventWarning, stacklevel=3)
+        warn_at_the_end(self._plan, self.undecided, self.undeclared)
 
     # --- stretches --------------------------------------------------------------------------------
 
@@ -410,3 +394,11 @@ class Run:
             "it a (smaller) window with WITHIN, conditions that fewer events satisfy or that "
             "compare fewer events, or raise the limit: --max-work, with_options(max_work=…)"
         )
+
+
+def warn_at_the_end(plan: Plan, undecided: int, undeclared: Undeclared) -> None:
+    """Warn of matches that were left undecided, and of rows of undeclared types."""
+    if undecided:
+        warnings.warn(undecided_words(plan, undecided), EventWarning, stacklevel=4)
+    if undeclared.total:
+        warnings.warn(undeclared.told(plan), EventWarning, stacklevel=4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from typing import assert_never
 
 from celc_runtime.engine.definition.instants import Instants, instants_of
 from celc_runtime.plan.strategy import (
@@ -32,6 +32,7 @@ from celc_runtime.run.choice.deadlines import Deadlines
 from celc_runtime.run.choice.per_start import StartChoice
 from celc_runtime.run.run import Run
 from celc_runtime.run.source.event_source import EventSource
+from celc_runtime.run.source.run_options import PLAIN, RunOptions
 from celc_runtime.run.update.updates import update_of
 from celc_runtime.run.walk.by_definition import DefinitionListing
 from celc_runtime.run.walk.checked import CheckedListing
@@ -46,66 +47,38 @@ from celc_runtime.run.walk.window_listings import EarliestListing, SelectorListi
 
 def run_of(
     program: Program,
+    options: RunOptions = PLAIN,
     *,
     walk: ListingOfRun | None = None,
     answer: AnswerOfRun | None = None,
-    ties_are_errors: bool = False,
-    first_node: int = 1,
-    first_position: int = 0,
-    continues: bool = False,
-    numbered: str | None = None,
-    clock: int | None = None,
-    since: int | None = None,
 ) -> Run:
-    """A fresh run, to be fed batch by batch.
-
-    `walk`, `answer`: in place of those that the program has. `first_position`: the position of the
-    first event; `continues`: its partition was entered before. `numbered`: the column with the
-    numbers of the rows, for messages, where rows are not in their original order. `clock`, `since`:
-    for matches that are decided later than they end (`Deadlines`). `first_node` lets tests begin
-    near the limits of smaller numbers.
-    """
+    """A fresh run, to be fed batch by batch; `walk`, `answer`: in place of those that the program
+    has."""
     plan = program.plan
     assert plan.parameters is None, "rows of a table are run as pairs"
     instants = _instants_of(program)
-    source = EventSource(
-        program,
-        instants,
-        ties_are_errors=ties_are_errors,
-        first_position=first_position,
-        continues=continues,
-        numbered=numbered,
-    )
-    update = update_of(program, first_position=first_position)
+    source = EventSource(program, instants, options)
+    update = update_of(program, first_position=options.first_position)
     if walk is None:
         walk = _walk_of(program, instants, source, with_letters=update.has_contexts)
     update.remember(walk.history)
-    choice = _choice_of(program, walk, clock, since)
+    choice = _choice_of(program, walk, options)
     if answer is None:
         # Without places in the tables, matches start and end at events of their own.
         answer = _answer_of(program, walk, in_instants=plan.ties is not None and instants is None)
-    return Run(
-        program,
-        source,
-        update,
-        walk,
-        choice,
-        answer,
-        first_node=first_node,
-        first_position=first_position,
-    )
+    return Run(program, source, update, walk, choice, answer, options)
 
 
-def compact_run(program: Program, **options: Any) -> Run:
-    """A run that hands out its matches as graphs; `options` are those of `run_of`. Raises
-    EventError for a query without compact answers."""
+def compact_run(program: Program, options: RunOptions = PLAIN) -> Run:
+    """A run that hands out its matches as graphs. Raises EventError for a query without compact
+    answers."""
     check(program, Route.COMPACT)
     walk: ListingOfRun | None = None
     if are_graphs(program):
         walk = CompactListing()
     elif isinstance(program.listing, All | InRuns):
         walk = DeferredListing()
-    return run_of(program, walk=walk, answer=CompactRows(program), **options)
+    return run_of(program, options, walk=walk, answer=CompactRows(program))
 
 
 def _instants_of(program: Program) -> Instants | None:
@@ -149,15 +122,13 @@ def _walk_of(
             assert_never(listing)
 
 
-def _choice_of(
-    program: Program, walk: ListingOfRun, clock: int | None, since: int | None
-) -> ChoiceOfRun:
+def _choice_of(program: Program, walk: ListingOfRun, options: RunOptions) -> ChoiceOfRun:
     """Which matches stay, and when that is known. A query with deadlines chooses none by starts."""
     plan = program.plan
     if plan.per_start is not None:
         return StartChoice(plan.per_start, plan.window)
     if plan.deadlines and walk.history is not None:  # a formula without matches remembers nothing
-        deadlines = Deadlines(program, walk.history, clock=clock, since=since)
+        deadlines = Deadlines(program, walk.history, options)
         walk.judge = deadlines.judge
         return deadlines
     return ChoiceOfRun()

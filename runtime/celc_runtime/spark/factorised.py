@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +37,7 @@ from celc_runtime.program import Program
 from celc_runtime.run.answer.answers import MatchRows
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
+from celc_runtime.run.source.run_options import PLAIN, RunOptions
 from celc_runtime.run.walk.listed import Listed
 from celc_runtime.run.walk.listings import RunsListing
 from celc_runtime.spark.single_labels import (
@@ -157,12 +158,11 @@ def taken_apart(plan: Plan, factors: Factors, rows: DataFrame) -> DataFrame:
     return with_lists(plan, matches, dict(zip(factors.of_first, texts, strict=True)))
 
 
-def factorised_run(program: Program, **options: Any) -> Run:
-    """A run that hands out the rows of `factorised_ddl`, for a program that has factors; `options`
-    are those of `run_of`."""
+def factorised_run(program: Program, options: RunOptions = PLAIN) -> Run:
+    """A run that hands out the rows of `factorised_ddl`, for a program that has factors."""
     assert isinstance(program.listing, InRuns)
     walk = _WholeRuns(program.listing, program.plan)
-    return run_of(program, walk=walk, answer=_FactorisedRows(program), **options)
+    return run_of(program, options, walk=walk, answer=_FactorisedRows(program))
 
 
 class _FactorisedRows(MatchRows):

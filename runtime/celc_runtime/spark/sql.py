@@ -32,6 +32,7 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
+from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.spark.columns import SPARK_TYPES
 from celc_runtime.spark.sorted_rows import HeldRows, sorted_table, why_not_sorted
 from celc_runtime.spark.task_sort import why_spark_sorts
@@ -145,7 +146,7 @@ class TaskStream:
         if not len(events):
             return
         if self._run is None:
-            self._run = run_of(self._program, ties_are_errors=True)
+            self._run = run_of(self._program, RunOptions(ties_are_errors=True))
         self._check_partition(events)
         yield from self._run.push(events)
 

@@ -4,6 +4,7 @@ that begin in the middle of a stream or of a key."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
@@ -19,9 +20,10 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import ARROW_TYPES
 from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.rules.rows import Rows, batch_of_rows, rows_of_batch
-from celc_runtime.rules.run import ForEachRun, run_for
-from celc_runtime.run.run import Run
+from celc_runtime.rules.run import ForEachRun
+from celc_runtime.run.feeding import NewRun, ReadsRanges
 from celc_runtime.run.run_of import run_of
+from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.spark.factorised import factorised_run, factors_of
 from celc_runtime.spark.rows_between import RowsBetween
 from celc_runtime.spark.single_labels import with_single_fields
@@ -49,9 +51,12 @@ def batch_route(program: Program) -> ShippedFunction:
     ) -> Iterator[pa.RecordBatch]:
         undecided: list[int] = []
         events = map(received, batches)
-        rules = None if table is None else rows_of_batch(table)
         is_factorised = factors_of(program) is not None
-        new_run = factorised_run if is_factorised else partial(_run_for, rules)
+        new_run: NewRun = run_of
+        if is_factorised:
+            new_run = factorised_run
+        elif table is not None:
+            new_run = partial(ForEachRun, rows=rows_of_batch(table))
         found = matches_of_task(
             program, TaskColumns.of(columns), ranges, events, undecided.append, new_run
         )
@@ -65,10 +70,6 @@ def batch_route(program: Program) -> ShippedFunction:
         return with_undecided(schema, sent, undecided)
 
     return ShippedFunction(program, "batch_task_route", match_task)
-
-
-def _run_for(rules: Rows | None, program: Program, **options: Any) -> Run | ForEachRun:
-    return run_for(program, rules, **options)
 
 
 def task_reader(
@@ -93,7 +94,7 @@ def matches_of_task(
     ranges: tuple[ShippedRange, ...],
     batches: Iterable[pa.RecordBatch],
     tell_undecided: Callable[[int], object] | None = None,
-    new_run: Callable[..., Run | ForEachRun] = run_of,
+    new_run: NewRun = run_of,
 ) -> Iterator[pa.RecordBatch]:
     """The matches of one task, which reads one of `ranges`, or several told apart by a column, or
     whole partitions. In the end `tell_undecided` is told how many matches were left undecided.
@@ -103,9 +104,15 @@ def matches_of_task(
     not as many rows as were counted.
     """
     # Of rows that are numbered the marks tell it.
-    new_run = partial(new_run, ties_are_errors=not columns.number)
-    whole = _WholeReader(program, new_run)
-    alone = _RangeReader(program, ranges[0], new_run) if ranges and not columns.range else None
+    options = RunOptions(ties_are_errors=not columns.number)
+
+    def reader_of(of_range: ShippedRange) -> _RangeReader:
+        _, first, _, _ = of_range
+        run = new_run(program, replace(options, first_position=first, continues=True))
+        return _RangeReader(program, of_range, run)
+
+    whole = _WholeReader(program, new_run(program, options))
+    alone = reader_of(ranges[0]) if ranges and not columns.range else None
     reader, number, undecided = alone or whole, 0, 0
     for batch in sorted_rows(program.plan, columns, batches):
         rows = _Rows.of(program.plan, columns, batch)
@@ -115,7 +122,7 @@ def matches_of_task(
                 yield from reader.rest()
                 undecided += reader.finish()
                 of_range = ranges[in_range - 1] if in_range else None
-                reader = whole if of_range is None else _RangeReader(program, of_range, new_run)
+                reader = whole if of_range is None else reader_of(of_range)
                 number = in_range
             yield from reader.push(rows.slice(start, end))
     yield from reader.rest()
@@ -182,7 +189,7 @@ def stretches_of(values: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 def _pushed(
-    run: Run | ForEachRun, rows: _Rows, between: RowsBetween | None, *, first_position: int
+    run: ReadsRanges, rows: _Rows, between: RowsBetween | None, *, first_position: int
 ) -> Iterator[pa.RecordBatch]:
     """The matches that end in rows; `between` puts back those that were left out."""
     if rows.numbers is None:
@@ -190,7 +197,6 @@ def _pushed(
     elif between is None:
         yield from run.push(rows.events, first_position - 1 + rows.numbers)
     else:
-        assert isinstance(run, Run), "of a query FOR EACH no rows are left out that count"
         for events, absent in between.filled(rows.events, rows.numbers):
             yield from run.push(events, absent=absent)
 
@@ -198,8 +204,8 @@ def _pushed(
 class _WholeReader:
     """Reads whole partitions, one after another."""
 
-    def __init__(self, program: Program, new_run: Callable[..., Run | ForEachRun]) -> None:
-        self._run = new_run(program)
+    def __init__(self, program: Program, run: ReadsRanges) -> None:
+        self._run = run
         self._between = None if program.plan.told_apart is None else RowsBetween(program.plan)
 
     def push(self, rows: _Rows) -> Iterator[pa.RecordBatch]:
@@ -226,15 +232,10 @@ class _WholeReader:
 class _RangeReader:
     """Reads one range; only matches that end in its own events are listed."""
 
-    def __init__(
-        self,
-        program: Program,
-        shipped: ShippedRange,
-        new_run: Callable[..., Run | ForEachRun],
-    ) -> None:
+    def __init__(self, program: Program, shipped: ShippedRange, run: ReadsRanges) -> None:
         self._program = program
         self._start, self._first_position, self._expected, self._later = shipped
-        self._run = new_run(program, first_position=self._first_position, continues=True)
+        self._run = run
         self._between = None if program.plan.told_apart is None else RowsBetween(program.plan)
         self._seen = 0
         self._is_in_own: bool | None = None
@@ -255,7 +256,7 @@ class _RangeReader:
                 yield from self._run.end_of_instant()
                 self._run.lists_matches = self._is_in_own = is_own
                 # Another range reads these as its own. Of numbered rows it alone has got them.
-                self._run.counts_undeclared = is_own or rows.numbers is not None
+                self._run.undeclared.counts = is_own or rows.numbers is not None
             yield from self._push(part)
 
     def _parts(self, rows: _Rows) -> Iterator[tuple[bool, _Rows]]:
@@ -289,7 +290,7 @@ class _RangeReader:
         """End the range, with its warnings; returns how many of its matches were left undecided.
         Raises EventError where its events are not as many as were counted, because positions and
         the ranges of other tasks would not fit them."""
-        seen = self._seen if self._numbered else self._seen - self._run.dropped
+        seen = self._seen if self._numbered else self._seen - self._run.undeclared.rows
         if self._expected is not None and seen != self._expected:
             found = f"{seen:,}"
             if self._numbered:

@@ -32,6 +32,7 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
+from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.run.source.stretches import Starts, Stretches
 from celc_runtime.stream.event_order import EventSort
 from celc_runtime.stream.key_table import grouped
@@ -382,7 +383,7 @@ class BucketRun:
         )
         repeats = self._repeats(stretches)
         for first, last in _pieces(stretches.starts, repeats):
-            run = run_of(self._program, clock=watermark, since=frontier)
+            run = run_of(self._program, RunOptions(clock=watermark, since=frontier))
             self._run_parts(run, step, stretches, repeats, found, first, last)
         return found
 

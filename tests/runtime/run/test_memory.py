@@ -17,6 +17,7 @@ from celc_runtime.engine.arena import nodes as arena
 from celc_runtime.engine.walk.listing import list_fired, new_output
 from celc_runtime.engine.walk.walk import walk_of
 from celc_runtime.run.run_of import run_of
+from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.run.walk import listings
 from celc_runtime.run.walk.latest import LatestListing
 from celc_runtime.run.walk.window_listings import SelectorListing
@@ -211,7 +212,7 @@ def test_numbers_past_32_bits(formula: str, window: str) -> None:
     expected = [as_expected(match) for match in evaluate(text, events)]
     for matcher in engines(text, Options()).values():
         query = only_query(matcher)
-        run = run_of(query.program, first_node=far, first_position=far)
+        run = run_of(query.program, RunOptions(first_node=far, first_position=far))
         rows = []
         for batch in table_of(query.plan, events).to_batches(max_chunksize=5):
             rows += [row for found in run.push(batch) for row in found.to_pylist()]

@@ -38,6 +38,7 @@ from celc_runtime.program import Program
 from celc_runtime.run.choice.choices import ChoiceOfRun
 from celc_runtime.run.past.history import History, measured
 from celc_runtime.run.source.event_source import Reading
+from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.run.source.stretches import Stretches
 from celc_runtime.run.walk.by_definition import DefinitionListing
 from celc_runtime.run.walk.listed import Listed
@@ -94,31 +95,20 @@ class HeldMatches:
 
 
 class Deadlines(ChoiceOfRun):
-    """The batches and the matches of one run that wait.
+    """The batches and the matches of one run that wait."""
 
-    clock: the key of the greatest time of the first order column in the whole input; None: it is
-    learned from the events. since: matches that had been decided by this clock are not handed out;
-    None: all are.
-    """
-
-    def __init__(
-        self,
-        program: Program,
-        history: History,
-        *,
-        clock: int | None,
-        since: int | None,
-    ) -> None:
+    def __init__(self, program: Program, history: History, options: RunOptions) -> None:
         plan = self._plan = program.plan
         # Whether no match is decided before the whole length behind its end.
         self._all_wait = program.all_wait and not any(one.from_start for one in plan.deadlines)
         self._were_read = np.zeros(0, np.bool_)
         self._history = history
+        clock = options.clock
         if clock is None and plan.clock is not None:
             clock = clock_key(plan, plan.clock)
         self._knows_clock = clock is not None
         self._clock = clock
-        self._since = since
+        self._since = options.since
         self._waiting: deque[WaitingBatch] = deque()
         self._part: PartSoFar | None = None
         self._held: list[HeldMatches] = []

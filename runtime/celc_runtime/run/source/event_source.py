@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from celc_runtime.arrow.columns import Columns, Prepared
 from celc_runtime.arrow.instants import WholeInstants
-from celc_runtime.arrow.undeclared import Undeclared
 from celc_runtime.engine.definition.instants import Instants, instant_rows, write_symbols
 from celc_runtime.program import Program
 from celc_runtime.run.source.positions import GivenPositions, InterleavedPositions, Positions
+from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.run.source.stretches import Stretches
 
 
@@ -27,52 +27,28 @@ class Reading(NamedTuple):
 class EventSource:
     """Takes in the events of one run: checks them, finds their symbols, and counts positions.
 
-    instants: how the update knows events by their places in instants; None: it does not. The other
-    arguments are those of `run_of`.
+    instants: how the update knows events by their places in instants; None: it does not.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        instants: Instants | None,
-        *,
-        ties_are_errors: bool,
-        first_position: int,
-        continues: bool,
-        numbered: str | None,
-    ) -> None:
+    def __init__(self, program: Program, instants: Instants | None, options: RunOptions) -> None:
         plan = program.plan
         self._plan = plan
         self._classify = program.classify
         self._instants = instants
         self._columns = Columns(
             plan,
-            ties_are_errors=ties_are_errors,
-            continues=continues,
-            numbered=numbered,
+            ties_are_errors=options.ties_are_errors,
+            continues=options.continues,
+            numbered=options.numbered,
             batches_wait=bool(plan.deadlines),
         )
+        self.undeclared = self._columns.undeclared
+        """What is known of the rows of undeclared types."""
         self._whole = None if plan.ties is None else WholeInstants(plan)
         # The position of a row that goes on with a partition is its number less this.
-        self._shift = -first_position
+        self._shift = -options.first_position
         # Where partitions interleave, the next position of each.
-        self._counts = np.full(1, first_position, np.int64)
-        self.dropped = 0
-        """How many rows of undeclared types have been left out."""
-
-    @property
-    def undeclared(self) -> Undeclared:
-        """What is known of the rows of undeclared types."""
-        return self._columns.undeclared
-
-    @property
-    def counts_undeclared(self) -> bool:
-        """Whether rows of undeclared types are counted; may be changed between batches."""
-        return self._columns.counts_undeclared
-
-    @counts_undeclared.setter
-    def counts_undeclared(self, wanted: bool) -> None:
-        self._columns.counts_undeclared = wanted
+        self._counts = np.full(1, options.first_position, np.int64)
 
     def row_name(self, events: pa.RecordBatch, row: int) -> str:
         """The name of a row of the batch prepared last, in messages."""
@@ -136,7 +112,6 @@ class EventSource:
         conforms: bool = False,
     ) -> Iterator[Reading]:
         prepared = self._columns.prepare(events, conforms=conforms)
-        self.dropped += prepared.dropped
         if not len(prepared.events):
             return
         self._find_symbols(prepared)
