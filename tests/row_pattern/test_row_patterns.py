@@ -68,7 +68,7 @@ def test_cases_by_machine_code(case: RowCase) -> None:
 )
 def test_cases_in_batches(case: RowCase, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of two rows, one partition after another; matches given out one by one."""
-    monkeypatch.setattr("celc_runtime.row_pattern.tables._ROWS", 3)
+    monkeypatch.setattr(run, "_ROWS", 3)
     monkeypatch.setattr(run, "_MATCHES", 1)
     monkeypatch.setattr(run, "_LABELS", 1)
     with interpreted():

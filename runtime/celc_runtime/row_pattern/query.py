@@ -16,9 +16,10 @@ from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
 from celc_runtime.row_pattern.on_spark import matched_frame, plan_text, registered
 from celc_runtime.row_pattern.program import RowProgram
-from celc_runtime.row_pattern.run import matched
+from celc_runtime.row_pattern.run import RowRun
 from celc_runtime.row_pattern.schemas import input_schema, output_schema
-from celc_runtime.row_pattern.tables import Reader, conforming_table, whole_partitions
+from celc_runtime.row_pattern.tables import Reader
+from celc_runtime.run.feeding import read_all
 from celc_runtime.spark.in_numbers import ALL, RowNumbers, in_numbers
 from celc_runtime.spark.probe import told_rows
 
@@ -106,8 +107,10 @@ class RowPatternQuery:
         Parquet file; in any order, because the query says the order; rows equal in it keep theirs.
         Raises TypeError for what is no table, EventError where it does not fit the query.
         """
-        table = conforming_table(self.plan, table_of(Reader(self.plan).program, rows))
-        return pa.Table.from_batches(matched(self.program, table), self.output_schema)
+        table = table_of(Reader(self.plan).program, rows)
+        batches = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+        found = read_all(RowRun(self.program, in_parts=False), batches)
+        return pa.Table.from_batches(found, self.output_schema)
 
     @property
     def match_arrow(self) -> RowRoute:
@@ -164,8 +167,7 @@ class RowRoute:
 
 def _match_arrow(query: RowPatternQuery, rows: Iterable[Any]) -> Iterator[pa.RecordBatch]:
     batches = batches_of(Reader(query.plan).program, rows)
-    for table in whole_partitions(query.plan, batches):
-        yield from matched(query.program, table)
+    return read_all(RowRun(query.program, in_parts=True), batches)
 
 
 def row_pattern_names(

@@ -1,5 +1,11 @@
 """A table of rows → the rows of the result: sorted, cut into partitions, matched, measured.
 
+A run of the loop for CEL asks five things, and so does this one. Its source are whole partitions in
+order, it has no update, its walk is two passes (`passes`) or a search (`search`), it chooses one
+match for each start, and its answer are measures. It is fed as other runs are (`Reads`), and has a
+loop of its own: matches are found forwards from their starts in rows that are all there, so the
+arena, and all that belongs to ends that fire, would stand empty.
+
 Long: a partition goes through all of it, step by step.
 """
 
@@ -59,7 +65,11 @@ from celc_runtime.row_pattern.passes import (
 from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.schemas import output_schema
 from celc_runtime.row_pattern.search import Searched, find_by_search
+from celc_runtime.row_pattern.tables import conforming_table, last_border
 from celc_runtime.row_pattern.texts import Texts
+
+_ROWS = 1 << 18
+"""So many rows are matched at a time, or those of one partition, if it has more."""
 
 _MATCHES = 1 << 15
 _LABELS = 1 << 17
@@ -68,16 +78,47 @@ _STACK = 1 << 10
 _FAILURES = 1 << 12
 
 
-def matched(program: RowProgram, table: pa.Table) -> Iterator[pa.RecordBatch]:
-    """The result for whole partitions, batch by batch.
+class RowRun:
+    """Feeds rows to a query, and hands out its result, partition by partition.
 
-    table: the columns of `input_schema` in their types, rows in any order. Raises EventError for
-    NULL in the order and where AFTER MATCH SKIP finds no row, WorkLimitError for too much work.
+    in_parts: partitions come one after another, and rows within them in any order, so that some
+    partitions can be matched before the last one has come. Raises EventError where rows do not fit
+    the query, for NULL in the order and where AFTER MATCH SKIP finds no row, and WorkLimitError for
+    too much work.
     """
-    if not len(table):
-        return
-    columns, offsets = columns_and_order(program.plan, table)
-    yield from run_of(program, columns, offsets).batches()
+
+    def __init__(self, program: RowProgram, *, in_parts: bool) -> None:
+        self._program = program
+        self._in_parts = in_parts and bool(program.plan.partition_by)
+        self._waiting: list[pa.Table] = []
+        self._rows, self._most = 0, _ROWS
+
+    def push(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Read a batch of rows; yields the result for partitions that are over."""
+        plan = self._program.plan
+        self._waiting.append(conforming_table(plan, pa.Table.from_batches([rows])))
+        self._rows += len(rows)
+        if not self._in_parts or self._rows < self._most:
+            return
+        gathered = pa.concat_tables(self._waiting)
+        cut = last_border(plan, gathered)
+        self._waiting, self._rows = [gathered.slice(cut)], len(gathered) - cut
+        self._most = max(_ROWS, 2 * self._rows)  # a long partition is looked through a few times
+        yield from self._matched(gathered.slice(0, cut))
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """The result for the partitions that wait."""
+        if self._waiting:
+            yield from self._matched(pa.concat_tables(self._waiting))
+        self._waiting = []
+
+    def finish(self) -> None:
+        """Nothing: there are no warnings."""
+
+    def _matched(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        if len(table):
+            columns, offsets = columns_and_order(self._program.plan, table)
+            yield from run_of(self._program, columns, offsets).batches()
 
 
 def columns_and_order(plan: RowPlan, table: pa.Table) -> tuple[dict[int, pa.Array], np.ndarray]:

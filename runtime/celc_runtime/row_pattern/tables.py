@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,9 +15,6 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Attribute
 from celc_runtime.plan.row_pattern import RowPlan
 from celc_runtime.row_pattern.schemas import input_schema
-
-_ROWS = 1 << 18
-"""So many rows are matched at a time, or those of one partition, if it has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,29 +108,7 @@ def _row(column: pa.ChunkedArray, row: int) -> str:
     return f"row {row}"
 
 
-def whole_partitions(plan: RowPlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Tables of whole partitions, from batches that hold one partition after another."""
-    kept: list[pa.Table] = []
-    rows = 0
-    for batch in batches:
-        table = conforming_table(plan, pa.Table.from_batches([batch]))
-        if not len(table):
-            continue
-        kept.append(table)
-        rows += len(table)
-        if rows < _ROWS or not plan.partition_by:
-            continue
-        gathered = pa.concat_tables(kept)
-        cut = _last_border(plan, gathered)
-        if cut:
-            yield gathered.slice(0, cut)
-            gathered = gathered.slice(cut)
-        kept, rows = [gathered], len(gathered)
-    if kept:
-        yield pa.concat_tables(kept)
-
-
-def _last_border(plan: RowPlan, table: pa.Table) -> int:
+def last_border(plan: RowPlan, table: pa.Table) -> int:
     """The first row of the last partition."""
     names = [plan.columns[number].name for number in plan.partition_by]
     columns = [pa.concat_arrays(table.column(name).chunks) for name in names]
