@@ -113,6 +113,11 @@ def _add_run(commands: Any) -> None:
         help="stop after this many matches in all (LIMIT: for each event that ends a match)",
     )
     run.add_argument(
+        "--match-id",
+        action="store_true",
+        help="a first column match_id, which tells each match from all others",
+    )
+    run.add_argument(
         "--parameters",
         action="append",
         default=[],

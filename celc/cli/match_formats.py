@@ -14,7 +14,7 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from celc_runtime.plan.plan import DECIDED_TIME, MATCHES
+from celc_runtime.plan.plan import DECIDED_TIME, MATCH_ID, MATCHES
 from celc_runtime.plan.uncertain import CONFIDENCE
 from celc_runtime.query import CompiledQuery
 from celc_runtime.row_pattern.query import RowPatternQuery
@@ -83,12 +83,14 @@ def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
     partition_by, labels = query.plan.partition_by, [label.name for label in query.plan.labels]
     computed = [item.name for item in query.plan.expressions]
     uncertain = () if query.plan.uncertain is None else ("start_time", "end_time", CONFIDENCE)
+    has_id = query.plan.match_id is not None
     decided = query.plan.shows_decided_time and not query.plan.collapsed
 
     def write(matches: pa.RecordBatch | None) -> None:
         for row in [] if matches is None else matches.to_pylist():
             line = {
                 "query": query.name,
+                **({MATCH_ID: json_ready(row[MATCH_ID])} if has_id else {}),
                 **_parameters(query, row),
                 "partition": {name: json_ready(row[name]) for name in partition_by},
                 "start": row["start_pos"],
@@ -130,7 +132,8 @@ def _parameters(query: CompiledQuery, row: dict[str, object]) -> dict[str, objec
 
 def json_ready(value: object) -> object:
     """A value in which numbers that JSON lacks are texts, as Spark's `to_json` writes them, and
-    durations microseconds. A DECIMAL is a text, because readers take long numbers for DOUBLEs."""
+    durations microseconds. Bytes are hexadecimal, and a DECIMAL is a text, because readers take
+    long numbers for DOUBLEs."""
     match value:
         case Decimal():
             return str(value)
@@ -138,6 +141,8 @@ def json_ready(value: object) -> object:
             return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         case timedelta():
             return value // timedelta(microseconds=1)
+        case bytes():
+            return value.hex()
         case list():
             return list(map(json_ready, value))
         case dict():
@@ -203,6 +208,8 @@ def _flat(matches: pa.RecordBatch, spelled: Callable[[str], str]) -> pa.RecordBa
         if pa.types.is_list(field.type) or pa.types.is_struct(field.type):
             texts = [json.dumps(json_ready(events), default=str) for events in column.to_pylist()]
             column = pa.array(texts, pa.string())
+        elif pa.types.is_binary(field.type):
+            column = pa.array([id.hex() for id in column.to_pylist()], pa.string())
         elif pa.types.is_string(field.type):
             values = [None if text is None else spelled(text) for text in column.to_pylist()]
             column = pa.array(values, pa.string())

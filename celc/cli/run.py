@@ -69,6 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
             of_file = [stages.query for stages in compilation.queries]
             for stages in chosen:
                 query = typed(matcher.queries[stages.query.name], arguments.type_column)
+                if arguments.match_id:
+                    query = _with_ids(query)
                 events = EventStream(origins, Wanted.of(stages.query, query, of_file), form)
                 tables = tables_of(query, files, form)
                 if format == "html":
@@ -141,6 +143,13 @@ def typed(query: CompiledQuery, type_column: str | None) -> CompiledQuery:
         return query.with_options(type_column=type_column)
     except ValueError as problem:
         raise CommandProblem(f"--type-column: {problem}") from None
+
+
+def _with_ids(query: CompiledQuery) -> CompiledQuery:
+    try:
+        return query.with_options(match_id=True)
+    except ValueError as problem:
+        raise CommandProblem(f"--match-id: {problem}") from None
 
 
 def _live(

@@ -29,7 +29,11 @@ def run(arguments: argparse.Namespace) -> int:
     format = match_formats.format_of(arguments.output, arguments.format)
     match_formats.check_csv_safe(format, safe=arguments.csv_safe)
     form = form_of(arguments)
-    of_cel = {"--parameters": arguments.parameters, "--type-column": arguments.type_column}
+    of_cel = {
+        "--parameters": arguments.parameters,
+        "--type-column": arguments.type_column,
+        "--match-id": arguments.match_id,
+    }
     for option, given in of_cel.items():
         if given:
             raise CommandProblem(f"{option} is for CEL; MATCH_RECOGNIZE has no such thing")

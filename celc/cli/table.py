@@ -133,6 +133,8 @@ class Times:
             return str(plain.time() if self._day is not None else plain)
         if isinstance(value, timedelta):
             return duration_text(value)
+        if isinstance(value, bytes):
+            return value.hex()
         return "NULL" if value is None else visible(str(value))
 
 

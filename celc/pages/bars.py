@@ -12,6 +12,7 @@ from celc_runtime.arrow.partition_keys import codes_of_keys
 from celc_runtime.plan.uncertain import CONFIDENCE
 
 from celc.pages.marks import Marks, coordinates
+from celc.pages.tables import first_key
 
 MOST_EVENTS = 1_000
 """So many events of one label of one match are drawn."""
@@ -50,7 +51,8 @@ class Bars:
 
 def lanes_of(marks: Marks, matches: pa.Table) -> Lanes:
     """The lanes in the order in which their keys come among the events, then among the matches."""
-    of_matches = [plain(in_one_piece(matches.column(n))) for n in range(len(marks.key_names))]
+    keys_at = range(first_key(matches.schema), len(matches.schema))[: len(marks.key_names)]
+    of_matches = [plain(in_one_piece(matches.column(place))) for place in keys_at]
     both = [
         pa.concat_arrays([ours.cast(theirs.type), theirs])
         for ours, theirs in zip(marks.keys, of_matches, strict=True)

@@ -19,7 +19,7 @@ from celc.pages.marks import Marks, marks_of_columns, marks_of_program, no_marks
 from celc.pages.matches import Limits, Words, gathering, matches_page, page_of_tables
 from celc.pages.page import Page
 from celc.pages.row_matches import page_of_rows
-from celc.pages.tables import arrow_table
+from celc.pages.tables import arrow_table, first_key
 from celc.pages.wording import words_of
 
 _PLACES = ("start_pos", "start_time", "end_pos", "end_time", "span_start")
@@ -143,7 +143,7 @@ def _marks_of_table(matches: pa.Table, events: pa.Table) -> Marks:
 
     Raises ValueError where they tell too little.
     """
-    names = matches.schema.names
+    names = matches.schema.names[first_key(matches.schema) :]
     keys = names[: next((n for n, name in enumerate(names) if name in _PLACES), 0)]
     lacking = [name for name in keys if name not in events.schema.names]
     if lacking:

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 import pyarrow as pa
+from celc_runtime.plan.plan import MATCH_ID
 
 MOST_COLLECTED = 1_000_000
 """So many rows of a Spark DataFrame are collected."""
@@ -21,6 +22,12 @@ def arrow_table(given: Any, what: str) -> pa.Table:
     table = _table_of(given, what)
     columns = [_simple(column) for column in table.columns]
     return pa.Table.from_arrays(columns, names=table.column_names)
+
+
+def first_key(schema: pa.Schema) -> int:
+    """The place of the first key of a partition among the columns of matches."""
+    has_id = schema.names[:1] == [MATCH_ID] and pa.types.is_binary(schema.types[0])
+    return int(has_id)
 
 
 def _simple(column: pa.ChunkedArray) -> pa.ChunkedArray:

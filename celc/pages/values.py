@@ -109,6 +109,8 @@ def value_text(value: object) -> str:
             return "NULL"
         case bool():
             return str(value).upper()
+        case bytes():
+            return value.hex()
         case timedelta():
             return duration_text(value)
         case datetime():

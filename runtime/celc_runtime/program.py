@@ -18,7 +18,7 @@ import pyarrow as pa
 from celc_runtime.jit.shipping import TOLD, pickled
 from celc_runtime.plan.errors import PlanWarning
 from celc_runtime.plan.joins import NO_JOINS, Joins
-from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.plan import MATCH_ID, Plan
 from celc_runtime.plan.schemas import ARROW_TYPES, input_schema, match_schema, output_schema
 from celc_runtime.plan.strategy import (
     ByDefinition,
@@ -135,6 +135,7 @@ class Program:
         positions: bool | None = None,
         at_end: str | None = None,
         clock: object = None,
+        match_id: bool | None = None,
     ) -> Program:
         """The same program with other options; see `CompiledQuery.with_options`."""
         plan = self.plan
@@ -174,6 +175,7 @@ class Program:
             plan = replace(plan, at_end=at_end)
         if clock is not None:
             plan = replace(plan, clock=clock_of(plan, clock))
+        plan = replace(plan, match_id=_match_id(plan, match_id))
         if not output_schema(plan).names:
             raise ValueError(
                 f"query {plan.name!r} would have no column without positions: select an attribute "
@@ -202,6 +204,7 @@ class Program:
                 type_column=_type_column(one.plan, plan),
                 at_end=plan.at_end,
                 clock=plan.clock,
+                match_id=False,
             )
             for one in self.reads
         )
@@ -238,6 +241,7 @@ class ShippedQuery:
             "positions": plan.positions,
             "at_end": plan.at_end,
             "clock": plan.clock,
+            "match_id": plan.match_id is not None,
         }
         return pickled(self._program.module, options, plan.name)
 
@@ -355,6 +359,25 @@ def _typed(plan: Plan, type_column: str) -> Plan:
             "a column of its own: rename one of the two"
         )
     return replace(plan, type_column=True, type_name=type_column)
+
+
+def _match_id(plan: Plan, asked: object) -> tuple[str, ...] | None:
+    """The columns by which `match_id` tells events apart, None without such a column; `asked`: None
+    leaves the choice as it is. Raises ValueError where the output has another column of the name.
+    """
+    if asked is not None and type(asked) is not bool:
+        raise ValueError(f"match_id must be True or False, not {asked!r}")
+    if asked is False or (asked is None and plan.match_id is None):
+        return None
+    for name in output_schema(replace(plan, match_id=None)).names:
+        if name.casefold() == MATCH_ID:
+            raise ValueError(
+                f"query {plan.name!r} has a column {name!r} already: rename it with AS, or leave "
+                "out match_id"
+            )
+    # The order of rows of other queries is one of their values.
+    tiebreak = () if plan.reads else plan.tiebreak
+    return tuple(dict.fromkeys((*(one.name for one in plan.attributes), *tiebreak)))
 
 
 def _ordered(plan: Plan, order_by: tuple[str, ...]) -> Plan:

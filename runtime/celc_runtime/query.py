@@ -476,6 +476,7 @@ class CompiledQuery:
         positions: bool | None = None,
         at_end: str | None = None,
         clock: object = None,
+        match_id: bool | None = None,
     ) -> CompiledQuery:
         """The same query with other order columns, tiebreak columns or limits; schemas follow.
 
@@ -490,7 +491,10 @@ class CompiledQuery:
         nothing. at_end: "closed" where no more events come after the input, so that all matches
         with an absence at their end (`A ; !B FOR 1 HOUR`) are decided; "open": only those are
         matches that no later event could undo. clock: the time of the first order column up to
-        which the whole input reaches, where `match` need not look for it. None leaves a choice as
+        which the whole input reaches, where `match` need not look for it. match_id: whether the
+        first column is `match_id`, 16 bytes that tell a match from all others and are the same on
+        every route: a hash of its partition, and of the order and the values that the query reads
+        of its events, by label. None leaves a choice as
         it is. Raises ValueError for a column or a number that cannot serve, and where no column of
         the output would be left.
         """
@@ -503,6 +507,7 @@ class CompiledQuery:
             positions=positions,
             at_end=at_end,
             clock=clock,
+            match_id=match_id,
         )
         return CompiledQuery(changed)
 

@@ -17,6 +17,7 @@ from celc_runtime.plan.errors import WorkLimitError as RunWorkLimitError
 from celc_runtime.routes.rules import Reason, Route
 from celc_runtime.routes.why_not import why_not
 from engines import Row, engines, interpreted
+from match_ids import ids_of, wrong_ids
 from reference import CelError as NotMeant
 from reference import RunError, WorkLimitError
 from smallest_queries import refusals_of_pairs
@@ -308,7 +309,9 @@ def compare(
         wanted = None
     first: list[Row] | None = None
     for engine, matcher in matchers.items():
-        query = matcher.queries[name]
+        plain = query = matcher.queries[name]
+        if "match_id" in case.one.draft.traits and query.plan.is_of_matches:
+            query = query.with_options(match_id=True)
         with _quiet(rng):
             for route, rows in _answers(case, query, rng):
                 tally.routes[route] += 1
@@ -317,7 +320,7 @@ def compare(
                 if told:
                     raise case.differs(where, told)
                 first = first or (rows if isinstance(rows, list) else None)
-            _compare_compact(case, query, engine, rng, tally)
+            _compare_compact(case, plain, engine, rng, tally)
             if case.one.draft.order_by and rng.random() < 0.2:
                 _compare_without_positions(case, query, engine, tally)
             if case.one.draft.order_by and case.takes(rng, 0.5):
@@ -361,9 +364,28 @@ def _told(
     if wanted is None:
         return "" if first is None else same_rows(in_one_spelling(rows), in_one_spelling(first))
     try:
-        return question.told(in_form(query, rows, case.events), wanted)
+        told = question.told(in_form(query, rows, case.events), wanted)
+        return told or _told_of_ids(question, query, rows, case.events, first)
     except (AssertionError, LookupError) as problem:
         return repr(problem)
+
+
+def _told_of_ids(
+    question: Question,
+    query: CompiledQuery,
+    rows: list[Row],
+    events: Events,
+    first: list[Row] | None,
+) -> str:
+    """What is wrong with the ids of rows; `first`: rows of another route."""
+    if query.plan.match_id is None:
+        return ""
+    # The events of a query over queries are rows.
+    told = "" if query.plan.reads else wrong_ids(query, rows, events)
+    is_choice = question.per_end is not None
+    if not told and first is not None and not is_choice and ids_of(rows) != ids_of(first):
+        told = f"ids {ids_of(rows)} and not {ids_of(first)}"
+    return told
 
 
 def _compare_compact(
@@ -435,6 +457,9 @@ def _compare_stream(
             if not question.is_total:
                 rows.sort(key=lambda row: row["end_pos"])
             told = question.told(in_form(streaming, rows, events), wanted)
+            if streaming.plan.match_id is not None and not told:
+                of_table = by_table(closed, events, case.rules)
+                told = _told_of_ids(question, streaming, rows, events, of_table)
     except (WorkLimitError, RunWorkLimitError, RunError, TotalError):
         return
     except Exception as problem:

@@ -219,6 +219,12 @@ def _late_starts(draft: Draft) -> None:
     draft.traits.add("late starts")
 
 
+def _match_id(draft: Draft) -> None:
+    if draft.selector.strip() in ("TOTAL", "COLLAPSED"):
+        raise UnfitError
+    draft.traits.add("match_id")
+
+
 CLAUSES = (
     Feature("selector outside", 5, _selector),
     Feature("FIRST and LONGEST", 5, _per_start, 3),
@@ -246,4 +252,5 @@ CLAUSES = (
     Feature("uncertain time", -1, _uncertain),
     Feature("undeclared types", 7, _strangers),
     Feature("late starts", 7, _late_starts, 2),
+    Feature("match_id", 7, _match_id, 2),
 )

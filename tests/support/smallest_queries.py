@@ -97,6 +97,7 @@ PARTS = (
     Part("an order column that is no TIMESTAMP", {"window": "9 [n]"}, options={"order_by": "n"}),
     Part('`at_end="closed"`', options={"at_end": "closed"}),
     Part("`positions=False`", options={"positions": False}),
+    Part("`match_id=True`", options={"match_id": True}),
 )
 """In the order of the documents, those around a formula from the inside out."""
 
@@ -109,10 +110,15 @@ TOGETHER = (
     ("`COLLAPSED`", "absence at the end up to `WITHIN`"),
     ("`TOTAL`", "absence at the end up to `WITHIN`"),
     ("`PARTITION BY`", "absence at the end"),
+    ("`TOTAL`", "`match_id=True`"),
+    ("`COLLAPSED`", "`match_id=True`"),
     ("`FOR EACH`", "`positions=False`"),
     ("`FOR EACH`", "`WITHIN` of EVENTS", "`positions=False`"),
 )
 """What routes say of several parts together."""
+
+_OF_CALLS = ("at_end", "positions", "match_id")
+"""Options that are given to a call, and not to the compiler."""
 
 BY_NAME = {one.name: one for one in PARTS}
 
@@ -150,7 +156,7 @@ def smallest(*parts: Part) -> Smallest | None:
     items = ", ".join(one.items for one in parts if one.items)
     for one in sorted(parts, key=PARTS.index):
         formula = f"({one.around.replace('φ', formula)})" if one.around else formula
-    changed = {name: given.pop(name) for name in ("at_end", "positions") if name in given}
+    changed = {name: given.pop(name) for name in _OF_CALLS if name in given}
     # Events of uncertain time have an order of their own.
     order = {} if "uncertain" in places else {"order_by": "ts"}
     return Smallest(_text(places, items or "*", formula), order | given, changed)

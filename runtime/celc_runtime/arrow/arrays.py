@@ -274,6 +274,8 @@ def shown(value: pa.Scalar) -> str:
     """A value in a message."""
     if not value.is_valid:
         return "NULL"
+    if pa.types.is_binary(value.type):
+        return str(value.as_py().hex())
     if not pa.types.is_temporal(value.type):
         return repr(value.as_py())
     try:

@@ -16,6 +16,7 @@ from celc_runtime.arrow.event_store import (
     EventStore,
     PastEvents,
 )
+from celc_runtime.arrow.match_ids import match_ids
 from celc_runtime.arrow.values import LabelValues, computed_column
 from celc_runtime.engine.walk.listing import Kinds, Output, label_columns
 from celc_runtime.plan.expressions import Computed
@@ -52,7 +53,8 @@ def matches_batch(
         return plain(events.column(name).take(pa.array(rows)))
 
     labels = LabelValues(plan.label_names, matches, found.offsets, found.entries, values.of, at_end)
-    columns = [at_end(name) for name in plan.key_columns]
+    columns = [] if plan.match_id is None else [match_ids(plan, found.starts, found.ends, labels)]
+    columns += [at_end(name) for name in plan.key_columns]
     if plan.positions and in_instants:
         ends = pa.array(store.last_positions(rows))
         columns += [values.of(INSTANT_POSITION, found.starts), ends]

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import whole_numbers
 from celc_runtime.arrow.event_store import POSITION, gathered
+from celc_runtime.arrow.match_ids import match_ids
 from celc_runtime.arrow.output import label_column
 from celc_runtime.arrow.values import LabelValues, computed_column
 from celc_runtime.engine.worlds.possible_matches import (
@@ -111,7 +112,8 @@ def possible_batch(
         offsets.append(of_label[0])
         entries.append(of_label[1])
     values = LabelValues(plan.label_names, matches, offsets, entries, look_up, at_end)
-    columns = [at_end(name) for name in plan.key_columns]
+    columns = [] if plan.match_id is None else [match_ids(plan, first, last, values)]
+    columns += [at_end(name) for name in plan.key_columns]
     if plan.positions:
         columns += [look_up(POSITION, first), look_up(POSITION, last)]
     columns.append(look_up(plan.uncertain.low, first))

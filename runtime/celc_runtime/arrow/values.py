@@ -99,7 +99,7 @@ class LabelValues:
         self._numbers = {label: number for number, label in enumerate(labels)}
         self._offsets = offsets
         self._entries = entries
-        self._look_up = look_up
+        self.look_up = look_up
         self.at_end = at_end
         self._found: dict[tuple[str, str], pa.Array] = {}
 
@@ -116,7 +116,7 @@ class LabelValues:
         """The attribute's values for all events under the label."""
         key = (label, attribute)
         if key not in self._found:
-            self._found[key] = self._look_up(attribute, self.entries(label))
+            self._found[key] = self.look_up(attribute, self.entries(label))
         return self._found[key]
 
     def ends(self, label: str, attribute: str, *, last: bool) -> pa.Array:
@@ -125,7 +125,7 @@ class LabelValues:
         offsets = self.offsets(label)
         bound = offsets[1:] > offsets[:-1]
         places = offsets[1:][bound] - 1 if last else offsets[:-1][bound]
-        found = self._look_up(attribute, self.entries(label)[places])
+        found = self.look_up(attribute, self.entries(label)[places])
         if len(found) == self.matches:
             return found
         return found.take(pa.array(np.cumsum(bound) - 1, mask=~bound))

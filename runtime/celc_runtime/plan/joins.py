@@ -62,6 +62,8 @@ def why_not_joined(plan: Plan, joins: Joins, dialect: str = SPARK) -> str:
     """Why a query, or its options, are none for joins; empty where they are."""
     if joins.why_not:
         return joins.why_not
+    if plan.match_id is not None:
+        return "match_id is computed in Python"
     if not plan.order_by:
         return (
             "it has no order column, and a table of SQL has no order of its own: compile it with "

@@ -21,6 +21,9 @@ DECIDED_TIME = "decided_time"
 MATCHES = "matches"
 """The column of COLLAPSED that says for how many matches a row stands."""
 
+MATCH_ID = "match_id"
+"""The column that tells a match from all others, the same on every route."""
+
 COUNTS = "DECIMAL(38, 0)"
 """The type of counts of matches."""
 
@@ -221,6 +224,9 @@ class Plan:
     """The labels that are no columns; kinds number them after the label columns."""
     positions: bool = True
     """Whether the output shows positions."""
+    match_id: tuple[str, ...] | None = None
+    """The columns by which the column `match_id` tells events apart; None: there is no such
+    column."""
     collapsed: bool = False
     """The answer has one row for each end of matches."""
     totals: Totals | None = None
@@ -408,11 +414,12 @@ class Plan:
     @property
     def stored_attributes(self) -> tuple[str, ...]:
         """The columns of past events that output reads: the attributes of labels and expressions,
-        and the start time."""
+        the start time, and what `match_id` tells events by."""
         names = dict.fromkeys(name for label in self.labels for name in label.attributes)
         names |= dict.fromkeys(attributes_of(self.expressions))
         if self.order_by:
             names[self.begin or self.order_by[0]] = None
+        names |= dict.fromkeys(self.match_id or ())
         return tuple(names)
 
     @property
@@ -433,6 +440,11 @@ class Plan:
             if self.positions or isinstance(item, Computed) or item.attributes
         )
 
+    @property
+    def first_place(self) -> int:
+        """The place of the first column of the output that says where a match is."""
+        return (self.match_id is not None) + len(self.partition_by)
+
     def place_columns(self, totals: Totals) -> list[tuple[str, str]]:
         """The columns that tell a group, besides the partition, with their types."""
         if totals.per == "PARTITION":
@@ -450,7 +462,8 @@ class Plan:
 
     def ddl_columns(self) -> list[tuple[str, str]]:
         """The names of the output's columns, and their types as Spark SQL spells them."""
-        columns = [(name, self._ddl_type(name)) for name in self.partition_by]
+        columns = [] if self.match_id is None else [(MATCH_ID, "BINARY")]
+        columns += [(name, self._ddl_type(name)) for name in self.partition_by]
         if self.parameters is not None:
             columns.append((self.parameters.name, self._row_ddl(self.parameters)))
         if self.totals is not None:

@@ -7,7 +7,15 @@ from functools import lru_cache
 import pyarrow as pa
 
 from celc_runtime.plan.expressions import Computed
-from celc_runtime.plan.plan import COUNTS, DECIDED_TIME, MATCHES, Attribute, Label, Plan
+from celc_runtime.plan.plan import (
+    COUNTS,
+    DECIDED_TIME,
+    MATCH_ID,
+    MATCHES,
+    Attribute,
+    Label,
+    Plan,
+)
 from celc_runtime.plan.totals import Totals
 from celc_runtime.plan.uncertain import CONFIDENCE
 
@@ -63,7 +71,8 @@ def struct_type(plan: Plan, label: Label) -> pa.StructType:
 
 
 def _matches_schema(plan: Plan, *, collapsed: bool) -> pa.Schema:
-    fields = _key_fields(plan)
+    fields = [] if plan.match_id is None else [pa.field(MATCH_ID, pa.binary())]
+    fields += _key_fields(plan)
     if plan.positions:
         fields += [pa.field("start_pos", pa.int64()), pa.field("end_pos", pa.int64())]
     if plan.order_by:

@@ -69,6 +69,7 @@ COUNTS_EVENTS = Feature(
     lambda p: p.plan.parameters is not None and p.plan.parameters.position is not None,
 )
 POSITIONS = Feature("positions in the output", lambda p: p.plan.positions)
+MATCH_ID = Feature("match_id", lambda p: p.plan.match_id is not None)
 TOTAL = Feature("TOTAL", lambda p: p.plan.totals is not None)
 PER_PARTITION = Feature("PER PARTITION", lambda p: _per(p) == "PARTITION")
 PER_TIME = Feature("PER of a duration", lambda p: isinstance(_per(p), int))

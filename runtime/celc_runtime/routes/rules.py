@@ -96,6 +96,24 @@ def _refused(
 
 
 RULES = (
+    # The column that tells a match.
+    *(
+        _refused(
+            tuple(Route),
+            (has.MATCH_ID, kind),
+            f"match-id-{kind.name.lower()}",
+            f"SELECT {kind.name} has one row for many matches, and match_id tells one",
+            "leave out match_id",
+        )
+        for kind in (has.TOTAL, has.COLLAPSED)
+    ),
+    _refused(
+        Route.COMPACT,
+        has.MATCH_ID,
+        "match-id-compact",
+        "a graph stands for many matches, and match_id tells one",
+        "use match_table or match_arrow, or leave out match_id",
+    ),
     # Queries over queries, and tables of parameters.
     _refused(
         _ALL,

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from celc_runtime.arrow.match_ids import hashes, with_rows_in
 from celc_runtime.plan.parameters import Parameters, Pattern
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import row_type
@@ -144,6 +145,7 @@ def with_rows(
     plan = program.plan
     parameters = parameters_of(plan)
     columns = list(matches.columns)
+    ids = None if plan.match_id is None else columns.pop(0)
     places = columns.pop(0) if numbers is None else pa.array(numbers)
     if plan.totals is not None:
         del columns[: len(plan.totals.row_columns)]
@@ -153,4 +155,8 @@ def with_rows(
     else:
         structs = pa.array([{}] * len(matches), row_type(plan))
     columns.insert(len(plan.partition_by), structs)
+    if ids is not None:
+        if "hashes" not in rows.kept:
+            rows.kept["hashes"] = hashes(rows.columns, rows.count)
+        columns.insert(0, with_rows_in(ids, rows.kept["hashes"][:, np.asarray(places)]))
     return pa.RecordBatch.from_arrays(columns, schema=program.output_schema)

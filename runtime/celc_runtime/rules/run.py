@@ -223,7 +223,9 @@ class ForEachRun:
         numbers = None if row is None else np.full(len(matches), row, np.int64)
         found = with_rows(self._program, self._rows, matches, numbers)
         if self._place is not None:
-            of_rows = np.asarray(matches.column(0)) if numbers is None else numbers
+            of_rows = (
+                np.asarray(matches.column(self._parameters.number)) if numbers is None else numbers
+            )
             found = found.append_column(self._place, pa.array(self._rows.places[of_rows]))
         if self._is_range:
             first, behind = self._own or (0, 0)

@@ -99,9 +99,10 @@ def factors_of(program: Program) -> Factors | None:
 
 
 def _are_listed(plan: Plan) -> bool:
-    """Whether the answer has a row for each listed match, and those of a partition are listed one
-    after another."""
+    """Whether the answer has a row for each listed match, those of a partition are listed one after
+    another, and no column is of a whole match."""
     is_whole = plan.is_of_matches and plan.per_start is None and plan.parameters is None
+    is_whole = is_whole and plan.match_id is None
     return is_whole and not plan.deadlines and not plan.interleaves
 
 
@@ -110,7 +111,7 @@ def _dependence(plan: Plan, listing: InRuns, at: int) -> str | None:
     name = plan.ddl_columns()[at][0]
     header = len(plan.ddl_columns()) - len(plan.items)
     if at < header:
-        is_of_start = at >= len(plan.partition_by) and name in ("start_pos", "start_time")
+        is_of_start = at >= plan.first_place and name in ("start_pos", "start_time")
         return "first" if is_of_start else "last"
     item = plan.items[at - header]
     if isinstance(item, Computed):

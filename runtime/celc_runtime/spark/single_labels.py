@@ -137,7 +137,7 @@ def _way(plan: Plan) -> _Way:
     for at, (name, type) in enumerate(columns):
         if at in answer:
             continue
-        if at < header and at >= len(plan.partition_by) and name in ends:
+        if at < header and at >= plan.first_place and name in ends:
             answer[at] = _AnswerColumn(name, type, (ends[name],), ())
             continue
         answer[at] = _AnswerColumn(name, type, (len(sent),), ())

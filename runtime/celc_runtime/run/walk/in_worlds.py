@@ -125,7 +125,8 @@ class WorldsListing(ListingOfRun):
         if listing.definition is not None and self._history is not None:
             self._judged = JudgedChains(listing.definition, plan, self._history)
         names = {*plan.stored_attributes, *plan.key_columns, self._times.low, self._times.high}
-        self._shown = [name for name in (a.name for a in plan.attributes) if name in names]
+        read = (*(one.name for one in plan.attributes), *plan.tiebreak)
+        self._shown = [name for name in dict.fromkeys(read) if name in names]
         self._shown += [name for name in plan.key_columns if name not in self._shown]
         self._waiting = WaitingEvents()
         self._wanted = _KEPT
