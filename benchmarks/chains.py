@@ -70,7 +70,7 @@ def alone(query: Any, table: pa.Table) -> dict[str, tuple[Any, pa.Table]]:
     program, answers = query.program, {}
     found: dict[str, tuple[Any, pa.Table]] = {}
     for name, level in levels_of(program).items():
-        if level.plan.reads:
+        if level.plan.source.reads:
             run, rows = as_run(level), event_table(level, declared_rows(level, table), answers)
         else:
             run, rows = level, rows_for(level, table, types_of_chain(program))

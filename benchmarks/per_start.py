@@ -67,7 +67,7 @@ def stream(events: int) -> pa.RecordBatch:
 def kernels_of(query: Any, batch: pa.RecordBatch) -> tuple[int, float]:
     """The events that runs can hold, and the seconds of the kernels that find the runs."""
     times = np.asarray(batch.column("ts").cast(pa.int64()))[:PIECE]
-    tags = np.arange(PIECE) << query.plan.kind_bits | query.program.listing.kinds[1]
+    tags = np.arange(PIECE) << query.plan.matching.kind_bits | query.program.listing.kinds[1]
     always = np.full(PIECE, -(2**62))
     linked = np.ones(PIECE, np.bool_)
     events = RunEvents(tags, np.arange(PIECE), np.zeros(PIECE, np.int64), always, linked)

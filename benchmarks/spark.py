@@ -181,8 +181,8 @@ def plan_alone(query: Any, frame: DataFrame) -> DataFrame:
     plan = query.plan
     ordered = (
         frame.select(*input_schema(plan).names)
-        .repartition(*plan.partition_by)
-        .sortWithinPartitions(*plan.partition_by, *plan.order_by)
+        .repartition(*plan.source.partition_by)
+        .sortWithinPartitions(*plan.source.partition_by, *plan.source.order_by)
     )
     return ordered.mapInArrow(read_all, query.output_ddl)
 
@@ -243,7 +243,7 @@ def by_sorting_sql(query: Any, frame: DataFrame) -> Callable[[], DataFrame]:
 def by_pandas(query: Any, frame: DataFrame) -> DataFrame:
     """One call of Python for each key."""
     narrow = frame.select(*input_schema(query.plan).names)
-    return narrow.groupBy(*query.plan.partition_by).applyInPandas(
+    return narrow.groupBy(*query.plan.source.partition_by).applyInPandas(
         query.match_pandas, query.output_ddl
     )
 

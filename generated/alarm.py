@@ -34,7 +34,7 @@ from celc_runtime.engine.walk.runs import list_runs
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.conditions import TextCondition
 from celc_runtime.plan.joins import Joins
-from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.plan import Answer, Attribute, Kind, Label, Matching, Plan, Source, Window
 from celc_runtime.plan.relevance import AttributeTest, Relevant
 from celc_runtime.plan.strategy import BranchFree, InRuns
 from celc_runtime.program import Program
@@ -202,57 +202,57 @@ query_1 = CompiledQuery(
     Program(
         Plan(
             name="alarm",
-            streams=("Logins",),
-            types=(("Logins", "Failed"), ("Logins", "Passed")),
-            other_types=(),
-            type_column=True,
-            stream_column=False,
-            attributes=(
-                Attribute("user", "STRING"),
-                Attribute("address", "STRING"),
-                Attribute("attempt", "INT"),
-                Attribute("ts", "TIMESTAMP"),
-                Attribute("method", "STRING"),
-            ),
-            order_candidates=(
-                Attribute("user", "STRING"),
-                Attribute("address", "STRING"),
-                Attribute("ts", "TIMESTAMP"),
-            ),
-            partition_by=("user",),
-            order_by=("ts",),
-            tiebreak=(),
-            relevant=(
-                Relevant(
-                    "Logins",
-                    "Failed",
-                    (
-                        ((AttributeTest("not_like", "address", "STRING", ("10.%",)),),),
-                        ((AttributeTest(">=", "attempt", "INT", (2,)),),),
+            source=Source(
+                streams=("Logins",),
+                types=(("Logins", "Failed"), ("Logins", "Passed")),
+                type_column=True,
+                attributes=(
+                    Attribute("user", "STRING"),
+                    Attribute("address", "STRING"),
+                    Attribute("attempt", "INT"),
+                    Attribute("ts", "TIMESTAMP"),
+                    Attribute("method", "STRING"),
+                ),
+                order_candidates=(
+                    Attribute("user", "STRING"),
+                    Attribute("address", "STRING"),
+                    Attribute("ts", "TIMESTAMP"),
+                ),
+                partition_by=("user",),
+                order_by=("ts",),
+                relevant=(
+                    Relevant(
+                        "Logins",
+                        "Failed",
+                        (
+                            ((AttributeTest("not_like", "address", "STRING", ("10.%",)),),),
+                            ((AttributeTest(">=", "attempt", "INT", (2,)),),),
+                        ),
+                    ),
+                    Relevant(
+                        "Logins",
+                        "Passed",
+                        (((AttributeTest("in", "method", "STRING", ("password", "token")),),),),
                     ),
                 ),
-                Relevant(
-                    "Logins",
-                    "Passed",
-                    (((AttributeTest("in", "method", "STRING", ("password", "token")),),),),
+            ),
+            matching=Matching(
+                columns=("attempt",),
+                texts=(
+                    TextCondition("not_rlike", "address", ("(?s)\\A10\\..*\\z",)),
+                    TextCondition("in", "method", ("password", "token")),
+                    TextCondition("not_rlike", "address", ("^(10|192\\.168)\\.",)),
                 ),
+                kinds=(Kind((0,), starts=True), Kind((1,), starts=False), Kind((2,), starts=False)),
+                kind_bits=2,
+                window=Window("MICROSECONDS", 900000000, "ts"),
             ),
-            columns=("attempt",),
-            texts=(
-                TextCondition("not_rlike", "address", ("(?s)\\A10\\..*\\z",)),
-                TextCondition("in", "method", ("password", "token")),
-                TextCondition("not_rlike", "address", ("^(10|192\\.168)\\.",)),
-            ),
-            symbol_dtype="uint8",
-            kinds=(Kind((0,), starts=True), Kind((1,), starts=False), Kind((2,), starts=False)),
-            kind_bits=2,
-            window=Window("MICROSECONDS", 900000000, "ts"),
-            consume_by="NONE",
-            limit=None,
-            labels=(
-                Label("first", ("address",), single=True, first=True),
-                Label("again", ("address", "attempt"), single=True),
-                Label("entry", ("address", "method"), single=True, last=True),
+            answer=Answer(
+                labels=(
+                    Label("first", ("address",), single=True, first=True),
+                    Label("again", ("address", "attempt"), single=True),
+                    Label("entry", ("address", "method"), single=True, last=True),
+                )
             ),
         ),
         classify_1,

@@ -31,7 +31,7 @@ from celc_runtime.engine.arena.nodes import reserve, room_for_rows, seal, select
 from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
-from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.plan import Answer, Attribute, Kind, Label, Matching, Plan, Source, Window
 from celc_runtime.plan.relevance import AttributeTest, Relevant
 from celc_runtime.plan.strategy import BranchFree, United
 from celc_runtime.program import Program
@@ -157,36 +157,33 @@ query_1 = CompiledQuery(
     Program(
         Plan(
             name="collapsed",
-            streams=("Plant",),
-            types=(("Plant", "Reading"), ("Plant", "Alarm")),
-            other_types=(),
-            type_column=True,
-            stream_column=False,
-            attributes=(
-                Attribute("sensor", "INT"),
-                Attribute("value", "DOUBLE"),
-                Attribute("level", "INT"),
-            ),
-            order_candidates=(Attribute("sensor", "INT"),),
-            partition_by=("sensor",),
-            order_by=(),
-            tiebreak=(),
-            told_apart=(
-                Relevant(
-                    "Plant", "Reading", (((AttributeTest(">", "value", "DOUBLE", (20.0,)),),),)
+            source=Source(
+                streams=("Plant",),
+                types=(("Plant", "Reading"), ("Plant", "Alarm")),
+                type_column=True,
+                attributes=(
+                    Attribute("sensor", "INT"),
+                    Attribute("value", "DOUBLE"),
+                    Attribute("level", "INT"),
                 ),
-                Relevant("Plant", "Alarm"),
+                order_candidates=(Attribute("sensor", "INT"),),
+                partition_by=("sensor",),
+                told_apart=(
+                    Relevant(
+                        "Plant", "Reading", (((AttributeTest(">", "value", "DOUBLE", (20.0,)),),),)
+                    ),
+                    Relevant("Plant", "Alarm"),
+                ),
             ),
-            columns=("value",),
-            texts=(),
-            symbol_dtype="uint8",
-            kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
-            kind_bits=1,
-            window=Window("EVENTS", 50, None),
-            consume_by="NONE",
-            limit=None,
-            labels=(Label("rise", ("value",)), Label("alarm", ("sensor", "level"))),
-            collapsed=True,
+            matching=Matching(
+                columns=("value",),
+                kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
+                window=Window("EVENTS", 50, None),
+            ),
+            answer=Answer(
+                labels=(Label("rise", ("value",)), Label("alarm", ("sensor", "level"))),
+                collapsed=True,
+            ),
         ),
         classify_1,
         BranchFree(update_1, piles=1),

@@ -30,7 +30,7 @@ from celc_runtime.engine.update.union_lists import update_by_tables
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.expressions import Constant
 from celc_runtime.plan.joins import Joins
-from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.plan import Answer, Attribute, Kind, Label, Matching, Plan, Source, Window
 from celc_runtime.plan.relevance import AttributeTest, Relevant
 from celc_runtime.plan.strategy import Counted, UnionLists
 from celc_runtime.plan.totals import Compared, ItemArithmetic, ItemCast, ItemValue, TotalItem
@@ -96,56 +96,54 @@ query_1 = CompiledQuery(
     Program(
         Plan(
             name="counted",
-            streams=("Plant",),
-            types=(("Plant", "Reading"), ("Plant", "Alarm")),
-            other_types=(),
-            type_column=True,
-            stream_column=False,
-            attributes=(Attribute("sensor", "INT"), Attribute("value", "DOUBLE")),
-            order_candidates=(Attribute("sensor", "INT"),),
-            partition_by=("sensor",),
-            order_by=(),
-            tiebreak=(),
-            told_apart=(
-                Relevant(
-                    "Plant", "Reading", (((AttributeTest(">", "value", "DOUBLE", (20.0,)),),),)
+            source=Source(
+                streams=("Plant",),
+                types=(("Plant", "Reading"), ("Plant", "Alarm")),
+                type_column=True,
+                attributes=(Attribute("sensor", "INT"), Attribute("value", "DOUBLE")),
+                order_candidates=(Attribute("sensor", "INT"),),
+                partition_by=("sensor",),
+                told_apart=(
+                    Relevant(
+                        "Plant", "Reading", (((AttributeTest(">", "value", "DOUBLE", (20.0,)),),),)
+                    ),
+                    Relevant("Plant", "Alarm"),
                 ),
-                Relevant("Plant", "Alarm"),
             ),
-            columns=("value",),
-            texts=(),
-            symbol_dtype="uint8",
-            kinds=(
-                Kind((0, 2), starts=True),
-                Kind((0, 2), starts=False),
-                Kind((1, 3), starts=False),
+            matching=Matching(
+                columns=("value",),
+                kinds=(
+                    Kind((0, 2), starts=True),
+                    Kind((0, 2), starts=False),
+                    Kind((1, 3), starts=False),
+                ),
+                kind_bits=2,
+                window=Window("EVENTS", 50, None),
             ),
-            kind_bits=2,
-            window=Window("EVENTS", 50, None),
-            consume_by="NONE",
-            limit=None,
-            labels=(Label("rise", ("value",)),),
-            hidden=("Alarm", "Reading", "alarm"),
-            totals=Totals(
-                (
-                    TotalItem("rises", "DECIMAL(38, 0)", TotalOf("COUNT")),
-                    TotalItem(
-                        "mean_length",
-                        "DOUBLE",
-                        ItemArithmetic(
-                            "/",
-                            ItemCast(TotalOf("COUNT", "rise"), "DOUBLE"),
-                            ItemCast(TotalOf("COUNT"), "DOUBLE"),
+            answer=Answer(
+                labels=(Label("rise", ("value",)),),
+                hidden=("Alarm", "Reading", "alarm"),
+                totals=Totals(
+                    (
+                        TotalItem("rises", "DECIMAL(38, 0)", TotalOf("COUNT")),
+                        TotalItem(
+                            "mean_length",
                             "DOUBLE",
+                            ItemArithmetic(
+                                "/",
+                                ItemCast(TotalOf("COUNT", "rise"), "DOUBLE"),
+                                ItemCast(TotalOf("COUNT"), "DOUBLE"),
+                                "DOUBLE",
+                            ),
+                        ),
+                        TotalItem(
+                            "most",
+                            "DOUBLE",
+                            TotalOf("MAX", "rise", "value", type="DOUBLE", read="DOUBLE"),
                         ),
                     ),
-                    TotalItem(
-                        "most",
-                        "DOUBLE",
-                        TotalOf("MAX", "rise", "value", type="DOUBLE", read="DOUBLE"),
-                    ),
+                    having=Compared(">", ItemValue("rises"), Constant(1, "DECIMAL(38, 0)")),
                 ),
-                having=Compared(">", ItemValue("rises"), Constant(1, "DECIMAL(38, 0)")),
             ),
         ),
         classify_1,

@@ -29,7 +29,7 @@ from celc_runtime.engine.definition.open_questions import Condition
 from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
-from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.plan import Answer, Attribute, Kind, Label, Matching, Plan, Source, Window
 from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.strategy import BranchFree, ByDefinition, Remembers
 from celc_runtime.program import Program
@@ -187,26 +187,19 @@ query_1 = CompiledQuery(
     Program(
         Plan(
             name="no_pair",
-            streams=("S",),
-            types=(("S", "A"), ("S", "B"), ("S", "C")),
-            other_types=(),
-            type_column=True,
-            stream_column=False,
-            attributes=(Attribute("id", "INT"),),
-            order_candidates=(Attribute("id", "INT"),),
-            partition_by=(),
-            order_by=(),
-            tiebreak=(),
-            told_apart=(Relevant("S", "A"), Relevant("S", "B"), Relevant("S", "C")),
-            columns=(),
-            texts=(),
-            symbol_dtype="uint8",
-            kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
-            kind_bits=1,
-            window=Window("EVENTS", 100, None),
-            consume_by="NONE",
-            limit=None,
-            labels=(Label("x", ("id",)), Label("C", ("id",))),
+            source=Source(
+                streams=("S",),
+                types=(("S", "A"), ("S", "B"), ("S", "C")),
+                type_column=True,
+                attributes=(Attribute("id", "INT"),),
+                order_candidates=(Attribute("id", "INT"),),
+                told_apart=(Relevant("S", "A"), Relevant("S", "B"), Relevant("S", "C")),
+            ),
+            matching=Matching(
+                kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
+                window=Window("EVENTS", 100, None),
+            ),
+            answer=Answer(labels=(Label("x", ("id",)), Label("C", ("id",)))),
         ),
         classify_1,
         BranchFree(update_1, piles=1),

@@ -28,7 +28,7 @@ from celc_runtime.engine.values.label_sets import events_of_role
 from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
-from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.plan import Answer, Attribute, Kind, Label, Matching, Plan, Source, Window
 from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.strategy import BranchFree, Checked, KeyTerm, NearestEvent, Remembers
 from celc_runtime.program import Program
@@ -339,28 +339,23 @@ query_1 = CompiledQuery(
     Program(
         Plan(
             name="no_reply",
-            streams=("S",),
-            types=(("S", "A"), ("S", "C"), ("S", "B")),
-            other_types=(),
-            type_column=True,
-            stream_column=False,
-            attributes=(Attribute("id", "INT"),),
-            order_candidates=(Attribute("id", "INT"),),
-            partition_by=(),
-            order_by=(),
-            tiebreak=(),
-            told_apart=(Relevant("S", "A"), Relevant("S", "C"), Relevant("S", "B")),
-            columns=(),
-            texts=(),
-            symbol_dtype="uint8",
-            kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
-            kind_bits=1,
-            window=Window("EVENTS", 100, None),
-            consume_by="NONE",
-            limit=None,
-            labels=(
-                Label("x", ("id",), single=True, first=True),
-                Label("C", ("id",), single=True, last=True),
+            source=Source(
+                streams=("S",),
+                types=(("S", "A"), ("S", "C"), ("S", "B")),
+                type_column=True,
+                attributes=(Attribute("id", "INT"),),
+                order_candidates=(Attribute("id", "INT"),),
+                told_apart=(Relevant("S", "A"), Relevant("S", "C"), Relevant("S", "B")),
+            ),
+            matching=Matching(
+                kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
+                window=Window("EVENTS", 100, None),
+            ),
+            answer=Answer(
+                labels=(
+                    Label("x", ("id",), single=True, first=True),
+                    Label("C", ("id",), single=True, last=True),
+                )
             ),
         ),
         classify_1,

@@ -25,7 +25,7 @@ from celc_runtime.engine.arena.nodes import room_for_rows, seal, select_by_mask
 from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
-from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.plan import Answer, Attribute, Kind, Label, Matching, Plan, Source, Window
 from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.strategy import All, BranchFree
 from celc_runtime.program import Program
@@ -140,26 +140,21 @@ query_1 = CompiledQuery(
     Program(
         Plan(
             name="q4",
-            streams=("S",),
-            types=(("S", "A"), ("S", "B")),
-            other_types=(),
-            type_column=True,
-            stream_column=False,
-            attributes=(Attribute("id", "INT"),),
-            order_candidates=(Attribute("id", "INT"),),
-            partition_by=(),
-            order_by=(),
-            tiebreak=(),
-            told_apart=(Relevant("S", "A"), Relevant("S", "B")),
-            columns=(),
-            texts=(),
-            symbol_dtype="uint8",
-            kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
-            kind_bits=1,
-            window=Window("EVENTS", 100, None),
-            consume_by="NONE",
-            limit=None,
-            labels=(Label("A", ("id",)), Label("B", ("id",), single=True, last=True)),
+            source=Source(
+                streams=("S",),
+                types=(("S", "A"), ("S", "B")),
+                type_column=True,
+                attributes=(Attribute("id", "INT"),),
+                order_candidates=(Attribute("id", "INT"),),
+                told_apart=(Relevant("S", "A"), Relevant("S", "B")),
+            ),
+            matching=Matching(
+                kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
+                window=Window("EVENTS", 100, None),
+            ),
+            answer=Answer(
+                labels=(Label("A", ("id",)), Label("B", ("id",), single=True, last=True))
+            ),
         ),
         classify_1,
         BranchFree(update_1, piles=1),

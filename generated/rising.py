@@ -27,7 +27,7 @@ from celc_runtime.engine.values.spark_arithmetic import key_of_real, less_real
 from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
-from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.plan import Answer, Attribute, Kind, Label, Matching, Plan, Source, Window
 from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.strategy import Checked, Remembers, StraightLine
 from celc_runtime.program import Program
@@ -190,26 +190,21 @@ query_1 = CompiledQuery(
     Program(
         Plan(
             name="rising",
-            streams=("S",),
-            types=(("S", "A"), ("S", "B")),
-            other_types=(),
-            type_column=True,
-            stream_column=False,
-            attributes=(Attribute("value", "DOUBLE"),),
-            order_candidates=(Attribute("value", "DOUBLE"),),
-            partition_by=(),
-            order_by=(),
-            tiebreak=(),
-            told_apart=(Relevant("S", "A"), Relevant("S", "B")),
-            columns=(),
-            texts=(),
-            symbol_dtype="uint8",
-            kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
-            kind_bits=1,
-            window=Window("EVENTS", 100, None),
-            consume_by="NONE",
-            limit=None,
-            labels=(Label("x", ("value",)), Label("B", ("value",), single=True, last=True)),
+            source=Source(
+                streams=("S",),
+                types=(("S", "A"), ("S", "B")),
+                type_column=True,
+                attributes=(Attribute("value", "DOUBLE"),),
+                order_candidates=(Attribute("value", "DOUBLE"),),
+                told_apart=(Relevant("S", "A"), Relevant("S", "B")),
+            ),
+            matching=Matching(
+                kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
+                window=Window("EVENTS", 100, None),
+            ),
+            answer=Answer(
+                labels=(Label("x", ("value",)), Label("B", ("value",), single=True, last=True))
+            ),
         ),
         classify_1,
         StraightLine(update_1, piles=1, bounds=2),

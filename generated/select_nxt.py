@@ -26,7 +26,7 @@ from celc_runtime.engine.arena.nodes import room_for_rows, seal, select_by_mask
 from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
-from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.plan import Answer, Attribute, Kind, Label, Matching, Plan, Source, Window
 from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.strategy import BranchFree, EarliestInWindow
 from celc_runtime.plan.transitions import earliest
@@ -186,29 +186,25 @@ query_1 = CompiledQuery(
     Program(
         Plan(
             name="select_nxt",
-            streams=("S",),
-            types=(("S", "A"), ("S", "B"), ("S", "C")),
-            other_types=(),
-            type_column=True,
-            stream_column=False,
-            attributes=(Attribute("id", "INT"),),
-            order_candidates=(Attribute("id", "INT"),),
-            partition_by=(),
-            order_by=(),
-            tiebreak=(),
-            told_apart=(Relevant("S", "A"), Relevant("S", "B"), Relevant("S", "C")),
-            columns=(),
-            texts=(),
-            symbol_dtype="uint8",
-            kinds=(Kind((0,), starts=True), Kind((1,), starts=False), Kind((2,), starts=False)),
-            kind_bits=2,
-            window=Window("EVENTS", 100, None),
-            consume_by="NONE",
-            limit=None,
-            labels=(
-                Label("A", ("id",), single=True, first=True),
-                Label("B", ("id",), single=True),
-                Label("C", ("id",), single=True, last=True),
+            source=Source(
+                streams=("S",),
+                types=(("S", "A"), ("S", "B"), ("S", "C")),
+                type_column=True,
+                attributes=(Attribute("id", "INT"),),
+                order_candidates=(Attribute("id", "INT"),),
+                told_apart=(Relevant("S", "A"), Relevant("S", "B"), Relevant("S", "C")),
+            ),
+            matching=Matching(
+                kinds=(Kind((0,), starts=True), Kind((1,), starts=False), Kind((2,), starts=False)),
+                kind_bits=2,
+                window=Window("EVENTS", 100, None),
+            ),
+            answer=Answer(
+                labels=(
+                    Label("A", ("id",), single=True, first=True),
+                    Label("B", ("id",), single=True),
+                    Label("C", ("id",), single=True, last=True),
+                )
             ),
         ),
         classify_1,

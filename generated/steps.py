@@ -40,7 +40,7 @@ from celc_runtime.engine.walk.listing import list_fired
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.expressions import Aggregate, Computed
 from celc_runtime.plan.joins import Joins
-from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.plan import Answer, Attribute, Kind, Label, Matching, Plan, Source, Window
 from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.strategy import Checked, KeyTable, KeyTerm, Keyed, Remembers, StraightLine
 from celc_runtime.program import Program
@@ -245,31 +245,22 @@ query_1 = CompiledQuery(
     Program(
         Plan(
             name="rises",
-            streams=("Quotes",),
-            types=(("Quotes", "Q"),),
-            other_types=(),
-            type_column=False,
-            stream_column=False,
-            attributes=(Attribute("price", "DOUBLE"), Attribute("ts", "TIMESTAMP")),
-            order_candidates=(Attribute("price", "DOUBLE"), Attribute("ts", "TIMESTAMP")),
-            partition_by=(),
-            order_by=("ts",),
-            tiebreak=(),
-            told_apart=(Relevant("Quotes", "Q"),),
-            columns=(),
-            texts=(),
-            symbol_dtype="uint8",
-            kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
-            kind_bits=1,
-            window=None,
-            consume_by="NONE",
-            limit=None,
-            labels=(),
-            expressions=(
-                Computed(0, "low", "DOUBLE", Aggregate("FIRST", "x", "price")),
-                Computed(1, "high", "DOUBLE", Aggregate("FIRST", "y", "price")),
+            source=Source(
+                streams=("Quotes",),
+                types=(("Quotes", "Q"),),
+                attributes=(Attribute("price", "DOUBLE"), Attribute("ts", "TIMESTAMP")),
+                order_candidates=(Attribute("price", "DOUBLE"), Attribute("ts", "TIMESTAMP")),
+                order_by=("ts",),
+                told_apart=(Relevant("Quotes", "Q"),),
             ),
-            hidden=("x", "y"),
+            matching=Matching(kinds=(Kind((0,), starts=True), Kind((1,), starts=False))),
+            answer=Answer(
+                expressions=(
+                    Computed(0, "low", "DOUBLE", Aggregate("FIRST", "x", "price")),
+                    Computed(1, "high", "DOUBLE", Aggregate("FIRST", "y", "price")),
+                ),
+                hidden=("x", "y"),
+            ),
         ),
         classify_1,
         StraightLine(update_1, piles=1),
@@ -478,31 +469,22 @@ query_2 = CompiledQuery(
     Program(
         Plan(
             name="falls",
-            streams=("Quotes",),
-            types=(("Quotes", "Q"),),
-            other_types=(),
-            type_column=False,
-            stream_column=False,
-            attributes=(Attribute("price", "DOUBLE"), Attribute("ts", "TIMESTAMP")),
-            order_candidates=(Attribute("price", "DOUBLE"), Attribute("ts", "TIMESTAMP")),
-            partition_by=(),
-            order_by=("ts",),
-            tiebreak=(),
-            told_apart=(Relevant("Quotes", "Q"),),
-            columns=(),
-            texts=(),
-            symbol_dtype="uint8",
-            kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
-            kind_bits=1,
-            window=None,
-            consume_by="NONE",
-            limit=None,
-            labels=(),
-            expressions=(
-                Computed(0, "high", "DOUBLE", Aggregate("FIRST", "x", "price")),
-                Computed(1, "low", "DOUBLE", Aggregate("FIRST", "y", "price")),
+            source=Source(
+                streams=("Quotes",),
+                types=(("Quotes", "Q"),),
+                attributes=(Attribute("price", "DOUBLE"), Attribute("ts", "TIMESTAMP")),
+                order_candidates=(Attribute("price", "DOUBLE"), Attribute("ts", "TIMESTAMP")),
+                order_by=("ts",),
+                told_apart=(Relevant("Quotes", "Q"),),
             ),
-            hidden=("x", "y"),
+            matching=Matching(kinds=(Kind((0,), starts=True), Kind((1,), starts=False))),
+            answer=Answer(
+                expressions=(
+                    Computed(0, "high", "DOUBLE", Aggregate("FIRST", "x", "price")),
+                    Computed(1, "low", "DOUBLE", Aggregate("FIRST", "y", "price")),
+                ),
+                hidden=("x", "y"),
+            ),
         ),
         classify_2,
         StraightLine(update_2, piles=1),
@@ -679,43 +661,39 @@ query_3 = CompiledQuery(
     Program(
         Plan(
             name="peaks",
-            streams=("rises", "falls"),
-            types=(("rises", "rises"), ("falls", "falls")),
-            other_types=(),
-            type_column=True,
-            stream_column=False,
-            attributes=(
-                Attribute("low", "DOUBLE"),
-                Attribute("high", "DOUBLE"),
-                Attribute("ts", "TIMESTAMP"),
-                Attribute("start_time", "TIMESTAMP"),
-                Attribute("#start", "TIMESTAMP"),
+            source=Source(
+                streams=("rises", "falls"),
+                types=(("rises", "rises"), ("falls", "falls")),
+                type_column=True,
+                attributes=(
+                    Attribute("low", "DOUBLE"),
+                    Attribute("high", "DOUBLE"),
+                    Attribute("ts", "TIMESTAMP"),
+                    Attribute("start_time", "TIMESTAMP"),
+                    Attribute("#start", "TIMESTAMP"),
+                ),
+                order_candidates=(
+                    Attribute("low", "DOUBLE"),
+                    Attribute("high", "DOUBLE"),
+                    Attribute("ts", "TIMESTAMP"),
+                    Attribute("start_time", "TIMESTAMP"),
+                ),
+                order_by=("ts",),
+                ties="simultaneous",
+                reads=("rises", "falls"),
+                begin="#start",
+                relevant=(Relevant("rises", "rises"), Relevant("falls", "falls")),
             ),
-            order_candidates=(
-                Attribute("low", "DOUBLE"),
-                Attribute("high", "DOUBLE"),
-                Attribute("ts", "TIMESTAMP"),
-                Attribute("start_time", "TIMESTAMP"),
+            matching=Matching(
+                kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
+                window=Window("MICROSECONDS", 180000000, None),
+                local_windows=(Window("MICROSECONDS", 180000000, None, begin="#start"),),
             ),
-            partition_by=(),
-            order_by=("ts",),
-            tiebreak=(),
-            ties="simultaneous",
-            reads=("rises", "falls"),
-            begin="#start",
-            relevant=(Relevant("rises", "rises"), Relevant("falls", "falls")),
-            columns=(),
-            texts=(),
-            symbol_dtype="uint8",
-            kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
-            kind_bits=1,
-            window=Window("MICROSECONDS", 180000000, None),
-            local_windows=(Window("MICROSECONDS", 180000000, None, begin="#start"),),
-            consume_by="NONE",
-            limit=None,
-            labels=(
-                Label("r", ("low", "high", "ts", "start_time"), single=True),
-                Label("f", ("high", "low", "ts", "start_time"), single=True),
+            answer=Answer(
+                labels=(
+                    Label("r", ("low", "high", "ts", "start_time"), single=True),
+                    Label("f", ("high", "low", "ts", "start_time"), single=True),
+                )
             ),
         ),
         classify_3,

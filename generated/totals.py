@@ -35,7 +35,7 @@ from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.expressions import Absolute, Aggregate, Arithmetic, Cast, Computed, Constant
 from celc_runtime.plan.expressions import Negation
 from celc_runtime.plan.joins import Joins
-from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.plan import Answer, Attribute, Kind, Label, Matching, Plan, Source, Window
 from celc_runtime.plan.strategy import All, StraightLine
 from celc_runtime.program import Program
 from celc_runtime.query import CompiledQuery, module_names
@@ -143,63 +143,60 @@ query_1 = CompiledQuery(
     Program(
         Plan(
             name="totals",
-            streams=("Plant",),
-            types=(("Plant", "Reading"), ("Plant", "Alarm")),
-            other_types=(),
-            type_column=True,
-            stream_column=False,
-            attributes=(
-                Attribute("sensor", "INT"),
-                Attribute("value", "DOUBLE"),
-                Attribute("litres", "LONG"),
-                Attribute("level", "INT"),
+            source=Source(
+                streams=("Plant",),
+                types=(("Plant", "Reading"), ("Plant", "Alarm")),
+                type_column=True,
+                attributes=(
+                    Attribute("sensor", "INT"),
+                    Attribute("value", "DOUBLE"),
+                    Attribute("litres", "LONG"),
+                    Attribute("level", "INT"),
+                ),
+                order_candidates=(Attribute("sensor", "INT"),),
+                partition_by=("sensor",),
             ),
-            order_candidates=(Attribute("sensor", "INT"),),
-            partition_by=("sensor",),
-            order_by=(),
-            tiebreak=(),
-            columns=("value",),
-            texts=(),
-            symbol_dtype="uint8",
-            kinds=(Kind((1,), starts=True), Kind((0,), starts=False)),
-            kind_bits=1,
-            window=Window("EVENTS", 50, None),
-            nested_selectors=True,
-            consume_by="NONE",
-            limit=None,
-            labels=(Label("alarm", ("level",), single=True, last=True),),
-            expressions=(
-                Computed(0, "readings", "LONG", Aggregate("COUNT", "rise")),
-                Computed(2, "litres", "LONG", Aggregate("SUM", "rise", "litres")),
-                Computed(
-                    3,
-                    "slope",
-                    "DOUBLE",
-                    Arithmetic(
-                        "/",
+            matching=Matching(
+                columns=("value",),
+                kinds=(Kind((1,), starts=True), Kind((0,), starts=False)),
+                window=Window("EVENTS", 50, None),
+                nested_selectors=True,
+            ),
+            answer=Answer(
+                labels=(Label("alarm", ("level",), single=True, last=True),),
+                expressions=(
+                    Computed(0, "readings", "LONG", Aggregate("COUNT", "rise")),
+                    Computed(2, "litres", "LONG", Aggregate("SUM", "rise", "litres")),
+                    Computed(
+                        3,
+                        "slope",
+                        "DOUBLE",
                         Arithmetic(
-                            "-",
-                            Aggregate("LAST", "rise", "value"),
-                            Aggregate("FIRST", "rise", "value"),
-                        ),
-                        Cast(Aggregate("COUNT", "rise"), "DOUBLE"),
-                    ),
-                ),
-                Computed(4, "seen", "ARRAY<DOUBLE>", Aggregate("COLLECT", "rise", "value")),
-                Computed(
-                    5,
-                    "digit",
-                    "INT",
-                    Negation(
-                        Absolute(
+                            "/",
                             Arithmetic(
-                                "%", Aggregate("FIRST", "alarm", "level"), Constant(10, "INT")
+                                "-",
+                                Aggregate("LAST", "rise", "value"),
+                                Aggregate("FIRST", "rise", "value"),
+                            ),
+                            Cast(Aggregate("COUNT", "rise"), "DOUBLE"),
+                        ),
+                    ),
+                    Computed(4, "seen", "ARRAY<DOUBLE>", Aggregate("COLLECT", "rise", "value")),
+                    Computed(
+                        5,
+                        "digit",
+                        "INT",
+                        Negation(
+                            Absolute(
+                                Arithmetic(
+                                    "%", Aggregate("FIRST", "alarm", "level"), Constant(10, "INT")
+                                )
                             )
-                        )
+                        ),
                     ),
                 ),
+                hidden=("rise",),
             ),
-            hidden=("rise",),
         ),
         classify_1,
         StraightLine(update_1, piles=1),

@@ -26,7 +26,7 @@ from celc_runtime.engine.arena.nodes import room_for_rows, seal, select_by_mask
 from celc_runtime.engine.walk.runs import list_runs
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.joins import Joins
-from celc_runtime.plan.plan import Attribute, Kind, Label, Plan, Window
+from celc_runtime.plan.plan import Answer, Attribute, Kind, Label, Matching, Plan, Source, Window
 from celc_runtime.plan.relevance import AttributeTest, Relevant
 from celc_runtime.plan.strategy import BranchFree, InRuns
 from celc_runtime.program import Program
@@ -263,32 +263,28 @@ query_1 = CompiledQuery(
     Program(
         Plan(
             name="unless",
-            streams=("S",),
-            types=(("S", "A"), ("S", "C"), ("S", "B")),
-            other_types=(),
-            type_column=True,
-            stream_column=False,
-            attributes=(Attribute("id", "INT"),),
-            order_candidates=(Attribute("id", "INT"),),
-            partition_by=(),
-            order_by=(),
-            tiebreak=(),
-            told_apart=(
-                Relevant("S", "A"),
-                Relevant("S", "C"),
-                Relevant("S", "B", (((AttributeTest(">", "id", "INT", (3,)),),),)),
+            source=Source(
+                streams=("S",),
+                types=(("S", "A"), ("S", "C"), ("S", "B")),
+                type_column=True,
+                attributes=(Attribute("id", "INT"),),
+                order_candidates=(Attribute("id", "INT"),),
+                told_apart=(
+                    Relevant("S", "A"),
+                    Relevant("S", "C"),
+                    Relevant("S", "B", (((AttributeTest(">", "id", "INT", (3,)),),),)),
+                ),
             ),
-            columns=("id",),
-            texts=(),
-            symbol_dtype="uint8",
-            kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
-            kind_bits=1,
-            window=Window("EVENTS", 100, None),
-            consume_by="NONE",
-            limit=None,
-            labels=(
-                Label("a", ("id",), single=True, first=True),
-                Label("c", ("id",), single=True, last=True),
+            matching=Matching(
+                columns=("id",),
+                kinds=(Kind((0,), starts=True), Kind((1,), starts=False)),
+                window=Window("EVENTS", 100, None),
+            ),
+            answer=Answer(
+                labels=(
+                    Label("a", ("id",), single=True, first=True),
+                    Label("c", ("id",), single=True, last=True),
+                )
             ),
         ),
         classify_1,

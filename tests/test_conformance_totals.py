@@ -102,8 +102,8 @@ def test_compiled_by_numba(some: tuple[tuple[int, ...], ...]) -> None:
         with interpreted():
             one = only_query(celc.compile(case.query, order_by=case.order_by))
         if isinstance(one.program.listing, Counted) and case.run_error is None:
-            assert one.plan.totals is not None
-            shape = measures_of(one.plan.totals.functions).shape
+            assert one.plan.answer.totals is not None
+            shape = measures_of(one.plan.answer.totals.functions).shape
             if shape in some:
                 shapes.setdefault(shape, (case, one))
     assert shapes.keys() == {*some}

@@ -383,7 +383,7 @@ def check_worked(name: str, shown: str, declarations: str, place: str) -> None:
 
 def shown_match(query: CompiledQuery, row: dict[str, object]) -> str:
     parts = [f"{row['start_pos']}..{row['end_pos']}"]
-    for label in query.plan.labels:
+    for label in query.plan.answer.labels:
         events = row[label.name]
         assert isinstance(events, list)
         parts.append(f"{label.name}={{{','.join(str(event['pos']) for event in events)}}}")

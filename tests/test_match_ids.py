@@ -85,7 +85,7 @@ def _problems(text: str, cases: list[Case]) -> list[str]:
         ordered = table_of(plan, in_parts(plan, case.events))
         batches = query.match_arrow(batches_of(ordered, random.Random(case.name)))
         others = {"match_arrow": [row for batch in batches for row in batch.to_pylist()]}
-        if plan.order_by:
+        if plan.source.order_by:
             bare = query.with_options(positions=False)
             others["without positions"] = bare.match_table(table).to_pylist()
         else:
@@ -161,9 +161,9 @@ def test_physical_types_make_no_difference() -> None:
 
 def test_what_is_not_read_makes_no_difference() -> None:
     query = _query("SELECT a, b FROM S WHERE A AS a ; B AS b FILTER a.id = b.id")
-    assert [one.name for one in query.plan.attributes] == ["id", "v", "name", "ts"]
+    assert [one.name for one in query.plan.source.attributes] == ["id", "v", "name", "ts"]
     narrow = _query("SELECT a[id], b[id] FROM S WHERE A AS a ; B AS b FILTER a.id = b.id")
-    assert [one.name for one in narrow.plan.attributes] == ["id", "ts"]
+    assert [one.name for one in narrow.plan.source.attributes] == ["id", "ts"]
     one, other = _table(_ROWS), _table([(*row[:2], 7.0, "z", row[4]) for row in _ROWS])
     ids = [narrow.match_table(table)["match_id"].to_pylist() for table in (one, other)]
     assert ids[0] == ids[1]
@@ -222,9 +222,9 @@ def test_options_keep_it_and_take_it_away() -> None:
     query = _query("SELECT * FROM S WHERE A AS a ; B AS b")
     copied = pickle.loads(pickle.dumps(query))
     assert copied.output_schema.equals(query.output_schema)
-    assert query.with_options(order_by=["ts", "id"]).plan.match_id is not None
+    assert query.with_options(order_by=["ts", "id"]).plan.answer.match_id is not None
     without = query.with_options(match_id=False)
-    assert without.plan.match_id is None
+    assert without.plan.answer.match_id is None
     assert "match_id" not in without.output_schema.names
 
 

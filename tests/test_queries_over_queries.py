@@ -161,10 +161,11 @@ def test_options_reach_the_queries_that_are_read() -> None:
         plain = celc.compile(text, order_by="ts").queries["last"]
     given = plain.with_options(**options, clock=9, type_column="kind")
     assert [one.name for one in levels_of(given.program).values()] == ["pairs", "reader", "last"]
-    for query, more in ((compiled, {}), (given, {"clock": 9, "type_name": "kind"})):
+    for query, clock, types in ((compiled, None, "type"), (given, 9, "kind")):
         for level in levels_of(query.program).values():
-            told = {name: getattr(level.plan, name) for name in (*options, *more)}
-            assert told == options | more, level.name
+            source, choice = level.plan.source, level.plan.choice
+            assert (source.tiebreak, source.type_name) == (("id",), types), level.name
+            assert (choice.at_end, choice.max_work, choice.clock) == ("closed", 7, clock)
 
 
 def test_simultaneous_events_are_those_of_every_query_of_a_chain() -> None:
@@ -173,7 +174,7 @@ def test_simultaneous_events_are_those_of_every_query_of_a_chain() -> None:
         ordered = celc.compile(text, order_by="ts").queries["reader"]
         simultaneous = celc.compile(text, order_by="ts", ties="simultaneous").queries["reader"]
     # The rows that a reader reads are simultaneous, however the events below them are compiled.
-    assert ordered.plan.ties == simultaneous.plan.ties == "simultaneous"
+    assert ordered.plan.source.ties == simultaneous.plan.source.ties == "simultaneous"
     with pytest.raises(ValueError, match="'pairs' was compiled for events that come one after"):
         ordered.with_options(ties="simultaneous")
     events = [_event("A", 1), _event("B", 1)]

@@ -85,7 +85,7 @@ def _declared(rng: random.Random, query: str) -> str:
 def _stream(rng: random.Random, matcher: Matcher, text: str) -> list[dict[str, Any]]:
     """Events for the query: with few keys, mostly, so that parts are long; with an order column."""
     plan = only_query(matcher).plan
-    length = rng.randint(0, 20 if plan.window else 10)
+    length = rng.randint(0, 20 if plan.matching.window else 10)
     events = random_stream(
         rng, length, nulls=rng.choice((0, 0.1)), strangers=rng.choice((0, 0, 0.2))
     )
@@ -94,9 +94,9 @@ def _stream(rng: random.Random, matcher: Matcher, text: str) -> list[dict[str, A
         event["seq"] = number
         if few:
             event["id"] = rng.choice((1, 1, 1, 2))
-        if plan.stream_column:
+        if plan.source.stream_column:
             event["stream"] = rng.choice(("S", "S", "T", "U"))
-    for key in plan.chosen_keys:
+    for key in plan.source.chosen_keys:
         events = with_chosen_keys(rng, events, key.type)
     return real_keys(text, events)
 

@@ -92,7 +92,7 @@ def answers_differ(
     wanted = one.match_table(table, max_matches=_MOST_MATCHES)
     if len(wanted) == _MOST_MATCHES:
         return None
-    one_part = not plan.partition_by or plan.interleaves
+    one_part = not plan.source.partition_by or plan.interleaves
     ordered = table if one_part else table_of(plan, in_parts(plan, events))
     batches = list(one.match_compact_arrow(batches_of(ordered, rng)))
     streamed = pa.Table.from_batches(batches, compact.schema)
@@ -111,8 +111,8 @@ def _form_problem(compact: pa.Table, one: CompiledQuery) -> str:
     ends = Counter()
     for row in compact.to_pylist():
         events, nodes = row["events"], row["nodes"]
-        if one.plan.positions:
-            ends[tuple(row[name] for name in (*one.plan.partition_by, "end_pos"))] += 1
+        if one.plan.answer.positions:
+            ends[tuple(row[name] for name in (*one.plan.source.partition_by, "end_pos"))] += 1
             positions = [event["pos"] for event in events]
             if positions != sorted(set(positions)) or positions[-1] != row["end_pos"]:
                 return f"events {positions} of a match that ends at {row['end_pos']}"
@@ -172,7 +172,7 @@ def check(seed: int, tally: Counts, *, streams: int = 4, by_numba: bool = False)
         events: Events = stream_for(rng, query)
         for engine, matcher in matchers.items():
             one = only_query(matcher)
-            if rng.random() < 0.2 and one.plan.order_by:
+            if rng.random() < 0.2 and one.plan.source.order_by:
                 one = one.with_options(positions=False)
             try:
                 differs = _answered(one, events, rng)

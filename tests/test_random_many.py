@@ -72,10 +72,12 @@ def check(seed: int) -> tuple[int, int, int]:
         return 0, 0, 0
     queries = module.queries
     narrow = [query.plan for query in queries.values() if can_do_without_rows(query.plan)]
-    skipping = [plan for plan in narrow if any(one.idempotent for one in plan.relevant or ())]
+    skipping = [
+        plan for plan in narrow if any(one.idempotent for one in plan.source.relevant or ())
+    ]
     for _ in range(2):
         events = stream_for(rng, file)
-        attributes = {a.name: a for q in queries.values() for a in q.plan.attributes}
+        attributes = {a.name: a for q in queries.values() for a in q.plan.source.attributes}
         tables = [table_of(query.plan, events) for query in queries.values()]
         table = tables[0]
         for other in tables[1:]:

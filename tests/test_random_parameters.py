@@ -99,8 +99,8 @@ def for_each(rng: random.Random, text: str, plan: Plan) -> str:
     lines[where] = f"WHERE {formula}"
     is_listed = "SELECT TOTAL" in lines[0] or "COLLAPSED" in lines[0]
     numeric = [name for name in ("value", "ratio", "id", "number") if f"{name}: " in event[1]]
-    if not is_listed and plan.labels and rng.random() < 0.4 and "value_" in lines[0]:
-        label, name = rng.choice(plan.labels).name, rng.choice(numeric)
+    if not is_listed and plan.answer.labels and rng.random() < 0.4 and "value_" in lines[0]:
+        label, name = rng.choice(plan.answer.labels).name, rng.choice(numeric)
         item = f"LAST(`{label}`.{name}) {rng.choice('+-*')} rule.{rng.choice(numeric)}"
         lines[0] += f", {item} AS each_0"
     lines[where - 1] += " FOR EACH rule"
@@ -122,9 +122,9 @@ def _with_values(rng: random.Random, formula: str) -> str:
 
 def _condition(rng: random.Random, plan: Plan) -> str:
     """A condition with values of the set, on a label of the formula."""
-    if not plan.labels:
+    if not plan.answer.labels:
         return "rule.id >= 1"
-    label = rng.choice(plan.labels).name
+    label = rng.choice(plan.answer.labels).name
     x, compared = f"`{label}`", rng.choice(("=", "=", "<", "<=", ">", ">=", "!="))
     return rng.choice(
         (
@@ -210,19 +210,19 @@ def told(
         shown, wanted_row = row["rule"], given[row["rule"][_NUMBER]]
         assert all(repr(shown[name]) == repr(_plain(wanted_row[name])) for name in names), row
     answers = by_number(found, lambda row: row["rule"][_NUMBER])
-    if plan.totals is not None:
+    if plan.answer.totals is not None:
         expected = by_number(wanted, lambda row: row["rule"][_NUMBER])
     else:
         expected = by_number(wanted, lambda match: dict(match.parameters[0][1])[_NUMBER])
     for number in {*answers, *expected}:
         rows, matches = answers.get(number, []), expected.get(number, [])
-        if plan.totals is not None:
+        if plan.answer.totals is not None:
             rows, matches = _bare(rows), _bare(matches)
             differs = totals_difference(rows, matches)
         else:
             matches = [replace(match, parameters=()) for match in matches]
             rows = sorted(rows, key=lambda row: row["end_pos"])
-            if plan.collapsed:
+            if plan.answer.collapsed:
                 differs = difference(union_rows(query, rows), matches)
             else:
                 differs = difference(answer_of(query, rows, events), matches)
@@ -247,7 +247,7 @@ def out_of_order(query: CompiledQuery, found: Any, rules: list[dict[str, Any]]) 
     of_parts: dict[str, list[Any]] = {}
     end = next((name for name in ("end_pos", "span_start") if name in found[0]), None)
     for row in found:
-        key = repr([row[name] for name in query.plan.partition_by])
+        key = repr([row[name] for name in query.plan.source.partition_by])
         place = firsts[row["rule"][_NUMBER]]
         of_parts.setdefault(key, []).append((0 if end is None else row[end], place))
     return "".join(f"{key}: {of}" for key, of in of_parts.items() if of != sorted(of))
@@ -293,12 +293,12 @@ def answered(
 ) -> dict[str, Any]:
     """The rows by a table, and by a run that is fed batch by batch; or the error."""
     plan, table = one.plan, table_of(one.plan, events)
-    parameters = plan.parameters
+    parameters = plan.source.parameters
     assert parameters is not None
 
     def by_batches() -> list[dict[str, Any]]:
         run = ForEachRun(one.program, rows=rows_of(one.name, parameters, rules))
-        one_part = not plan.partition_by or plan.interleaves
+        one_part = not plan.source.partition_by or plan.interleaves
         ordered = table if one_part else table_of(plan, in_parts(plan, events))
         found = read_all(run, batches_of(ordered, rng))
         return [row for batch in found for row in batch.to_pylist()]

@@ -101,7 +101,7 @@ def asked_of(rng: random.Random, query: Drawn, *, streams: bool = False) -> Aske
     except CelError:
         return None
     if rng.random() < 0.25:
-        labels = [f"`{label.name}`" for label in plan.labels if rng.random() < 0.6]
+        labels = [f"`{label.name}`" for label in plan.answer.labels if rng.random() < 0.6]
         chosen = rng.choice(("*", "NONE", ", ".join(labels) or "*"))
         return Asked(text_of(f"SELECT COLLAPSED {chosen}"), order_by)
     items = [_item(rng, plan) for _ in range(rng.randint(1, 3))]
@@ -160,18 +160,18 @@ def _is_rounded(text: str, type: str) -> bool:
 
 def _function(rng: random.Random, plan: Plan) -> tuple[str, str]:
     chance = rng.random()
-    if chance < 0.3 or not plan.labels:
+    if chance < 0.3 or not plan.answer.labels:
         return "COUNT(*)", "DECIMAL"
-    label = rng.choice(plan.labels)
+    label = rng.choice(plan.answer.labels)
     if chance < 0.35:
         return "APPROX_COUNT(*)", "DOUBLE"
     if chance < 0.5:
         return f"COUNT(`{label.name}`)", "DECIMAL"
-    usable = [name for name in label.attributes if plan.type_of(name) != "STRING"]
+    usable = [name for name in label.attributes if plan.source.type_of(name) != "STRING"]
     if not usable:
         return f"COUNT(`{label.name}`)", "DECIMAL"
     attribute = rng.choice(usable)
-    type = plan.type_of(attribute)
+    type = plan.source.type_of(attribute)
     argument = f"`{label.name}`.`{attribute}`"
     if type in _NUMBERS and rng.random() < 0.6:
         if rng.random() < 0.5:
@@ -226,11 +226,13 @@ def union_rows(query: CompiledQuery, rows: Iterable[Mapping[str, Any]]) -> list[
     plan = query.plan
     return [
         {
-            "partition": {name: row[name] for name in plan.partition_by},
+            "partition": {name: row[name] for name in plan.source.partition_by},
             "start": row["start_pos"],
             "end": row["end_pos"],
             "matches": str(row["matches"]),
-            "labels": {one.name: [event["pos"] for event in row[one.name]] for one in plan.labels},
+            "labels": {
+                one.name: [event["pos"] for event in row[one.name]] for one in plan.answer.labels
+            },
         }
         for row in rows
     ]
@@ -249,7 +251,7 @@ def told(query: Asked, one: CompiledQuery, rows: Any, wanted: list[Any]) -> str:
 def answered(one: CompiledQuery, events: Events, rng: random.Random) -> dict[str, Any]:
     """The rows by each way to run a query on one machine, or the error."""
     plan, table = one.plan, table_of(one.plan, events)
-    one_part = not plan.partition_by or plan.interleaves
+    one_part = not plan.source.partition_by or plan.interleaves
     ordered = table if one_part else table_of(plan, in_parts(plan, events))
 
     def by_batches() -> list[dict[str, Any]]:

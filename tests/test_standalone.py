@@ -94,7 +94,8 @@ print(json.dumps(None))
     load = """
 data = Path(sys.argv[1]).read_bytes()
 query = pickle.loads(data)
-print(json.dumps([count(query), query.plan.max_work, pickle.dumps(query) == data, runtimes()]))
+most = query.plan.choice.max_work
+print(json.dumps([count(query), most, pickle.dumps(query) == data, runtimes()]))
 """
     path, pickled = files / "mine.py", tmp_path / "pickled"
     env = _PLAIN | {"CELC_CACHE_DIR": str(tmp_path / "cache")}

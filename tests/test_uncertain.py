@@ -158,7 +158,7 @@ def test_the_command_line_shows_confidences(
 
 def test_another_order_is_refused() -> None:
     query = compiled("SELECT * WHERE A ; B")
-    assert query.with_options(order_by="low").plan.order_by == ("low",)
+    assert query.with_options(order_by="low").plan.source.order_by == ("low",)
     with pytest.raises(ValueError, match="leave out order_by"):
         query.with_options(order_by="id")
 

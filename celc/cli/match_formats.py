@@ -78,13 +78,17 @@ def check_csv_safe(format: str, *, safe: bool) -> None:
 
 def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
     """One object per line, as the language page fixes it; rows of totals and unions have theirs."""
-    if query.plan.totals is not None:
+    if query.plan.answer.totals is not None:
         return _lines_of_totals(query, out)
-    partition_by, labels = query.plan.partition_by, [label.name for label in query.plan.labels]
-    computed = [item.name for item in query.plan.expressions]
-    uncertain = () if query.plan.uncertain is None else ("start_time", "end_time", CONFIDENCE)
-    has_id = query.plan.match_id is not None
-    decided = query.plan.shows_decided_time and not query.plan.collapsed
+    partition_by, labels = query.plan.source.partition_by, [
+        label.name for label in query.plan.answer.labels
+    ]
+    computed = [item.name for item in query.plan.answer.expressions]
+    uncertain = (
+        () if query.plan.source.uncertain is None else ("start_time", "end_time", CONFIDENCE)
+    )
+    has_id = query.plan.answer.match_id is not None
+    decided = query.plan.shows_decided_time and not query.plan.answer.collapsed
 
     def write(matches: pa.RecordBatch | None) -> None:
         for row in [] if matches is None else matches.to_pylist():
@@ -97,7 +101,7 @@ def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
                 "end": row["end_pos"],
                 **({DECIDED_TIME: row[DECIDED_TIME]} if decided else {}),
                 **({name: json_ready(row[name]) for name in uncertain}),
-                **({MATCHES: json_ready(row[MATCHES])} if query.plan.collapsed else {}),
+                **({MATCHES: json_ready(row[MATCHES])} if query.plan.answer.collapsed else {}),
                 "labels": {name: [event["pos"] for event in row[name]] for name in labels},
                 "values": {name: json_ready(row[name]) for name in computed},
             }
@@ -124,7 +128,7 @@ def json_line(row: dict[str, object]) -> bytes:
 
 def _parameters(query: CompiledQuery, row: dict[str, object]) -> dict[str, object]:
     """The row of the parameter set, which is then none of the other columns."""
-    parameters = query.plan.parameters
+    parameters = query.plan.source.parameters
     if parameters is None:
         return {}
     return {"parameters": {parameters.name: json_ready(row.pop(parameters.name))}}

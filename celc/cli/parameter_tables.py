@@ -81,7 +81,7 @@ def tables_of(
 
     Raises CommandProblem for a file that cannot be read, and where it does not fit the set.
     """
-    parameters = query.plan.parameters
+    parameters = query.plan.source.parameters
     if parameters is None:
         return {}
     file = files[parameters.name]

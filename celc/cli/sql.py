@@ -89,7 +89,11 @@ def _statement(
         if arguments.no_positions:
             made = made.with_options(positions=False)
         text = joins_text(
-            made.plan, joined, table_name(table, dialect), dialect, typed=made.plan.type_column
+            made.plan,
+            joined,
+            table_name(table, dialect),
+            dialect,
+            typed=made.plan.source.type_column,
         )
     except NotJoined as problem:
         raise CommandProblem(str(problem)) from None

@@ -58,19 +58,20 @@ class Wanted:
                 if attribute.name in added:
                     continue
                 owners[attribute.name] = owners.get(attribute.name, frozenset()) | {one.name}
+        source = plan.source
+        read = {attribute.name for attribute in source.attributes}
         # A file may have no events of the types that have one of a key's attributes.
-        read = {attribute.name for attribute in plan.attributes}
-        required = {*read.intersection(plan.key_columns), *plan.order_by, *plan.tiebreak}
+        required = {*read.intersection(source.key_columns), *source.order_by, *source.tiebreak}
         required |= {name for name in (plan.window_attribute,) if name is not None}
-        required |= {plan.type_name} if plan.type_column else set()
-        required |= {"stream"} if plan.stream_column else set()
+        required |= {source.type_name} if source.type_column else set()
+        required |= {"stream"} if source.stream_column else set()
         return cls(
             query.name,
             compiled.file_schema,
             frozenset(required),
-            plan.type_name,
+            source.type_name,
             owners,
-            frozenset({*owners, plan.type_name, "stream"}),
+            frozenset({*owners, source.type_name, "stream"}),
         )
 
     @property

@@ -45,62 +45,88 @@ class Asked:
     sees_all_events: bool
 
 
-# Long: a list of the fields of the plan.
 def plan_of(program: Program, asked: Asked) -> plan.Plan:
     """The plan of a query."""
-    query, listing = program.query, program.listing
-    windows = windows_in(query.formula)
-    written, found = written_deadlines(query.formula), deadlines_of(listing)
-    relevant, told_apart = _relevant(program, sees_all=asked.sees_all_events)
-    expressions = computed_columns(query, asked.own)
-    lasts = query.begin is not None
-    attributes = attributes_read(query, asked.read)
     return plan.Plan(
-        name=query.name,
+        name=program.query.name,
+        source=_source(program, asked),
+        matching=_matching(program, asked),
+        choice=_choice(program, asked),
+        answer=_answer(program, asked),
+    )
+
+
+def _source(program: Program, asked: Asked) -> plan.Source:
+    query = program.query
+    lasts = query.begin is not None
+    relevant, told_apart = _relevant(program, sees_all=asked.sees_all_events)
+    return plan.Source(
         streams=tuple(stream.name for stream in query.streams),
         types=_types_asked(program),
         other_types=_other_types(program),
         type_column=query.needs_type_column,
         stream_column=query.needs_stream_column,
-        attributes=_attributes(query, attributes),
+        attributes=_attributes(query, attributes_read(query, asked.read)),
         order_candidates=_attributes(query, common_attributes(query)),
-        columns=tuple(asked.code.attributes),
-        texts=tuple(asked.code.texts),
-        labels=_labels(program),
-        kinds=_kinds(query, program.output_kinds),
-        kind_bits=program.kind_bits,
         partition_by=tuple(key.name for key in _written_keys(query)),
+        chosen_keys=_chosen_keys(query),
         order_by=tuple(attribute.name for attribute in query.order_by),
         tiebreak=asked.tiebreak,
-        window=None if query.window is None else _window(query.window),
-        consume_by=_consume_by(query),
-        limit=_limit(program),
-        symbol_dtype="uint8" if _symbols(program.tables) < 256 else "uint16",
-        nested_selectors=has_selectors(query.formula),
-        expressions=expressions,
-        hidden=_hidden(query, len(expressions)),
-        max_work=_max_work(listing),
         ties=SIMULTANEOUS if query.simultaneous else None,
+        uncertain=None if query.uncertain is None else _uncertain(query.uncertain),
+        reads=tuple(query.reads) if lasts else (),
+        begin=None if query.begin is None else query.begin.name,
+        declared=_declared_attributes(query) if lasts else (),
+        parameters=_parameters(program, sees_all=asked.sees_all_events),
         relevant=relevant,
         told_apart=told_apart,
-        chosen_keys=_chosen_keys(query),
+    )
+
+
+def _matching(program: Program, asked: Asked) -> plan.Matching:
+    query = program.query
+    windows = windows_in(query.formula)
+    return plan.Matching(
+        columns=tuple(asked.code.attributes),
+        texts=tuple(asked.code.texts),
+        symbol_dtype="uint8" if _symbols(program.tables) < 256 else "uint16",
+        kinds=_kinds(query, program.output_kinds),
+        kind_bits=program.kind_bits,
+        window=None if query.window is None else _window(query.window),
         local_windows=tuple(map(_window, windows)),
         reaches=tuple(tuple(map(windows.index, hops)) for hops in reaches_of(query.formula)),
         # An event that lasts can have others inside of it, which rule it out.
         one_event=query.window is None and is_one_event(query.formula) and not query.lasting,
+        nested_selectors=has_selectors(query.formula),
+        consume_by=_consume_by(query),
+    )
+
+
+def _choice(program: Program, asked: Asked) -> plan.Choice:
+    query, listing = program.query, program.listing
+    windows = windows_in(query.formula)
+    written, found = written_deadlines(query.formula), deadlines_of(listing)
+    return plan.Choice(
+        limit=_limit(program),
+        per_start=_per_start(program),
         deadlines=_deadlines(found, windows),
         ruled_out=_deadlines((one for one in written if one not in found), windows),
         # A query that reads others gives its options to them, and to run it needs those of the
         # file.
-        at_end=asked.at_end if written or lasts else "open",
-        per_start=_per_start(program),
-        parameters=_parameters(program, sees_all=asked.sees_all_events),
-        totals=None if query.total is None else totals_of(query.total),
+        at_end=asked.at_end if written or query.begin is not None else "open",
+        max_work=_max_work(listing),
+    )
+
+
+def _answer(program: Program, asked: Asked) -> plan.Answer:
+    query = program.query
+    expressions = computed_columns(query, asked.own)
+    return plan.Answer(
+        labels=_labels(program),
+        expressions=expressions,
+        hidden=_hidden(query, len(expressions)),
         collapsed=query.collapsed,
-        reads=tuple(query.reads) if lasts else (),
-        begin=None if query.begin is None else query.begin.name,
-        declared=_declared_attributes(query) if lasts else (),
-        uncertain=None if query.uncertain is None else _uncertain(query.uncertain),
+        totals=None if query.total is None else totals_of(query.total),
     )
 
 

@@ -73,9 +73,9 @@ class Matcher:
             given = {"order_by": order_by, "ties": ties}
             options |= {name: value for name, value in given.items() if value is not None}
             return query.with_options(**options)
-        if ties in (None, query.plan.ties) or self._again is None:
+        if ties in (None, query.plan.source.ties) or self._again is None:
             return query.with_options(order_by=order_by, ties=ties, **options)
-        made = self._again(ties=ties, order_by=order_by or query.plan.order_by or None)
+        made = self._again(ties=ties, order_by=order_by or query.plan.source.order_by or None)
         changed: CompiledQuery = made.with_options(**options)
         return changed
 
@@ -114,8 +114,8 @@ def matches_of(
     events are matched batch by batch; other events are gathered and sorted, and so are all events
     of a query with a parameter set, whose table is in `tables`, and of one that reads queries.
     """
-    plan = query.plan if query.plan.parameters is None else over_events(query.plan)
-    plan = source_of(query.program).plan if plan.reads else plan
+    plan = query.plan if query.plan.source.parameters is None else over_events(query.plan)
+    plan = source_of(query.program).plan if plan.source.reads else plan
 
     def conformed() -> Iterator[pa.RecordBatch]:
         # Files can have one column in several types, whose values do not compare.
@@ -124,7 +124,7 @@ def matches_of(
             yield conforming(plan, batch, rows)
             rows += len(batch)
 
-    one_level = query.plan.parameters is None and not query.plan.reads
+    one_level = query.plan.source.parameters is None and not query.plan.source.reads
     if one_level and is_sorted_stream(plan, conformed()):
         yield from query.match_arrow(conformed())
         return

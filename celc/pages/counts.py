@@ -86,7 +86,7 @@ def _notes(stages: Stages, program: Program) -> tuple[str, ...]:
         )
     if stages.query.total is not None and stages.query.total.having is not None:
         found.append("HAVING leaves out rows of totals, and no transitions.")
-    if program.plan.consume_by != "NONE":
+    if program.plan.matching.consume_by != "NONE":
         found.append("After an event that ends a match, all partial matches are gone (CONSUME BY).")
     return tuple(found)
 
@@ -125,7 +125,7 @@ def _window(
     """What the window measures of each event, and the least such number of a match's start."""
     from celc.pages.marks import positions_in
 
-    window, rows = program.plan.window, len(parts)
+    window, rows = program.plan.matching.window, len(parts)
     if window is None:
         return np.zeros(rows, np.int64), np.zeros(rows, np.int64)
     if window.unit == "EVENTS":
@@ -147,7 +147,7 @@ def _counted(
     ends = 0
     active: dict[int, dict[int, int]] = {}
     contexts: dict[int, int] = {}
-    consumes, everywhere = program.plan.consume_by != "NONE", program.plan.interleaves
+    consumes, everywhere = program.plan.matching.consume_by != "NONE", program.plan.interleaves
     rows = zip(
         read.symbols.tolist(),
         read.keys.tolist(),

@@ -59,9 +59,9 @@ def marks_of_program(program: Program, events: pa.Table) -> Marks:
 
     Raises EventError where the events do not fit the query.
     """
-    if program.plan.reads:
+    if program.plan.source.reads:
         return _marks_of_rows(as_run(program), _rows_read(program, events))
-    if program.plan.parameters is not None:
+    if program.plan.source.parameters is not None:
         program = replace(program, plan=over_events(program.plan))
     return _marks_of_rows(program, events)
 
@@ -96,14 +96,14 @@ def _marks_of_rows(program: Program, events: pa.Table) -> Marks:
     rows = rows[kept]
     table = events.rename_columns(names).take(pa.array(rows, pa.int64()))
     read = pa.Table.from_batches(parts) if parts else None
-    key_names = tuple(plan.partition_by)
+    key_names = tuple(plan.source.partition_by)
     keys = tuple(pa.nulls(0) for _ in key_names)
     order = None
     if read is not None:
-        keys = tuple(_column(read, name) for name in plan.key_columns)
-        order = _column(read, plan.order_by[0]) if plan.order_by else None
-    several = plan.stream_column
-    type_names = tuple(f"{s}.{t}" if several else t for s, t in plan.types)
+        keys = tuple(_column(read, name) for name in plan.source.key_columns)
+        order = _column(read, plan.source.order_by[0]) if plan.source.order_by else None
+    several = plan.source.stream_column
+    type_names = tuple(f"{s}.{t}" if several else t for s, t in plan.source.types)
     return Marks(
         table=table,
         keys=keys,
@@ -112,9 +112,9 @@ def _marks_of_rows(program: Program, events: pa.Table) -> Marks:
         types=_types(program, table, type_names),
         type_names=type_names,
         order=order,
-        order_name=plan.order_by[0] if plan.order_by else None,
+        order_name=plan.source.order_by[0] if plan.source.order_by else None,
         undeclared=int(len(kept) - kept.sum()),
-        last=plan.begin is not None,
+        last=plan.source.begin is not None,
     )
 
 
@@ -136,10 +136,10 @@ def _column(table: pa.Table, name: str) -> pa.Array:
 def _types(program: Program, table: pa.Table, type_names: tuple[str, ...]) -> np.ndarray:
     """int64[rows]: the places of the rows' types among those of the plan, −1 for others."""
     plan = program.plan
-    if plan.type_name not in table.column_names or not len(table):
+    if plan.source.type_name not in table.column_names or not len(table):
         return np.zeros(len(table), np.int64)
-    names = _column(table, plan.type_name).cast(pa.string())
-    if plan.stream_column:
+    names = _column(table, plan.source.type_name).cast(pa.string())
+    if plan.source.stream_column:
         names = pc.binary_join_element_wise(_column(table, "stream").cast(pa.string()), names, ".")
     places = pc.index_in(names, pa.array(type_names, pa.string())).fill_null(-1)
     found: np.ndarray = places.cast(pa.int64()).to_numpy(zero_copy_only=False)

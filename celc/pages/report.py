@@ -123,8 +123,8 @@ class ReportOfRun:
 def conforming_table(query: CompiledQuery, events: Iterable[pa.RecordBatch]) -> pa.Table:
     """The columns that a query reads, in their declared types: files can have one column in
     several types. Raises EventError where the events do not fit the query."""
-    plan = query.plan if query.plan.parameters is None else over_events(query.plan)
-    plan = source_of(query.program).plan if plan.reads else plan
+    plan = query.plan if query.plan.source.parameters is None else over_events(query.plan)
+    plan = source_of(query.program).plan if plan.source.reads else plan
     batches, rows = [], 0
     for batch in events:
         batches.append(plain_batch(conforming(plan, batch, rows)))

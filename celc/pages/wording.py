@@ -12,9 +12,9 @@ def words_of(query: CompiledQuery, title: str | None = None) -> Words:
     plan = query.plan
     notes = []
     one, many = "match", "matches"
-    if plan.totals is not None:
+    if plan.answer.totals is not None:
         one, many = "row of totals", "rows of totals"
-        per = plan.totals.per
+        per = plan.answer.totals.per
         if per == "PARTITION":
             notes.append(
                 "Each row counts all matches of a partition (TOTAL … PER PARTITION): it has no "
@@ -30,7 +30,7 @@ def words_of(query: CompiledQuery, title: str | None = None) -> Words:
                 "Each row counts the matches of a span of time (TOTAL). It is drawn as long as "
                 "its span: totals do not say which events its matches have."
             )
-    elif plan.collapsed:
+    elif plan.answer.collapsed:
         one, many = "union of matches", "unions of matches"
         notes.append(
             "Each bar is the union of all matches that end at one event (COLLAPSED); the column "

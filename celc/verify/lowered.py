@@ -7,7 +7,7 @@ from typing import Any
 
 from celc_runtime.plan.expressions import Aggregate, OwnAggregate, attributes_of, nodes_in
 from celc_runtime.plan.parameters import Concern
-from celc_runtime.plan.plan import Plan, Window
+from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.strategy import (
     ByDefinition,
@@ -44,27 +44,29 @@ def plan(found: Plan, update: Update, listing: Listing) -> Violations:
     yield from _names(found)
     yield from _numbers(found)
     yield from _types(found)
-    if found.totals is not None and (found.collapsed or found.expressions):
+    choice, answer = found.choice, found.answer
+    if answer.totals is not None and (answer.collapsed or answer.expressions):
         yield Violation(ONE_ANSWER, "totals are unions, or have expressions of one match")
-    if found.per_start is not None and found.limit is not None:
-        yield Violation(ONE_CHOICE, f"LIMIT {found.limit} comes before {found.per_start}")
+    if choice.per_start is not None and choice.limit is not None:
+        yield Violation(ONE_CHOICE, f"LIMIT {choice.limit} comes before {choice.per_start}")
     yield from _kinds(found, listing)
     if not isinstance(update, UnionLists) and update.piles < 0:
         yield Violation(NO_PILES, f"there are {update.piles}")
 
 
 def _columns(found: Plan, listing: Listing) -> Violations:
-    known = {attribute.name for attribute in found.attributes}
-    if found.parameters is not None:
-        known |= {column for column, _ in found.parameters.columns}
-        known |= {one.column for one in found.parameters.patterns}
-        known |= {found.parameters.number, f"{found.parameters.number}pos"}
+    parameters, matching = found.source.parameters, found.matching
+    known = {attribute.name for attribute in found.source.attributes}
+    if parameters is not None:
+        known |= {column for column, _ in parameters.columns}
+        known |= {one.column for one in parameters.patterns}
+        known |= {parameters.number, f"{parameters.number}pos"}
     named = {
-        "conditions": {*found.columns, *(name for one in found.texts for name in one.attributes)},
-        "PARTITION BY": {*found.key_attributes},
-        "the order": {*found.order_by},
-        "labels": {name for label in found.labels for name in label.attributes},
-        "SELECT": {*attributes_of(found.expressions)},
+        "conditions": {*matching.columns, *(n for one in matching.texts for n in one.attributes)},
+        "PARTITION BY": {*found.source.key_attributes},
+        "the order": {*found.source.order_by},
+        "labels": {name for label in found.answer.labels for name in label.attributes},
+        "SELECT": {*attributes_of(found.answer.expressions)},
         "windows": {*_measured(found)},
     }
     remembers = _remembered(listing)
@@ -78,41 +80,41 @@ def _columns(found: Plan, listing: Listing) -> Violations:
 
 
 def _measured(found: Plan) -> Iterator[str]:
-    windows: list[Window] = [*found.local_windows]
-    windows += [] if found.window is None else [found.window]
-    for window in windows:
+    for window in found.matching.windows:
         yield from (name for name in (window.attribute, window.begin) if name is not None)
 
 
 def _names(found: Plan) -> Violations:
-    columns = [attribute.name for attribute in found.attributes]
-    for names in (columns, found.declared_types, found.label_names, found.partition_by):
+    source = found.source
+    columns = [attribute.name for attribute in source.attributes]
+    for names in (columns, source.declared_types, found.answer.label_names, source.partition_by):
         if len(names) != len({*names}):
             yield Violation(ONCE, str(names))
 
 
 def _numbers(found: Plan) -> Violations:
-    windows = range(len(found.local_windows))
-    hopped = [number for hops in found.reaches for number in hops]
-    places = [item.place for item in found.expressions]
-    columns = [column for kind in found.kinds for column in kind.columns]
+    source, matching, choice, answer = found.source, found.matching, found.choice, found.answer
+    windows = range(len(matching.local_windows))
+    hopped = [number for hops in matching.reaches for number in hops]
+    places = [item.place for item in answer.expressions]
+    columns = [column for kind in matching.kinds for column in kind.columns]
     yield from _in_range("hops", hopped, windows)
-    yield from _in_range("deadlines", [d.window for d in found.deadlines], windows)
-    yield from _in_range("deadlines ruled out", [d.window for d in found.ruled_out], windows)
-    yield from _in_range("labels of kinds", columns, range(len(found.label_names)))
-    keys = range(len(found.partition_by))
-    yield from _in_range("chosen keys", [key.place for key in found.chosen_keys], keys)
-    yield from _in_range("expressions", places, range(len(found.labels) + len(found.expressions)))
-    if len(found.kinds) > 1 << found.kind_bits:
-        yield Violation(NUMBERS, f"{len(found.kinds)} kinds in {found.kind_bits} bits")
+    yield from _in_range("deadlines", [d.window for d in choice.deadlines], windows)
+    yield from _in_range("deadlines ruled out", [d.window for d in choice.ruled_out], windows)
+    yield from _in_range("labels of kinds", columns, range(len(answer.label_names)))
+    keys = range(len(source.partition_by))
+    yield from _in_range("chosen keys", [key.place for key in source.chosen_keys], keys)
+    yield from _in_range("expressions", places, range(len(answer.labels) + len(answer.expressions)))
+    if len(matching.kinds) > 1 << matching.kind_bits:
+        yield Violation(NUMBERS, f"{len(matching.kinds)} kinds in {matching.kind_bits} bits")
     labels = {
         node.label
-        for item in found.expressions
+        for item in answer.expressions
         for node in nodes_in(item.value)
         if isinstance(node, Aggregate | OwnAggregate)
     }
-    if not labels <= {*found.label_names}:
-        yield Violation(NUMBERS, f"{sorted(labels)} are not all among {found.label_names}")
+    if not labels <= {*answer.label_names}:
+        yield Violation(NUMBERS, f"{sorted(labels)} are not all among {answer.label_names}")
 
 
 def _in_range(what: str, numbers: Iterable[int], there: range) -> Violations:
@@ -122,16 +124,17 @@ def _in_range(what: str, numbers: Iterable[int], there: range) -> Violations:
 
 
 def _types(found: Plan) -> Violations:
-    declared = {*found.declared_types}
-    events: list[Relevant | Concern] = [*(found.relevant or ()), *(found.told_apart or ())]
-    events += () if found.parameters is None else found.parameters.concerns or ()
+    source = found.source
+    declared = {*source.declared_types}
+    events: list[Relevant | Concern] = [*(source.relevant or ()), *(source.told_apart or ())]
+    events += () if source.parameters is None else source.parameters.concerns or ()
     for one in events:
         if (one.stream, one.type) not in declared:
             yield Violation(TYPES, f"{one.stream}.{one.type}")
 
 
 def _kinds(found: Plan, listing: Listing) -> Violations:
-    kinds = range(len(found.kinds))
+    kinds = range(len(found.matching.kinds))
     match listing:
         case InRuns():
             yield from _in_range("kinds of places", listing.kinds, kinds)

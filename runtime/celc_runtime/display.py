@@ -49,43 +49,43 @@ class Html(str):
 
 def described(plan: Plan) -> list[tuple[str, str]]:
     """A query in pairs of a word and a text of one line: reads, order, window, returns, …"""
-    read = [f"{_name(name)} {plan.input_type(name)}" for name in input_schema(plan).names]
-    labels = {label.name for label in plan.items if not isinstance(label, Computed)}
-    labels = set() if plan.totals is not None else labels
+    read = [f"{_name(name)} {plan.source.input_type(name)}" for name in input_schema(plan).names]
+    labels = {label.name for label in plan.answer.items if not isinstance(label, Computed)}
+    labels = set() if plan.answer.totals is not None else labels
     returned = [
         f"{_name(name)}[]" if name in labels else _name(name) for name in output_schema(plan).names
     ]
-    order = ", ".join(map(_name, plan.order_by)) or "as the events come"
-    if plan.tiebreak:
-        order += f", then {', '.join(map(_name, plan.tiebreak))}"
-    if plan.ties is not None:
+    order = ", ".join(map(_name, plan.source.order_by)) or "as the events come"
+    if plan.source.tiebreak:
+        order += f", then {', '.join(map(_name, plan.source.tiebreak))}"
+    if plan.source.ties is not None:
         order += "; equal ones are simultaneous"
     lines = [("reads", ", ".join(read) or "no column"), ("order", order)]
-    if plan.uncertain is not None:
-        times = f"from {_name(plan.uncertain.low)} to {_name(plan.uncertain.high)}"
+    if plan.source.uncertain is not None:
+        times = f"from {_name(plan.source.uncertain.low)} to {_name(plan.source.uncertain.high)}"
         lines.append(("uncertain time", times))
-    if plan.reads:
+    if plan.source.reads:
         # Its columns are those of a table that the runtime makes of these rows.
-        streams = [name for name in plan.streams if name not in plan.reads]
-        rows = f"the rows of {', '.join(map(_name, plan.reads))}"
+        streams = [name for name in plan.source.streams if name not in plan.source.reads]
+        rows = f"the rows of {', '.join(map(_name, plan.source.reads))}"
         lines[0] = "reads", ", ".join([rows, *(f"stream {_name(name)}" for name in streams)])
-    if plan.partition_by:
-        lines.append(("partitions", ", ".join(map(_name, plan.key_columns))))
-    if plan.window is not None:
-        lines.append(("window", _window(plan, plan.window)))
-    if plan.consume_by != "NONE":
-        lines.append(("consumes", f"by {plan.consume_by}"))
-    chosen = plan.per_start
-    limit = plan.limit if chosen is None else chosen.limit
+    if plan.source.partition_by:
+        lines.append(("partitions", ", ".join(map(_name, plan.source.key_columns))))
+    if plan.matching.window is not None:
+        lines.append(("window", _window(plan, plan.matching.window)))
+    if plan.matching.consume_by != "NONE":
+        lines.append(("consumes", f"by {plan.matching.consume_by}"))
+    chosen = plan.choice.per_start
+    limit = plan.choice.limit if chosen is None else chosen.limit
     if chosen is not None:
         lines.append(("of each start", str(chosen)))
     if limit is not None:
         lines.append(("limit", f"{limit:,} for each event that ends a match"))
-    if plan.totals is not None:
-        per = plan.totals.per
+    if plan.answer.totals is not None:
+        per = plan.answer.totals.per
         group = f"span of {per:,} microseconds" if isinstance(per, int) else per.lower()
         lines.append(("totals", f"of the matches of each {group}"))
-    elif plan.collapsed:
+    elif plan.answer.collapsed:
         lines.append(("unions", "of the matches of each end"))
     return [*lines, ("returns", ", ".join(returned))]
 

@@ -102,10 +102,10 @@ class Program:
         """The columns to read from a file: the input columns, and the tiebreak columns (NULL: in
         the type that the file has)."""
         known = input_schema(self.plan)
-        if not self.plan.type_column:
+        if not self.plan.source.type_column:
             # A file may have the column all the same; then it is honoured.
-            known = known.append(pa.field(self.plan.type_name, pa.string()))
-        extra = [name for name in self.plan.tiebreak if name not in known.names]
+            known = known.append(pa.field(self.plan.source.type_name, pa.string()))
+        extra = [name for name in self.plan.source.tiebreak if name not in known.names]
         return pa.schema([*known, *(pa.field(name, pa.null()) for name in extra)])
 
     @cached_property
@@ -138,44 +138,44 @@ class Program:
         match_id: bool | None = None,
     ) -> Program:
         """The same program with other options; see `CompiledQuery.with_options`."""
-        plan = self.plan
-        if order_by is not None and plan.reads and _given_names(order_by) != plan.order_by:
+        plan, source = self.plan, self.plan.source
+        if order_by is not None and source.reads and _given_names(order_by) != source.order_by:
             raise ValueError(
                 f"query {plan.name!r} reads other queries, and all of them are compiled for the "
-                f"order of {plan.order_by[0]!r}; for another order compile the file with "
+                f"order of {source.order_by[0]!r}; for another order compile the file with "
                 "--order-by"
             )
-        if order_by is not None and plan.uncertain and _given_names(order_by) != plan.order_by:
+        if order_by is not None and source.uncertain and _given_names(order_by) != source.order_by:
             raise ValueError(
                 f"query {plan.name!r} reads events of uncertain time, whose order is that of "
-                f"{plan.order_by[0]!r}: leave out order_by"
+                f"{source.order_by[0]!r}: leave out order_by"
             )
-        if order_by is not None and not plan.reads:
+        if order_by is not None and not source.reads:
             plan = _ordered(plan, _given_names(order_by))
             self._check_runs(plan)
         if ties is not None:
             _check_ties(self, ties)
         if tiebreak is not None:
-            plan = replace(plan, tiebreak=_given_names(tiebreak))
+            plan = replace(plan, source=replace(plan.source, tiebreak=_given_names(tiebreak)))
         if max_work is not None:
             if type(max_work) is not int or not 1 <= max_work <= _MOST_WORK:
                 raise ValueError(
                     f"max_work must be a whole number from 1 to {_MOST_WORK}, not {max_work!r}"
                 )
-            plan = replace(plan, max_work=max_work)
+            plan = replace(plan, choice=replace(plan.choice, max_work=max_work))
         if type_column is not None:
             plan = _typed(plan, type_column)
         if positions is not None:
             if type(positions) is not bool:
                 raise ValueError(f"positions must be True or False, not {positions!r}")
-            plan = replace(plan, positions=positions)
+            plan = replace(plan, answer=replace(plan.answer, positions=positions))
         if at_end is not None:
             if at_end not in ("open", "closed"):
                 raise ValueError(f"at_end must be 'open' or 'closed', not {at_end!r}")
-            plan = replace(plan, at_end=at_end)
+            plan = replace(plan, choice=replace(plan.choice, at_end=at_end))
         if clock is not None:
-            plan = replace(plan, clock=clock_of(plan, clock))
-        plan = replace(plan, match_id=_match_id(plan, match_id))
+            plan = replace(plan, choice=replace(plan.choice, clock=clock_of(plan, clock)))
+        plan = replace(plan, answer=replace(plan.answer, match_id=_match_id(plan, match_id)))
         if not output_schema(plan).names:
             raise ValueError(
                 f"query {plan.name!r} would have no column without positions: select an attribute "
@@ -186,11 +186,11 @@ class Program:
     def _check_runs(self, plan: Plan) -> None:
         """Raises ValueError where the choice of runs relies on another order."""
         match self.listing:
-            case LongestRuns(ordered_by=str(name)) if plan.order_by[:1] != (name,):
+            case LongestRuns(ordered_by=str(name)) if plan.source.order_by[:1] != (name,):
                 raise ValueError(
                     f"query {plan.name!r} was compiled for events in the order of {name!r}, which "
                     "its conditions compare with the event before; for another order compile it "
-                    f"with --order-by {','.join(plan.order_by)}"
+                    f"with --order-by {','.join(plan.source.order_by)}"
                 )
 
     @cached_property
@@ -199,11 +199,11 @@ class Program:
         plan = self.plan
         return tuple(
             one.with_options(
-                tiebreak=plan.tiebreak,
-                max_work=plan.max_work,
+                tiebreak=plan.source.tiebreak,
+                max_work=plan.choice.max_work,
                 type_column=_type_column(one.plan, plan),
-                at_end=plan.at_end,
-                clock=plan.clock,
+                at_end=plan.choice.at_end,
+                clock=plan.choice.clock,
                 match_id=False,
             )
             for one in self.reads
@@ -234,14 +234,14 @@ class ShippedQuery:
     def __reduce__(self) -> Any:
         plan = self._program.plan
         options = {
-            "order_by": plan.order_by,
-            "tiebreak": plan.tiebreak,
-            "max_work": plan.max_work,
-            "type_column": plan.type_name if plan.type_column else None,
-            "positions": plan.positions,
-            "at_end": plan.at_end,
-            "clock": plan.clock,
-            "match_id": plan.match_id is not None,
+            "order_by": plan.source.order_by,
+            "tiebreak": plan.source.tiebreak,
+            "max_work": plan.choice.max_work,
+            "type_column": plan.source.type_name if plan.source.type_column else None,
+            "positions": plan.answer.positions,
+            "at_end": plan.choice.at_end,
+            "clock": plan.choice.clock,
+            "match_id": plan.answer.match_id is not None,
         }
         return pickled(self._program.module, options, plan.name)
 
@@ -278,9 +278,9 @@ class ShippedFunction:
 
 def clock_of(plan: Plan, clock: object) -> int | float:
     """A time of the first order column as a plan holds it. Raises ValueError for what is none."""
-    if not plan.order_by:
+    if not plan.source.order_by:
         raise ValueError(f"query {plan.name!r} has no order column that a clock could show")
-    type = plan.type_of(plan.order_by[0])
+    type = plan.source.type_of(plan.source.order_by[0])
     if isinstance(clock, bool) or type == "STRING":
         raise _no_clock(plan, type, clock)
     if isinstance(clock, int | float):
@@ -297,15 +297,15 @@ def clock_of(plan: Plan, clock: object) -> int | float:
 
 def _no_clock(plan: Plan, type: str, clock: object) -> ValueError:
     return ValueError(
-        f"clock must be a {type} as in {plan.order_by[0]!r}, or for a time a datetime or a date, "
-        f"not {clock!r}"
+        f"clock must be a {type} as in {plan.source.order_by[0]!r}, or for a time a datetime or a "
+        f"date, not {clock!r}"
     )
 
 
 def _type_column(plan: Plan, reader: Plan) -> str | None:
     """The column that tells the types of events to a query that another reads; None: it tells none,
     or the one that the query was compiled with does."""
-    return None if plan.type_name == reader.type_name else reader.type_name
+    return None if plan.source.type_name == reader.source.type_name else reader.source.type_name
 
 
 _NO_CONTEXTS = np.zeros((0, 0), np.int64)
@@ -316,7 +316,7 @@ _MOST_WORK = 2**63 - 1
 
 def _check_ties(program: Program, ties: object) -> None:
     """Raises ValueError where a query, or one that it reads, was compiled for other ties."""
-    if program.plan.ties != ties:
+    if program.plan.source.ties != ties:
         raise _other_ties(program.plan, ties)
     for one in program.reads:
         _check_ties(one, ties)
@@ -340,8 +340,7 @@ def _check_instants(plan: Plan, order_by: tuple[str, ...]) -> None:
     """Raises ValueError where simultaneous events would differ in what a window is measured on."""
     if not order_by:
         raise ValueError(f"query {plan.name!r} needs order columns to tell simultaneous events")
-    windows = [*([] if plan.window is None else [plan.window]), *plan.local_windows]
-    for name in (window.attribute for window in windows):
+    for name in (window.attribute for window in plan.matching.windows):
         if name is not None and name not in order_by:
             raise ValueError(
                 f"query {plan.name!r} has a window that is measured on {name!r}, in which "
@@ -350,15 +349,15 @@ def _check_instants(plan: Plan, order_by: tuple[str, ...]) -> None:
 
 
 def _typed(plan: Plan, type_column: str) -> Plan:
-    taken = {a.name for a in (*plan.attributes, *plan.order_candidates)}
-    if plan.stream_column:
+    taken = {a.name for a in (*plan.source.attributes, *plan.source.order_candidates)}
+    if plan.source.stream_column:
         taken.add("stream")
     if type_column in taken:
         raise ValueError(
             f"query {plan.name!r} cannot read its event types from {type_column!r}, which is "
             "a column of its own: rename one of the two"
         )
-    return replace(plan, type_column=True, type_name=type_column)
+    return replace(plan, source=replace(plan.source, type_column=True, type_name=type_column))
 
 
 def _match_id(plan: Plan, asked: object) -> tuple[str, ...] | None:
@@ -367,40 +366,43 @@ def _match_id(plan: Plan, asked: object) -> tuple[str, ...] | None:
     """
     if asked is not None and type(asked) is not bool:
         raise ValueError(f"match_id must be True or False, not {asked!r}")
-    if asked is False or (asked is None and plan.match_id is None):
+    if asked is False or (asked is None and plan.answer.match_id is None):
         return None
-    for name in output_schema(replace(plan, match_id=None)).names:
+    for name in output_schema(replace(plan, answer=replace(plan.answer, match_id=None))).names:
         if name.casefold() == MATCH_ID:
             raise ValueError(
                 f"query {plan.name!r} has a column {name!r} already: rename it with AS, or leave "
                 "out match_id"
             )
     # The order of rows of other queries is one of their values.
-    tiebreak = () if plan.reads else plan.tiebreak
-    return tuple(dict.fromkeys((*(one.name for one in plan.attributes), *tiebreak)))
+    tiebreak = () if plan.source.reads else plan.source.tiebreak
+    return tuple(dict.fromkeys((*(one.name for one in plan.source.attributes), *tiebreak)))
 
 
 def _ordered(plan: Plan, order_by: tuple[str, ...]) -> Plan:
-    known = {attribute.name for attribute in plan.order_candidates}
+    source = plan.source
+    known = {attribute.name for attribute in source.order_candidates}
     for name in order_by:
         if name not in known:
             raise ValueError(
                 f"query {plan.name!r} cannot be ordered by {name!r}: it must be an attribute of "
                 f"all its event types; those are: {', '.join(sorted(known)) or 'none'}"
             )
-    windows = [*([] if plan.window is None else [plan.window]), *plan.local_windows]
+    windows = plan.matching.windows
     if any(window.unit == "MICROSECONDS" and window.attribute is None for window in windows):
-        types = {a.name: a.type for a in plan.order_candidates}
+        types = {a.name: a.type for a in source.order_candidates}
         if not order_by or types[order_by[0]] not in ("TIMESTAMP", "DATE"):
             raise ValueError(
                 f"query {plan.name!r} has a window of time, which needs a TIMESTAMP or DATE as its "
                 "first order column"
             )
-    if plan.ties is not None:
+    if source.ties is not None:
         _check_instants(plan, order_by)
-    read = {attribute.name for attribute in plan.attributes}
-    added = tuple(a for a in plan.order_candidates if a.name in order_by and a.name not in read)
-    return replace(plan, order_by=order_by, attributes=plan.attributes + added)
+    read = {attribute.name for attribute in source.attributes}
+    added = tuple(a for a in source.order_candidates if a.name in order_by and a.name not in read)
+    return replace(
+        plan, source=replace(plan.source, order_by=order_by, attributes=source.attributes + added)
+    )
 
 
 def growth_line(program: Program) -> str:

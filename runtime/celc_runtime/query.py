@@ -97,7 +97,7 @@ class CompiledQuery:
     @property
     def order_by(self) -> tuple[str, ...]:
         """The order columns; empty: the events are read in the order in which they come."""
-        return self.plan.order_by
+        return self.plan.source.order_by
 
     @property
     def input_schema(self) -> pa.Schema:
@@ -142,7 +142,7 @@ class CompiledQuery:
         For `mapInArrow` on partitioned and sorted data.
         """
         self._enter(Route.ARROW)
-        matches = chain_of_events if self.plan.reads else matches_of_events
+        matches = chain_of_events if self.plan.source.reads else matches_of_events
         return ShippedFunction(self.program, "match_arrow", matches)
 
     @property
@@ -197,10 +197,10 @@ class CompiledQuery:
         """
         self._enter(Route.TABLE)
         first = FirstMatches(max_matches)
-        if self.plan.reads:
+        if self.plan.source.reads:
             check_without_tables(self.program, parameters)
             found = chain_of_table(self.program, events, first)
-        elif self.plan.parameters is not None or parameters:
+        elif self.plan.source.parameters is not None or parameters:
             found = matches_for_each(self.program, events, parameters, first)
         else:
             found = matches_of_table(self.program, events, first)
@@ -297,7 +297,7 @@ class CompiledQuery:
         """
         if plan != "joins":
             self._enter(Route.SPARK)
-        if self.plan.reads and plan != "joins":
+        if self.plan.source.reads and plan != "joins":
             check_without_tables(self.program, parameters)
             return chain_matches(
                 self.program, events, ranges, presorted=presorted, progress=progress
@@ -334,7 +334,7 @@ class CompiledQuery:
             return explain_stream(self.program, events, given_rules(self.program, parameters))
         found: ChainPlan | SparkPlan
         with jobs_told() as jobs:
-            if self.plan.reads and plan != "joins":
+            if self.plan.source.reads and plan != "joins":
                 check_without_tables(self.program, parameters)
                 found = chain_plan(self.program, events, ranges, presorted=presorted)
             else:
@@ -388,11 +388,12 @@ class CompiledQuery:
         query = self
         if tiebreak is not None:
             query = query.with_options(tiebreak=tiebreak)
-        if event_time is not None and query.plan.order_by[:1] != (event_time,):
-            if query.plan.order_by:
+        order = query.plan.source.order_by
+        if event_time is not None and order[:1] != (event_time,):
+            if order:
                 raise ValueError(
-                    f"query {self.name!r} is ordered by {', '.join(query.plan.order_by)}, so its "
-                    f"event time is {query.plan.order_by[0]!r}, not {event_time!r}: use "
+                    f"query {self.name!r} is ordered by {', '.join(order)}, so its "
+                    f"event time is {order[0]!r}, not {event_time!r}: use "
                     f"with_options(order_by={event_time!r}) first, or leave out event_time"
                 )
             query = query.with_options(order_by=event_time)

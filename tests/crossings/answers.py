@@ -107,17 +107,17 @@ def _plain(row: Any) -> Any:
 def in_form(query: CompiledQuery, rows: Sequence[Row], events: Events) -> list[Row]:
     """Rows of an answer in the form of the cases, held against the events where they show them."""
     plan = query.plan
-    if plan.totals is not None:
+    if plan.answer.totals is not None:
         return list(rows)
-    if plan.reads or plan.collapsed:
-        found = rows_of_answer(query, rows) if plan.order_by else _united(query, rows)
-        if plan.parameters is not None:
+    if plan.source.reads or plan.answer.collapsed:
+        found = rows_of_answer(query, rows) if plan.source.order_by else _united(query, rows)
+        if plan.source.parameters is not None:
             for one, row in zip(found, rows, strict=True):
-                one["parameters"] = {plan.parameters.name: row[plan.parameters.name]}
+                one["parameters"] = {plan.source.parameters.name: row[plan.source.parameters.name]}
         return found
-    if plan.uncertain is not None:
+    if plan.source.uncertain is not None:
         return possible_answer(query, rows, events)
-    if plan.parameters is not None:
+    if plan.source.parameters is not None:
         return answer_for_each(query, rows, events)
     return answer_of(query, rows, events)
 
@@ -126,11 +126,13 @@ def _united(query: CompiledQuery, rows: Sequence[Row]) -> list[Row]:
     plan = query.plan
     return [
         {
-            "partition": {name: row[name] for name in plan.partition_by},
+            "partition": {name: row[name] for name in plan.source.partition_by},
             "start": row["start_pos"],
             "end": row["end_pos"],
             "matches": str(row["matches"]),
-            "labels": {one.name: [event["pos"] for event in row[one.name]] for one in plan.labels},
+            "labels": {
+                one.name: [event["pos"] for event in row[one.name]] for one in plan.answer.labels
+            },
         }
         for row in rows
     ]

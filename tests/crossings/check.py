@@ -378,10 +378,10 @@ def _told_of_ids(
     first: list[Row] | None,
 ) -> str:
     """What is wrong with the ids of rows; `first`: rows of another route."""
-    if query.plan.match_id is None:
+    if query.plan.answer.match_id is None:
         return ""
     # The events of a query over queries are rows.
-    told = "" if query.plan.reads else wrong_ids(query, rows, events)
+    told = "" if query.plan.source.reads else wrong_ids(query, rows, events)
     is_choice = question.per_end is not None
     if not told and first is not None and not is_choice and ids_of(rows) != ids_of(first):
         told = f"ids {ids_of(rows)} and not {ids_of(first)}"
@@ -440,15 +440,15 @@ def _compare_stream(
     if isinstance(streaming, Reason):
         tally.routes[f"no stream: {streaming.code}"] += 1
         return
-    late = rng.random() < 0.3 and bool(streaming.plan.tiebreak) and not case.rules
-    late = late and query.plan.parameters is None
+    late = rng.random() < 0.3 and bool(streaming.plan.source.tiebreak) and not case.rules
+    late = late and query.plan.source.parameters is None
     route = "stream with late events" if late else "stream"
     where = f"{engine}, {route}"
     tally.routes[route] += 1
     try:
         rows, events = by_stream(streaming, case.events, case.rules, rng, late=late)
         closed = streaming.with_options(at_end="closed")
-        if query.plan.parameters is not None or question.is_open:
+        if query.plan.source.parameters is not None or question.is_open:
             told = same_rows(
                 in_one_spelling(rows), in_one_spelling(by_table(closed, events, case.rules))
             )
@@ -457,7 +457,7 @@ def _compare_stream(
             if not question.is_total:
                 rows.sort(key=lambda row: row["end_pos"])
             told = question.told(in_form(streaming, rows, events), wanted)
-            if streaming.plan.match_id is not None and not told:
+            if streaming.plan.answer.match_id is not None and not told:
                 of_table = by_table(closed, events, case.rules)
                 told = _told_of_ids(question, streaming, rows, events, of_table)
     except (WorkLimitError, RunWorkLimitError, RunError, TotalError):

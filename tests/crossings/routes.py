@@ -32,10 +32,10 @@ from .events import Events
 
 def table_for(query: CompiledQuery, events: Events) -> pa.Table:
     """The events as the query reads them, `row` besides."""
-    if not query.plan.reads:
+    if not query.plan.source.reads:
         return table_of(query.plan, events)
     table = source_table(query, events)
-    if source_of(query.program).plan.stream_column:
+    if source_of(query.program).plan.source.stream_column:
         streams = pa.array([event["stream"] for event in events], pa.string())
         table = table.append_column("stream", streams)
     rows = pa.array([event[TIEBREAK] for event in events], pa.int64())
@@ -44,7 +44,7 @@ def table_for(query: CompiledQuery, events: Events) -> pa.Table:
 
 def by_table(query: CompiledQuery, events: Events, rules: Sequence[Row]) -> list[Row]:
     """`match_table`."""
-    given = {} if query.plan.parameters is None else {"rule": rows_table(query, rules)}
+    given = {} if query.plan.source.parameters is None else {"rule": rows_table(query, rules)}
     found = query.match_table(table_for(query, events), **given)
     assert found.schema.equals(query.output_schema)
     rows: list[Row] = found.to_pylist()
@@ -57,16 +57,16 @@ def by_batches(
     """`match_arrow` of batches at random, of one row each, of two, of all."""
     plan = query.plan
     table = table_for(query, events)
-    if plan.reads:
-        if plan.partition_by and not why_gathered(query.program):
-            names = (*plan.partition_by, *plan.order_by)
+    if plan.source.reads:
+        if plan.source.partition_by and not why_gathered(query.program):
+            names = (*plan.source.partition_by, *plan.source.order_by)
             table = table.take(pc.sort_indices(table, [(name, "ascending") for name in names]))
-    elif plan.partition_by and not plan.interleaves:
+    elif plan.source.partition_by and not plan.interleaves:
         table = table_of(plan, in_parts(plan, events))
-    if plan.parameters is None:
+    if plan.source.parameters is None:
         found = query.match_arrow(_batches(table, rng))
         return [row for batch in found for row in batch.to_pylist()]
-    rows = rows_of(query.name, plan.parameters, rows_table(query, rules))
+    rows = rows_of(query.name, plan.source.parameters, rows_table(query, rules))
     found = read_all(ForEachRun(query.program, rows=rows), _batches(table, rng))
     return [row for batch in found for row in batch.to_pylist()]
 
@@ -76,7 +76,7 @@ def can_be_a_frame(query: CompiledQuery, events: Events) -> bool:
     plan = query.plan
     reason = why_not(query.program, Route.PANDAS)
     # A clock can be given.
-    if plan.totals is not None or (reason is not None and reason.code != "unknown-clock"):
+    if plan.answer.totals is not None or (reason is not None and reason.code != "unknown-clock"):
         return False
     if plan.asks_for_clock and _clock(query, events) is None:
         return False
@@ -86,7 +86,7 @@ def can_be_a_frame(query: CompiledQuery, events: Events) -> bool:
 def _clock(query: CompiledQuery, events: Events) -> Any:
     """The greatest value of the order among declared events, which a frame of one partition does
     not tell."""
-    order = query.plan.order_by[0]
+    order = query.plan.source.order_by[0]
     return max((event[order] for event in events if event["type"] in TYPES), default=None)
 
 
@@ -120,9 +120,9 @@ def _batches(table: pa.Table, rng: random.Random) -> Iterator[pa.RecordBatch]:
 def stream_query(query: CompiledQuery) -> CompiledQuery | Reason:
     """The query as a stream runs it; the reason where it is refused."""
     plan = query.plan
-    if plan.at_end != "open":
+    if plan.choice.at_end != "open":
         query = query.with_options(at_end="open")
-    if plan.parameters is not None:
+    if plan.source.parameters is not None:
         query = query.with_options(positions=False)
     reason = why_not(query.program, Route.UNBOUNDED)
     return query if reason is None else reason
@@ -136,12 +136,12 @@ def by_stream(
     allows."""
     plan = query.plan
     given: Rows | None = None
-    if plan.parameters is not None:
-        given = in_one_order(rows_of(query.name, plan.parameters, rows_table(query, rules)))
+    if plan.source.parameters is not None:
+        given = in_one_order(rows_of(query.name, plan.source.parameters, rows_table(query, rules)))
     options = StreamOptions(
-        {TIEBREAK: "LONG"} if plan.tiebreak else {},
+        {TIEBREAK: "LONG"} if plan.source.tiebreak else {},
         late="side" if late else "drop",
-        buckets=rng.choice((1, 3)) if plan.partition_by else 1,
+        buckets=rng.choice((1, 3)) if plan.source.partition_by else 1,
         rules=0 if given is None else hash_of_rows(given),
     )
     with pytest.MonkeyPatch.context() as patch:

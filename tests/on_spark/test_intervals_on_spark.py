@@ -101,7 +101,7 @@ def test_rows_are_left_out_by_their_durations(spark: Any) -> None:
         query = _query(
             f"SELECT x[n] FROM Jobs WHERE Started AS x FILTER {condition} WITHIN 5 SECONDS [ts]"
         ).with_options(positions=False)
-        asked += bool(query.plan.relevant[0].ways)
+        asked += bool(query.plan.source.relevant[0].ways)
         found[condition] = events.transform(query.match)
         wanted[condition] = _rows(query.match_table(table).select(["x"]))
     assert asked == len(_CONDITIONS) - 1

@@ -58,9 +58,9 @@ def _by_statement(query: Any, frame: Any) -> Any:
     """What the command line prints, over a view of its own: over Connect the text is read later."""
     view = f"events_{uuid.uuid4().hex}"
     frame.createOrReplaceTempView(view)
-    options = ["--order-by", *query.plan.order_by]
-    if query.plan.tiebreak:
-        options += ["--tiebreak", *query.plan.tiebreak]
+    options = ["--order-by", *query.plan.source.order_by]
+    if query.plan.source.tiebreak:
+        options += ["--tiebreak", *query.plan.source.tiebreak]
     with TemporaryDirectory() as folder:
         source, statement = Path(folder, "q.cel"), Path(folder, "q.sql")
         source.write_bytes(query.text.encode())

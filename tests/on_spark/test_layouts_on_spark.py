@@ -96,19 +96,19 @@ _LAYOUTS: dict[str, Callable[[Any, pa.Table, Path], Any]] = {
 
 
 def _sort_columns(plan: Any) -> list[str]:
-    return [*plan.partition_by, "ts", "row"]
+    return [*plan.source.partition_by, "ts", "row"]
 
 
 def _presorted(query: Any, frame: Any) -> Any:
     """The rows spread and sorted by Spark, and read as they lie."""
-    keys, order = query.plan.partition_by, _sort_columns(query.plan)
+    keys, order = query.plan.source.partition_by, _sort_columns(query.plan)
     spread = frame.repartition(_SPARK_PARTITIONS, *keys) if keys else frame.coalesce(1)
     return query.match(spread.sortWithinPartitions(*order), presorted=True)
 
 
 def _sorted_in_sql(query: Any, frame: Any) -> Any:
     """The same in SQL, with no partitions in the call."""
-    keys, name = query.plan.partition_by, f"q{uuid.uuid4().hex}"
+    keys, name = query.plan.source.partition_by, f"q{uuid.uuid4().hex}"
     frame.createOrReplaceTempView(f"{name}_events")
     query.register(frame.sparkSession, name=name)
     spread = f"SELECT * FROM {name}_events DISTRIBUTE BY {', '.join(keys)}"

@@ -201,7 +201,10 @@ def test_very_many_values_are_looked_up_by_their_hashes(type: str, spark: Any) -
     probably = AttributeTest("in", "key", type, tuple(rules["key"].to_pylist()))
     schema = frame.schema
     relevant = Relevant("S", "A", (((probably,),),))
-    plan = replace(query.plan, relevant=(relevant, replace(relevant, type="B")))
+    plan = replace(
+        query.plan,
+        source=replace(query.plan.source, relevant=(relevant, replace(relevant, type="B"))),
+    )
     many = spark.createDataFrame(
         pa.table({"type": ["A"] * 9000, "key": values(range(60_001, 69_001)), "ts": range(9000)})
     )

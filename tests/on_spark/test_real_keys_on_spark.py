@@ -40,11 +40,11 @@ def test_real_keys(name: str, spark: Any) -> None:
         query = only_query(celc.compile(_STREAM + _QUERIES[name], order_by="n"))
     wanted = sorted(map(repr, query.match_table(_TABLE).to_pylist()))
     assert wanted
-    assert not query.plan.partition_by or "-0.0" not in str(wanted)
+    assert not query.plan.source.partition_by or "-0.0" not in str(wanted)
     frame = spark.createDataFrame(_TABLE).repartition(3)
     assert _rows(query.match(frame)) == wanted
-    sorts = ["k", "n"] if query.plan.partition_by else ["n"]
-    spread = frame.repartition("k") if query.plan.partition_by else frame.coalesce(1)
+    sorts = ["k", "n"] if query.plan.source.partition_by else ["n"]
+    spread = frame.repartition("k") if query.plan.source.partition_by else frame.coalesce(1)
     by_arrow = spread.sortWithinPartitions(*sorts).mapInArrow(query.match_arrow, query.OUTPUT_DDL)
     assert _rows(by_arrow) == wanted
     if name in ("matches", "equal"):

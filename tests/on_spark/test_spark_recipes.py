@@ -24,6 +24,6 @@ def test_sql(name: str, spark: Any) -> None:
         spark.createDataFrame(events).createOrReplaceTempView(recipe.stream)
         with settings(spark, ONE_TASK):
             found = spark.sql(recipe.sql).toArrow().to_pylist()
-        assert found[0].keys() >= {*recipe.query.plan.partition_by, "start_time"}
+        assert found[0].keys() >= {*recipe.query.plan.source.partition_by, "start_time"}
         answer = [{column: row[column] for column in found[0]} for row in recipe.answer(events)]
         assert counted(found) == counted(answer)

@@ -83,11 +83,11 @@ def _told(case: Case, one: CompiledQuery, rows: list[dict[str, Any]]) -> str:
     if case.rows is None:
         written = [
             {
-                "partition": {name: row[name] for name in one.plan.partition_by},
+                "partition": {name: row[name] for name in one.plan.source.partition_by},
                 "start": row["start_pos"],
                 "end": row["end_pos"],
                 "matches": str(row["matches"]),
-                "labels": {x.name: [e["pos"] for e in row[x.name]] for x in one.plan.labels},
+                "labels": {x.name: [e["pos"] for e in row[x.name]] for x in one.plan.answer.labels},
             }
             for row in rows
         ]
@@ -162,7 +162,7 @@ def test_streams_give_the_rows_of_a_table(text: str, spark: Any, tmp_path: Path)
 
 
 def _counted(one: CompiledQuery) -> list[str]:
-    return ["matches", "start_pos"] if one.plan.collapsed else ["n", "s", "most"]
+    return ["matches", "start_pos"] if one.plan.answer.collapsed else ["n", "s", "most"]
 
 
 def test_streams_refuse_groups_of_many_ends(spark: Any, tmp_path: Path) -> None:

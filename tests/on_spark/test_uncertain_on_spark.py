@@ -95,7 +95,7 @@ def test_many_keys_give_the_rows_of_a_table(text: str, spark: Any) -> None:
     assert found.schema.names == query.output_schema.names
     assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, wanted))
     whole = "the time of events is uncertain" in query.explain_plan(frame)
-    assert whole or query.plan.partition_by
+    assert whole or query.plan.source.partition_by
 
 
 # --- streams --------------------------------------------------------------------------------------

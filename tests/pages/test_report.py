@@ -222,7 +222,7 @@ def test_cases_of_the_language_have_reports(folder: str) -> None:
     for case in cases[:: len(cases) // 3]:
         query = matcher(case.query, order_by=case.order_by, ties=case.ties, at_end=case.at_end)
         query = query.queries[case.query_name or list(query.queries)[-1]]
-        read = source_table if query.plan.reads else table_of_plan
+        read = source_table if query.plan.source.reads else table_of_plan
         events = read(query, case.events)
         sets = {name: rows_table(query, rows) for name, rows in case.parameters.items()}
         found = query.match_table(events, **sets)

@@ -120,7 +120,7 @@ def test_limits_of_a_range_belong_to_it() -> None:
 def test_brackets_of_one_attribute_are_that_attribute() -> None:
     for keys in ("[id]", "[id], [ts]"):
         text = f"SELECT * FROM S WHERE A ; B PARTITION BY {keys}"
-        plain = only_query(celc.compile(DECLARATION + text)).plan.partition_by
+        plain = only_query(celc.compile(DECLARATION + text)).plan.source.partition_by
         assert plain == tuple(keys.replace("[", "").replace("]", "").split(", "))
 
 
@@ -338,7 +338,7 @@ def test_a_file_may_lack_an_attribute_of_a_key(
 def test_a_query_says_what_its_key_is() -> None:
     query = chosen_key()
     assert "partitions [src, dst]" in repr(query)
-    assert query.plan.key_sql == (
+    assert query.plan.source.key_sql == (
         "CASE WHEN `type` IN ('A') THEN `src` WHEN `type` IN ('B') THEN `dst` END",
     )
     assert [field.name for field in query.input_schema] == ["type", "src", "value", "ts", "dst"]
@@ -365,7 +365,7 @@ TIMES = """CREATE STREAM S {
 def test_primary_time_orders_the_stream_and_measures_windows() -> None:
     matcher = celc.compile(TIMES + "SELECT * FROM S WHERE A ; B WITHIN 10 SECONDS")
     query = only_query(matcher)
-    assert query.plan.order_by == ("time",)
+    assert query.plan.source.order_by == ("time",)
     start = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
     events = [
         {"type": kind, "id": 1, "time": start + dt.timedelta(seconds=seconds)}
@@ -380,11 +380,11 @@ def test_primary_time_orders_the_stream_and_measures_windows() -> None:
 
 def test_primary_time_gives_way_to_what_is_said() -> None:
     text = TIMES + "SELECT * FROM S WHERE A ; B WITHIN 10 [id]"
-    assert only_query(celc.compile(text)).plan.order_by == ("id",)
+    assert only_query(celc.compile(text)).plan.source.order_by == ("id",)
     named = celc.compile(TIMES + "SELECT * FROM S WHERE A ; B", order_by="id")
-    assert only_query(named).plan.order_by == ("id",)
+    assert only_query(named).plan.source.order_by == ("id",)
 
 
 def test_primary_times_of_different_names_order_nothing() -> None:
     text = TIMES.replace("EVENT B { id: int, time", "EVENT B { id: int, other")
-    assert only_query(celc.compile(text + "SELECT * FROM S WHERE A ; B")).plan.order_by == ()
+    assert only_query(celc.compile(text + "SELECT * FROM S WHERE A ; B")).plan.source.order_by == ()

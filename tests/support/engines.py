@@ -166,7 +166,9 @@ def only_query(matcher: Matcher) -> CompiledQuery:
 def table_of(plan: Plan, events: Sequence[Event]) -> pa.Table:
     """Events as a table: the columns that the query reads, and all others that the events have."""
     read = {field.name: field.type for field in input_schema(plan)}
-    names = dict.fromkeys([*read, *plan.tiebreak, *(name for event in events for name in event)])
+    names = dict.fromkeys(
+        [*read, *plan.source.tiebreak, *(name for event in events for name in event)]
+    )
     types = {name: read.get(name, COLUMNS.get(name)) for name in names}
     for name in ("id", "src", "dst"):
         if name not in read and any(isinstance(event.get(name), float) for event in events):
@@ -181,19 +183,19 @@ def table_of(plan: Plan, events: Sequence[Event]) -> pa.Table:
 
 def in_parts(plan: Plan, events: Sequence[Event]) -> list[Event]:
     """Events with one partition after another, as `match_arrow` reads them."""
-    if not plan.partition_by or plan.interleaves:
+    if not plan.source.partition_by or plan.interleaves:
         return list(events)
     return [event for part in parts_of(plan, events).values() for event in part]
 
 
 def parts_of(plan: Plan, events: Sequence[Event]) -> dict[tuple[Any, ...], list[Event]]:
     """The events that have a position, in their partitions."""
-    declared = {*plan.types, *plan.other_types}
+    declared = {*plan.source.types, *plan.source.other_types}
     parts: defaultdict[tuple[Any, ...], list[Event]] = defaultdict(list)
     for event in events:
-        if plan.stream_column:
+        if plan.source.stream_column:
             known = (event["stream"], event["type"]) in declared
-        elif plan.type_column:
+        elif plan.source.type_column:
             known = event["type"] in {name for _, name in declared}
         else:
             known = True
@@ -204,13 +206,14 @@ def parts_of(plan: Plan, events: Sequence[Event]) -> dict[tuple[Any, ...], list[
 
 def key_of(plan: Plan, event: Event) -> tuple[Any, ...]:
     """The partition of an event of a declared type."""
-    names = list(plan.partition_by)
-    for key in plan.chosen_keys:
+    names = list(plan.source.partition_by)
+    for key in plan.source.chosen_keys:
         (names[key.place],) = (
             attribute
             for attribute, types in key.ways
             if any(
-                event["type"] == name and (not plan.stream_column or event["stream"] == stream)
+                event["type"] == name
+                and (not plan.source.stream_column or event["stream"] == stream)
                 for stream, name in types
             )
         )
@@ -270,20 +273,22 @@ def answer_of(query: CompiledQuery, matches: Iterable[Row], events: Sequence[Eve
     last_end: dict[tuple[Any, ...], int] = {}
     for row in matches:
         assert list(row) == query.output_schema.names
-        shown = {name: row[name] for name in plan.partition_by}
+        shown = {name: row[name] for name in plan.source.partition_by}
         assert "-0.0" not in map(repr, shown.values()), row
         key = tuple(map(as_key, shown.values()))
         part, start, end = parts[key], row["start_pos"], row["end_pos"]
         # Matches with an absence at their end come as they are decided.
-        in_order = plan.deadlines or last_end.get(key, end) <= end
+        in_order = plan.choice.deadlines or last_end.get(key, end) <= end
         assert in_order, f"{row} ends before the match that came before it"
         last_end[key] = end
-        if plan.order_by:
-            order, *_ = plan.order_by
+        if plan.source.order_by:
+            order, *_ = plan.source.order_by
             assert row["start_time"] == part[start][order], row
             assert row["end_time"] == part[end][order], row
-        labels = {label.name: [event["pos"] for event in row[label.name]] for label in plan.labels}
-        for label in plan.labels:
+        labels = {
+            label.name: [event["pos"] for event in row[label.name]] for label in plan.answer.labels
+        }
+        for label in plan.answer.labels:
             assert labels[label.name] == sorted(set(labels[label.name])), row
             for event in row[label.name]:
                 wanted = {name: part[event["pos"]].get(name) for name in label.attributes}
@@ -296,7 +301,7 @@ def answer_of(query: CompiledQuery, matches: Iterable[Row], events: Sequence[Eve
                 "end": end,
                 "labels": labels,
                 **{name: row[name] for name in ("decided_time",) if name in row},
-                **({"matches": str(row["matches"])} if plan.collapsed else {}),
+                **({"matches": str(row["matches"])} if plan.answer.collapsed else {}),
                 **values_of(query, row),
             }
         )
@@ -310,7 +315,7 @@ def _same(left: object, right: object) -> bool:
 
 def values_of(query: CompiledQuery, row: Row) -> Row:
     """The expressions of a row, where the query has any."""
-    values = {item.name: row[item.name] for item in query.plan.expressions}
+    values = {item.name: row[item.name] for item in query.plan.answer.expressions}
     return {"values": values} if values else {}
 
 
@@ -319,7 +324,7 @@ def answers(
 ) -> dict[str, list[Row]]:
     """What the query answers by each way to run it on one machine, in the form of the cases."""
     plan, table = query.plan, table_of(query.plan, events)
-    one_part = not plan.partition_by or plan.interleaves
+    one_part = not plan.source.partition_by or plan.interleaves
     ordered = table if one_part else table_of(plan, in_parts(plan, events))
     batches = query.match_arrow(batches_of(ordered, rng))
     return {

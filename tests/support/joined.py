@@ -137,7 +137,7 @@ def _with_all_columns(table: pa.Table, joined: Joins) -> pa.Table:
 
 
 def _found(query: CompiledQuery, joined: Joins, table: Any) -> list[dict[str, Any]]:
-    text = joins_text(query.plan, joined, "given", "duckdb", typed=query.plan.type_column)
+    text = joins_text(query.plan, joined, "given", "duckdb", typed=query.plan.source.type_column)
     connection = session()
     connection.register("given", table)
     try:
@@ -149,7 +149,7 @@ def _found(query: CompiledQuery, joined: Joins, table: Any) -> list[dict[str, An
 
 
 def _has_columns(query: CompiledQuery) -> bool:
-    return bool(query.plan.order_by)
+    return bool(query.plan.source.order_by)
 
 
 def _without_positions(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:

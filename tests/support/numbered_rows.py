@@ -20,13 +20,13 @@ def numbered_rows(plan: Plan, table: pa.Table, part: TimeRange | None = None) ->
     Rows of undeclared types come behind the others of their partition, to the range whose own they
     are.
     """
-    keys = [(name, "ascending") for name in plan.key_columns]
+    keys = [(name, "ascending") for name in plan.source.key_columns]
     table = table.sort_by([*keys, ("row", "ascending")])
-    columns = [table.column(name).to_pylist() for name in plan.key_columns]
+    columns = [table.column(name).to_pylist() for name in plan.source.key_columns]
     partitions = [repr(key) for key in zip(*columns, strict=True)] or [""] * len(table)
-    streams = table["stream"].to_pylist() if plan.stream_column else [None] * len(table)
+    streams = table["stream"].to_pylist() if plan.source.stream_column else [None] * len(table)
     types = table["type"].to_pylist() if "type" in table.column_names else [None] * len(table)
-    times = table[plan.order_by[0]].to_pylist()
+    times = table[plan.source.order_by[0]].to_pylist()
     seen: dict[str, int] = {}
     rows: list[tuple[str, bool, int, int, int]] = []
     for row, partition in enumerate(partitions):
@@ -50,12 +50,13 @@ def numbered_rows(plan: Plan, table: pa.Table, part: TimeRange | None = None) ->
 def what_is_known(plan: Plan, stream: str | None, type: str | None) -> tuple[bool, bool]:
     """Whether a row is of a declared type, and whether it can matter by its type alone; None: it
     has none, so that it may be of any."""
+    source = plan.source
     pairs = {
         (of, name)
-        for of, name in plan.declared_types
+        for of, name in source.declared_types
         if type in (None, name) and stream in (None, of)
     }
-    return bool(pairs), any((one.stream, one.type) in pairs for one in plan.events_read or ())
+    return bool(pairs), any((one.stream, one.type) in pairs for one in source.events_read or ())
 
 
 def cut(table: pa.Table, rng: random.Random, most: int = 4) -> list[pa.RecordBatch]:

@@ -13,7 +13,7 @@ from engines import Event, Row, answer_of, column, table_of
 
 def rows_table(query: CompiledQuery, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Rows of a parameter table in the declared types."""
-    parameters = query.plan.parameters
+    parameters = query.plan.source.parameters
     assert parameters is not None
     return pa.table(
         {
@@ -27,7 +27,7 @@ def answer_for_each(
     query: CompiledQuery, matches: Sequence[Mapping[str, Any]], events: Sequence[Event]
 ) -> list[Row]:
     """The rows of an answer in the form of the cases, held against the events."""
-    parameters = query.plan.parameters
+    parameters = query.plan.source.parameters
     assert parameters is not None
     by_row: dict[str, list[Mapping[str, Any]]] = {}
     for row in matches:
@@ -46,7 +46,7 @@ def matches_for_each(
     query: CompiledQuery, events: Sequence[Event], rows: Sequence[Mapping[str, Any]]
 ) -> list[Row]:
     """What the query answers on this machine."""
-    parameters = query.plan.parameters
+    parameters = query.plan.source.parameters
     assert parameters is not None
     table = table_of(query.plan, events)
     found = query.match_table(table, **{parameters.name: rows_table(query, rows)})

@@ -20,7 +20,7 @@ def source_table(query: CompiledQuery, events: Sequence[Event]) -> pa.Table:
     plan = source_of(query.program).plan
     columns = {
         one.name: column([event.get(one.name) for event in events], ARROW_TYPES[one.type])
-        for one in plan.attributes
+        for one in plan.source.attributes
     }
     columns["type"] = pa.array([event["type"] for event in events], pa.string())
     return pa.table(columns)
@@ -30,7 +30,7 @@ def batches_for(query: CompiledQuery, table: pa.Table) -> list[pa.RecordBatch]:
     """The events as `match_arrow` takes them, in batches of a few rows."""
     if not why_gathered(query.program):
         # Partitions come one after another. Where all is gathered, ties stay as they are.
-        names = (*query.plan.partition_by, *query.plan.order_by)
+        names = (*query.plan.source.partition_by, *query.plan.source.order_by)
         table = table.take(pc.sort_indices(table, [(name, "ascending") for name in names]))
     batches: list[pa.RecordBatch] = table.to_batches(max_chunksize=2)
     return batches
@@ -43,17 +43,19 @@ def rows_of_answer(query: CompiledQuery, answer: Sequence[Mapping[str, Any]]) ->
     for row in answer:
         assert list(row) == query.output_schema.names
         found: Row = {
-            "partition": {name: row[name] for name in plan.partition_by},
+            "partition": {name: row[name] for name in plan.source.partition_by},
             "start": row["start_pos"],
             "end": row["end_pos"],
             "start_time": row["start_time"],
             "end_time": row["end_time"],
-            "labels": {one.name: [event["pos"] for event in row[one.name]] for one in plan.labels},
+            "labels": {
+                one.name: [event["pos"] for event in row[one.name]] for one in plan.answer.labels
+            },
         }
-        if plan.collapsed:
+        if plan.answer.collapsed:
             found["matches"] = str(row["matches"])
-        if plan.expressions:
-            found["values"] = {item.name: row[item.name] for item in plan.expressions}
+        if plan.answer.expressions:
+            found["values"] = {item.name: row[item.name] for item in plan.answer.expressions}
         rows.append(found)
     return rows
 

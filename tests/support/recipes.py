@@ -33,7 +33,7 @@ class Recipe:
     @property
     def stream(self) -> str:
         """Its name, which the table has in SQL too."""
-        (stream, _), *_ = self.query.plan.types
+        (stream, _), *_ = self.query.plan.source.types
         return stream
 
     def answer(self, events: pa.Table) -> list[Row]:

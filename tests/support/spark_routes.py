@@ -81,12 +81,12 @@ def _by_match(matcher: Any, frame: Any) -> Any:
 def _keys(plan: Any) -> list[Any]:
     from pyspark.sql import functions
 
-    return [] if plan.interleaves else [functions.expr(key) for key in plan.key_sql]
+    return [] if plan.interleaves else [functions.expr(key) for key in plan.source.key_sql]
 
 
 def _by_arrow(matcher: Any, frame: Any) -> Any:
     plan = plan_of(matcher)
-    order = plan.order_by or ("ts",)
+    order = plan.source.order_by or ("ts",)
     ordered = frame.coalesce(1).sortWithinPartitions(*_keys(plan), *order, "row")
     return ordered.mapInArrow(matcher.match_arrow, matcher.OUTPUT_DDL)
 
@@ -101,9 +101,9 @@ def _by_sql(matcher: Any, frame: Any) -> Any:
     name = f"q{uuid.uuid4().hex}"
     frame.createOrReplaceTempView(f"{name}_events")
     matcher.register(frame.sparkSession, name=name)
-    whole = plan.interleaves or not plan.partition_by
-    parts = "WITH SINGLE PARTITION" if whole else f"PARTITION BY ({', '.join(plan.key_sql)})"
-    table = f"TABLE({name}_events) {parts} ORDER BY ({', '.join(plan.order_by)}, row)"
+    whole = plan.interleaves or not plan.source.partition_by
+    parts = "WITH SINGLE PARTITION" if whole else f"PARTITION BY ({', '.join(plan.source.key_sql)})"
+    table = f"TABLE({name}_events) {parts} ORDER BY ({', '.join(plan.source.order_by)}, row)"
     return frame.sparkSession.sql(f"SELECT * FROM {name}({table})")
 
 
@@ -118,7 +118,7 @@ def _by_sorting_sql(matcher: Any, frame: Any) -> Any:
         if "sorts=True" not in str(error):
             raise
         return _by_sql(matcher, frame)
-    keys = ", ".join(plan_of(matcher).key_sql)
+    keys = ", ".join(plan_of(matcher).source.key_sql)
     frame.sort(functions.desc("row")).createOrReplaceTempView(f"{name}_events")
     events = f"SELECT * FROM {name}_events{f' DISTRIBUTE BY {keys}' if keys else ''}"
     whole = "" if keys else "WITH SINGLE PARTITION"
@@ -163,13 +163,13 @@ def answers(way: Way, items: Sequence[tuple[Any, Any]]) -> list[list[dict[str, A
 def expected_form(matcher: Any, row: dict[str, Any]) -> dict[str, Any]:
     plan = plan_of(matcher)
     return {
-        "partition": {name: row[name] for name in plan.partition_by},
+        "partition": {name: row[name] for name in plan.source.partition_by},
         "start": row["start_pos"],
         "end": row["end_pos"],
-        "labels": {label.name: [e["pos"] for e in row[label.name]] for label in plan.labels},
+        "labels": {label.name: [e["pos"] for e in row[label.name]] for label in plan.answer.labels},
         **({"decided_time": _time(row["decided_time"])} if plan.shows_decided_time else {}),
-        **({} if plan.uncertain is None else _times(row)),
-        "values": {item.name: row[item.name] for item in plan.expressions},
+        **({} if plan.source.uncertain is None else _times(row)),
+        "values": {item.name: row[item.name] for item in plan.answer.expressions},
     }
 
 

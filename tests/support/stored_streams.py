@@ -125,15 +125,15 @@ class StoredStream:
         """The rows of a table with all events of the stream."""
         events = [event for step in [*self.before, *self.then] for event in step.events]
         rules = {}
-        if query.plan.parameters is not None and self.rules is not None:
-            rules = {query.plan.parameters.name: rows_table(query, self.rules)}
+        if query.plan.source.parameters is not None and self.rules is not None:
+            rules = {query.plan.source.parameters.name: rows_table(query, self.rules)}
         table = self.table(query, events)
         assert table is not None
         found = query.with_options(at_end="closed").match_table(table, **rules)
         return texts_of(found.to_pylist())
 
     def _rules(self, query: CompiledQuery) -> Rows | None:
-        parameters = query.plan.parameters
+        parameters = query.plan.source.parameters
         if parameters is None or self.rules is None:
             return None
         return in_one_order(rows_of(query.name, parameters, rows_table(query, self.rules)))

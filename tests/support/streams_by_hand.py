@@ -333,10 +333,10 @@ def same_rows(found: Iterable[Row], wanted: Iterable[Row]) -> str:
 
 def in_order(query: CompiledQuery, rows: Sequence[Row]) -> bool:
     """Whether the matches of each partition come in the order of their last events."""
-    end = "end_pos" if query.plan.positions else "end_time"
+    end = "end_pos" if query.plan.answer.positions else "end_time"
     last: dict[str, Any] = {}
     for row in rows:
-        key = repr([row[name] for name in query.plan.partition_by])
+        key = repr([row[name] for name in query.plan.source.partition_by])
         if row[end] < last.get(key, row[end]):
             return False
         last[key] = row[end]

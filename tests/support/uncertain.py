@@ -30,23 +30,25 @@ def possible_answer(
 ) -> list[Row]:
     """The rows of an answer in the form of the cases, held against the events."""
     plan = query.plan
-    assert plan.uncertain is not None
-    parts = parts_of(plan, sorted(events, key=lambda event: event[plan.order_by[0]]))
+    assert plan.source.uncertain is not None
+    parts = parts_of(plan, sorted(events, key=lambda event: event[plan.source.order_by[0]]))
     answer: list[Row] = []
     last_end: dict[tuple[object, ...], int] = {}
     for row in matches:
         assert list(row) == query.output_schema.names
-        key = tuple(row[name] for name in plan.partition_by)
+        key = tuple(row[name] for name in plan.source.partition_by)
         part, start, end = parts[key], row["start_pos"], row["end_pos"]
         assert last_end.get(key, end) <= end, f"{row} ends before the match that came before it"
         last_end[key] = end
-        labels = {label.name: [event["pos"] for event in row[label.name]] for label in plan.labels}
-        for label in plan.labels:
+        labels = {
+            label.name: [event["pos"] for event in row[label.name]] for label in plan.answer.labels
+        }
+        for label in plan.answer.labels:
             for event in row[label.name]:
                 assert all(event[name] == part[event["pos"]].get(name) for name in label.attributes)
         answer.append(
             {
-                "partition": dict(zip(plan.partition_by, key, strict=True)),
+                "partition": dict(zip(plan.source.partition_by, key, strict=True)),
                 "start": start,
                 "end": end,
                 "labels": labels,
@@ -65,7 +67,7 @@ def possible_answers(
     """What a query answers by each way to run it on one machine, in the form of the cases."""
     plan = query.plan
     table = table_of(plan, events)
-    in_order = sorted(events, key=lambda event: event[plan.order_by[0]])
+    in_order = sorted(events, key=lambda event: event[plan.source.order_by[0]])
     ordered = table_of(plan, in_parts(plan, in_order))
     batches = query.match_arrow(batches_of(ordered, rng))
     return {
@@ -117,7 +119,7 @@ def streamed_answer(
     """The answer of a query `on_a_clock` to events whose least and greatest times are whole
     numbers, as a stream in micro-batches; in the form of the cases."""
     given = rows_on_a_clock(events, times)
-    buckets = rng.choice((1, 3)) if query.plan.key_columns else 1
+    buckets = rng.choice((1, 3)) if query.plan.source.key_columns else 1
     options = StreamOptions({"row": "LONG"}, buckets=buckets, key_ttl=key_ttl)
     rows = streamed(query, given, rng, options=options, time=FIRST)
     answer = possible_answer(query, rows, given)

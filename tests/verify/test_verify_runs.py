@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from celc_runtime.plan.plan import Source
 from verified import PLAIN, source_of
 
 from celc import pipeline, verify
@@ -45,7 +46,7 @@ def test_a_pass_that_goes_wrong_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_plan_that_goes_wrong_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     made = query.plan_of
     monkeypatch.setattr(
-        query, "plan_of", lambda program, asked: replace(made(program, asked), attributes=())
+        query, "plan_of", lambda program, asked: replace(made(program, asked), source=Source())
     )
     compilation = compile_source(source_of(PLAIN), Options())
     with pytest.raises(verify.VerificationError, match="'lower', plan: every column"):

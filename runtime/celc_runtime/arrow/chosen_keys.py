@@ -18,7 +18,7 @@ from celc_runtime.plan.schemas import ARROW_TYPES
 
 def columns_of_keys(plan: Plan, keys: Iterable[ChosenKey]) -> list[str]:
     """The columns that keys are read from: attributes, and those that tell types and streams."""
-    names = [plan.type_name, *(["stream"] if plan.stream_column else [])]
+    names = [plan.source.type_name, *(["stream"] if plan.source.stream_column else [])]
     names += [attribute for key in keys for attribute, _ in key.ways]
     return list(dict.fromkeys(names))
 
@@ -28,7 +28,7 @@ def key_values(plan: Plan, key: ChosenKey, columns: Mapping[str, pa.Array]) -> p
 
     columns: those of `columns_of_keys`, in the types that are declared and not dictionary-coded.
     """
-    values = pa.nulls(len(columns[plan.type_name]), ARROW_TYPES[key.type])
+    values = pa.nulls(len(columns[plan.source.type_name]), ARROW_TYPES[key.type])
     for attribute, types in key.ways:
         values = pc.if_else(_are_of(plan, types, columns), columns[attribute], values)
     return values
@@ -38,15 +38,15 @@ def _are_of(
     plan: Plan, types: tuple[tuple[str, str], ...], columns: Mapping[str, pa.Array]
 ) -> pa.Array:
     """bool[rows]: whether an event is of one of these types; never NULL."""
-    if not plan.stream_column:
-        return _is_in(columns[plan.type_name], [name for _, name in types])
+    if not plan.source.stream_column:
+        return _is_in(columns[plan.source.type_name], [name for _, name in types])
     of_streams: dict[str, list[str]] = {}
     for stream, name in types:
         of_streams.setdefault(stream, []).append(name)
-    found = pa.repeat(pa.scalar(False), len(columns[plan.type_name]))
+    found = pa.repeat(pa.scalar(False), len(columns[plan.source.type_name]))
     for stream, names in of_streams.items():
         of_stream = pc.and_(
-            _is_in(columns["stream"], [stream]), _is_in(columns[plan.type_name], names)
+            _is_in(columns["stream"], [stream]), _is_in(columns[plan.source.type_name], names)
         )
         found = pc.or_(found, of_stream)
     return found

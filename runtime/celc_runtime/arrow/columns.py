@@ -97,21 +97,26 @@ class Columns:
     def prepare(self, events: pa.RecordBatch, *, conforms: bool = False) -> Prepared:
         """One batch of events, conforming and checked; `conforms`: it has been made conforming."""
         plan = self._plan
+        source = plan.source
         if not conforms:
             events = self.conforming(events)
         codes, of_types, known = self._types.codes(events)
         given = len(events)
         if known is not None:
             events = self._rows.numbered(events)
-            streams = events.column("stream") if plan.stream_column else None
-            self.undeclared.add(events.column(plan.type_name), streams, known)
+            streams = events.column("stream") if plan.source.stream_column else None
+            self.undeclared.add(events.column(plan.source.type_name), streams, known)
             events = events.filter(pa.array(known))
             codes = codes[known]
-        parts = self._order.part_starts(events) if plan.key_columns and not plan.interleaves else []
+        parts = (
+            self._order.part_starts(events)
+            if plan.source.key_columns and not plan.interleaves
+            else []
+        )
         self._order.check(events, parts)
         prepared = self._laid_out(events, parts)
         prepared.known = known
-        if plan.ties is not None and not self._order.rises:
+        if source.ties is not None and not self._order.rises:
             prepared.instants = begins_instant(plan, events)
         self._order.leave(events)
         self._rows.seen += given
@@ -123,15 +128,15 @@ class Columns:
     ) -> Prepared:
         """Events that conform and are in order, partition by partition: `parts` are the rows at
         which partitions begin. `codes` are int32, the places of their types in
-        `plan.declared_types`; `absent`: bool[rows], rows that stand for rows that have been left
+        `declared_types`; `absent`: bool[rows], rows that stand for rows that have been left
         out. The window's attribute is checked."""
         prepared = self._laid_out(events, parts)
-        if self._plan.ties is not None:
+        if self._plan.source.ties is not None:
             prepared.instants = begins_instant(self._plan, events)
             # A row that stands for rows left out is a copy of the row behind it. Between two
             # instants it stands for others, so the row behind it begins one as well.
             prepared.instants[1:] |= absent[:-1] & prepared.instants[:-1]
-        self._types_of_batch = codes, np.arange(len(self._plan.types))
+        self._types_of_batch = codes, np.arange(len(self._plan.source.types))
         return prepared
 
     def _laid_out(self, events: pa.RecordBatch, parts: list[int]) -> Prepared:
@@ -160,13 +165,13 @@ class Columns:
         for local in self._local_windows:
             local.of(events, parts, slots)
         plan = self._plan
-        if self._window is None or plan.window is None or plan.window_attribute is None:
+        if self._window is None or plan.matching.window is None or plan.window_attribute is None:
             return NO_INTEGERS, NO_INTEGERS
         keys = self._window.of(events, parts, slots)
         type = events.column(plan.window_attribute).type
         if not pa.types.is_floating(type):
             return keys, NO_INTEGERS
-        return keys, floors_of(keys, plan.window.size, type)
+        return keys, floors_of(keys, plan.matching.window.size, type)
 
     def conforming(self, events: pa.RecordBatch, waiting: int = 0) -> pa.RecordBatch:
         """`conforming`, with the schema remembered if its columns need no change; `waiting`: so
@@ -188,11 +193,11 @@ class Columns:
         """The arguments of `classify` for the batch prepared last, without the symbols' buffer."""
         plan = self._plan
         arguments = [*self._types_of_batch]
-        for name in plan.columns:
+        for name in plan.matching.columns:
             values, valid = numbers(events.column(name))
             arguments += [values, valid if events.column(name).null_count else NO_NULLS]
         dictionaries: dict[str, pa.DictionaryArray] = {}
-        for condition in plan.texts:
+        for condition in plan.matching.texts:
             if isinstance(condition, TextCondition):
                 if condition.attribute not in dictionaries:
                     dictionaries[condition.attribute] = coded(events.column(condition.attribute))
@@ -203,7 +208,7 @@ class Columns:
         return arguments
 
     def _symbol_buffers(self, rows: int) -> dict[str, np.ndarray]:
-        if self._plan.symbol_dtype != "uint8":
+        if self._plan.matching.symbol_dtype != "uint8":
             return {"symbols": np.empty(rows, np.uint16), "words": np.zeros(0, np.uint64)}
         if self._batches_wait or 8 * len(self._words) < rows:
             self._words = np.empty((rows + 7) // 8, np.uint64)

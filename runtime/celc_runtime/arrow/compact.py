@@ -62,15 +62,15 @@ def compact_batch(
     number[are_events] = numbers - event_offsets[of_graph[are_events]]
     stretch = store.stretch(first, entries_read)
     last = pa.array(rows)
-    columns = [plain(events.column(name).take(last)) for name in plan.key_columns]
+    columns = [plain(events.column(name).take(last)) for name in plan.source.key_columns]
     stored = []
-    if plan.positions:
+    if plan.answer.positions:
         # The root's graph holds the last event, which has the greatest entry.
         positions = stretch.positions(found)
         columns.append(pa.array(positions[event_offsets[1:] - 1]))
         stored.append(pa.array(positions))
-    if plan.order_by:
-        columns.append(events.column(plan.order_by[0]).take(last))
+    if plan.source.order_by:
+        columns.append(events.column(plan.source.order_by[0]).take(last))
     places = stretch.places(found)
     stored += [stretch.column(name, places) for name in plan.stored_attributes]
     # By their places: keys can be called like these columns.

@@ -35,13 +35,13 @@ _TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 def names_read(plan: Plan) -> list[str]:
     """The columns that a query reads, the column of the types among them even where it may be
     missing."""
-    return [plan.type_name, *input_schema(plan).names, *plan.tiebreak]
+    return [plan.source.type_name, *input_schema(plan).names, *plan.source.tiebreak]
 
 
 def is_required(plan: Plan, name: str) -> bool:
     """Whether events must have a column that the query reads: the column of the types may be
     missing where the query declares one type only."""
-    return plan.type_column or name != plan.type_name
+    return plan.source.type_column or name != plan.source.type_name
 
 
 def conforming(
@@ -54,13 +54,13 @@ def conforming(
     have come before. `numbered`: the column with the rows' numbers, where rows are not in their
     first places; it is kept.
     """
-    read = [plan.type_name, *(a.name for a in plan.attributes), *plan.tiebreak]
+    read = [plan.source.type_name, *(a.name for a in plan.source.attributes), *plan.source.tiebreak]
     events = with_fields(events, read)
     names = events.schema.names
-    wanted = [*input_schema(plan), *(pa.field(name, pa.null()) for name in plan.tiebreak)]
-    if not plan.type_column and plan.type_name in names:
+    wanted = [*input_schema(plan), *(pa.field(name, pa.null()) for name in plan.source.tiebreak)]
+    if not plan.source.type_column and plan.source.type_name in names:
         # One event type needs no such column; if it is there, it still says which rows count.
-        wanted.append(pa.field(plan.type_name, pa.string()))
+        wanted.append(pa.field(plan.source.type_name, pa.string()))
     row_of = partial(row_text, events, rows_seen=rows_seen, numbered=numbered)
     fields: dict[str, pa.Array] = {}
     for field in wanted:
@@ -113,7 +113,7 @@ def conforming_column(
     type = column.type
     if type == field.type:
         return column
-    wanted = plan.input_type(field.name)
+    wanted = plan.source.input_type(field.name)
     if pa.types.is_null(type) or type in _WIDENING.get(wanted, ()):
         return column.cast(field.type)
     if wanted == "TIMESTAMP" and pa.types.is_timestamp(type):
@@ -135,7 +135,7 @@ def _remedies(plan: Plan, field: pa.Field, type: pa.DataType) -> Iterator[str]:
     else:
         yield f"give it a column of the type {field.type}, made of this one"
     fits = next((name for name, arrow in ARROW_TYPES.items() if arrow == type), COUNTS)
-    if fits != COUNTS and any(attribute.name == field.name for attribute in plan.attributes):
+    if fits != COUNTS and any(attribute.name == field.name for attribute in plan.source.attributes):
         yield f"declare the attribute as {fits}"
 
 
@@ -165,7 +165,7 @@ def _in_microseconds(
         there = column.cast(unit, safe=False).cast(column.type, safe=False)
         changed = np.asarray(pc.fill_null(pc.not_equal(there, column), False))
         row = int(np.flatnonzero(changed)[0])
-        declared = plan.input_type(field.name)
+        declared = plan.source.input_type(field.name)
         raise EventError(
             f"query {plan.name!r} declares {field.name!r} as {declared}, which counts whole "
             f"microseconds in 64 bits, but {row_of(row)} has {shown(column[row])}: round or "

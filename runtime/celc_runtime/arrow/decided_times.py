@@ -27,9 +27,9 @@ def decided_times(plan: Plan, starts: pa.Array, ends: pa.Array, deadlines: np.nd
     """
     times = {True: numbers(starts)[0], False: numbers(ends)[0]}
     found = times[False].copy()
-    for number, deadline in enumerate(plan.deadlines):
+    for number, deadline in enumerate(plan.choice.deadlines):
         here = deadlines == number
-        window = plan.local_windows[deadline.window]
+        window = plan.matching.local_windows[deadline.window]
         found[here] = _later(times[deadline.from_start][here], window, ends.type)
     return pa.array(found).cast(_storage(ends.type)).view(ends.type)
 

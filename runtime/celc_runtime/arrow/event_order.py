@@ -30,7 +30,7 @@ _FEW_ROWS = 4096
 
 def tie_error(plan: Plan, which: str) -> EventError:
     """The error for two events of a distributed table that the order leaves equal."""
-    names = ", ".join((*plan.order_by, *plan.tiebreak))
+    names = ", ".join((*plan.source.order_by, *plan.source.tiebreak))
     return EventError(
         f"query {plan.name!r}: two events are equal in {names} ({which}), and a distributed table "
         "has no order of its own: name a column that tells them apart, as in "
@@ -52,7 +52,7 @@ class EventOrder:
     ) -> None:
         self._plan = plan
         self._rows = rows
-        self._ties_are_errors = ties_are_errors and not plan.takes_ties
+        self._ties_are_errors = ties_are_errors and not plan.source.takes_ties
         self._continues = continues
         self._keys_seen: set[tuple[object, ...]] = set()
         self._slots: dict[tuple[object, ...], int] = {}
@@ -89,7 +89,8 @@ class EventOrder:
 
     def _last_of(self, events: pa.RecordBatch) -> dict[str, pa.Array]:
         plan = self._plan
-        names = dict.fromkeys((*plan.key_columns, *plan.order_by, *plan.tiebreak))
+        source = plan.source
+        names = dict.fromkeys((*source.key_columns, *source.order_by, *source.tiebreak))
         if plan.window_attribute:
             names[plan.window_attribute] = None
         names |= dict.fromkeys(plan.local_attributes)
@@ -105,12 +106,13 @@ class EventOrder:
     def part_starts(self, events: pa.RecordBatch) -> list[int]:
         """The rows at which a new partition begins; a partition that comes back is an error."""
         plan = self._plan
+        source = plan.source
         if not len(events):
             return []
         changed = np.zeros(len(events), np.bool_)
-        for name in plan.key_columns:
+        for name in source.key_columns:
             changed[1:] |= differs(events.column(name))
-        (first,) = key_tuples([events.column(name).slice(0, 1) for name in plan.key_columns])
+        (first,) = key_tuples([events.column(name).slice(0, 1) for name in source.key_columns])
         if self._has_last:
             changed[0] = first != self._last_key
         else:
@@ -119,9 +121,9 @@ class EventOrder:
                 self._keys_seen.add(first)
         starts = np.flatnonzero(changed)
         if len(starts) < len(changed) and not changed[1:].any():
-            columns = [events.column(name).slice(0, len(starts)) for name in plan.key_columns]
+            columns = [events.column(name).slice(0, len(starts)) for name in source.key_columns]
         else:
-            columns = [events.column(name).take(pa.array(starts)) for name in plan.key_columns]
+            columns = [events.column(name).take(pa.array(starts)) for name in source.key_columns]
         keys = key_tuples(columns)
         self._last_key = keys[-1] if keys else first
         new = set(keys)
@@ -130,12 +132,12 @@ class EventOrder:
             number = self._first_seen_before(keys)
             partition = ", ".join(
                 f"{name}={shown(column[number])}"
-                for name, column in zip(plan.key_columns, columns, strict=True)
+                for name, column in zip(source.key_columns, columns, strict=True)
             )
             raise EventError(
                 f"query {plan.name!r}: the partition {partition} comes back in "
                 f"{self._rows.of(events, int(starts[number]))} after others: sort the "
-                f"events by {', '.join(plan.key_columns)} first, or use match_table"
+                f"events by {', '.join(source.key_columns)} first, or use match_table"
             )
         self._keys_seen |= new
         found: list[int] = starts.tolist()
@@ -152,7 +154,7 @@ class EventOrder:
 
     def slots_of(self, events: pa.RecordBatch) -> np.ndarray:
         """int64[rows]: the slot of each row's partition, the same whenever the partition comes."""
-        names = list(self._plan.key_columns)
+        names = list(self._plan.source.key_columns)
         codes = codes_of_keys([plain(events.column(name)) for name in names], len(events))
         _, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
         keys = key_tuples([events.column(name).take(pa.array(first)) for name in names])
@@ -165,7 +167,7 @@ class EventOrder:
         parts: the rows at which partitions begin.
         """
         plan = self._plan
-        for name in plan.order_by:
+        for name in plan.source.order_by:
             column = events.column(name)
             if column.null_count:
                 raise EventError(
@@ -180,9 +182,9 @@ class EventOrder:
                     f"{self._rows.first(events, nan)}: filter such rows out, or order by another "
                     "column"
                 )
-        names = (*plan.order_by, *plan.tiebreak)
+        names = (*plan.source.order_by, *plan.source.tiebreak)
         self.rises = not len(events)
-        if not plan.order_by or not len(events):
+        if not plan.source.order_by or not len(events):
             return
         if self._is_in_order(events.column(names[0]), parts, alone=len(names) == 1):
             return
@@ -244,5 +246,5 @@ class EventOrder:
             return self._last_value[1]
         last = self.last
         assert last is not None
-        value: np.generic = numbers(last[self._plan.order_by[0]].cast(type))[0][0]
+        value: np.generic = numbers(last[self._plan.source.order_by[0]].cast(type))[0][0]
         return value

@@ -43,8 +43,8 @@ class EventTypes:
         row has is −1, or the highest number of these types. The next call may overwrite the codes.
         """
         plan = self._plan
-        if plan.type_name not in events.schema.names:
-            return zeros(len(events)), np.zeros(len(plan.types), np.int64), None
+        if plan.source.type_name not in events.schema.names:
+            return zeros(len(events)), np.zeros(len(plan.source.types), np.int64), None
         codes, types = _codes_of_types(plan, lambda name: self._text_codes(events, name))
         # Unsigned codes are compared with numbers of their own type: most at once.
         dtype = codes.dtype if codes.dtype.kind == "u" else np.dtype(np.int64)
@@ -60,22 +60,24 @@ class EventTypes:
         """The codes that the plan's types have among the types of a batch, and bool[types], which
         of those are declared; of no length where all are."""
         plan = self._plan
+        source = plan.source
         code_of = {type: code for code, type in enumerate(types)}
         none = np.iinfo(dtype).max if dtype.kind == "u" else -1
-        of_types = np.array([code_of.get(t, none) for t in _as_told(plan, plan.types)], dtype)
-        declared = set(_as_told(plan, plan.declared_types))
+        of_types = np.array([code_of.get(t, none) for t in _as_told(plan, source.types)], dtype)
+        declared = set(_as_told(plan, source.declared_types))
         known = np.array([type in declared for type in types], np.bool_)
         return of_types, known[:0] if known.all() else known
 
     def _text_codes(self, events: pa.RecordBatch, name: str) -> tuple[np.ndarray, list[str]]:
         """The codes of a text column without NULLs (int32, uint8 or uint16), and the distinct texts
         they stand for."""
+        source = self._plan.source
         column = events.column(name)
         if column.null_count:
             raise _null_error(self._plan, name, self._rows.first(events, column.is_null()))
-        if name == self._plan.type_name and column.type == pa.string():
+        if name == source.type_name and column.type == pa.string():
             if self._declared is None:
-                self._declared = DeclaredTypes([type for _, type in self._plan.declared_types])
+                self._declared = DeclaredTypes([type for _, type in source.declared_types])
             if self._declared.can_tell:
                 return self._declared.codes(column)
         column = coded(column)
@@ -85,12 +87,12 @@ class EventTypes:
 
 
 def type_numbers(plan: Plan, events: pa.RecordBatch, row: str) -> np.ndarray:
-    """int64[rows]: the place of each event's type in `plan.declared_types`; −1: not declared.
+    """int64[rows]: the place of each event's type in `declared_types`; −1: not declared.
 
     `row` stands for a row in the message about a NULL, which is an EventError. All batches have
     the same numbers.
     """
-    if plan.type_name not in events.schema.names:
+    if plan.source.type_name not in events.schema.names:
         return np.zeros(len(events), np.int64)
 
     def text_codes(name: str) -> tuple[np.ndarray, list[str]]:
@@ -102,7 +104,7 @@ def type_numbers(plan: Plan, events: pa.RecordBatch, row: str) -> np.ndarray:
 
     codes, types = _codes_of_types(plan, text_codes)
     number_of: dict[_EventType, int] = {}
-    for number, type in enumerate(_as_told(plan, plan.declared_types)):
+    for number, type in enumerate(_as_told(plan, plan.source.declared_types)):
         number_of.setdefault(type, number)
     of_types = np.array([number_of.get(type, -1) for type in types], np.int64)
     of_rows: np.ndarray = of_types[codes]
@@ -110,7 +112,7 @@ def type_numbers(plan: Plan, events: pa.RecordBatch, row: str) -> np.ndarray:
 
 
 def _as_told(plan: Plan, pairs: Iterable[tuple[str, str]]) -> list[_EventType]:
-    return list(pairs) if plan.stream_column else [name for _, name in pairs]
+    return list(pairs) if plan.source.stream_column else [name for _, name in pairs]
 
 
 def _codes_of_types(
@@ -120,8 +122,8 @@ def _codes_of_types(
 
     `text_codes`: the codes of a text column, by its name, and the texts they stand for.
     """
-    codes, names = text_codes(plan.type_name)
-    if not plan.stream_column:
+    codes, names = text_codes(plan.source.type_name)
+    if not plan.source.stream_column:
         return codes, [*names]
     stream_codes, streams = text_codes("stream")
     codes = stream_codes * np.int32(max(1, len(names))) + codes

@@ -24,7 +24,7 @@ def begins_instant(plan: Plan, events: pa.RecordBatch) -> np.ndarray:
     true of the first row."""
     found = np.zeros(len(events), np.bool_)
     found[:1] = True
-    for name in (*plan.key_columns, *plan.order_by):
+    for name in (*plan.source.key_columns, *plan.source.order_by):
         column = events.column(name)
         if column.null_count or not is_whole(column.type):
             found[1:] |= differs(column)

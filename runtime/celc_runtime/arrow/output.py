@@ -52,23 +52,27 @@ def matches_batch(
     def at_end(name: str) -> pa.Array:
         return plain(events.column(name).take(pa.array(rows)))
 
-    labels = LabelValues(plan.label_names, matches, found.offsets, found.entries, values.of, at_end)
-    columns = [] if plan.match_id is None else [match_ids(plan, found.starts, found.ends, labels)]
-    columns += [at_end(name) for name in plan.key_columns]
-    if plan.positions and in_instants:
+    labels = LabelValues(
+        plan.answer.label_names, matches, found.offsets, found.entries, values.of, at_end
+    )
+    columns = (
+        [] if plan.answer.match_id is None else [match_ids(plan, found.starts, found.ends, labels)]
+    )
+    columns += [at_end(name) for name in plan.source.key_columns]
+    if plan.answer.positions and in_instants:
         ends = pa.array(store.last_positions(rows))
         columns += [values.of(INSTANT_POSITION, found.starts), ends]
-    elif plan.positions:
+    elif plan.answer.positions:
         columns += [values.of(POSITION, found.starts), values.of(POSITION, found.ends)]
-    if plan.order_by:
+    if plan.source.order_by:
         starts = found.starts if begins is None else begins
         columns += [
-            values.of(plan.begin or plan.order_by[0], starts),
-            events.column(plan.order_by[0]).take(pa.array(rows)),
+            values.of(plan.source.begin or plan.source.order_by[0], starts),
+            events.column(plan.source.order_by[0]).take(pa.array(rows)),
         ]
     if plan.shows_decided_time:
         columns.append(decided_times(plan, columns[-2], columns[-1], deadlines))
-    for item in plan.items:
+    for item in plan.answer.items:
         if isinstance(item, Computed):
             columns.append(computed_column(item, labels))
         else:
@@ -197,7 +201,7 @@ def _ramp(matches: int, size: int) -> np.ndarray:
 
 def label_column(plan: Plan, label: Label, labels: LabelValues) -> pa.Array:
     """The column of a label: the events of each match as structs."""
-    names = (POSITION, *label.attributes) if plan.positions else label.attributes
+    names = (POSITION, *label.attributes) if plan.answer.positions else label.attributes
     values = [labels.column(label.name, name) for name in names]
     structs = pa.StructArray.from_arrays(values, fields=list(struct_type(plan, label)))
     return pa.ListArray.from_arrays(pa.array(labels.offsets(label.name)), structs)

@@ -23,14 +23,14 @@ from celc_runtime.plan.schemas import input_schema
 
 
 def with_keys(plan: Plan, events: pa.RecordBatch) -> pa.RecordBatch:
-    """Events that conform, with their keys `as_keys`, and `plan.chosen_columns` behind their
+    """Events that conform, with their keys `as_keys`, and `plan.source.chosen_columns` behind their
     columns."""
-    for name in plan.key_attributes:
+    for name in plan.source.key_attributes:
         column = events.column(name)
         if pa.types.is_floating(column.type):
             place = events.schema.names.index(name)
             events = events.set_column(place, name, as_keys(column))
-    for name, key in plan.chosen_columns.items():
+    for name, key in plan.source.chosen_columns.items():
         read = {n: plain(events.column(n)) for n in columns_of_keys(plan, [key])}
         events = events.append_column(name, key_values(plan, key, read))
     return events
@@ -39,12 +39,12 @@ def with_keys(plan: Plan, events: pa.RecordBatch) -> pa.RecordBatch:
 def columns_as_they_came(
     plan: Plan, names: Sequence[str], events: pa.RecordBatch | pa.Table
 ) -> dict[str, pa.Array | pa.ChunkedArray] | None:
-    """Columns of events that need not conform, `plan.chosen_columns` among them.
+    """Columns of events that need not conform, `plan.source.chosen_columns` among them.
 
     None where a column is missing or there twice, an error that `conforming` raises. Raises
     EventError where a key cannot be made, because its attribute has another type than declared.
     """
-    chosen = {name: key for name, key in plan.chosen_columns.items() if name in names}
+    chosen = {name: key for name, key in plan.source.chosen_columns.items() if name in names}
     read = [name for name in names if name not in chosen]
     sources = columns_of_keys(plan, chosen.values()) if chosen else []
     events = with_fields(events, [*read, *sources])
@@ -67,11 +67,12 @@ def columns_as_they_came(
 def partition_keys(plan: Plan, events: pa.RecordBatch) -> list[tuple[object, ...]]:
     """The partitions of the first and of the last row of a batch that need not conform; empty where
     it lacks the columns, an error that `conforming` raises."""
+    source = plan.source
     names = events.schema.names
-    if not plan.chosen_columns and all(names.count(name) == 1 for name in plan.key_columns):
-        found = [events.column(name) for name in plan.key_columns]
+    if not source.chosen_columns and all(names.count(name) == 1 for name in source.key_columns):
+        found = [events.column(name) for name in source.key_columns]
     else:
-        columns = columns_as_they_came(plan, plan.key_columns, events)
+        columns = columns_as_they_came(plan, source.key_columns, events)
         if columns is None:
             return []
         found = list(columns.values())

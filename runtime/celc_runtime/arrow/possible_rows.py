@@ -91,10 +91,10 @@ def possible_batch(
 ) -> pa.RecordBatch:
     """Rows as one batch of the output schema, whose events are in order. table: the events, with
     their positions (int64)."""
-    assert plan.uncertain is not None
+    assert plan.source.uncertain is not None
     ends, tags, confidences = found
     matches = len(ends)
-    rows = tags >> plan.kind_bits
+    rows = tags >> plan.matching.kind_bits
     first, last = rows[np.append(0, ends[:-1])], rows[ends - 1]
 
     def look_up(name: str, entries: np.ndarray) -> pa.Array:
@@ -106,22 +106,22 @@ def possible_batch(
         return look_up(name, last)
 
     offsets, entries = [], []
-    for column in range(len(plan.label_names)):
-        belongs = np.array([column in kind.columns for kind in plan.kinds], np.bool_)
-        of_label = under_label(ends, tags, plan.kind_bits, belongs)
+    for column in range(len(plan.answer.label_names)):
+        belongs = np.array([column in kind.columns for kind in plan.matching.kinds], np.bool_)
+        of_label = under_label(ends, tags, plan.matching.kind_bits, belongs)
         offsets.append(of_label[0])
         entries.append(of_label[1])
-    values = LabelValues(plan.label_names, matches, offsets, entries, look_up, at_end)
-    columns = [] if plan.match_id is None else [match_ids(plan, first, last, values)]
-    columns += [at_end(name) for name in plan.key_columns]
-    if plan.positions:
+    values = LabelValues(plan.answer.label_names, matches, offsets, entries, look_up, at_end)
+    columns = [] if plan.answer.match_id is None else [match_ids(plan, first, last, values)]
+    columns += [at_end(name) for name in plan.source.key_columns]
+    if plan.answer.positions:
         columns += [look_up(POSITION, first), look_up(POSITION, last)]
-    columns.append(look_up(plan.uncertain.low, first))
-    high = plan.uncertain.high
+    columns.append(look_up(plan.source.uncertain.low, first))
+    high = plan.source.uncertain.high
     latest = greatest_of(ends, rows, whole_numbers(table.column(high)))
     columns.append(look_up(high, latest))
     columns.append(pa.array(_rounded(confidences)))
-    for item in plan.items:
+    for item in plan.answer.items:
         if isinstance(item, Computed):
             columns.append(computed_column(item, values))
         else:

@@ -28,9 +28,9 @@ class WrongTime(NamedTuple):
 
 def step_of(plan: Plan) -> int:
     """How far apart the points of an event are, in the units of `whole_numbers`."""
-    assert plan.uncertain is not None
-    is_date = plan.type_of(plan.uncertain.low) == "DATE"
-    return plan.uncertain.step * (MICROSECONDS_PER_DAY if is_date else 1)
+    assert plan.source.uncertain is not None
+    is_date = plan.source.type_of(plan.source.uncertain.low) == "DATE"
+    return plan.source.uncertain.step * (MICROSECONDS_PER_DAY if is_date else 1)
 
 
 def possible_times(

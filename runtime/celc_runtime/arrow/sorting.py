@@ -30,8 +30,8 @@ def sort_columns(plan: Plan) -> tuple[str, ...]:
 
     Where partitions interleave, the order columns alone.
     """
-    partitions = () if plan.interleaves else plan.key_columns
-    return tuple(dict.fromkeys((*partitions, *plan.order_by, *plan.tiebreak)))
+    partitions = () if plan.interleaves else plan.source.key_columns
+    return tuple(dict.fromkeys((*partitions, *plan.source.order_by, *plan.source.tiebreak)))
 
 
 def sort_columns_without_order(plan: Plan) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ def sort_columns_without_order(plan: Plan) -> tuple[str, ...]:
 
     All columns that are read stand last where events of one time need no tiebreak.
     """
-    if not plan.takes_ties:
+    if not plan.source.takes_ties:
         return sort_columns(plan)
     return tuple(dict.fromkeys((*sort_columns(plan), *input_schema(plan).names)))
 

@@ -97,7 +97,7 @@ class Groups(NamedTuple):
 def total_rows(plan: Plan, schema: pa.Schema, groups: Groups) -> pa.RecordBatch:
     """The rows of groups, those that HAVING keeps. Raises TotalError where a value leaves its
     type."""
-    totals = plan.totals
+    totals = plan.answer.totals
     assert totals is not None
     values = _Evaluation(plan, totals, groups)
     items = [values.item(item) for item in totals.items]
@@ -118,7 +118,7 @@ def _places(plan: Plan, totals: Totals, groups: Groups) -> list[pa.Array]:
         type = ARROW_TYPES["TIMESTAMP"]
         starts = groups.places * totals.per
         return [pa.array(starts).cast(type), pa.array(starts + totals.per).cast(type)]
-    columns = [pa.array(groups.places)] if plan.positions else []
+    columns = [pa.array(groups.places)] if plan.answer.positions else []
     return columns if groups.times is None else [*columns, groups.times]
 
 
@@ -257,7 +257,7 @@ class _Evaluation:
 
     def _of_row(self, tree: ParameterValue) -> _Value:
         """The value of the row, which is a key of the partition."""
-        column = self._groups.keys[self._plan.partition_by.index(tree.column)]
+        column = self._groups.keys[self._plan.source.partition_by.index(tree.column)]
         values, known = numbers(plain(column))
         if tree.type == "FLOAT":
             return _Value(values.astype(np.float32), known)

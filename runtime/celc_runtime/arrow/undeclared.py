@@ -65,7 +65,8 @@ class Undeclared:
     def told(self, plan: Plan) -> str:
         """The warning of the run of a query."""
         declared = [
-            f"{s}>{name}" if plan.stream_column else name for s, name in plan.declared_types
+            f"{s}>{name}" if plan.source.stream_column else name
+            for s, name in plan.source.declared_types
         ]
         return (
             f"query {plan.name!r}: {self.total:,} of the rows have a type that none of its streams "

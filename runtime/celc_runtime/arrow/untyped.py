@@ -41,7 +41,7 @@ def fitted(program: Program, name: str, values: Any, wanted: pa.DataType | None)
         pa.ArrowTypeError,
         OverflowError,
     ) as problem:  # ArrowInvalid is a ValueError
-        first, declared = str(problem).split("\n", 1)[0], program.plan.input_type(name)
+        first, declared = str(problem).split("\n", 1)[0], program.plan.source.input_type(name)
         raise EventError(
             f"query {program.name!r} declares {name!r} as {declared}, which the column does not "
             f"fit: {first}"

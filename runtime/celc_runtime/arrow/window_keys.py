@@ -60,7 +60,7 @@ class WindowKeys:
 
     def _immeasurable(self, column: pa.Array, parts: list[int]) -> np.ndarray:
         """`immeasurable`; looks at few values where events are ordered by the attribute."""
-        if self._plan.order_by[:1] == (self._attribute,) and column.type == pa.int64():
+        if self._plan.source.order_by[:1] == (self._attribute,) and column.type == pa.int64():
             values = numbers(column)[0]
             if len(values) and values[0] > -(2**63) and (values[parts] > -(2**63)).all():
                 return _NOWHERE
@@ -69,7 +69,7 @@ class WindowKeys:
     def _falls(self, values: np.ndarray, parts: list[int], slots: np.ndarray) -> np.ndarray:
         """bool[rows]: where it is less than at the event before in the same partition."""
         plan, name = self._plan, self._attribute
-        if not len(values) or plan.order_by[:1] == (name,):
+        if not len(values) or plan.source.order_by[:1] == (name,):
             return _NOWHERE  # the order of events has been checked
         falls = np.zeros(len(values), np.bool_)
         if plan.interleaves:

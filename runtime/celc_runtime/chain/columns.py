@@ -13,7 +13,8 @@ Types = frozenset[tuple[str, str]]
 
 def declared_types(program: Program) -> Types:
     """The event types of the declared streams that one query reads itself."""
-    return frozenset(one for one in program.plan.declared_types if one[0] not in program.plan.reads)
+    source = program.plan.source
+    return frozenset(one for one in source.declared_types if one[0] not in source.reads)
 
 
 def levels_of(program: Program) -> dict[str, Program]:
@@ -31,53 +32,62 @@ def types_of_chain(program: Program) -> Types:
 
 def as_run(program: Program) -> Program:
     """A query that reads others, as it is run over the table of its events: they are in order."""
-    return replace(program, plan=replace(program.plan, tiebreak=()))
+    return replace(
+        program, plan=replace(program.plan, source=replace(program.plan.source, tiebreak=()))
+    )
 
 
 def declared_part(program: Program) -> Program:
     """A program that reads the declared streams of a query, and is not run."""
     plan = program.plan
-    if not plan.reads:
+    source = plan.source
+    if not source.reads:
         return program
     types = declared_types(program)
     part = replace(
         plan,
-        streams=tuple(name for name in plan.streams if name not in plan.reads),
-        types=tuple(one for one in plan.types if one in types),
-        other_types=tuple(one for one in plan.other_types if one in types),
-        attributes=tuple(one for one in plan.attributes if one.name in plan.declared),
-        type_column=len(types) > 1,
-        partition_by=tuple(name for name in plan.partition_by if name in plan.declared),
-        stream_column=False,
-        reads=(),
-        begin=None,
-        window=None,
-        local_windows=(),
-        labels=(),
-        expressions=(),
-        relevant=None,
+        source=replace(
+            plan.source,
+            streams=tuple(name for name in source.streams if name not in source.reads),
+            types=tuple(one for one in source.types if one in types),
+            other_types=tuple(one for one in source.other_types if one in types),
+            attributes=tuple(one for one in source.attributes if one.name in source.declared),
+            type_column=len(types) > 1,
+            partition_by=tuple(name for name in source.partition_by if name in source.declared),
+            stream_column=False,
+            reads=(),
+            begin=None,
+            relevant=None,
+        ),
+        matching=replace(plan.matching, window=None, local_windows=()),
+        answer=replace(plan.answer, labels=(), expressions=()),
     )
     return replace(program, plan=part, reads=())
 
 
 def source_of(program: Program) -> Program:
     """A program that reads what a query needs of declared streams, directly or not."""
-    if not program.plan.reads:
+    if not program.plan.source.reads:
         return program
     parts = {
         name: declared_part(one) for name, one in levels_of(program).items() if declared_types(one)
     }
     found = reading_all(parts)
-    types = tuple(dict.fromkeys(one for part in parts.values() for one in part.plan.declared_types))
+    types = tuple(
+        dict.fromkeys(one for part in parts.values() for one in part.plan.source.declared_types)
+    )
     plan = replace(
         found.plan,
         name=program.name,
-        types=types,
-        other_types=(),
-        streams=tuple(dict.fromkeys(stream for stream, _ in types)),
-        type_column=len(types) > 1,
-        stream_column=len({name for _, name in types}) < len(types),
-        partition_by=(),
-        chosen_keys=(),
+        source=replace(
+            found.plan.source,
+            types=types,
+            other_types=(),
+            streams=tuple(dict.fromkeys(stream for stream, _ in types)),
+            type_column=len(types) > 1,
+            stream_column=len({name for _, name in types}) < len(types),
+            partition_by=(),
+            chosen_keys=(),
+        ),
     )
     return replace(found, plan=plan)

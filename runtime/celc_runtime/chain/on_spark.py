@@ -71,7 +71,7 @@ def chain_plan(
     apart = _why_apart(program)
     if not apart and ranges is None:
         lines = [
-            f"query {program.name!r} reads {' and '.join(map(repr, program.plan.reads))}",
+            f"query {program.name!r} reads {' and '.join(map(repr, program.plan.source.reads))}",
             f"one stage: {names} have the same PARTITION BY, so each task runs all of them on the "
             "partitions that it has, and no row of a query is moved",
         ]
@@ -104,7 +104,7 @@ def chain_matches(
 
 def _why_apart(program: Program) -> str:
     """Why the queries of a chain cannot share one stage; empty where they can."""
-    if not any(level.plan.partition_by for level in levels_of(program).values()):
+    if not any(level.plan.source.partition_by for level in levels_of(program).values()):
         return "there is no PARTITION BY that would spread the events"
     return why_gathered(program)
 
@@ -113,12 +113,12 @@ def _why_apart(program: Program) -> str:
 
 
 def _in_one_stage(program: Program, events: DataFrame) -> DataFrame:
-    source = source_of(program).plan
-    rows = needed_columns(source, events)
-    if source.type_name in rows.columns:
-        rows = rows.where(is_of_types(source, sorted(types_of_chain(program))))
-    keys = program.plan.partition_by
-    order = dict.fromkeys((*keys, *program.plan.order_by, *program.plan.tiebreak, *rows.columns))
+    read, source = source_of(program).plan, program.plan.source
+    rows = needed_columns(read, events)
+    if read.source.type_name in rows.columns:
+        rows = rows.where(is_of_types(read, sorted(types_of_chain(program))))
+    keys = source.partition_by
+    order = dict.fromkeys((*keys, *source.order_by, *source.tiebreak, *rows.columns))
     spread = rows.repartition(*(column_named(name) for name in keys))
     ordered = spread.sortWithinPartitions(*(column_named(name) for name in order))
     return mapped(ordered, chain_task_route(program), program.output_ddl)
@@ -145,19 +145,19 @@ def _level_by_level(
     answers: dict[str, DataFrame] = {}
     found: dict[str, None] = {}
     texts = [
-        f"query {program.name!r} reads {' and '.join(map(repr, program.plan.reads))}",
+        f"query {program.name!r} reads {' and '.join(map(repr, program.plan.source.reads))}",
         f"level by level: {apart}; the rows of a query are shuffled to the query that reads them",
     ]
     types = types_of_chain(program)
     for name, level in levels_of(program).items():
         own = declared_types(level)
-        if level.plan.reads:
+        if level.plan.source.reads:
             frame, run = _event_frame(level, events, answers)
             plan = spark_plan(run, frame, None, presorted=False)
         else:
             foreign = sorted(types - own)
             frame = events
-            if foreign and level.plan.type_name in events.columns:
+            if foreign and level.plan.source.type_name in events.columns:
                 frame = events.where(~_is_foreign(level.plan, foreign, events))
             plan = spark_plan(level, frame, ranges, presorted=False)
         answers[name] = plan.matches
@@ -175,7 +175,7 @@ def _level_by_level(
 def _is_foreign(plan: Plan, types: list[tuple[str, str]], events: DataFrame) -> Column:
     from pyspark.sql import functions
 
-    told = replace(plan, stream_column="stream" in events.columns)
+    told = replace(plan, source=replace(plan.source, stream_column="stream" in events.columns))
     return functions.coalesce(is_of_types(told, types), functions.lit(False))
 
 
@@ -185,50 +185,52 @@ def _event_frame(
     """The events of a query that reads others, and the query as it reads them."""
     from pyspark.sql import functions
 
-    plan = program.plan
-    taken = [plan.type_name, "stream", *(one.name for one in plan.attributes)]
-    source = unused_name("source", taken)
-    ties = {name: unused_name(f"tie {name}", taken) for name in plan.tiebreak}
+    plan, source = program.plan, program.plan.source
+    taken = [source.type_name, "stream", *(one.name for one in source.attributes)]
+    place = unused_name("source", taken)
+    ties = {name: unused_name(f"tie {name}", taken) for name in source.tiebreak}
     kinds: dict[str, str] = {}
     frames = []
     own = declared_types(program)
     if own:
         part = declared_part(program).plan
         rows = needed_columns(part, events)
-        if part.type_name in rows.columns:
+        if part.source.type_name in rows.columns:
             rows = rows.where(is_of_types(part, sorted(own)))
         types = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
-        values = {name: _instant(name, types) for name in plan.declared if name in types}
-        values["begin"] = _instant(plan.order_by[0], types)
+        values = {name: _instant(name, types) for name in source.declared if name in types}
+        values["begin"] = _instant(source.order_by[0], types)
         (_, only), *_ = sorted(own)
-        told = column_named(part.type_name) if part.type_name in types else functions.lit(only)
-        kinds = {name: types[name] for name in plan.tiebreak}
+        named = part.source.type_name
+        told = column_named(named) if named in types else functions.lit(only)
+        kinds = {name: types[name] for name in source.tiebreak}
         told_apart = [column_named(name).alias(tie) for name, tie in ties.items()]
-        columns = (*_columns(plan, told, values), functions.lit(0).alias(source))
+        columns = (*_columns(plan, told, values), functions.lit(0).alias(place))
         frames.append(rows.select(*columns, *told_apart))
     for number, level in enumerate(program.levels, 1):
         answer = answers[level.name]
-        names = [*level.plan.partition_by, *(one.name for one in level.plan.expressions)]
-        values = {name: column_named(name) for name in names}
-        values |= {plan.order_by[0]: column_named("end_time")}
+        values = {name: column_named(name) for name in level.plan.source.partition_by}
+        values |= {one.name: column_named(one.name) for one in level.plan.answer.expressions}
+        values |= {source.order_by[0]: column_named("end_time")}
         values |= {name: column_named("start_time") for name in ("start_time", "begin")}
         told = functions.lit(level.name)
-        columns = (*_columns(plan, told, values), functions.lit(number).alias(source))
+        columns = (*_columns(plan, told, values), functions.lit(number).alias(place))
         without = [functions.lit(None).cast(type).alias(ties[name]) for name, type in kinds.items()]
         frames.append(answer.select(*columns, *without))
     frame = reduce(lambda one, other: one.unionAll(other), frames)
     run = as_run(program)
     # As in a table on one machine (`rows`), events of one time are numbered in this order.
-    tiebreak = (source, *(ties[name] for name in kinds), str(plan.begin), *plan.partition_by)
-    return frame, replace(run, plan=replace(run.plan, tiebreak=tiebreak, relevant=None))
+    tiebreak = (place, *(ties[name] for name in kinds), str(source.begin), *source.partition_by)
+    own_order = replace(run.plan.source, tiebreak=tiebreak, relevant=None)
+    return frame, replace(run, plan=replace(run.plan, source=own_order))
 
 
 def _columns(plan: Plan, told: Column, values: dict[str, Column]) -> list[Column]:
     from pyspark.sql import functions
 
-    found = [told.cast("string").alias(plan.type_name)]
-    for one in plan.attributes:
-        key = "begin" if one.name == plan.begin else one.name
+    found = [told.cast("string").alias(plan.source.type_name)]
+    for one in plan.source.attributes:
+        key = "begin" if one.name == plan.source.begin else one.name
         value = values.get(key, functions.lit(None))
         found.append(value.cast(DDL_TYPES.get(one.type, one.type).lower()).alias(one.name))
     return found

@@ -17,9 +17,9 @@ from celc_runtime.program import Program
 
 def of_types(plan: Plan, table: pa.Table, types: Types) -> pa.Array | None:
     """bool: the rows of these types; None: all, because the table tells no types."""
-    if plan.type_name not in table.column_names:
+    if plan.source.type_name not in table.column_names:
         return None
-    names = table.column(plan.type_name).cast(pa.string())
+    names = table.column(plan.source.type_name).cast(pa.string())
     if "stream" not in table.column_names:
         return pc.is_in(names, pa.array(sorted({name for _, name in types}), pa.string()))
     found: pa.Array = pa.chunked_array([np.zeros(len(table), np.bool_)])
@@ -57,11 +57,12 @@ def event_table(program: Program, declared: pa.Table, answers: dict[str, pa.Tabl
     names. They come by their ends, and those of one time as the positions of the query number them.
     """
     plan = program.plan
-    order = plan.order_by[0]
+    source = plan.source
+    order = source.order_by[0]
     tables, sources = [], []
     if declared_types(program):
-        if plan.tiebreak:
-            declared = declared.take(_ascending(declared, plan.tiebreak))
+        if source.tiebreak:
+            declared = declared.take(_ascending(declared, source.tiebreak))
         tables.append(_of_declared(plan, declared, declared_types(program)))
         sources.append(np.arange(-len(declared), 0))
     for number, level in enumerate(program.levels, 1):
@@ -70,7 +71,7 @@ def event_table(program: Program, declared: pa.Table, answers: dict[str, pa.Tabl
     table = pa.concat_tables(tables)
     place = unused_name("source", table.column_names)
     table = table.append_column(place, pa.array(np.concatenate(sources)))
-    keys = dict.fromkeys((order, place, plan.begin, *plan.partition_by, *_sortable(plan)))
+    keys = dict.fromkeys((order, place, source.begin, *source.partition_by, *_sortable(plan)))
     return table.take(_ascending(table, [str(name) for name in keys])).drop_columns([place])
 
 
@@ -87,28 +88,28 @@ def _ascending(table: pa.Table, names: Sequence[str]) -> pa.Array:
 
 
 def _sortable(plan: Plan) -> list[str]:
-    return [one.name for one in plan.attributes if one.type != "INTERVAL"]
+    return [one.name for one in plan.source.attributes if one.type != "INTERVAL"]
 
 
 def _of_declared(plan: Plan, table: pa.Table, types: Types) -> pa.Table:
     columns: dict[str, pa.ChunkedArray | pa.Array] = {}
     rows = len(table)
-    if plan.type_name in table.column_names:
-        columns[plan.type_name] = table.column(plan.type_name).cast(pa.string())
+    if plan.source.type_name in table.column_names:
+        columns[plan.source.type_name] = table.column(plan.source.type_name).cast(pa.string())
     else:
         ((_, name),) = types
-        columns[plan.type_name] = pa.array([name] * rows, pa.string())
-    if plan.stream_column:
+        columns[plan.source.type_name] = pa.array([name] * rows, pa.string())
+    if plan.source.stream_column:
         known = "stream" in table.column_names
         of_type = {name: stream for stream, name in sorted(types, reverse=True)}
         given = table.column("stream").cast(pa.string()) if known else pa.nulls(rows, pa.string())
-        named = [of_type[name] for name in columns[plan.type_name].to_pylist()]
+        named = [of_type[name] for name in columns[plan.source.type_name].to_pylist()]
         columns["stream"] = pc.coalesce(given, pa.array(named, pa.string()))
-    for one in plan.attributes:
+    for one in plan.source.attributes:
         type = ARROW_TYPES[one.type]
-        if one.name == plan.begin:
-            columns[one.name] = _typed(table.column(plan.order_by[0]), type)
-        elif one.name in plan.declared:
+        if one.name == plan.source.begin:
+            columns[one.name] = _typed(table.column(plan.source.order_by[0]), type)
+        elif one.name in plan.source.declared:
             columns[one.name] = _typed(table.column(one.name), type)
         else:
             columns[one.name] = pa.nulls(rows, type)
@@ -116,18 +117,18 @@ def _of_declared(plan: Plan, table: pa.Table, types: Types) -> pa.Table:
 
 
 def _of_rows(plan: Plan, level: Plan, answer: pa.Table) -> pa.Table:
-    order, rows = plan.order_by[0], len(answer)
-    values = {name: answer.column(place) for place, name in enumerate(level.partition_by)}
-    values |= {one.name: answer.column(one.name) for one in level.expressions}
+    order, rows = plan.source.order_by[0], len(answer)
+    values = {name: answer.column(place) for place, name in enumerate(level.source.partition_by)}
+    values |= {one.name: answer.column(one.name) for one in level.answer.expressions}
     values[order], values["start_time"] = answer.column("end_time"), answer.column("start_time")
     columns: dict[str, pa.ChunkedArray | pa.Array] = {
-        plan.type_name: pa.array([level.name] * rows, pa.string())
+        plan.source.type_name: pa.array([level.name] * rows, pa.string())
     }
-    if plan.stream_column:
-        columns["stream"] = columns[plan.type_name]
-    for one in plan.attributes:
+    if plan.source.stream_column:
+        columns["stream"] = columns[plan.source.type_name]
+    for one in plan.source.attributes:
         type = ARROW_TYPES[one.type]
-        if one.name == plan.begin:
+        if one.name == plan.source.begin:
             columns[one.name] = _typed(answer.column("start_time"), type)
         elif one.name in values:
             columns[one.name] = _typed(values[one.name], type)

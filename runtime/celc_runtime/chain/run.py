@@ -31,15 +31,15 @@ from celc_runtime.run.source.run_options import PLAIN, RunOptions
 def why_gathered(program: Program) -> str:
     """Why a chain cannot run batch by batch; empty where it can."""
     plans = [level.plan for level in levels_of(program).values()]
-    if len({plan.partition_by for plan in plans}) > 1:
+    if len({plan.source.partition_by for plan in plans}) > 1:
         return "the queries have different PARTITION BY"
-    if any(plan.chosen_keys for plan in plans):
+    if any(plan.source.chosen_keys for plan in plans):
         return "a key of PARTITION BY is another attribute for each event type"
     if any(plan.interleaves for plan in plans):
         return "CONSUME BY ANY reads all partitions in one order"
-    if any(plan.deadlines for plan in plans):
+    if any(plan.choice.deadlines for plan in plans):
         return "matches with an absence at their end are decided later than they end"
-    if any(plan.per_start is not None for plan in plans):
+    if any(plan.choice.per_start is not None for plan in plans):
         return "which match is the longest from its start is known later than it ends"
     return ""
 
@@ -50,7 +50,7 @@ class _Level:
 
     def __init__(self, program: Program, options: RunOptions) -> None:
         self.program = program
-        self.reads = bool(program.plan.reads)
+        self.reads = bool(program.plan.source.reads)
         self.run = run_of(as_run(program)) if self.reads else run_of(program, options)
         self.declared: list[pa.Table] = []
         self.answers: dict[str, list[pa.RecordBatch]] = {level.name: [] for level in program.levels}
@@ -65,7 +65,7 @@ class _Level:
     def due(self, horizon: pa.Scalar | None) -> pa.Table | None:
         """The events that come before the horizon (None: all), in their order; the rest waits."""
         declared = None
-        order = self.program.plan.order_by[0]
+        order = self.program.plan.source.order_by[0]
         if self.declared:
             table = pa.concat_tables(self.declared)
             declared, rest = _cut(table, order, horizon)
@@ -130,7 +130,7 @@ class ChainRun:
 
     def _parts(self, table: pa.Table) -> Iterator[pa.Table]:
         """The rows of each partition, and an empty table where one ends."""
-        names = self._program.plan.partition_by
+        names = self._program.plan.source.partition_by
         if not len(table):
             return
         if not names:
@@ -159,7 +159,7 @@ class ChainRun:
                 plain_rows = list(map(plain_batch, rows.to_batches()))
                 if plain_rows:
                     level.declared.append(pa.Table.from_batches(plain_rows))
-        last = table.column(self._program.plan.order_by[0])[len(table) - 1]
+        last = table.column(self._program.plan.source.order_by[0])[len(table) - 1]
         yield from self._read_up_to(last)
 
     def _read_up_to(

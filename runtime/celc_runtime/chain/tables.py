@@ -35,7 +35,7 @@ def _answer(program: Program, events: Iterable[pa.RecordBatch], first: FirstMatc
     types = types_of_chain(program)
     answers: dict[str, pa.Table] = {}
     for name, level in levels_of(program).items():
-        if level.plan.reads:
+        if level.plan.source.reads:
             run, rows = as_run(level), event_table(level, declared_rows(level, table), answers)
         else:
             run, rows = level, rows_for(level, table, types)
@@ -85,10 +85,11 @@ def conforming_batches(
 
 def check_order(program: Program) -> None:
     """Raises EventError where a query of the chain has another order, which with_options can do."""
-    order = program.plan.order_by
+    order = program.plan.source.order_by
     for name, level in levels_of(program).items():
-        if level.plan.order_by != order:
+        own = level.plan.source.order_by
+        if own != order:
             raise EventError(
-                f"query {name!r} is ordered by {', '.join(level.plan.order_by) or 'no column'}, "
+                f"query {name!r} is ordered by {', '.join(own) or 'no column'}, "
                 f"and {program.name!r}, which reads it, by {', '.join(order)}"
             )

@@ -37,12 +37,17 @@ def reading_groups(programs: Iterable[Program]) -> list[ReadingGroup]:
 
 def _reading(plan: Plan) -> tuple[Any, ...]:
     """What plans have in common that read their events in one way."""
-    order = tuple(a for a in plan.attributes if a.name in plan.order_by)
-    types = frozenset(plan.declared_types), plan.type_column, plan.stream_column, plan.type_name
-    keys = plan.partition_by, plan.chosen_keys, plan.interleaves
+    order = tuple(a for a in plan.source.attributes if a.name in plan.source.order_by)
+    types = (
+        frozenset(plan.source.declared_types),
+        plan.source.type_column,
+        plan.source.stream_column,
+        plan.source.type_name,
+    )
+    keys = plan.source.partition_by, plan.source.chosen_keys, plan.interleaves
     # Not the clock: on Spark, queries whose matches wait have one, and the others have none.
-    times = plan.ties, plan.uncertain is not None
-    return types, keys, order, plan.order_by, plan.tiebreak, times, plan.at_end
+    times = plan.source.ties, plan.source.uncertain is not None
+    return types, keys, order, plan.source.order_by, plan.source.tiebreak, times, plan.choice.at_end
 
 
 def reading_all(programs: Mapping[str, Program]) -> Program:
@@ -55,8 +60,8 @@ def reading_all(programs: Mapping[str, Program]) -> Program:
     reader: dict[str, str] = {}
     tiebreak: dict[str, None] = {}
     for program in programs.values():
-        tiebreak |= dict.fromkeys(program.plan.tiebreak)
-        for a in program.plan.attributes:
+        tiebreak |= dict.fromkeys(program.plan.source.tiebreak)
+        for a in program.plan.source.attributes:
             if attributes.setdefault(a.name, a) != a:
                 raise EventError(
                     f"query {program.name!r} reads {a.name!r} as {a.type}, and query "
@@ -67,14 +72,15 @@ def reading_all(programs: Mapping[str, Program]) -> Program:
     # Types are only told apart, and no row is left out.
     plan = replace(
         first.plan,
-        attributes=tuple(attributes.values()),
-        tiebreak=tuple(tiebreak),
-        type_column=any(program.plan.type_column for program in programs.values()),
-        stream_column=any(program.plan.stream_column for program in programs.values()),
-        window=None,
-        local_windows=(),
-        deadlines=(),
-        ruled_out=(),
-        relevant=None,
+        source=replace(
+            first.plan.source,
+            attributes=tuple(attributes.values()),
+            tiebreak=tuple(tiebreak),
+            type_column=any(program.plan.source.type_column for program in programs.values()),
+            stream_column=any(program.plan.source.stream_column for program in programs.values()),
+            relevant=None,
+        ),
+        matching=replace(first.plan.matching, window=None, local_windows=()),
+        choice=replace(first.plan.choice, deadlines=(), ruled_out=()),
     )
     return replace(first, plan=plan)

@@ -38,12 +38,12 @@ def make_machine_code(program: Program) -> None:
 
 
 def _events(plan: Plan) -> pa.Table:
-    types = plan.declared_types * _ROWS_OF_A_TYPE
+    types = plan.source.declared_types * _ROWS_OF_A_TYPE
     columns = {field.name: _values(field.type, len(types)) for field in input_schema(plan)}
-    columns |= {name: _values(pa.int64(), len(types)) for name in plan.tiebreak}
-    if plan.type_name in columns:
-        columns[plan.type_name] = pa.array([name for _, name in types])
-    if plan.stream_column:
+    columns |= {name: _values(pa.int64(), len(types)) for name in plan.source.tiebreak}
+    if plan.source.type_name in columns:
+        columns[plan.source.type_name] = pa.array([name for _, name in types])
+    if plan.source.stream_column:
         columns["stream"] = pa.array([stream for stream, _ in types])
     return pa.table(columns)
 

@@ -49,17 +49,17 @@ def matches_of_all_on_spark(programs: Mapping[str, Program], events: DataFrame) 
     clocks: dict[str, int | float] = {}
     for name, program in programs.items():
         if program.plan.asks_for_clock:
-            clock = with_clock(program, rows)[0].plan.clock
+            clock = with_clock(program, rows)[0].plan.choice.clock
             if clock is not None:
                 clocks[name] = clock
     groups = reading_groups(programs.values())
     for group in groups:
-        if not group.plan.partition_by or group.plan.interleaves:
+        if not group.plan.source.partition_by or group.plan.interleaves:
             warnings.warn(
                 (
                     f"one task reads all events of {', '.join(group.programs)}, which have no "
                     "PARTITION BY that would spread them"
-                    if not group.plan.partition_by
+                    if not group.plan.source.partition_by
                     else f"one task reads all events of {', '.join(group.programs)}, because of "
                     "CONSUME BY ANY"
                 ),
@@ -69,7 +69,7 @@ def matches_of_all_on_spark(programs: Mapping[str, Program], events: DataFrame) 
     wanted = [_can_matter(group, rows) for group in groups]
     for group in groups:
         rows = with_key_columns(group.plan, rows)
-    made = {name for group in groups for name in group.plan.chosen_columns}
+    made = {name for group in groups for name in group.plan.source.chosen_columns}
     number = ""
     if len(groups) > 1:
         number = unused_name("group", rows.columns)
@@ -102,7 +102,7 @@ def _sorted(
     if not number:
         plan = groups[0].plan
         rows = rows.where(wanted[0])
-        keys = [] if plan.interleaves else [column_named(name) for name in plan.key_columns]
+        keys = [] if plan.interleaves else [column_named(name) for name in plan.source.key_columns]
         spread = rows.repartition(*keys) if keys else rows.coalesce(1)
         sort = [column_named(name) for name in sort_columns_without_order(plan)]
         return spread.sortWithinPartitions(*sort)
@@ -117,7 +117,7 @@ def _sorted(
     keys, sort = [functions.col(number)], [functions.col(number)]
     for place, group in enumerate(groups):
         plan = group.plan
-        keys += of_group(place, () if plan.interleaves else plan.key_columns)
+        keys += of_group(place, () if plan.interleaves else plan.source.key_columns)
         sort += of_group(place, sort_columns_without_order(plan))
     return rows.repartition(*keys).sortWithinPartitions(*sort)
 

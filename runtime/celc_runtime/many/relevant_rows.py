@@ -57,12 +57,12 @@ class RelevantRows:
     def of(self, plan: Plan) -> _Rows:
         """int64: the rows that can matter to a query, in their order; no others where the query
         says so (`relevant`)."""
-        assert plan.relevant is not None
-        found = [rows for relevant in plan.relevant for rows in self._on_ways(relevant)]
+        assert plan.source.relevant is not None
+        found = [rows for relevant in plan.source.relevant for rows in self._on_ways(relevant)]
         rows = self._united(found)
         firsts = [
             self._first_between(rows, self._on_way((relevant.stream, relevant.type), way))
-            for relevant in plan.relevant
+            for relevant in plan.source.relevant
             for way in relevant.idempotent
         ]
         return self._united([rows, *firsts]) if firsts else rows
@@ -124,17 +124,17 @@ class RelevantRows:
 
     def _by_type(self) -> dict[tuple[str, str], _Rows]:
         plan, rows = self._plan, len(self._events)
-        if plan.type_name not in self._events.schema.names:
-            return {plan.declared_types[0]: np.arange(rows)}
-        codes, names = self._texts(plan.type_name)
+        if plan.source.type_name not in self._events.schema.names:
+            return {plan.source.declared_types[0]: np.arange(rows)}
+        codes, names = self._texts(plan.source.type_name)
         streams, of_streams = np.zeros(rows, np.int64), [""]
-        if plan.stream_column:
+        if plan.source.stream_column:
             streams, of_streams = self._texts("stream")
         groups = _grouped(streams * len(names) + codes)
-        if plan.stream_column:
+        if plan.source.stream_column:
             pairs = [(stream, name) for stream in of_streams for name in names]
             return {pairs[code]: group for code, group in groups.items()}
-        declared = {name: (stream, name) for stream, name in plan.declared_types}
+        declared = {name: (stream, name) for stream, name in plan.source.declared_types}
         return {declared[names[code]]: group for code, group in groups.items()}
 
     def _any(self, type: tuple[str, str], clause: tuple[AttributeTest, ...]) -> np.ndarray:

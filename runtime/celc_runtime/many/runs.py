@@ -90,7 +90,7 @@ class ManyRuns:
             run.finish()
         undeclared = self._columns.undeclared
         if undeclared.total:
-            declared = [name for _, name in self._plan.declared_types]
+            declared = [name for _, name in self._plan.source.declared_types]
             warnings.warn(
                 f"{undeclared.total:,} of the rows have a type that none of the streams declares: "
                 f"{undeclared.words(declared)}; they are not part of the streams of "
@@ -136,4 +136,8 @@ def with_coded_texts(events: pa.RecordBatch) -> pa.RecordBatch:
 
 def can_do_without_rows(plan: Plan) -> bool:
     """Whether a run needs the relevant rows alone, if it is given their positions."""
-    return plan.relevant is not None and not plan.deadlines and not why_not_numbered(plan)
+    return (
+        plan.source.relevant is not None
+        and not plan.choice.deadlines
+        and not why_not_numbered(plan)
+    )

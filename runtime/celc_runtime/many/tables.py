@@ -33,7 +33,7 @@ def matches_of_all(programs: Mapping[str, Program], events: Any) -> dict[str, pa
         clocks = {
             name: latest_time(program, batches)
             for name, program in group.programs.items()
-            if program.plan.clock is None and compares_late(program)
+            if program.plan.choice.clock is None and compares_late(program)
         }
         runs = ManyRuns(group, RunOptions(numbered=numbered), clocks)
         for name, answer in read_all(runs, batches):

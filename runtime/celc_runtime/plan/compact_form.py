@@ -168,19 +168,19 @@ def compact_form(plan: Plan, *, listed: bool) -> CompactForm:
     """The form of a query's compact answers. listed: graphs are made of listed matches; whether an
     event begins one is then not said by its kind, so each kind has two marks."""
     attributes = plan.stored_attributes
-    places = {name: number + plan.positions for number, name in enumerate(attributes)}
-    of_label = {label.name: number for number, label in enumerate(plan.labels)}
+    places = {name: number + plan.answer.positions for number, name in enumerate(attributes)}
+    of_label = {label.name: number for number, label in enumerate(plan.answer.labels)}
     items: list[ShownLabel | Computed] = []
-    for item in plan.items:
+    for item in plan.answer.items:
         if isinstance(item, Computed):
             items.append(item)
         else:
             shown = tuple(places[name] for name in item.attributes)
-            shown = (0, *shown) if plan.positions else shown
+            shown = (0, *shown) if plan.answer.positions else shown
             items.append(ShownLabel(of_label[item.name], shown))
-    marks = [(kind.starts, kind.columns) for kind in plan.kinds]
+    marks = [(kind.starts, kind.columns) for kind in plan.matching.kinds]
     if listed:
-        marks = [(begins, kind.columns) for kind in plan.kinds for begins in (False, True)]
+        marks = [(begins, kind.columns) for kind in plan.matching.kinds for begins in (False, True)]
     schema = compact_schema(plan)
     event = schema.field(len(schema) - 2).type.value_type
     return CompactForm(
@@ -188,10 +188,10 @@ def compact_form(plan: Plan, *, listed: bool) -> CompactForm:
         pa.schema(list(event)),
         output_schema(plan),
         tuple(plan.ddl_columns()),
-        len(plan.key_columns),
-        plan.positions,
-        places[plan.order_by[0]] if plan.order_by else -1,
-        plan.label_names,
+        len(plan.source.key_columns),
+        plan.answer.positions,
+        places[plan.source.order_by[0]] if plan.source.order_by else -1,
+        plan.answer.label_names,
         tuple(items),
         tuple(marks),
     )
@@ -215,7 +215,7 @@ def _aggregates(tree: Tree) -> Iterator[Aggregate]:
 
 def own_aggregate(plan: Plan) -> str | None:
     """The first column of SELECT that calls an aggregate of the query's own file."""
-    return next((item.name for item in plan.expressions if _calls_own(item.value)), None)
+    return next((item.name for item in plan.answer.expressions if _calls_own(item.value)), None)
 
 
 def _calls_own(tree: Tree) -> bool:
@@ -257,10 +257,10 @@ def _read(said: Any) -> Any:
 def compact_schema(plan: Plan) -> pa.Schema:
     """The columns of a compact answer, without their meaning."""
     output = output_schema(plan)
-    header = [output.field(place) for place in range(len(plan.key_columns))]
+    header = [output.field(place) for place in range(len(plan.source.key_columns))]
     header += [output.field(_place_of(output, plan, name)) for name in _ends(plan)]
     types = input_schema(plan)
-    event = [pa.field("pos", pa.int64())] if plan.positions else []
+    event = [pa.field("pos", pa.int64())] if plan.answer.positions else []
     event += [pa.field(name, types.field(name).type) for name in plan.stored_attributes]
     events, nodes = _names(plan)
     return pa.schema(
@@ -275,10 +275,11 @@ def compact_schema(plan: Plan) -> pa.Schema:
 def compact_ddl(plan: Plan) -> list[tuple[str, str]]:
     """The names of these columns, and their types as Spark SQL spells them."""
     output, known = output_schema(plan), plan.ddl_columns()
-    places = [*range(len(plan.key_columns)), *(_place_of(output, plan, n) for n in _ends(plan))]
-    event = [("pos", "BIGINT")] if plan.positions else []
+    places = [*range(len(plan.source.key_columns))]
+    places += [_place_of(output, plan, name) for name in _ends(plan)]
+    event = [("pos", "BIGINT")] if plan.answer.positions else []
     for name in plan.stored_attributes:
-        type = plan.type_of(name)
+        type = plan.source.type_of(name)
         event.append((name, DDL_TYPES.get(type, type)))
     node = [(field.name, "INT") for field in NODE]
     return [known[place] for place in places] + [
@@ -288,15 +289,16 @@ def compact_ddl(plan: Plan) -> list[tuple[str, str]]:
 
 
 def _ends(plan: Plan) -> list[str]:
-    return [*(["end_pos"] if plan.positions else []), *(["end_time"] if plan.order_by else [])]
+    found = ["end_pos"] if plan.answer.positions else []
+    return [*found, "end_time"] if plan.source.order_by else found
 
 
 def _place_of(output: pa.Schema, plan: Plan, name: str) -> int:
     """The place of a column behind the keys, of which one can be called so too."""
     names: list[str] = output.names
-    return names.index(name, len(plan.key_columns))
+    return names.index(name, len(plan.source.key_columns))
 
 
 def _names(plan: Plan) -> tuple[str, str]:
-    taken = [*plan.partition_by, "end_pos", "end_time"]
+    taken = [*plan.source.partition_by, "end_pos", "end_time"]
     return unused_name("events", taken), unused_name("nodes", taken)

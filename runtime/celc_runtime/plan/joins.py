@@ -62,24 +62,24 @@ def why_not_joined(plan: Plan, joins: Joins, dialect: str = SPARK) -> str:
     """Why a query, or its options, are none for joins; empty where they are."""
     if joins.why_not:
         return joins.why_not
-    if plan.match_id is not None:
+    if plan.answer.match_id is not None:
         return "match_id is computed in Python"
-    if not plan.order_by:
+    if not plan.source.order_by:
         return (
             "it has no order column, and a table of SQL has no order of its own: compile it with "
             "--order-by, or use with_options(order_by=…)"
         )
-    first = plan.order_by[0]
+    first = plan.source.order_by[0]
     for name in joins.attributes:
         if name != first:
             return f"its order is {first!r}, and a window is measured on {name!r}"
-    if joins.unit and plan.type_of(first) in ("FLOAT", "DOUBLE"):
+    if joins.unit and plan.source.type_of(first) in ("FLOAT", "DOUBLE"):
         return f"a window is measured on {first!r}, whose values are floating numbers"
-    names = [plan.type_name, *(name for name, _ in joins.reads), *plan.partition_by]
+    names = [plan.source.type_name, *(name for name, _ in joins.reads), *plan.source.partition_by]
     for name in [*names, *_order_names(plan)]:
         if dialect == SPARK and _VARIABLE in name:
             return f"Spark puts variables in the place of '{_VARIABLE}' in the name {name!r}"
-    if plan.chosen_keys and dialect != SPARK:
+    if plan.source.chosen_keys and dialect != SPARK:
         return (
             "it has a key that is chosen by the type of an event, whose SQL is there for Spark "
             "alone"
@@ -97,8 +97,8 @@ def joins_text(
     """
     if why := why_not_joined(plan, joins, dialect):
         raise NotJoined(f"query {plan.name!r} cannot be run as joins: {why}")
-    numbered = plan.positions or joins.counts
-    end = joins.numbered if plan.positions else joins.plain
+    numbered = plan.answer.positions or joins.counts
+    end = joins.numbered if plan.answer.positions else joins.plain
     head = [
         *_events(plan, joins, table, dialect, numbered=numbered, typed=typed),
         "-- fails where the order of events is not certain",
@@ -115,15 +115,15 @@ def table_name(name: str, dialect: str) -> str:
 def _events(
     plan: Plan, joins: Joins, table: str, dialect: str, *, numbered: bool, typed: bool
 ) -> list[str]:
-    first = plan.order_by[0]
+    first = plan.source.order_by[0]
     read = [name for name, _ in joins.reads]
     columns = [_read(plan, name, dialect) for name in read]
-    if plan.type_column or typed:
-        renamed = "" if plan.type_name == "type" else " AS type"
-        columns.insert(0, f"{_column(plan.type_name, dialect)}{renamed}")
-    if plan.stream_column:
+    if plan.source.type_column or typed:
+        renamed = "" if plan.source.type_name == "type" else " AS type"
+        columns.insert(0, f"{_column(plan.source.type_name, dialect)}{renamed}")
+    if plan.source.stream_column:
         columns.insert(0, "stream")
-    keys = zip(joins.keys, plan.key_columns, _key_values(plan, dialect), strict=True)
+    keys = zip(joins.keys, plan.source.key_columns, _key_values(plan, dialect), strict=True)
     for name, key, sql in keys:
         if name not in read:
             columns.append(f"{_without_sign(plan, key, sql)} AS {_column(name, dialect)}")
@@ -162,7 +162,7 @@ def _events(
 def _read(plan: Plan, name: str, dialect: str) -> str:
     """An attribute, read as all routes read it: a key has no −0.0."""
     column = _column(name, dialect)
-    if name not in plan.key_attributes:
+    if name not in plan.source.key_attributes:
         return column
     found = _without_sign(plan, name, column)
     return column if found == column else f"{found} AS {column}"
@@ -170,7 +170,7 @@ def _read(plan: Plan, name: str, dialect: str) -> str:
 
 def _without_sign(plan: Plan, name: str, sql: str) -> str:
     """The value of a key, 0.0 for −0.0, which equals it."""
-    if plan.type_of(name) not in ("FLOAT", "DOUBLE"):
+    if plan.source.type_of(name) not in ("FLOAT", "DOUBLE"):
         return sql
     return f"CASE WHEN {sql} = 0 THEN 0 ELSE {sql} END"
 
@@ -178,13 +178,13 @@ def _without_sign(plan: Plan, name: str, sql: str) -> str:
 def _order_check(plan: Plan, table: str, dialect: str, *, typed: bool) -> list[str]:
     counts = ["COUNT(*) AS copies"]
     tests = [("copies", 1, _TIED.format(", ".join(_order_names(plan))))]
-    for place, name in reversed([*enumerate(plan.order_by, start=1)]):
-        count = "unplaced" if len(plan.order_by) == 1 else f"unplaced_{place}"
+    for place, name in reversed([*enumerate(plan.source.order_by, start=1)]):
+        count = "unplaced" if len(plan.source.order_by) == 1 else f"unplaced_{place}"
         counts.insert(0, f"COUNT(*) - COUNT({_column(name, dialect)}) AS {count}")
         tests.insert(0, (count, 0, _NULL.format(name)))
-    if plan.type_column or typed:
-        counts.insert(0, f"COUNT(*) - COUNT({_column(plan.type_name, dialect)}) AS untyped")
-        tests.insert(0, ("untyped", 0, _UNTYPED.format(plan.type_name)))
+    if plan.source.type_column or typed:
+        counts.insert(0, f"COUNT(*) - COUNT({_column(plan.source.type_name, dialect)}) AS untyped")
+        tests.insert(0, ("untyped", 0, _UNTYPED.format(plan.source.type_name)))
     fails = "RAISE_ERROR" if dialect == SPARK else "ERROR"
     where = _where(plan, dialect, typed=typed, with_null=True)
     return [
@@ -208,23 +208,24 @@ def _order_check(plan: Plan, table: str, dialect: str, *, typed: bool) -> list[s
 
 def _where(plan: Plan, dialect: str, *, typed: bool, with_null: bool = False) -> list[str]:
     """The rows of declared types, which alone are events."""
-    if not (plan.type_column or typed):
+    if not (plan.source.type_column or typed):
         return []
-    types = _column(plan.type_name, dialect)
-    if plan.stream_column:
+    types = _column(plan.source.type_name, dialect)
+    if plan.source.stream_column:
         known = " OR ".join(
             f"(stream = {_text(stream, dialect)} AND {types} = {_text(name, dialect)})"
-            for stream, name in plan.declared_types
+            for stream, name in plan.source.declared_types
         )
     else:
-        known = f"{types} IN ({', '.join(_text(name, dialect) for _, name in plan.declared_types)})"
+        names = ", ".join(_text(name, dialect) for _, name in plan.source.declared_types)
+        known = f"{types} IN ({names})"
     return [f"  WHERE {known}" + (f" OR {types} IS NULL" if with_null else "")]
 
 
 def _measure(plan: Plan, first: str, dialect: str) -> str:
     """The first order column as a whole number."""
     column = _column(first, dialect)
-    match plan.type_of(first):
+    match plan.source.type_of(first):
         case "TIMESTAMP":
             return f"UNIX_MICROS({column})" if dialect == SPARK else f"EPOCH_US({column})"
         case "DATE" if dialect == SPARK:
@@ -237,7 +238,7 @@ def _measure(plan: Plan, first: str, dialect: str) -> str:
 
 def _order_names(plan: Plan) -> list[str]:
     """The columns that order the events of a partition."""
-    return [*dict.fromkeys([*plan.order_by, *plan.tiebreak])]
+    return [*dict.fromkeys([*plan.source.order_by, *plan.source.tiebreak])]
 
 
 def _order(plan: Plan, dialect: str) -> list[str]:
@@ -255,10 +256,11 @@ def _partition(plan: Plan, dialect: str) -> str:
 
 
 def _key_values(plan: Plan, dialect: str) -> list[str]:
-    chosen = {key.place for key in plan.chosen_keys}
+    source = plan.source
+    chosen = {key.place for key in source.chosen_keys}
     return [
         sql if place in chosen else _column(name, dialect)
-        for place, (name, sql) in enumerate(zip(plan.partition_by, plan.key_sql, strict=True))
+        for place, (name, sql) in enumerate(zip(source.partition_by, source.key_sql, strict=True))
     ]
 
 

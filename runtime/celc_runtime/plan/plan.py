@@ -120,36 +120,32 @@ class ChosenKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """A compiled query without its code."""
+class Source:
+    """Whose rows are read, and in what order."""
 
-    name: str
-
-    # --- whose rows are read, and in what order ---------------------------------------------------
-
-    streams: tuple[str, ...]
+    streams: tuple[str, ...] = ()
     """The streams that the query reads."""
-    types: tuple[tuple[str, str], ...]
+    types: tuple[tuple[str, str], ...] = ()
     """(stream, type) of the event types that its formula names, numbered from 1 for `classify`."""
-    other_types: tuple[tuple[str, str], ...]
+    other_types: tuple[tuple[str, str], ...] = ()
     """Those that its streams declare besides."""
-    type_column: bool
+    type_column: bool = False
     """Whether it reads the column of event types."""
-    stream_column: bool
+    stream_column: bool = False
     """Whether it reads the column of streams."""
     type_name: str = "type"
     """The name of the column of event types."""
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[Attribute, ...] = ()
     """The columns that it reads besides these, in the order of declaration."""
-    order_candidates: tuple[Attribute, ...]
+    order_candidates: tuple[Attribute, ...] = ()
     """The attributes that all its event types have, as order columns must."""
-    partition_by: tuple[str, ...]
+    partition_by: tuple[str, ...] = ()
     """The keys, as the output calls them."""
     chosen_keys: tuple[ChosenKey, ...] = ()
     """The keys among them for which the input has no column."""
-    order_by: tuple[str, ...]
+    order_by: tuple[str, ...] = ()
     """The order columns; empty: events are read in the order in which they come."""
-    tiebreak: tuple[str, ...]
+    tiebreak: tuple[str, ...] = ()
     """More columns of the order, which tell apart events that are equal in `order_by`."""
     ties: str | None = None
     """"simultaneous" where events that are equal in all order columns are one instant."""
@@ -169,78 +165,6 @@ class Plan:
     told_apart: tuple[Relevant, ...] | None = None
     """Where it must see them only because they count, or keep others from being neighbours, the
     events of which it reads more than that they are there."""
-
-    # --- how an event changes the partial matches -------------------------------------------------
-
-    columns: tuple[str, ...]
-    """The columns that `classify` takes."""
-    texts: tuple[TextCondition | TextComparison, ...]
-    """The conditions on texts whose truth it takes, behind the columns."""
-    symbol_dtype: str
-    """The type of numpy that holds the number of a symbol."""
-    kinds: tuple[Kind, ...]
-    """How an event of a match can be marked, by the number that a node of the arena has."""
-    kind_bits: int
-    """How many bits of a node have that number."""
-    window: Window | None
-    """WITHIN; None: there is none."""
-    local_windows: tuple[Window, ...] = ()
-    """The windows of parts of the formula and the lengths of absences, each once."""
-    reaches: tuple[tuple[int, ...], ...] = ()
-    """The events before a match that can decide whether it is one, as hops from its start: each
-    tuple has the numbers of the local windows that are hopped one after another."""
-    one_event: bool = False
-    """Every match is of one event, so that a query without a window needs none."""
-    nested_selectors: bool = False
-    """The formula has selectors, which know nothing of the window."""
-    consume_by: str
-    """CONSUME BY, or NONE."""
-
-    # --- which matches stay, and when that is known -----------------------------------------------
-
-    limit: int | None
-    """How many matches with one end are listed; None: all."""
-    per_start: PerStart | None = None
-    """What is still to choose among the matches with one start; `limit` is then None."""
-    deadlines: tuple[Deadline, ...] = ()
-    """Those of the absences at the end of a match, each once."""
-    ruled_out: tuple[Deadline, ...] = ()
-    """Those of absences in branches without matches, for which no match waits."""
-    at_end: str = "open"
-    """"closed" where the input is over, so that all deadlines are passed."""
-    clock: int | float | None = None
-    """The time up to which the input is known to reach, a TIMESTAMP in microseconds and a DATE in
-    days since 1970; None: the events tell."""
-    max_work: int = 100_000_000
-    """How many steps conditions across events may take at one event before a match is found."""
-
-    # --- what becomes of them ---------------------------------------------------------------------
-
-    labels: tuple[Label, ...]
-    """The label columns of the output; with `totals`, the labels that its functions read."""
-    expressions: tuple[Computed, ...] = ()
-    """The computed columns, which stand among those of the labels."""
-    hidden: tuple[str, ...] = ()
-    """The labels that are no columns; kinds number them after the label columns."""
-    positions: bool = True
-    """Whether the output shows positions."""
-    match_id: tuple[str, ...] | None = None
-    """The columns by which the column `match_id` tells events apart; None: there is no such
-    column."""
-    collapsed: bool = False
-    """The answer has one row for each end of matches."""
-    totals: Totals | None = None
-    """The answer are rows about groups of matches."""
-
-    @property
-    def is_of_matches(self) -> bool:
-        """Whether each row of the answer is one match."""
-        return self.totals is None and not self.collapsed
-
-    @property
-    def waits(self) -> bool:
-        """Whether matches wait until no later match can take their place."""
-        return self.per_start is not None and not self.per_start.known_at_end
 
     @property
     def takes_ties(self) -> bool:
@@ -328,99 +252,96 @@ class Plan:
         )
 
     @property
-    def interleaves(self) -> bool:
-        """Whether partitions must be read in one common order instead of one after another."""
-        return self.consume_by == "ANY" and bool(self.partition_by)
-
-    @property
-    def window_attribute(self) -> str | None:
-        """The column that the window is measured on; None for EVENTS or without a window."""
-        return None if self.window is None else self.measured_on(self.window)
-
-    @property
-    def local_attributes(self) -> tuple[str, ...]:
-        """The columns that windows inside the formula are measured on, and the clause is not."""
-        found = dict.fromkeys(map(self.measured_on, self.local_windows))
-        return tuple(name for name in found if name not in (None, self.window_attribute))
-
-    @property
-    def whole_window(self) -> Window | None:
-        """The window with all that lies before it and still matters, as one window.
-
-        None without a window (a match of one event needs none), and where its parts are measured in
-        different ways, or on floating numbers, whose sums are rounded.
-        """
-        window = self.window
-        if window is None and self.one_event and self.order_by:
-            window = Window("VALUE", 0, self.order_by[0])
-        if window is None or not self.reaches:
-            return window
-        hops = [[self.local_windows[number] for number in one] for one in self.reaches]
-        measures = {
-            (one.unit == "EVENTS", self.measured_on(one)) for row in hops for one in (window, *row)
-        }
-        attribute = self.measured_on(window)
-        if len(measures) > 1 or (attribute and self.type_of(attribute) in ("FLOAT", "DOUBLE")):
-            return None
-        farthest = max(sum(one.size for one in row) for row in hops)
-        return Window(window.unit, window.size + farthest, window.attribute)
-
-    @property
     def events_read(self) -> tuple[Relevant, ...] | None:
         """The events of which the query reads more than that they are there; None: all events."""
         return self.told_apart if self.relevant is None else self.relevant
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matching:
+    """How an event changes the partial matches."""
+
+    columns: tuple[str, ...] = ()
+    """The columns that `classify` takes."""
+    texts: tuple[TextCondition | TextComparison, ...] = ()
+    """The conditions on texts whose truth it takes, behind the columns."""
+    symbol_dtype: str = "uint8"
+    """The type of numpy that holds the number of a symbol."""
+    kinds: tuple[Kind, ...] = ()
+    """How an event of a match can be marked, by the number that a node of the arena has."""
+    kind_bits: int = 1
+    """How many bits of a node have that number."""
+    window: Window | None = None
+    """WITHIN; None: there is none."""
+    local_windows: tuple[Window, ...] = ()
+    """The windows of parts of the formula and the lengths of absences, each once."""
+    reaches: tuple[tuple[int, ...], ...] = ()
+    """The events before a match that can decide whether it is one, as hops from its start: each
+    tuple has the numbers of the local windows that are hopped one after another."""
+    one_event: bool = False
+    """Every match is of one event, so that a query without a window needs none."""
+    nested_selectors: bool = False
+    """The formula has selectors, which know nothing of the window."""
+    consume_by: str = "NONE"
+    """CONSUME BY, or NONE."""
+
     @property
-    def farthest_deadline(self) -> Window | None:
-        """The longest time from the end of a match in which events decide it; None where there is
-        no deadline, or one that is no time on the first order column, or on floating numbers."""
-        found = [self.local_windows[one.window] for one in self.deadlines]
-        if not found or not all(map(self.is_on_clock, self.deadlines)):
-            return None
-        if self.type_of(self.order_by[0]) in ("FLOAT", "DOUBLE"):
-            return None
-        return max(found, key=lambda window: window.size)
+    def windows(self) -> tuple[Window, ...]:
+        """WITHIN, and the local windows."""
+        return self.local_windows if self.window is None else (self.window, *self.local_windows)
 
-    def measured_on(self, window: Window) -> str | None:
-        """The column that a window is measured on; None for EVENTS."""
-        if window.unit == "EVENTS":
-            return None
-        return window.attribute or self.order_by[0]
 
-    @property
-    def shows_decided_time(self) -> bool:
-        """Whether the output says when matches are decided: all absences at the end are times on
-        the first order column, also where conditions leave no match of a branch."""
-        written = (*self.deadlines, *self.ruled_out)
-        return bool(written) and all(map(self.is_on_clock, written))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which matches stay, and when that is known."""
 
-    def is_on_clock(self, deadline: Deadline) -> bool:
-        """Whether a deadline is a time on the first order column, so that the events of all
-        partitions move the clock that passes it."""
-        measured = self.measured_on(self.local_windows[deadline.window])
-        return bool(self.order_by) and measured == self.order_by[0]
+    limit: int | None = None
+    """How many matches with one end are listed; None: all."""
+    per_start: PerStart | None = None
+    """What is still to choose among the matches with one start; `limit` is then None."""
+    deadlines: tuple[Deadline, ...] = ()
+    """Those of the absences at the end of a match, each once."""
+    ruled_out: tuple[Deadline, ...] = ()
+    """Those of absences in branches without matches, for which no match waits."""
+    at_end: str = "open"
+    """"closed" where the input is over, so that all deadlines are passed."""
+    clock: int | float | None = None
+    """The time up to which the input is known to reach, a TIMESTAMP in microseconds and a DATE in
+    days since 1970; None: the events tell."""
+    max_work: int = 100_000_000
+    """How many steps conditions across events may take at one event before a match is found."""
 
     @property
-    def asks_for_clock(self) -> bool:
-        """Whether the greatest time in the whole input decides some matches."""
-        return self.at_end == "open" and any(map(self.is_on_clock, self.deadlines))
+    def waits(self) -> bool:
+        """Whether matches wait until no later match can take their place."""
+        return self.per_start is not None and not self.per_start.known_at_end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What becomes of the matches that stay."""
+
+    labels: tuple[Label, ...] = ()
+    """The label columns of the output; with `totals`, the labels that its functions read."""
+    expressions: tuple[Computed, ...] = ()
+    """The computed columns, which stand among those of the labels."""
+    hidden: tuple[str, ...] = ()
+    """The labels that are no columns; kinds number them after the label columns."""
+    positions: bool = True
+    """Whether the output shows positions."""
+    match_id: tuple[str, ...] | None = None
+    """The columns by which the column `match_id` tells events apart; None: there is no such
+    column."""
+    collapsed: bool = False
+    """The answer has one row for each end of matches."""
+    totals: Totals | None = None
+    """The answer are rows about groups of matches."""
 
     @property
     def label_names(self) -> tuple[str, ...]:
         """The labels of the output, then the labels that only expressions mention. Kinds number
         labels in this order."""
         return (*(label.name for label in self.labels), *self.hidden)
-
-    @property
-    def stored_attributes(self) -> tuple[str, ...]:
-        """The columns of past events that output reads: the attributes of labels and expressions,
-        the start time, and what `match_id` tells events by."""
-        names = dict.fromkeys(name for label in self.labels for name in label.attributes)
-        names |= dict.fromkeys(attributes_of(self.expressions))
-        if self.order_by:
-            names[self.begin or self.order_by[0]] = None
-        names |= dict.fromkeys(self.match_id or ())
-        return tuple(names)
 
     @property
     def items(self) -> tuple[Label | Computed, ...]:
@@ -440,10 +361,112 @@ class Plan:
             if self.positions or isinstance(item, Computed) or item.attributes
         )
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A compiled query without its code: parts that answer one question each, and what follows from
+    several of them."""
+
+    name: str
+    source: Source = Source()
+    matching: Matching = Matching()
+    choice: Choice = Choice()
+    answer: Answer = Answer()
+
+    @property
+    def is_of_matches(self) -> bool:
+        """Whether each row of the answer is one match."""
+        return self.answer.totals is None and not self.answer.collapsed
+
+    @property
+    def interleaves(self) -> bool:
+        """Whether partitions must be read in one common order instead of one after another."""
+        return self.matching.consume_by == "ANY" and bool(self.source.partition_by)
+
+    @property
+    def window_attribute(self) -> str | None:
+        """The column that the window is measured on; None for EVENTS or without a window."""
+        return None if self.matching.window is None else self.measured_on(self.matching.window)
+
+    @property
+    def local_attributes(self) -> tuple[str, ...]:
+        """The columns that windows inside the formula are measured on, and the clause is not."""
+        found = dict.fromkeys(map(self.measured_on, self.matching.local_windows))
+        return tuple(name for name in found if name not in (None, self.window_attribute))
+
+    @property
+    def whole_window(self) -> Window | None:
+        """The window with all that lies before it and still matters, as one window.
+
+        None without a window (a match of one event needs none), and where its parts are measured in
+        different ways, or on floating numbers, whose sums are rounded.
+        """
+        window, reaches = self.matching.window, self.matching.reaches
+        if window is None and self.matching.one_event and self.source.order_by:
+            window = Window("VALUE", 0, self.source.order_by[0])
+        if window is None or not reaches:
+            return window
+        hops = [[self.matching.local_windows[number] for number in one] for one in reaches]
+        measures = {
+            (one.unit == "EVENTS", self.measured_on(one)) for row in hops for one in (window, *row)
+        }
+        attribute = self.measured_on(window)
+        real = attribute and self.source.type_of(attribute) in ("FLOAT", "DOUBLE")
+        if len(measures) > 1 or real:
+            return None
+        farthest = max(sum(one.size for one in row) for row in hops)
+        return Window(window.unit, window.size + farthest, window.attribute)
+
+    @property
+    def farthest_deadline(self) -> Window | None:
+        """The longest time from the end of a match in which events decide it; None where there is
+        no deadline, or one that is no time on the first order column, or on floating numbers."""
+        found = [self.matching.local_windows[one.window] for one in self.choice.deadlines]
+        if not found or not all(map(self.is_on_clock, self.choice.deadlines)):
+            return None
+        if self.source.type_of(self.source.order_by[0]) in ("FLOAT", "DOUBLE"):
+            return None
+        return max(found, key=lambda window: window.size)
+
+    def measured_on(self, window: Window) -> str | None:
+        """The column that a window is measured on; None for EVENTS."""
+        if window.unit == "EVENTS":
+            return None
+        return window.attribute or self.source.order_by[0]
+
+    @property
+    def shows_decided_time(self) -> bool:
+        """Whether the output says when matches are decided: all absences at the end are times on
+        the first order column, also where conditions leave no match of a branch."""
+        written = (*self.choice.deadlines, *self.choice.ruled_out)
+        return bool(written) and all(map(self.is_on_clock, written))
+
+    def is_on_clock(self, deadline: Deadline) -> bool:
+        """Whether a deadline is a time on the first order column, so that the events of all
+        partitions move the clock that passes it."""
+        measured = self.measured_on(self.matching.local_windows[deadline.window])
+        return bool(self.source.order_by) and measured == self.source.order_by[0]
+
+    @property
+    def asks_for_clock(self) -> bool:
+        """Whether the greatest time in the whole input decides some matches."""
+        return self.choice.at_end == "open" and any(map(self.is_on_clock, self.choice.deadlines))
+
+    @property
+    def stored_attributes(self) -> tuple[str, ...]:
+        """The columns of past events that output reads: the attributes of labels and expressions,
+        the start time, and what `match_id` tells events by."""
+        names = dict.fromkeys(name for label in self.answer.labels for name in label.attributes)
+        names |= dict.fromkeys(attributes_of(self.answer.expressions))
+        if self.source.order_by:
+            names[self.source.begin or self.source.order_by[0]] = None
+        names |= dict.fromkeys(self.answer.match_id or ())
+        return tuple(names)
+
     @property
     def first_place(self) -> int:
         """The place of the first column of the output that says where a match is."""
-        return (self.match_id is not None) + len(self.partition_by)
+        return (self.answer.match_id is not None) + len(self.source.partition_by)
 
     def place_columns(self, totals: Totals) -> list[tuple[str, str]]:
         """The columns that tell a group, besides the partition, with their types."""
@@ -451,9 +474,9 @@ class Plan:
             return []
         if totals.per != "END":
             return [("span_start", "TIMESTAMP"), ("span_end", "TIMESTAMP")]
-        shown = [("end_pos", "LONG")] if self.positions else []
-        if self.order_by:
-            shown.append(("end_time", self.type_of(self.order_by[0])))
+        shown = [("end_pos", "LONG")] if self.answer.positions else []
+        if self.source.order_by:
+            shown.append(("end_time", self.source.type_of(self.source.order_by[0])))
         return shown
 
     def output_ddl(self) -> str:
@@ -462,27 +485,27 @@ class Plan:
 
     def ddl_columns(self) -> list[tuple[str, str]]:
         """The names of the output's columns, and their types as Spark SQL spells them."""
-        columns = [] if self.match_id is None else [(MATCH_ID, "BINARY")]
-        columns += [(name, self._ddl_type(name)) for name in self.partition_by]
-        if self.parameters is not None:
-            columns.append((self.parameters.name, self._row_ddl(self.parameters)))
-        if self.totals is not None:
-            places = self.place_columns(self.totals)
-            items = [(item.name, item.type) for item in self.totals.items]
+        columns = [] if self.answer.match_id is None else [(MATCH_ID, "BINARY")]
+        columns += [(name, self._ddl_type(name)) for name in self.source.partition_by]
+        if self.source.parameters is not None:
+            columns.append((self.source.parameters.name, self._row_ddl(self.source.parameters)))
+        if self.answer.totals is not None:
+            places = self.place_columns(self.answer.totals)
+            items = [(item.name, item.type) for item in self.answer.totals.items]
             typed = [(name, DDL_TYPES.get(type, type)) for name, type in (*places, *items)]
             return columns + typed
-        if self.positions:
+        if self.answer.positions:
             columns += [("start_pos", "BIGINT"), ("end_pos", "BIGINT")]
-        if self.order_by:
-            time = self._ddl_type(self.order_by[0])
+        if self.source.order_by:
+            time = self._ddl_type(self.source.order_by[0])
             columns += [("start_time", time), ("end_time", time)]
-            if self.shows_decided_time and not self.collapsed:
+            if self.shows_decided_time and not self.answer.collapsed:
                 columns.append((DECIDED_TIME, time))
-        if self.uncertain is not None:
+        if self.source.uncertain is not None:
             columns.append((CONFIDENCE, "DOUBLE"))
-        if self.collapsed:
+        if self.answer.collapsed:
             columns.append((MATCHES, COUNTS))
-        for item in self.items:
+        for item in self.answer.items:
             if isinstance(item, Computed):
                 columns.append((item.name, computed_ddl(item)))
                 continue
@@ -493,7 +516,7 @@ class Plan:
     def ddl_fields(self, label: Label) -> list[tuple[str, str]]:
         """The names and types of the fields of one event under a label."""
         fields = [(name, self._ddl_type(name)) for name in label.attributes]
-        return [("pos", "BIGINT"), *fields] if self.positions else fields
+        return [("pos", "BIGINT"), *fields] if self.answer.positions else fields
 
     def _row_ddl(self, parameters: Parameters) -> str:
         types = (
@@ -502,7 +525,7 @@ class Plan:
         return f"STRUCT<{', '.join(f'{quoted(name)}: {type}' for name, type in types)}>"
 
     def _ddl_type(self, attribute: str) -> str:
-        type = self.type_of(attribute)
+        type = self.source.type_of(attribute)
         return DDL_TYPES.get(type, type)
 
 

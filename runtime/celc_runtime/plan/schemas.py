@@ -36,7 +36,7 @@ ARROW_TYPES: dict[str, pa.DataType] = {
 
 def input_schema(plan: Plan) -> pa.Schema:
     """The columns read, tiebreak columns aside (any type that can be sorted will do there)."""
-    return _input_schema(plan.text_columns, plan.attributes)
+    return _input_schema(plan.source.text_columns, plan.source.attributes)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -48,9 +48,9 @@ def _input_schema(texts: tuple[str, ...], attributes: tuple[Attribute, ...]) -> 
 
 def output_schema(plan: Plan) -> pa.Schema:
     """The columns of a row of the answer, in the order that the language fixes."""
-    if plan.totals is not None:
-        return _totals_schema(plan, plan.totals)
-    return _matches_schema(plan, collapsed=plan.collapsed)
+    if plan.answer.totals is not None:
+        return _totals_schema(plan, plan.answer.totals)
+    return _matches_schema(plan, collapsed=plan.answer.collapsed)
 
 
 def match_schema(plan: Plan) -> pa.Schema:
@@ -60,31 +60,31 @@ def match_schema(plan: Plan) -> pa.Schema:
 
 def row_type(plan: Plan) -> pa.StructType:
     """The type of the column of the parameter set."""
-    shown = () if plan.parameters is None else plan.parameters.shown_attributes
+    shown = () if plan.source.parameters is None else plan.source.parameters.shown_attributes
     return pa.struct([pa.field(one.name, ARROW_TYPES[one.type]) for one in shown])
 
 
 def struct_type(plan: Plan, label: Label) -> pa.StructType:
     """The type of one event under a label."""
-    fields = [pa.field(name, ARROW_TYPES[plan.type_of(name)]) for name in label.attributes]
-    return pa.struct([pa.field("pos", pa.int64()), *fields] if plan.positions else fields)
+    fields = [pa.field(name, ARROW_TYPES[plan.source.type_of(name)]) for name in label.attributes]
+    return pa.struct([pa.field("pos", pa.int64()), *fields] if plan.answer.positions else fields)
 
 
 def _matches_schema(plan: Plan, *, collapsed: bool) -> pa.Schema:
-    fields = [] if plan.match_id is None else [pa.field(MATCH_ID, pa.binary())]
+    fields = [] if plan.answer.match_id is None else [pa.field(MATCH_ID, pa.binary())]
     fields += _key_fields(plan)
-    if plan.positions:
+    if plan.answer.positions:
         fields += [pa.field("start_pos", pa.int64()), pa.field("end_pos", pa.int64())]
-    if plan.order_by:
-        time = ARROW_TYPES[plan.type_of(plan.order_by[0])]
+    if plan.source.order_by:
+        time = ARROW_TYPES[plan.source.type_of(plan.source.order_by[0])]
         fields += [pa.field("start_time", time), pa.field("end_time", time)]
         if plan.shows_decided_time and not collapsed:
             fields.append(pa.field(DECIDED_TIME, time))
-    if plan.uncertain is not None:
+    if plan.source.uncertain is not None:
         fields.append(pa.field(CONFIDENCE, pa.float64()))
     if collapsed:
         fields.append(pa.field(MATCHES, ARROW_TYPES[COUNTS]))
-    for item in plan.items:
+    for item in plan.answer.items:
         if isinstance(item, Computed):
             fields.append(pa.field(item.name, _computed_type(item)))
         else:
@@ -106,7 +106,8 @@ def _totals_schema(plan: Plan, totals: Totals) -> pa.Schema:
 
 
 def _key_fields(plan: Plan) -> list[pa.Field]:
-    fields = [pa.field(name, ARROW_TYPES[plan.type_of(name)]) for name in plan.partition_by]
-    if plan.parameters is not None:
-        fields.append(pa.field(plan.parameters.name, row_type(plan)))
+    source = plan.source
+    fields = [pa.field(name, ARROW_TYPES[source.type_of(name)]) for name in source.partition_by]
+    if source.parameters is not None:
+        fields.append(pa.field(source.parameters.name, row_type(plan)))
     return fields

@@ -34,77 +34,80 @@ def _is_checked(program: Program) -> bool:
 
 
 def _per(program: Program) -> str | int:
-    totals = program.plan.totals
+    totals = program.plan.answer.totals
     return "END" if totals is None else totals.per
 
 
 def _has_limit(program: Program) -> bool:
-    choice = program.plan.per_start
-    return (program.plan.limit if choice is None else choice.limit) is not None
+    choice = program.plan.choice.per_start
+    return (program.plan.choice.limit if choice is None else choice.limit) is not None
 
 
 def _is_long(program: Program) -> bool:
-    window = program.plan.window
+    window = program.plan.matching.window
     return window is not None and window.unit == "EVENTS" and window.size > MOST_EVENTS
 
 
 def _are_late_apart(program: Program) -> bool:
-    deadlines = program.plan.deadlines
+    deadlines = program.plan.choice.deadlines
     one = len(deadlines) == 1 and not deadlines[0].from_start and program.all_wait
     return bool(deadlines) and not one
 
 
 def _lacks_time(program: Program) -> bool:
-    order = program.plan.order_by
-    return bool(order) and program.plan.type_of(order[0]) != "TIMESTAMP"
+    order = program.plan.source.order_by
+    return bool(order) and program.plan.source.type_of(order[0]) != "TIMESTAMP"
 
 
 ROW_PATTERN = Feature("MATCH_RECOGNIZE", lambda p: False)
 """A query of MATCH_RECOGNIZE has no other feature."""
 
-READS = Feature("reads other queries", lambda p: bool(p.plan.reads))
-FOR_EACH = Feature("FOR EACH", lambda p: p.plan.parameters is not None)
+READS = Feature("reads other queries", lambda p: bool(p.plan.source.reads))
+FOR_EACH = Feature("FOR EACH", lambda p: p.plan.source.parameters is not None)
 COUNTS_EVENTS = Feature(
     "a window of EVENTS around parameters",
-    lambda p: p.plan.parameters is not None and p.plan.parameters.position is not None,
+    lambda p: p.plan.source.parameters is not None
+    and p.plan.source.parameters.position is not None,
 )
-POSITIONS = Feature("positions in the output", lambda p: p.plan.positions)
-MATCH_ID = Feature("match_id", lambda p: p.plan.match_id is not None)
-TOTAL = Feature("TOTAL", lambda p: p.plan.totals is not None)
+POSITIONS = Feature("positions in the output", lambda p: p.plan.answer.positions)
+MATCH_ID = Feature("match_id", lambda p: p.plan.answer.match_id is not None)
+TOTAL = Feature("TOTAL", lambda p: p.plan.answer.totals is not None)
 PER_PARTITION = Feature("PER PARTITION", lambda p: _per(p) == "PARTITION")
 PER_TIME = Feature("PER of a duration", lambda p: isinstance(_per(p), int))
-COLLAPSED = Feature("COLLAPSED", lambda p: p.plan.collapsed)
-PER_START = Feature("FIRST, LONGEST or DISJOINT", lambda p: p.plan.per_start is not None)
-WAITS = Feature("LONGEST or DISJOINT", lambda p: p.plan.waits)
+COLLAPSED = Feature("COLLAPSED", lambda p: p.plan.answer.collapsed)
+PER_START = Feature("FIRST, LONGEST or DISJOINT", lambda p: p.plan.choice.per_start is not None)
+WAITS = Feature("LONGEST or DISJOINT", lambda p: p.plan.choice.waits)
 NOT_DISJOINT = Feature(
-    "no DISJOINT", lambda p: p.plan.per_start is None or not p.plan.per_start.disjoint
+    "no DISJOINT", lambda p: p.plan.choice.per_start is None or not p.plan.choice.per_start.disjoint
 )
 LIMIT = Feature("LIMIT", _has_limit)
 INTERLEAVES = Feature("CONSUME BY ANY with PARTITION BY", lambda p: p.plan.interleaves)
-KEYS = Feature("PARTITION BY", lambda p: bool(p.plan.partition_by))
+KEYS = Feature("PARTITION BY", lambda p: bool(p.plan.source.partition_by))
 ORDER_IS_KEY = Feature(
     "PARTITION BY the first order column",
-    lambda p: bool({*p.plan.order_by[:1]} & {*p.plan.key_columns}),
+    lambda p: bool({*p.plan.source.order_by[:1]} & {*p.plan.source.key_columns}),
 )
-NO_WINDOW = Feature("no WITHIN", lambda p: p.plan.window is None)
-MANY_EVENTS = Feature("more than one event in a match", lambda p: not p.plan.one_event)
+NO_WINDOW = Feature("no WITHIN", lambda p: p.plan.matching.window is None)
+MANY_EVENTS = Feature("more than one event in a match", lambda p: not p.plan.matching.one_event)
 LONG_WINDOW = Feature(f"a window of more than {MOST_EVENTS:,} EVENTS", _is_long)
-ABSENCE_BEFORE = Feature("absence before", lambda p: bool(p.plan.reaches))
-ABSENCE_AFTER = Feature("absence at the end", lambda p: bool(p.plan.deadlines or p.plan.ruled_out))
-LATE = Feature("matches that end with an absence", lambda p: bool(p.plan.deadlines))
+ABSENCE_BEFORE = Feature("absence before", lambda p: bool(p.plan.matching.reaches))
+ABSENCE_AFTER = Feature(
+    "absence at the end", lambda p: bool(p.plan.choice.deadlines or p.plan.choice.ruled_out)
+)
+LATE = Feature("matches that end with an absence", lambda p: bool(p.plan.choice.deadlines))
 LATE_APART = Feature("absences at the end that differ, or count from the start", _are_late_apart)
 OFF_CLOCK = Feature(
     "absence at the end that is not measured on the first order column",
-    lambda p: not all(map(p.plan.is_on_clock, p.plan.deadlines)),
+    lambda p: not all(map(p.plan.is_on_clock, p.plan.choice.deadlines)),
 )
 CLOCK = Feature(
     "absence at the end that no clock decides",
-    lambda p: p.plan.asks_for_clock and p.plan.clock is None,
+    lambda p: p.plan.asks_for_clock and p.plan.choice.clock is None,
 )
-CLOSED = Feature("at_end='closed'", lambda p: p.plan.at_end != "open")
-UNCERTAIN = Feature("uncertain time", lambda p: p.plan.uncertain is not None)
-SIMULTANEOUS = Feature("ties='simultaneous'", lambda p: p.plan.ties is not None)
-NO_ORDER = Feature("no order column", lambda p: not p.plan.order_by)
+CLOSED = Feature("at_end='closed'", lambda p: p.plan.choice.at_end != "open")
+UNCERTAIN = Feature("uncertain time", lambda p: p.plan.source.uncertain is not None)
+SIMULTANEOUS = Feature("ties='simultaneous'", lambda p: p.plan.source.ties is not None)
+NO_ORDER = Feature("no order column", lambda p: not p.plan.source.order_by)
 NO_TIME = Feature("a first order column that is no TIMESTAMP", _lacks_time)
 OWN_AGGREGATE = Feature("own aggregate in SELECT", lambda p: own_aggregate(p.plan) is not None)
 CHECKED = Feature("conditions that are checked match by match", _is_checked)

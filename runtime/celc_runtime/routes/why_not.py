@@ -59,20 +59,20 @@ def _words(program: Asked) -> dict[str, str]:
     """The parts of a query that texts of reasons name."""
     if not isinstance(program, Program):
         return {"name": program.name}
-    plan, choice = program.plan, program.plan.per_start
-    name = "" if plan.parameters is None else plan.parameters.name
-    order = plan.order_by[0] if plan.order_by else ""
+    plan, choice = program.plan, program.plan.choice.per_start
+    name = "" if plan.source.parameters is None else plan.source.parameters.name
+    order = plan.source.order_by[0] if plan.source.order_by else ""
     return {
         "name": plan.name,
-        "reads": ", ".join(plan.reads),
+        "reads": ", ".join(plan.source.reads),
         "set": name,
         "for_each": routes_of_rows(name),
         "choice": str(choice),
-        "limit": str(plan.limit if choice is None else choice.limit),
+        "limit": str(plan.choice.limit if choice is None else choice.limit),
         "order": order,
-        "type": plan.type_of(order) if order else "",
-        "size": "" if plan.window is None else f"{plan.window.size:,.0f}",
-        "at_end": plan.at_end,
+        "type": plan.source.type_of(order) if order else "",
+        "size": "" if plan.matching.window is None else f"{plan.matching.window.size:,.0f}",
+        "at_end": plan.choice.at_end,
         "column": own_aggregate(plan) or "",
         "joins": why_not_joined(plan, program.joins),
     }

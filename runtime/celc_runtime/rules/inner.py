@@ -11,8 +11,8 @@ from celc_runtime.program import Program
 
 def parameters_of(plan: Plan) -> Parameters:
     """The parameter set of a query that has one."""
-    assert plan.parameters is not None
-    return plan.parameters
+    assert plan.source.parameters is not None
+    return plan.source.parameters
 
 
 def over_pairs(program: Program) -> Program:
@@ -21,39 +21,35 @@ def over_pairs(program: Program) -> Program:
     The number of the row is the first key of its partitions, unless rows are run one by one. What
     totals read of the row are keys as well.
     """
-    plan = program.plan
+    plan, source, consume_by = program.plan, program.plan.source, program.plan.matching.consume_by
     parameters = parameters_of(plan)
     added = [Attribute(column, parameters.type_of(name)) for column, name in parameters.columns]
     added += [Attribute(one.column, "BOOLEAN") for one in parameters.patterns]
     if parameters.position is not None:
         added.append(Attribute(parameters.position, "LONG"))
-    keys = () if plan.totals is None else plan.totals.row_columns
+    keys = () if plan.answer.totals is None else plan.answer.totals.row_columns
     if not parameters.row_by_row:
         added.append(Attribute(parameters.number, "LONG"))
         keys = (parameters.number, *keys)
-    inner = _changed(plan, (*plan.attributes, *added))
-    inner = replace(
-        inner,
-        partition_by=(*keys, *plan.partition_by),
-        chosen_keys=tuple(replace(one, place=one.place + len(keys)) for one in plan.chosen_keys),
+    if consume_by == "ANY" and not parameters.row_by_row:
         # All events of a row are one stream.
-        consume_by=plan.consume_by if parameters.row_by_row else _of_row(plan.consume_by),
+        consume_by = "PARTITION"
+    source = replace(
+        source,
+        attributes=(*source.attributes, *added),
+        parameters=None,
+        partition_by=(*keys, *source.partition_by),
+        chosen_keys=tuple(replace(one, place=one.place + len(keys)) for one in source.chosen_keys),
     )
-    return replace(program, plan=inner)
-
-
-def _of_row(consume_by: str) -> str:
-    return "PARTITION" if consume_by == "ANY" else consume_by
-
-
-def _changed(plan: Plan, attributes: tuple[Attribute, ...]) -> Plan:
-    return replace(plan, attributes=attributes, parameters=None)
+    matching = replace(plan.matching, consume_by=consume_by)
+    return replace(program, plan=replace(plan, source=source, matching=matching))
 
 
 def over_events(plan: Plan) -> Plan:
     """The plan by which events are read before they meet rows, whose answers have no column of
     rows."""
-    return replace(with_event_windows(plan), parameters=None)
+    found = with_event_windows(plan)
+    return replace(found, source=replace(found.source, parameters=None))
 
 
 def with_event_windows(plan: Plan) -> Plan:
@@ -67,8 +63,10 @@ def with_event_windows(plan: Plan) -> Plan:
             return window
         return Window("EVENTS", window.size, None)
 
-    return replace(
-        plan,
-        window=None if plan.window is None else of_events(plan.window),
-        local_windows=tuple(map(of_events, plan.local_windows)),
+    window, local_windows = plan.matching.window, plan.matching.local_windows
+    matching = replace(
+        plan.matching,
+        window=None if window is None else of_events(window),
+        local_windows=tuple(map(of_events, local_windows)),
     )
+    return replace(plan, matching=matching)

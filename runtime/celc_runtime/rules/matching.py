@@ -27,7 +27,7 @@ from celc_runtime.rules.texts import with_one_dictionary
 class Events:
     """Events of all partitions, one after another, that conform and are in order.
 
-    types: int64, the places of their types in `plan.declared_types`. parts: int64, a number for the
+    types: int64, the places of their types in `declared_types`. parts: int64, a number for the
     partition of each; positions: int64, of the events in their partitions.
     """
 
@@ -82,7 +82,7 @@ def pairs_of(plan: Plan, index: RowIndex | None, rows: int, events: Events) -> P
     if index is None:
         return AllPairs(len(events.columns), rows)
     found: list[Pairs] = []
-    for number, type in enumerate(plan.declared_types):
+    for number, type in enumerate(plan.source.declared_types):
         of_type = np.flatnonzero(events.types == number)
         if len(of_type):
             found += index.find(type, of_type, events.columns)
@@ -145,16 +145,16 @@ def with_rows(
     plan = program.plan
     parameters = parameters_of(plan)
     columns = list(matches.columns)
-    ids = None if plan.match_id is None else columns.pop(0)
+    ids = None if plan.answer.match_id is None else columns.pop(0)
     places = columns.pop(0) if numbers is None else pa.array(numbers)
-    if plan.totals is not None:
-        del columns[: len(plan.totals.row_columns)]
+    if plan.answer.totals is not None:
+        del columns[: len(plan.answer.totals.row_columns)]
     shown = [rows.columns[name].take(places) for name in parameters.shown]
     if shown:
         structs = pa.StructArray.from_arrays(shown, fields=list(row_type(plan)))
     else:
         structs = pa.array([{}] * len(matches), row_type(plan))
-    columns.insert(len(plan.partition_by), structs)
+    columns.insert(len(plan.source.partition_by), structs)
     if ids is not None:
         if "hashes" not in rows.kept:
             rows.kept["hashes"] = hashes(rows.columns, rows.count)

@@ -14,7 +14,7 @@ from celc_runtime.arrow.conforming import conforming
 from celc_runtime.arrow.event_tables import table_of
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.parameters import OfBoth, Parameters
-from celc_runtime.plan.plan import Attribute, Plan
+from celc_runtime.plan.plan import Attribute, Plan, Source
 from celc_runtime.plan.strategy import All
 from celc_runtime.program import Program
 
@@ -42,7 +42,7 @@ def given_rows(program: Program, tables: Mapping[str, Any]) -> Rows:
     Raises TypeError for a set without a table, for a table without a set, and for what is no table;
     EventError where the table does not fit the declaration.
     """
-    parameters = program.plan.parameters
+    parameters = program.plan.source.parameters
     wanted = [] if parameters is None else [parameters.name]
     for name in tables:
         if name not in wanted:
@@ -90,32 +90,10 @@ def rows_of_batch(batch: pa.RecordBatch) -> Rows:
 def _reader(query: str, parameters: Parameters) -> Program:
     """A program that reads the table as if its rows were events of one type."""
     attributes = tuple(Attribute(one.name, one.type) for one in parameters.attributes)
-    plan = Plan(
-        name=query,
-        streams=(),
-        types=(),
-        other_types=(),
-        type_column=False,
-        stream_column=False,
-        attributes=attributes,
-        order_candidates=(),
-        columns=(),
-        texts=(),
-        labels=(),
-        kinds=(),
-        kind_bits=1,
-        partition_by=(),
-        order_by=(),
-        tiebreak=(),
-        window=None,
-        consume_by="NONE",
-        limit=None,
-        symbol_dtype="uint8",
-        # A column of the table may have the usual name.
-        type_name=f"{parameters.number}type",
-    )
+    # A column of the table may have the usual name.
+    source = Source(attributes=attributes, type_name=f"{parameters.number}type")
     none: Any = None
-    return Program(plan, none, none, All(), {})
+    return Program(Plan(name=query, source=source), none, none, All(), {})
 
 
 def _neighbours(rows: Rows, parameters: Parameters) -> np.ndarray:

@@ -80,9 +80,9 @@ class ForEachRun:
             numbered=options.numbered,
         )
         self._run: Run | None = None
-        self._asks_for_clock = plan.asks_for_clock and plan.clock is None
+        self._asks_for_clock = plan.asks_for_clock and plan.choice.clock is None
         self._latest: int | None = None
-        self._by_parts = bool(plan.partition_by) and not plan.interleaves
+        self._by_parts = bool(plan.source.partition_by) and not plan.interleaves
         self._waiting: list[Events] = []
         self._part, self._position = 0, options.first_position
         self._counts = np.zeros(0, np.int64)
@@ -152,7 +152,7 @@ class ForEachRun:
         self._part, self._position = int(parts[-1]), int(positions[-1]) + 1
         self._mark_own(positions)
         if self._asks_for_clock:
-            latest = int(whole_numbers(events.column(self._plan.order_by[0])).max())
+            latest = int(whole_numbers(events.column(self._plan.source.order_by[0])).max())
             self._latest = latest if self._latest is None else max(latest, self._latest)
         types = type_numbers(self._plan, events, "a row")
         kept = [name for name in events.schema.names if name not in self._numbers]
@@ -189,7 +189,7 @@ class ForEachRun:
         events, rows = replace(events, columns=columns), replace(self._rows, columns=of_rows)
         index = index_of(self._rows, self._parameters.concerns)
         pairs = pairs_of(self._plan, index, rows.count, events)
-        if self._plan.ties is not None:
+        if self._plan.source.ties is not None:
             # A match starts and ends with whole instants, also where others than its row's events
             # are their first and last ones. These change nothing else.
             begins = begins_instant(self._plan, events.columns)

@@ -42,7 +42,7 @@ def _in_order(plan: Plan, matches: pa.Table, place: str) -> pa.Table:
     ends = [name for name in ("end_pos", "span_start", "end_time") if name in matches.column_names]
     columns = [
         sortable(plain(in_one_piece(matches.column(name))))
-        for name in (*plan.partition_by, *ends[:1], place)
+        for name in (*plan.source.partition_by, *ends[:1], place)
     ]
     if not len(matches) or is_sorted(columns):
         return matches

@@ -18,7 +18,7 @@ def with_one_dictionary(
 
     The columns that tell types have dictionaries of their own: theirs are short.
     """
-    of_types = (plan.type_name, "stream")
+    of_types = (plan.source.type_name, "stream")
     names = events.schema.names
     columns = {f"event {name}": events.column(name) for name in names if name not in of_types}
     columns |= {f"row {name}": column for name, column in rows.items()}

@@ -29,21 +29,23 @@ def behind_stretches(
     """
     plan, batch, starts = program.plan, prepared.batch, stretches.starts
     matters = batch.symbols != 0
-    if plan.uncertain is not None:
+    if plan.source.uncertain is not None:
         # Events last until the greatest times are over, which the state of a stream knows.
         firsts = np.zeros(len(starts), np.int64)
-        return Behind(matters & (not plan.one_event), firsts, NO_INTEGERS, NO_INTEGERS, batch.keys)
+        return Behind(
+            matters & (not plan.matching.one_event), firsts, NO_INTEGERS, NO_INTEGERS, batch.keys
+        )
     ends = np.append(starts[1:], len(matters)) - 1
     lengths = ends + 1 - starts
-    consumed = (last_ends >= 0) & (plan.consume_by != "NONE")
+    consumed = (last_ends >= 0) & (plan.matching.consume_by != "NONE")
     begins = np.where(consumed, last_ends + 1, starts)
     # Selectors compare matches with all that were before them.
     is_bounded = not program.sees_all
-    if plan.one_event and is_bounded:
+    if plan.matching.one_event and is_bounded:
         waited_for = _waited_for(plan, ends + 1, stretches, batch, undecided)
         begins = np.maximum(begins, _reached(plan, waited_for, stretches, prepared))
-    elif plan.window is not None and is_bounded:
-        in_window = begins_inside(plan.window, batch, stretches)
+    elif plan.matching.window is not None and is_bounded:
+        in_window = begins_inside(plan.matching.window, batch, stretches)
         in_window = _waited_for(plan, in_window, stretches, batch, undecided)
         begins = np.maximum(begins, _reached(plan, in_window, stretches, prepared))
     rows = np.arange(len(matters))
@@ -74,9 +76,11 @@ def _waited_for(
     starts = stretches.starts
     rows = np.where(undecided, np.arange(len(undecided)), len(undecided))
     first = np.minimum.reduceat(rows, starts)
-    if plan.window is not None:
+    if plan.matching.window is not None:
         waiting = first < len(undecided)
-        of_waiting = begins_inside(plan.window, batch, stretches, np.where(waiting, first, starts))
+        of_waiting = begins_inside(
+            plan.matching.window, batch, stretches, np.where(waiting, first, starts)
+        )
         first = np.where(waiting, of_waiting, len(undecided))
     found: np.ndarray = np.minimum(begins, first)
     return found
@@ -87,13 +91,13 @@ def _reached(
 ) -> np.ndarray:
     """int64[parts]: the first row of each stretch that matters to matches which begin at the rows
     `begins` or later."""
-    if not plan.reaches:
+    if not plan.matching.reaches:
         return begins
     starts, rows = stretches.starts, len(stretches.positions)
     windows = measured(plan, prepared.events, stretches.positions)
     ends = np.append(starts[1:], rows) - 1
     found = begins
-    for hops in plan.reaches:
+    for hops in plan.matching.reaches:
         at = begins
         for number in hops:
             keys, floors = windows[number]

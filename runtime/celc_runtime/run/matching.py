@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def matches_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]:
     """The matches of events in any form; see `CompiledQuery.match_arrow`."""
     batches = batches_of(program, events)
-    if program.plan.clock is None and compares_late(program):
+    if program.plan.choice.clock is None and compares_late(program):
         batches = list(batches)
         options = RunOptions(clock=latest_time(program, batches))
         return read_all(run_of(program, options), batches)
@@ -52,7 +52,7 @@ def matches_of_table(program: Program, events: Any, first: FirstMatches) -> pa.T
     """The matches of a table, in one table; see `CompiledQuery.match_table`."""
     table, numbered = sorted_for(program.plan, table_of(program, events))
     batches = table.to_batches(max_chunksize=1 << 22)
-    late = program.plan.clock is None and compares_late(program)
+    late = program.plan.choice.clock is None and compares_late(program)
     clock = latest_time(program, batches) if late else None
     run = run_of(program, RunOptions(numbered=numbered, clock=clock))
     matches = first.of(read_all(run, batches))

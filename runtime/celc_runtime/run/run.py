@@ -89,7 +89,7 @@ class Run:
         self._memory = new_memory(update.piles, first_node=options.first_node)
         self._memory.counters[SHIFT] = -options.first_position
         self._kinds = kinds_of(program.plan, walk)
-        self._output = walk.buffers(program.plan.limit)
+        self._output = walk.buffers(program.plan.choice.limit)
         self._many = ManyMatches(program.plan, walk)
         self._lists_matches = True
         self.lists_matches = True
@@ -165,7 +165,7 @@ class Run:
         """Read whole partitions, whose events conform and are in order; yields the rows that are
         known.
 
-        codes: int32[rows], the places of their types in `plan.declared_types`; parts: int64, the
+        codes: int32[rows], the places of their types in `declared_types`; parts: int64, the
         rows at which partitions begin; positions as `push` takes them.
         """
         most = self._walk.most_rows
@@ -284,10 +284,10 @@ class Run:
         """The first stored event that a later match can refer to."""
         if self._walk.reads_alone:
             return self._walk.oldest()
-        if self._plan.one_event:
+        if self._plan.matching.one_event:
             return int(self._memory.counters[ENTRY])
         earliest = self._update.earliest_start(self._memory)
-        return int(oldest_entry(self._memory, self._plan.kind_bits, earliest))
+        return int(oldest_entry(self._memory, self._plan.matching.kind_bits, earliest))
 
     def _leave_batch(self, reading: Reading) -> None:
         """Enter the partitions without relevant events, and let the next batch begin with row 0."""
@@ -329,7 +329,7 @@ class Run:
         self._output.used[:] = 0
 
     def _buffers(self, reading: Reading) -> Listed:
-        names = self._plan.label_names
+        names = self._plan.answer.label_names
         return Listed(self._walk, names, self._output, self._kinds, self._memory, reading.prepared)
 
     def _found_alone(self, reading: Reading) -> Iterator[Listed]:
@@ -390,7 +390,7 @@ class Run:
         position = int(positions.of(fires[counters[LISTED] - 1, 1:2])[0])
         return WorkLimitError(
             f"query {self._plan.name!r}: looking for the matches that end at position "
-            f"{position:,} takes more than {self._plan.max_work:,} steps; give "
+            f"{position:,} takes more than {self._plan.choice.max_work:,} steps; give "
             "it a (smaller) window with WITHIN, conditions that fewer events satisfy or that "
             "compare fewer events, or raise the limit: --max-work, with_options(max_work=…)"
         )

@@ -55,7 +55,7 @@ def run_of(
     """A fresh run, to be fed batch by batch; `walk`, `answer`: in place of those that the program
     has."""
     plan = program.plan
-    assert plan.parameters is None, "rows of a table are run as pairs"
+    assert plan.source.parameters is None, "rows of a table are run as pairs"
     instants = _instants_of(program)
     source = EventSource(program, instants, options)
     update = update_of(program, first_position=options.first_position)
@@ -65,7 +65,9 @@ def run_of(
     choice = _choice_of(program, walk, options)
     if answer is None:
         # Without places in the tables, matches start and end at events of their own.
-        answer = _answer_of(program, walk, in_instants=plan.ties is not None and instants is None)
+        answer = _answer_of(
+            program, walk, in_instants=plan.source.ties is not None and instants is None
+        )
     return Run(program, source, update, walk, choice, answer, options)
 
 
@@ -125,9 +127,11 @@ def _walk_of(
 def _choice_of(program: Program, walk: ListingOfRun, options: RunOptions) -> ChoiceOfRun:
     """Which matches stay, and when that is known. A query with deadlines chooses none by starts."""
     plan = program.plan
-    if plan.per_start is not None:
-        return StartChoice(plan.per_start, plan.window)
-    if plan.deadlines and walk.history is not None:  # a formula without matches remembers nothing
+    if plan.choice.per_start is not None:
+        return StartChoice(plan.choice.per_start, plan.matching.window)
+    if (
+        plan.choice.deadlines and walk.history is not None
+    ):  # a formula without matches remembers nothing
         deadlines = Deadlines(program, walk.history, options)
         walk.judge = deadlines.judge
         return deadlines
@@ -136,10 +140,10 @@ def _choice_of(program: Program, walk: ListingOfRun, options: RunOptions) -> Cho
 
 def _answer_of(program: Program, walk: ListingOfRun, *, in_instants: bool) -> AnswerOfRun:
     """What becomes of the matches."""
-    if program.plan.totals is not None:
+    if program.plan.answer.totals is not None:
         return TotalRows(program, in_instants=in_instants)
     if isinstance(walk, WorldsListing):
         return WorldRows(walk)
-    if program.plan.collapsed:
+    if program.plan.answer.collapsed:
         return CollapsedRows(program, in_instants=in_instants)
     return MatchRows(program, in_instants=in_instants)

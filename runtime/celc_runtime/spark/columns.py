@@ -56,9 +56,9 @@ def needed_columns(plan: Plan, events: DataFrame) -> DataFrame:
     """
     fields = struct_fields(events.schema)
     known = [name for name, _ in fields]
-    names = list(dict.fromkeys([*input_schema(plan).names, *plan.tiebreak]))
-    if not plan.type_column and plan.type_name in known:
-        names.append(plan.type_name)
+    names = list(dict.fromkeys([*input_schema(plan).names, *plan.source.tiebreak]))
+    if not plan.source.type_column and plan.source.type_name in known:
+        names.append(plan.source.type_name)
     paths = {name: _path(plan, name, fields) for name in names}
     if lacking := [name for name, path in paths.items() if path is None]:
         raise missing_error(plan.name, lacking, known)
@@ -134,15 +134,15 @@ def _path(plan: Plan, name: str, fields: Fields) -> tuple[int, ...] | None:
 
 def _check_type(plan: Plan, name: str, type: Any) -> None:
     found = type.simpleString()
-    declared = {attribute.name for attribute in plan.attributes}
-    if name not in declared and name in plan.tiebreak:
+    declared = {attribute.name for attribute in plan.source.attributes}
+    if name not in declared and name in plan.source.tiebreak:
         if type.typeName() in ("array", "map", "struct", "variant"):
             raise EventError(
                 f"query {plan.name!r} orders events by the column {name!r}, but values of the type "
                 f"{found} have no order: name a column of numbers, texts or times"
             )
         return
-    wanted = plan.input_type(name)
+    wanted = plan.source.input_type(name)
     taken = SPARK_TYPES[wanted]
     # A text's type may name a collation.
     if found == "void" or found in taken or found.split(" ")[0] in taken:

@@ -23,8 +23,8 @@ def is_of_types(plan: Plan, pairs: Sequence[tuple[str, str]]) -> Column:
 
     if not pairs:
         return functions.lit(False)
-    types = column_named(plan.type_name).cast("string")
-    if not plan.stream_column:
+    types = column_named(plan.source.type_name).cast("string")
+    if not plan.source.stream_column:
         return types.isin([name for _, name in pairs])
     streams = column_named("stream").cast("string")
     return reduce(

@@ -101,19 +101,21 @@ def factors_of(program: Program) -> Factors | None:
 def _are_listed(plan: Plan) -> bool:
     """Whether the answer has a row for each listed match, those of a partition are listed one after
     another, and no column is of a whole match."""
-    is_whole = plan.is_of_matches and plan.per_start is None and plan.parameters is None
-    is_whole = is_whole and plan.match_id is None
-    return is_whole and not plan.deadlines and not plan.interleaves
+    is_whole = (
+        plan.is_of_matches and plan.choice.per_start is None and plan.source.parameters is None
+    )
+    is_whole = is_whole and plan.answer.match_id is None
+    return is_whole and not plan.choice.deadlines and not plan.interleaves
 
 
 def _dependence(plan: Plan, listing: InRuns, at: int) -> str | None:
     """What a column of the answer depends on; None: on the first event and others."""
     name = plan.ddl_columns()[at][0]
-    header = len(plan.ddl_columns()) - len(plan.items)
+    header = len(plan.ddl_columns()) - len(plan.answer.items)
     if at < header:
         is_of_start = at >= plan.first_place and name in ("start_pos", "start_time")
         return "first" if is_of_start else "last"
-    item = plan.items[at - header]
+    item = plan.answer.items[at - header]
     if isinstance(item, Computed):
         return None
     places = _places(plan, listing, item)
@@ -124,8 +126,8 @@ def _dependence(plan: Plan, listing: InRuns, at: int) -> str | None:
 
 
 def _places(plan: Plan, listing: InRuns, label: Label) -> list[int]:
-    column = plan.label_names.index(label.name)
-    kinds = (plan.kinds[kind] for kind in listing.kinds)
+    column = plan.answer.label_names.index(label.name)
+    kinds = (plan.matching.kinds[kind] for kind in listing.kinds)
     return [place for place, kind in enumerate(kinds) if column in kind.columns]
 
 
@@ -171,7 +173,7 @@ class _FactorisedRows(MatchRows):
 
     def __init__(self, program: Program) -> None:
         # Code over piles does not know instants.
-        super().__init__(program, in_instants=program.plan.ties is not None)
+        super().__init__(program, in_instants=program.plan.source.ties is not None)
         factors = factors_of(program)
         assert factors is not None
         self._factors = factors

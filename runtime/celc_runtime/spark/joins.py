@@ -54,7 +54,7 @@ def why_kernel(program: Program, events: DataFrame, ranges: int | None, *, preso
     bands = joins.untied if isinstance(program.update, Keyed) else joins.bands
     if not bands:
         return "equal keys tie the events in a narrow band, and its own code finds these at once"
-    if plan.window is None or plan.window.unit == "EVENTS":
+    if plan.matching.window is None or plan.matching.window.unit == "EVENTS":
         return "it has no window of time"
     rows = needed_columns(plan, events)
     if why := why_not_read_twice(rows):
@@ -74,21 +74,21 @@ def _compared(
     condition of a band, and the number of events."""
     from pyspark.sql import functions
 
-    assert plan.window is not None
-    typed = plan.type_name in rows.columns
+    assert plan.matching.window is not None
+    typed = plan.source.type_name in rows.columns
     if typed:
-        rows = rows.where(is_of_types(plan, plan.types))
+        rows = rows.where(is_of_types(plan, plan.source.types))
     if not why_all_matter(plan):
         rows = rows.where(can_matter(plan, rows.schema))
     rows = with_key_columns(plan, rows)
-    name = plan.order_by[0]
-    order = OrderColumn(name, plan.type_of(name), rows.schema[name].dataType.simpleString())
-    keys = [column_named(key) for key in plan.key_columns]
+    name = plan.source.order_by[0]
+    order = OrderColumn(name, plan.source.type_of(name), rows.schema[name].dataType.simpleString())
+    keys = [column_named(key) for key in plan.source.key_columns]
     parts = functions.approx_count_distinct(functions.struct(*keys)) if keys else functions.lit(1)
     first, last = functions.min(order.column), functions.max(order.column)
     of_bands = {types for band in bands for types in band} if typed else set()
     counted = {
-        types: functions.count(functions.when(column_named(plan.type_name).isin(*types), 1))
+        types: functions.count(functions.when(column_named(plan.source.type_name).isin(*types), 1))
         for types in sorted(of_bands)
     }
     everything = functions.count(functions.lit(1))
@@ -99,9 +99,9 @@ def _compared(
     count, partitions = int(found[0]), max(1, int(found[3]))
     numbers = order.numbers([found[1], found[2]])
     span = max(numbers, default=0) - min(numbers, default=0)
-    if plan.type_of(name) == "DATE":
+    if plan.source.type_of(name) == "DATE":
         span *= MICROSECONDS_PER_DAY
-    share = min(1.0, plan.window.size / span) if span > 0 else 1.0
+    share = min(1.0, plan.matching.window.size / span) if span > 0 else 1.0
     numbers_of = dict(zip(counted, found[4:], strict=True))
     pairs = sum(
         int(numbers_of.get(one, count)) * int(numbers_of.get(other, count)) for one, other in bands
@@ -121,7 +121,7 @@ def joined(
     narrow = needed_columns(plan, events)
     unfiltered = why_not_filtered(plan)
     rows = narrow if unfiltered else narrow.where(can_matter(plan, narrow.schema))
-    typed = plan.type_name in rows.columns
+    typed = plan.source.type_name in rows.columns
     rows = _with_declared_types(plan, joins, rows)
     if counting is not None:
         rows = counting(rows)
@@ -129,7 +129,7 @@ def joined(
     mark = uuid.uuid4().hex
     text = joins_text(plan, joins, mark, typed=typed).replace("{", "{{").replace("}", "}}")
     found = events.sparkSession.sql(text.replace(mark, f"{{{_TABLE}}}"), **{_TABLE: rows})
-    numbered = plan.positions or joins.counts
+    numbered = plan.answer.positions or joins.counts
     lines = [
         f"columns: {', '.join(narrow.columns)} ({len(narrow.columns)} of the DataFrame's "
         f"{len(events.columns)})",
@@ -141,7 +141,7 @@ def joined(
         (
             "numbers: Spark sorts and numbers the rows of each partition; "
             "with_options(positions=False) does without"
-            if plan.positions
+            if plan.answer.positions
             else (
                 "numbers: Spark sorts and numbers the rows, because the query counts events"
                 if numbered
@@ -160,7 +160,7 @@ def _with_declared_types(plan: Plan, joins: Joins, rows: DataFrame) -> DataFrame
     """
     from pyspark.sql import functions
 
-    declared = {one.name: one.type for one in plan.attributes}
+    declared = {one.name: one.type for one in plan.source.attributes}
     columns = []
     for field in rows.schema.fields:
         found, name = field.dataType.simpleString(), field.name

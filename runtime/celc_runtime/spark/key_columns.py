@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def with_key_columns(plan: Plan, rows: DataFrame) -> DataFrame:
-    """The columns that a query reads, and `plan.chosen_columns` behind them."""
+    """The columns that a query reads, and `plan.source.chosen_columns` behind them."""
     types = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
-    for name, key in plan.chosen_columns.items():
+    for name, key in plan.source.chosen_columns.items():
         rows = rows.withColumn(name, _key_expression(plan, key, types))
     return rows
 

@@ -217,7 +217,7 @@ def spark_plan(
 def _plan_of(planner: _Planner, ranges: int | None, *, presorted: bool) -> SparkPlan:
     if presorted:
         return planner.presorted()
-    if planner.plan.partition_by and not planner.plan.interleaves:
+    if planner.plan.source.partition_by and not planner.plan.interleaves:
         return planner.by_key(ranges)
     return planner.without_key(ranges)
 
@@ -282,18 +282,19 @@ def with_clock(program: Program, rows: DataFrame) -> tuple[Program, str]:
     Without an event, the clock stays unknown.
     """
     plan = program.plan
-    if plan.clock is not None:
+    source = plan.source
+    if plan.choice.clock is not None:
         return program, "clock: as it was given, which decides matches with an absence at their end"
-    first = plan.order_by[0]
-    if plan.type_name in rows.columns:
-        rows = rows.where(is_of_types(plan, plan.declared_types))
-    found = OrderColumn(first, plan.type_of(first), rows.schema[first].dataType.simpleString())
+    first = source.order_by[0]
+    if source.type_name in rows.columns:
+        rows = rows.where(is_of_types(plan, source.declared_types))
+    found = OrderColumn(first, source.type_of(first), rows.schema[first].dataType.simpleString())
     latest = found.latest(rows)
     line = (
         f"clock: the greatest {first!r} of all events, which a job over this column has found; it "
         "decides matches with an absence at their end"
     )
-    return replace(program, plan=replace(plan, clock=latest)), line
+    return replace(program, plan=replace(plan, choice=replace(plan.choice, clock=latest))), line
 
 
 def _planned(program: Program, rules: Rows | None) -> Plan:
@@ -354,20 +355,23 @@ class _Planner:
         self._types = {f.name: f.dataType.simpleString() for f in self._rows.schema.fields}
         types = self._types
         self._keys = [
-            ValueColumn(name, plan.type_of(name), types[name]) for name in plan.key_columns
+            ValueColumn(name, plan.source.type_of(name), types[name])
+            for name in plan.source.key_columns
         ]
-        first = plan.order_by[0]
-        self._order = OrderColumn(first, plan.type_of(first), types[first])
+        first = plan.source.order_by[0]
+        self._order = OrderColumn(first, plan.source.type_of(first), types[first])
         sort = sort_columns_without_order(plan)
         self._sort = [column_named(name) for name in sort]
-        self._sort_in_key = [column_named(name) for name in sort if name not in plan.key_columns]
+        self._sort_in_key = [
+            column_named(name) for name in sort if name not in plan.source.key_columns
+        ]
         self._is_numbered = bool(unfiltered) and not why_not_numbered(plan)
         self._numbers_rows = False
         self._read_twice = 0.0
         self._told: int | None = None
         self._sampled: int | None = None
         self._rows_per_range = _ROWS_PER_RANGE
-        if plan.key_columns:
+        if plan.source.key_columns:
             self._rows_per_range *= _FEW_OF_A_KEY if not unfiltered or self._is_numbered else 1
         elif not unfiltered:
             self._rows_per_range *= _FILTERED
@@ -387,7 +391,7 @@ class _Planner:
         """The events as they lie."""
         plan = self._plan
         sort = ", ".join(sort_columns(plan))
-        if plan.partition_by and not plan.interleaves:
+        if plan.source.partition_by and not plan.interleaves:
             self._lines.append(
                 "plan: no shuffle and no sort, because presorted=True; each task reads its Spark "
                 f"partition and checks that it is sorted by {sort}"
@@ -404,7 +408,7 @@ class _Planner:
         """The events of a key in one task, of a hot key in several."""
         plan = self._plan
         hot, why = self._hot_keys(ranges)
-        keys, sort = ", ".join(plan.key_columns), ", ".join(sort_columns_without_order(plan))
+        keys, sort = ", ".join(plan.source.key_columns), ", ".join(sort_columns_without_order(plan))
         self._lines.append(
             f"plan: a shuffle by {keys} and a sort by {sort}; each task reads many keys one after "
             "another (PARTITION BY)"
@@ -415,7 +419,7 @@ class _Planner:
         for key in hot:
             shown = ", ".join(
                 f"{name}={value!r}"
-                for name, value in zip(plan.key_columns, key.values, strict=True)
+                for name, value in zip(plan.source.key_columns, key.values, strict=True)
             )
             self._lines.append(f"hot key: {shown} is cut into {self._shown(key.ranges)}")
         return self._made(self._with_hot_keys(hot))
@@ -427,7 +431,7 @@ class _Planner:
             self._lines.append(f"plan: one task reads all events, because {why}")
             return self._made(self._mapped(*self._of_one_task(self._rows)), warning)
         reach = f"window on {self._order.name!r} or of EVENTS"
-        if self._plan.window is None:
+        if self._plan.matching.window is None:
             reach = "matches of one event"
         self._lines.append(
             f"plan: {self._shown(parts)}; each is read and sorted by one task (no PARTITION BY, "
@@ -488,7 +492,7 @@ class _Planner:
         self, ordered: DataFrame, columns: TaskColumns, ranges: Sequence[TimeRange]
     ) -> DataFrame:
         """What tasks send of the matches that they find."""
-        if made := set(self._plan.chosen_columns):
+        if made := set(self._plan.source.chosen_columns):
             kept = [name for name in ordered.columns if name not in made]
             ordered = ordered.select(*map(column_named, kept))
         shipped = tuple(part.shipped for part in ranges)
@@ -579,7 +583,7 @@ class _Planner:
 
     def _tell_numbers(self, line: str) -> None:
         self._lines.append(line)
-        if self._plan.told_apart is not None:
+        if self._plan.source.told_apart is not None:
             self._lines.append(_PUT_BACK)
 
     def _start_of(self, part: TimeRange) -> Column:
@@ -647,11 +651,11 @@ class _Planner:
     def _declared_rows(self) -> DataFrame:
         """The rows of declared types, which alone have positions, and rows without a type: the
         task that reads such a row refuses it."""
-        if self._plan.type_name not in self._rows.columns:
+        if self._plan.source.type_name not in self._rows.columns:
             return self._rows
-        known = is_of_types(self._plan, self._plan.declared_types)
-        if not self._plan.stream_column:
-            known = known | column_named(self._plan.type_name).isNull()
+        known = is_of_types(self._plan, self._plan.source.declared_types)
+        if not self._plan.source.stream_column:
+            known = known | column_named(self._plan.source.type_name).isNull()
         return self._rows.where(known)
 
     def _why_too_small(self) -> str:
@@ -709,7 +713,7 @@ class _Planner:
 
     def _why_not_cut(self) -> str:
         """Why the query cannot be run on parts of the stream, or of a key."""
-        if self._rules is not None and not self._plan.positions:
+        if self._rules is not None and not self._plan.answer.positions:
             return "matches of a query FOR EACH are told apart by positions, which were left out"
         return why_not_split(self._plan) or self._order.why_not_cut
 
@@ -719,7 +723,7 @@ class _Planner:
         if self._plan.interleaves:
             why = "with CONSUME BY ANY a match depends on those of all partitions"
         if why:
-            remedy = "" if self._plan.partition_by else "; PARTITION BY would spread it"
+            remedy = "" if self._plan.source.partition_by else "; PARTITION BY would spread it"
             name = self._plan.name
             return [], why, f"query {name!r} is run by one task, because {why}{remedy}"
         if ranges == 1:
@@ -808,10 +812,11 @@ class _Planner:
     def _counted_types(self) -> DeclaredTypes | None:
         """The types whose rows have positions; None: all rows have, or the query needs none."""
         plan = self._plan
-        if self._is_filtered or plan.type_name not in self._rows.columns:
+        source = plan.source
+        if self._is_filtered or source.type_name not in self._rows.columns:
             return None
-        names = () if plan.stream_column else tuple(name for _, name in plan.declared_types)
-        return DeclaredTypes(plan.type_name, names)
+        names = () if source.stream_column else tuple(name for _, name in source.declared_types)
+        return DeclaredTypes(source.type_name, names)
 
     def _hot_keys(self, ranges: int | None) -> tuple[list[HotKey], str]:
         """The keys to be cut, and the reason if there are none."""
@@ -874,7 +879,7 @@ class _Planner:
             raise EventError(
                 f"query {self._plan.name!r}: presorted=True, but the partition {shown} lies in "
                 f"{found[0]['places']} Spark partitions: repartition the DataFrame by "
-                f"{', '.join(self._plan.key_sql)} and sort it within partitions, or leave "
+                f"{', '.join(self._plan.source.key_sql)} and sort it within partitions, or leave "
                 "out presorted"
             )
 

@@ -49,18 +49,18 @@ class RangeColumns(NamedTuple):
 
 def why_not_numbered(plan: Plan) -> str:
     """Why all rows reach Python; empty where those that cannot matter need not."""
-    if not set(plan.order_by) - set(plan.key_columns):
+    if not set(plan.source.order_by) - set(plan.source.key_columns):
         return "all events of a partition are at one place of the order"
-    if plan.uncertain is not None:
+    if plan.source.uncertain is not None:
         return "events of one least time are told apart by all columns"
-    if plan.ties is not None:
+    if plan.source.ties is not None:
         return "a match starts at the first event of its first instant, whatever that is"
     if plan.interleaves:
         return "with CONSUME BY ANY partitions are read side by side"
     for name in (plan.window_attribute, *plan.local_attributes):
-        if name not in (None, plan.order_by[0]):
+        if name not in (None, plan.source.order_by[0]):
             return f"a window is measured on {name!r}, which must not fall from one row to the next"
-    if plan.told_apart is not None and plan.chosen_keys:
+    if plan.source.told_apart is not None and plan.source.chosen_keys:
         return "a key is another attribute for each event type, and rows that only count have none"
     return why_all_are_read(plan)
 
@@ -157,7 +157,7 @@ def _number_in_task() -> Column:
 
 def _moved(plan: Plan, names: Sequence[str], range_name: str) -> list[str]:
     """The columns that rows which cannot matter keep on their way through a shuffle."""
-    needed = {*plan.key_columns, *plan.order_by, *plan.tiebreak, range_name}
+    needed = {*plan.source.key_columns, *plan.source.order_by, *plan.source.tiebreak, range_name}
     return [name for name in names if name in needed]
 
 
@@ -182,9 +182,9 @@ def _is_undeclared(plan: Plan, rows: DataFrame, matters: Column) -> Column:
     condition once that a projection has twice."""
     from pyspark.sql import functions
 
-    if plan.type_name not in rows.columns:
+    if plan.source.type_name not in rows.columns:
         return functions.lit(False)
-    assert plan.events_read is not None
-    relevant = is_of_types(plan, [(r.stream, r.type) for r in plan.events_read])
+    assert plan.source.events_read is not None
+    relevant = is_of_types(plan, [(r.stream, r.type) for r in plan.source.events_read])
     known = functions.coalesce(relevant, functions.lit(True))
     return functions.when(matters, ~known).otherwise(functions.lit(False))

@@ -35,7 +35,7 @@ def given_rules(program: Program, tables: Mapping[str, Any]) -> Rows | None:
     Raises TypeError for a table without a set and for a set without a table, EventError where a
     table does not fit its declaration.
     """
-    if program.plan.parameters is None and not tables:
+    if program.plan.source.parameters is None and not tables:
         return None
     found = {name: _collected(program, name, table) for name, table in tables.items()}
     return given_rows(program, found)
@@ -50,7 +50,7 @@ def _collected(program: Program, name: str, table: Any) -> Any:
             f"query {program.name!r}: the table of parameters {name!r} is a stream, but its rows "
             "are fixed for a run: read it with spark.read"
         )
-    parameters = program.plan.parameters
+    parameters = program.plan.source.parameters
     declared = () if parameters is None else parameters.attributes
     kept = [one.name for one in declared if one.name in table.columns]
     tell_job(f"the rows of {name!r}")
@@ -65,7 +65,7 @@ def with_values_of(plan: Plan, rules: Rows) -> Plan:
     A parameter with more than `MOST_VALUES` values says nothing of the events. Windows of EVENTS
     count all events before they meet rows.
     """
-    parameters = plan.parameters
+    parameters = plan.source.parameters
     if parameters is None or parameters.concerns is None or parameters.position is not None:
         return plan
     found = []
@@ -73,7 +73,7 @@ def with_values_of(plan: Plan, rules: Rows) -> Plan:
         ways = tuple(_of_events(way, rules) for way in concern.ways)
         # A way that says nothing of events lets all of them pass.
         found.append(Relevant(concern.stream, concern.type, ways if all(ways) else ()))
-    return replace(plan, relevant=tuple(found))
+    return replace(plan, source=replace(plan.source, relevant=tuple(found)))
 
 
 def _of_events(
@@ -105,7 +105,7 @@ def _of_event(test: Test, rules: Rows) -> AttributeTest | None:
 
 def rules_line(plan: Plan, count: int) -> str:
     """What a plan says of its parameter table."""
-    parameters = plan.parameters
+    parameters = plan.source.parameters
     assert parameters is not None
     way = "an index finds the rows that an event concerns"
     if parameters.concerns is None:

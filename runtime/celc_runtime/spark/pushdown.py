@@ -53,26 +53,26 @@ _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
 
 def why_not_filtered(plan: Plan) -> str:
     """Why every row has to be read; empty where some rows need not be read."""
-    if plan.relevant is not None and plan.positions:
+    if plan.source.relevant is not None and plan.answer.positions:
         return "positions count every event; with_options(positions=False) does without"
     return why_all_matter(plan)
 
 
 def why_all_matter(plan: Plan) -> str:
     """Why every row can change the answer, its positions aside; empty where some rows cannot."""
-    if plan.relevant is None:
+    if plan.source.relevant is None:
         return "the query counts events, asks which are neighbours, or has a selector inside"
     return why_all_are_read(plan)
 
 
 def why_all_are_read(plan: Plan) -> str:
     """Why the query reads more of every row than that it is there; empty where it does not."""
-    read = plan.events_read
+    read = plan.source.events_read
     if read is None:
         return "the query reads every event, as a selector inside or FOR EACH does"
-    if not all(map(plan.is_on_clock, plan.deadlines)):
+    if not all(map(plan.is_on_clock, plan.choice.deadlines)):
         return "every event can show that a match is decided"
-    all_types = len(read) == len(plan.types) and not plan.other_types
+    all_types = len(read) == len(plan.source.types) and not plan.source.other_types
     if all_types and not any(relevant.all_ways for relevant in read):
         return "every event can change the answer, as far as Spark can tell"
     return ""
@@ -88,21 +88,21 @@ def can_matter(plan: Plan, schema: StructType, *, faulty: bool = True) -> Column
     """
     from pyspark.sql import functions
 
-    assert plan.events_read is not None
-    relevant = {(r.stream, r.type): _condition(r, schema) for r in plan.events_read}
-    typed = plan.type_column or plan.type_name in schema.names
+    assert plan.source.events_read is not None
+    relevant = {(r.stream, r.type): _condition(r, schema) for r in plan.source.events_read}
+    typed = plan.source.type_column or plan.source.type_name in schema.names
     if not typed:
-        (only,) = plan.declared_types
+        (only,) = plan.source.declared_types
         wanted = relevant.get(only, functions.lit(False))
         keeps = [] if wanted is None else [wanted]
     else:
         # The condition names the types that do not matter. So undeclared types pass, and most
         # rows, which are often of the types that do not matter, are decided at once.
-        idle = [pair for pair in plan.declared_types if pair not in relevant]
-        if plan.stream_column:
+        idle = [pair for pair in plan.source.declared_types if pair not in relevant]
+        if plan.source.stream_column:
             keeps = [~_is_type(plan, *pair) for pair in idle]
         else:
-            idle_types = column_named(plan.type_name).isin([name for _, name in idle])
+            idle_types = column_named(plan.source.type_name).isin([name for _, name in idle])
             keeps = [~idle_types] if idle else []
         keeps += [
             ~_is_type(plan, *pair) | condition
@@ -111,17 +111,17 @@ def can_matter(plan: Plan, schema: StructType, *, faulty: bool = True) -> Column
         ]
     if not faulty:
         return _all(keeps)
-    never_null = ["stream"] if plan.stream_column else []
-    never_null += [plan.type_name] if typed else []
-    never_null += plan.order_by
+    never_null = ["stream"] if plan.source.stream_column else []
+    never_null += [plan.source.type_name] if typed else []
+    never_null += plan.source.order_by
     return _any([*(column_named(name).isNull() for name in never_null), _all(keeps)])
 
 
 def _is_type(plan: Plan, stream: str, name: str) -> Column:
     from pyspark.sql import functions
 
-    condition = column_named(plan.type_name) == functions.lit(name)
-    if plan.stream_column:
+    condition = column_named(plan.source.type_name) == functions.lit(name)
+    if plan.source.stream_column:
         condition = condition & (functions.col("stream") == functions.lit(stream))
     return condition
 

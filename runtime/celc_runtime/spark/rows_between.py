@@ -41,8 +41,9 @@ class RowsBetween:
     """Puts back the rows between the rows that a run reads."""
 
     def __init__(self, plan: Plan) -> None:
-        self._keys = plan.key_columns
-        self._copied = {plan.type_name, "stream", *self._keys, *plan.order_by, *plan.tiebreak}
+        source = plan.source
+        self._keys = source.key_columns
+        self._copied = {source.type_name, "stream", *self._keys, *source.order_by, *source.tiebreak}
         self._last: tuple[tuple[object, ...], int] | None = None
 
     def filled(self, events: pa.RecordBatch, numbers: np.ndarray) -> Iterator[Filled]:

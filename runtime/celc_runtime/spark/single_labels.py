@@ -123,7 +123,7 @@ def _made(column: _AnswerColumn, texts: Mapping[int, str]) -> str:
 def _way(plan: Plan) -> _Way:
     """How the answer travels: first the fields of single labels, then the other columns."""
     columns = plan.ddl_columns()
-    header = len(columns) - len(plan.items)
+    header = len(columns) - len(plan.answer.items)
     sent: list[WireColumn] = []
     answer: dict[int, _AnswerColumn] = {}
     ends: dict[str, int] = {}
@@ -149,7 +149,7 @@ def _single(plan: Plan, header: int) -> Iterator[tuple[int, Label]]:
     """The places of the labels that always hold one event among the columns of the answer."""
     if not plan.is_of_matches:
         return
-    for at, item in enumerate(plan.items, header):
+    for at, item in enumerate(plan.answer.items, header):
         if not isinstance(item, Computed) and item.single:
             yield at, item
 
@@ -157,11 +157,11 @@ def _single(plan: Plan, header: int) -> Iterator[tuple[int, Label]]:
 def _ends(plan: Plan, label: Label, places: tuple[int, ...]) -> dict[str, int]:
     """The columns for the start and the end of a match that a label's fields serve for, which
     travel at these places."""
-    of_attribute = dict(zip(label.attributes, places[plan.positions :], strict=True))
-    time = plan.order_by[0] if plan.order_by else ""
+    of_attribute = dict(zip(label.attributes, places[plan.answer.positions :], strict=True))
+    time = plan.source.order_by[0] if plan.source.order_by else ""
     found: dict[str, int] = {}
     for end, is_there in (("start", label.first), ("end", label.last)):
-        if is_there and plan.positions:
+        if is_there and plan.answer.positions:
             found[f"{end}_pos"] = places[0]
         if is_there and time in of_attribute:
             found[f"{end}_time"] = of_attribute[time]

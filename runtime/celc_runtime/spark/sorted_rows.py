@@ -128,8 +128,8 @@ def _local_folder() -> str | None:
 def _sorted(
     plan: Plan, columns: TaskColumns, unsorted: Unsorted, table: pa.Table
 ) -> Iterator[pa.RecordBatch]:
-    codes = codes_of_keys([table.column(name) for name in plan.key_columns], len(table))
-    by = [name for name in sort_columns(plan) if name not in plan.key_columns]
+    codes = codes_of_keys([table.column(name) for name in plan.source.key_columns], len(table))
+    by = [name for name in sort_columns(plan) if name not in plan.source.key_columns]
     order = order_of(codes, [table.column(name) for name in by])
     if not unsorted.matters:
         yield from _taken(table, order.rows)
@@ -170,15 +170,15 @@ def _undeclared(plan: Plan, table: pa.Table, unsorted: Unsorted, matters: np.nda
     Not by the types that the plan names as relevant: of a query FOR EACH the driver knows more.
     """
     found = np.zeros(len(table), np.bool_)
-    names = [plan.type_name, *(["stream"] if plan.stream_column else [])]
+    names = [plan.source.type_name, *(["stream"] if plan.source.stream_column else [])]
     texts = [_texts(table, name, unsorted) for name in names]
     if any(column is None for column in texts):
         return found
     rows = np.flatnonzero(matters)
     types, *streams = (column.take(pa.array(rows)) for column in texts if column is not None)
     known = np.zeros(len(rows), np.bool_)
-    for stream in {stream for stream, _ in plan.declared_types}:
-        of_stream = [name for declared, name in plan.declared_types if declared == stream]
+    for stream in {stream for stream, _ in plan.source.declared_types}:
+        of_stream = [name for declared, name in plan.source.declared_types if declared == stream]
         is_one = pc.is_in(types, value_set=pa.array(of_stream, pa.string()))
         if streams:
             is_one = pc.and_(is_one, pc.equal(streams[0], stream).fill_null(True))

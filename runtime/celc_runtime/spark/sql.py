@@ -75,8 +75,8 @@ def registered(program: Program, spark: Any, name: str | None, *, sorts: bool = 
 def _declared_types(plan: Plan) -> dict[str, str]:
     """The types of the columns to sort by, as far as the query declares them; those of the others
     are seen with the rows."""
-    declared = {one.name: SPARK_TYPES[one.type][0] for one in plan.attributes}
-    return dict.fromkeys(plan.tiebreak, "bigint") | declared
+    declared = {one.name: SPARK_TYPES[one.type][0] for one in plan.source.attributes}
+    return dict.fromkeys(plan.source.tiebreak, "bigint") | declared
 
 
 def _handler(stream: TaskStream) -> type:
@@ -127,9 +127,9 @@ class TaskStream:
     def waits(self) -> bool:
         """Whether matches can wait for the end of a partition."""
         plan = self._program.plan
-        late = bool(plan.deadlines) or plan.per_start is not None
-        late |= plan.totals is not None and plan.totals.per != "END"
-        return plan.takes_ties or late
+        late = bool(plan.choice.deadlines) or plan.choice.per_start is not None
+        late |= plan.answer.totals is not None and plan.answer.totals.per != "END"
+        return plan.source.takes_ties or late
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """The matches that wait for more events: the partition is over."""
@@ -157,7 +157,7 @@ class TaskStream:
 
     def _check_partition(self, events: pa.RecordBatch) -> None:
         plan = self._program.plan
-        whole = plan.interleaves or not plan.partition_by
+        whole = plan.interleaves or not plan.source.partition_by
         keys: list[tuple[object, ...]] = [()] if whole else partition_keys(plan, events)
         if not keys:
             return
@@ -169,22 +169,23 @@ class TaskStream:
                 raise EventError(
                     f"query {plan.name!r} has matches that wait for the end of their partition, "
                     "and a table function of Spark ends a partition after each row where "
-                    f"{', '.join(plan.key_columns)} is NaN: use match(df), or give it the table "
-                    "without such rows"
+                    f"{', '.join(plan.source.key_columns)} is NaN: use match(df), or give it the "
+                    "table without such rows"
                 )
             if whole:
                 raise EventError(
                     f"query {plan.name!r} reads its whole stream in one order, so in SQL it takes "
                     "the table WITH SINGLE PARTITION, not PARTITION BY: "
-                    f"TABLE(…) WITH SINGLE PARTITION ORDER BY ({', '.join(plan.order_by)})"
+                    f"TABLE(…) WITH SINGLE PARTITION ORDER BY ({', '.join(plan.source.order_by)})"
                 )
             raise EventError(
-                f"query {plan.name!r} is partitioned by {', '.join(plan.key_columns)}, but the "
-                "table by something else: two of its partitions have "
+                f"query {plan.name!r} is partitioned by {', '.join(plan.source.key_columns)}, "
+                "but the table by something else: two of its partitions have "
                 + ", ".join(
-                    f"{name}={value!r}" for name, value in zip(plan.key_columns, first, strict=True)
+                    f"{name}={value!r}"
+                    for name, value in zip(plan.source.key_columns, first, strict=True)
                 )
-                + f"; write TABLE(…) PARTITION BY ({', '.join(plan.key_sql)})"
+                + f"; write TABLE(…) PARTITION BY ({', '.join(plan.source.key_sql)})"
             )
         self._begins = False
         self._last = keys[-1]

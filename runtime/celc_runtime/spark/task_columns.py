@@ -15,7 +15,7 @@ it; it is there because of its number only."""
 def no_type(plan: Plan) -> str:
     """The text of a row without a type, where NULL says that a row cannot matter. No declared type
     is called so: a row with it is refused as one without a type."""
-    return unused_name("no type", (name for _, name in plan.declared_types))
+    return unused_name("no type", (name for _, name in plan.source.declared_types))
 
 
 class Unsorted(NamedTuple):

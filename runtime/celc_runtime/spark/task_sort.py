@@ -53,15 +53,15 @@ def why_spark_sorts(plan: Plan, types: dict[str, str]) -> str:
     Spark spells them."""
     if plan.interleaves:
         return "with CONSUME BY ANY partitions are read side by side"
-    if plan.takes_ties:
+    if plan.source.takes_ties:
         return "events of one time are sorted by all columns"
-    if plan.chosen_columns:
+    if plan.source.chosen_columns:
         return "a key is another attribute for each event type"
-    for name in plan.key_columns:
+    for name in plan.source.key_columns:
         if types[name] not in _ORDERED or types[name] in INTERVALS:
             return f"the key {name!r} is of type {types[name]}"
     for name in sort_columns(plan):
-        if name not in plan.key_columns and types[name] not in _ORDERED:
+        if name not in plan.source.key_columns and types[name] not in _ORDERED:
             return f"the order column {name!r} is of type {types[name]}"
     return ""
 
@@ -83,12 +83,12 @@ def unsorted_rows(
         for name, shown in zip(names, map(quoted, names), strict=True)
     ]
     known = rows.withColumn(matters, can_matter(plan, rows.schema))
-    if plan.type_name in names and plan.type_name not in sort_columns(plan):
-        type = quoted(plan.type_name)
+    if plan.source.type_name in names and plan.source.type_name not in sort_columns(plan):
+        type = quoted(plan.source.type_name)
         # Without a collation, as a text beside it has none.
         told = f"COALESCE(CAST({type} AS STRING), '{no_type(plan)}')"
-        light[names.index(plan.type_name)] = f"IF({matters}, {told}, NULL) AS {type}"
-        matters = plan.type_name
+        light[names.index(plan.source.type_name)] = f"IF({matters}, {told}, NULL) AS {type}"
+        matters = plan.source.type_name
     else:
         light.append(matters)
     together = _together(known.selectExpr(*light), keys)

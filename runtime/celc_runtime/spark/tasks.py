@@ -175,7 +175,7 @@ class _Rows(NamedTuple):
 
 
 def _order_of(plan: Plan, batch: pa.RecordBatch, row: int) -> str:
-    names = dict.fromkeys((*plan.order_by, *plan.tiebreak))
+    names = dict.fromkeys((*plan.source.order_by, *plan.source.tiebreak))
     return ", ".join(f"{name}={shown(batch.column(name)[row])}" for name in names)
 
 
@@ -206,7 +206,9 @@ class _WholeReader:
 
     def __init__(self, program: Program, run: ReadsRanges) -> None:
         self._run = run
-        self._between = None if program.plan.told_apart is None else RowsBetween(program.plan)
+        self._between = (
+            None if program.plan.source.told_apart is None else RowsBetween(program.plan)
+        )
 
     def push(self, rows: _Rows) -> Iterator[pa.RecordBatch]:
         yield from _pushed(self._run, rows, self._between, first_position=0)
@@ -236,7 +238,9 @@ class _RangeReader:
         self._program = program
         self._start, self._first_position, self._expected, self._later = shipped
         self._run = run
-        self._between = None if program.plan.told_apart is None else RowsBetween(program.plan)
+        self._between = (
+            None if program.plan.source.told_apart is None else RowsBetween(program.plan)
+        )
         self._seen = 0
         self._is_in_own: bool | None = None
         self._numbered = False
@@ -266,8 +270,8 @@ class _RangeReader:
             yield True, rows
             return
         plan = self._program.plan
-        name = plan.order_by[0]
-        column = rows.events.column(name).cast(ARROW_TYPES[plan.type_of(name)])
+        name = plan.source.order_by[0]
+        column = rows.events.column(name).cast(ARROW_TYPES[plan.source.type_of(name)])
         values, known = numbers(column)
         is_own = np.ones(len(values), np.bool_)
         if self._start is not None:

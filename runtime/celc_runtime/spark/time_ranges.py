@@ -100,27 +100,27 @@ class Sample:
 
 def why_not_split(plan: Plan) -> str:
     """Why matches cannot be found in parts of the stream; empty where they can be."""
-    if plan.window is None and not plan.one_event:
+    if plan.matching.window is None and not plan.matching.one_event:
         return "the query has no window (WITHIN), so a match may begin with the first event"
-    if plan.uncertain is not None:
+    if plan.source.uncertain is not None:
         return (
             "the time of events is uncertain, so that an event can come before one in front of it"
         )
-    if plan.consume_by != "NONE":
-        return f"with CONSUME BY {plan.consume_by} every match depends on those before it"
-    if plan.per_start is not None:
-        return f"SELECT {plan.per_start} compares matches that can end in different parts"
-    if plan.totals is not None and plan.totals.per != "END":
+    if plan.matching.consume_by != "NONE":
+        return f"with CONSUME BY {plan.matching.consume_by} every match depends on those before it"
+    if plan.choice.per_start is not None:
+        return f"SELECT {plan.choice.per_start} compares matches that can end in different parts"
+    if plan.answer.totals is not None and plan.answer.totals.per != "END":
         return "a row of totals stands for matches that can end in different parts"
-    if plan.nested_selectors:
+    if plan.matching.nested_selectors:
         return "a selector inside the formula compares matches over the whole stream"
     attribute = plan.window_attribute
-    if attribute is not None and attribute != plan.order_by[0]:
+    if attribute is not None and attribute != plan.source.order_by[0]:
         return (
             f"the window is measured on {attribute!r}, and not on the first order "
-            f"column {plan.order_by[0]!r}"
+            f"column {plan.source.order_by[0]!r}"
         )
-    if plan.deadlines and plan.farthest_deadline is None:
+    if plan.choice.deadlines and plan.farthest_deadline is None:
         return (
             "an absence at the end of a match is measured in events, on another column than the "
             "first of the order, or on floating numbers"

@@ -28,7 +28,7 @@ DDL = f"{COLUMN} BIGINT"
 
 def leaves_undecided(plan: Plan) -> bool:
     """Whether a run can leave matches undecided."""
-    return bool(plan.deadlines) and plan.at_end == "open"
+    return bool(plan.choice.deadlines) and plan.choice.at_end == "open"
 
 
 def with_undecided(

@@ -74,16 +74,16 @@ class BucketReader:
         self._order = EventSort(plan, layout)
         self._run = BucketRun(program, layout, states, self._order, key_ttl)
         self._window_length = window_length(program)
-        self._deadlines = sorted({deadline_length(plan, one) for one in plan.deadlines})
-        self._waits = plan.waits
-        self._may_be_later = plan.uncertain is not None
+        self._deadlines = sorted({deadline_length(plan, one) for one in plan.choice.deadlines})
+        self._waits = plan.choice.waits
+        self._may_be_later = plan.source.uncertain is not None
         self._span = None
-        if plan.totals is not None and isinstance(plan.totals.per, int):
-            self._span = plan.totals.per
-        self._forgets = key_ttl is not None or not plan.positions
+        if plan.answer.totals is not None and isinstance(plan.answer.totals.per, int):
+            self._span = plan.answer.totals.per
+        self._forgets = key_ttl is not None or not plan.answer.positions
         # What nested selectors know of the past has no end, and positions have none. Events of
         # uncertain time are kept longer than the time up to which they have been run tells.
-        stays = plan.positions or len(program.contexts) > 0 or self._may_be_later
+        stays = plan.answer.positions or len(program.contexts) > 0 or self._may_be_later
         lifetimes = [key_ttl, None if stays else self._window_length]
         self._key_lifetime = min((t for t in lifetimes if t is not None), default=None)
         self._drops_kept = bool({"first", "since"} & set(states.values)) or key_ttl is not None

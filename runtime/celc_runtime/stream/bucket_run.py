@@ -139,13 +139,13 @@ class BucketRun:
         self._states = states
         self._order = order
         self._key_ttl = key_ttl
-        window = self._plan.window
+        window = self._plan.matching.window
         self._in_events = window is not None and window.unit == "EVENTS" and not program.sees_all
         self._own_clock = has_own_clock(self._plan)
         self._window_length = window_length(program)
         self._has_contexts = len(program.contexts) > 0
         self._types = relevant_types(self._plan)
-        self._waits = self._plan.waits
+        self._waits = self._plan.choice.waits
 
     def run(
         self,
@@ -349,7 +349,7 @@ class BucketRun:
             alive = self.is_alive(known, kept, codes, times)
             if self._window_length is not None and not self._waits:
                 begins = parts.begins
-                if self._plan.deadlines and state.frontier is not None:
+                if self._plan.choice.deadlines and state.frontier is not None:
                     # Since then matches may have been waiting.
                     begins = np.minimum(begins, state.frontier)
                 latest = self._states.latest_times(kept.rows)
@@ -392,15 +392,15 @@ class BucketRun:
         out and must be seen."""
         positions = stretches.events.positions
         repeats: np.ndarray = np.ones(len(positions), np.int64)
-        if self._plan.relevant is not None:
+        if self._plan.source.relevant is not None:
             return repeats
         gaps = np.diff(positions, prepend=0) - 1
         gaps[stretches.starts] = 0
         if self._in_events:
-            window = self._plan.window
+            window = self._plan.matching.window
             assert window is not None
             if (
-                self._plan.reaches or self._plan.deadlines
+                self._plan.matching.reaches or self._plan.choice.deadlines
             ):  # events before the window are kept; a window outlasts no gap
                 repeats += np.minimum(gaps, int(window.size) + 1)
                 return repeats

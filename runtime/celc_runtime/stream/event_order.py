@@ -19,20 +19,21 @@ class EventSort:
     """Puts the rows of a query in order. time: the place of the first order column in a row."""
 
     def __init__(self, plan: Plan, layout: RowLayout) -> None:
+        source = plan.source
         self._plan = plan
         self._layout = layout
         names = [field.name for field in layout.fields]
-        self.time = names.index(plan.order_by[0])
-        ordered = dict.fromkeys((*plan.order_by, *plan.tiebreak))
-        self._places = _places(names, ordered, plan.key_columns)
+        self.time = names.index(source.order_by[0])
+        ordered = dict.fromkeys((*source.order_by, *source.tiebreak))
+        self._places = _places(names, ordered, source.key_columns)
         self._types: np.ndarray | None = None
         self._others: list[int] = []
-        if plan.takes_ties:
+        if source.takes_ties:
             # The order of all columns that are read, as on Spark: types first.
-            types = [(name.encode(), stream.encode()) for stream, name in plan.declared_types]
+            types = [(name.encode(), stream.encode()) for stream, name in source.declared_types]
             self._types = np.array([sorted(types).index(pair) for pair in types])
-            read = (attribute.name for attribute in plan.attributes)
-            self._others = _places(names, read, {*ordered, *plan.key_columns})
+            read = (attribute.name for attribute in source.attributes)
+            self._others = _places(names, read, {*ordered, *source.key_columns})
 
     def of(self, rows: Rows, codes: np.ndarray) -> np.ndarray:
         """int64[rows]: the rows partition by partition, each in its order; `codes` (int64, from 0)
@@ -89,15 +90,15 @@ class EventSort:
             raise StateError(f"query {self._plan.name!r}: {error}") from None
 
     def _refuse_tie(self, rows: Rows, row: int) -> None:
-        names = ", ".join((*self._plan.order_by, *self._plan.tiebreak))
+        names = ", ".join((*self._plan.source.order_by, *self._plan.source.tiebreak))
         one = self._layout.taken(rows, np.array([row]))
         time = self.columns(one)[self.time]
         raise EventError(
             f"query {self._plan.name!r}: two events of a partition are equal in {names} "
-            f"({self._plan.order_by[0]} is {time[0]}), and a stream has no order of its own: name "
-            "a column that tells them apart, as in match_stream(df, tiebreak='id'); or, if neither "
-            "comes before the other and the query asks for no order among them (as SELECT FIRST, "
-            "LIMIT and EVENTS do), compile it with ties='simultaneous'"
+            f"({self._plan.source.order_by[0]} is {time[0]}), and a stream has no order of its "
+            "own: name a column that tells them apart, as in match_stream(df, tiebreak='id'); or, "
+            "if neither comes before the other and the query asks for no order among them (as "
+            "SELECT FIRST, LIMIT and EVENTS do), compile it with ties='simultaneous'"
         )
 
 

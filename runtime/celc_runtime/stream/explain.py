@@ -34,6 +34,7 @@ def explain_stream(program: Program, events: DataFrame, rules: Rows | None) -> s
     """
     check_stream(program, events, allow_unbounded_state=True)
     plan = program.plan
+    source = plan.source
     columns = needed_columns(plan, events).columns
     unfiltered = why_not_filtered(plan)
     lines = [
@@ -50,9 +51,9 @@ def explain_stream(program: Program, events: DataFrame, rules: Rows | None) -> s
     if program.growth:
         lines.append(growth_line(program))
     program = stream_program(program)
-    keys = [] if plan.parameters is None else [f"rows of {plan.parameters.name!r}"]
-    if program.plan.key_columns:
-        keys += [f"the keys of {', '.join(plan.partition_by)}"] if plan.partition_by else []
+    keys = [] if source.parameters is None else [f"rows of {source.parameters.name!r}"]
+    if program.plan.source.key_columns:
+        keys += [f"the keys of {', '.join(source.partition_by)}"] if source.partition_by else []
         buckets = default_buckets(events.sparkSession)
         lines.append(
             f"buckets: {buckets} of {' and '.join(keys)} (at most {FOR_EACH_TASK} for each task "
@@ -64,7 +65,7 @@ def explain_stream(program: Program, events: DataFrame, rules: Rows | None) -> s
     kept = "until their window has passed"
     if length is None:
         kept = "until later events put them out of the window"
-    if (plan.window is None and not plan.one_event) or program.sees_all:
+    if (plan.matching.window is None and not plan.matching.one_event) or program.sees_all:
         kept = "for ever"
     lines.append(f"state: the events that can matter, {kept}")
     values = [_VALUES[name] for name in key_values(program, None)]

@@ -48,13 +48,13 @@ class StreamFormats:
 
 def row_layout(plan: Plan, tiebreak_types: dict[str, str]) -> RowLayout:
     """The rows of a query's events: all columns that it reads, those of `key_columns` last."""
-    types = {a.name: a.type for a in plan.attributes}
-    names = dict.fromkeys([*plan.order_by, *(a.name for a in plan.attributes)])
-    fields = [RowField(name, types[name]) for name in names if name not in plan.key_columns]
+    types = {a.name: a.type for a in plan.source.attributes}
+    names = dict.fromkeys([*plan.source.order_by, *(a.name for a in plan.source.attributes)])
+    fields = [RowField(name, types[name]) for name in names if name not in plan.source.key_columns]
     fields += [
         RowField(name, tiebreak_types[name])
-        for name in plan.tiebreak
+        for name in plan.source.tiebreak
         if name not in types and name in tiebreak_types
     ]
-    keys = [RowField(name, plan.type_of(name)) for name in plan.key_columns]
-    return RowLayout(fields, keys, max(1, len(plan.declared_types)))
+    keys = [RowField(name, plan.source.type_of(name)) for name in plan.source.key_columns]
+    return RowLayout(fields, keys, max(1, len(plan.source.declared_types)))

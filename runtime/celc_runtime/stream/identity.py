@@ -36,17 +36,18 @@ def differences(found: bytes, wanted: bytes) -> list[str]:
 def identity(plan: Plan, layout: RowLayout, text: str, contexts: bytes) -> bytes:
     """The hashes of `IDENTITY`: six bytes for the first part, two for each other part. They are the
     same on every machine."""
-    window = plan.window
+    source = plan.source
+    window = plan.matching.window
     fields = [tuple(field) for field in layout.fields[: len(layout.fields) - len(layout.keys)]]
-    own = {*plan.order_by, *plan.tiebreak}
+    own = {*source.order_by, *source.tiebreak}
     parts: tuple[object, ...] = (
         (normalised(text, plan.name), contexts.hex()),
         window and (window.unit, window.size, plan.window_attribute),
-        plan.key_columns,
-        (plan.output_ddl(), plan.consume_by, plan.limit, plan.positions),
-        plan.order_by if plan.ties is None else (plan.order_by, plan.ties),
-        (plan.tiebreak, [field for field in fields if field[0] in plan.tiebreak]),
-        ([field for field in fields if field[0] not in own], layout.types, plan.type_column),
+        source.key_columns,
+        (plan.output_ddl(), plan.matching.consume_by, plan.choice.limit, plan.answer.positions),
+        (source.order_by if source.ties is None else (source.order_by, source.ties)),
+        (source.tiebreak, [field for field in fields if field[0] in source.tiebreak]),
+        ([field for field in fields if field[0] not in own], layout.types, source.type_column),
     )
     return b"".join(
         blake2b(repr(part).encode(), digest_size=2 if number else _LONG_HASH).digest()

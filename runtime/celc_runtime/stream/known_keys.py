@@ -22,45 +22,45 @@ def window_length(program: Program) -> int | None:
     if window is None or window.unit == "EVENTS" or has_own_clock(plan) or program.sees_all:
         return None
     length = int(window.size)
-    if not plan.deadlines:
+    if not plan.choice.deadlines:
         return length
     # An event is undecided as long as the clock shows its deadline itself.
-    return 1 + max(length + deadline_length(plan, one) for one in plan.deadlines)
+    return 1 + max(length + deadline_length(plan, one) for one in plan.choice.deadlines)
 
 
 def deadline_length(plan: Plan, deadline: Deadline) -> int:
     """How long (microseconds) after the end of a match its deadline is, at the most; of a deadline
     that is a time on the first order column."""
-    return int(plan.local_windows[deadline.window].size)
+    return int(plan.matching.local_windows[deadline.window].size)
 
 
 def has_own_clock(plan: Plan) -> bool:
     """Whether the window is measured on another attribute than the first order column."""
-    return plan.window_attribute not in (None, plan.order_by[0])
+    return plan.window_attribute not in (None, plan.source.order_by[0])
 
 
 def relevant_types(plan: Plan) -> np.ndarray | None:
     """bool[types]: which of the types that a query declares can matter; None: every event is
     looked at, because rows in between matter, or the window is measured on their attribute."""
-    if plan.relevant is None or has_own_clock(plan):
+    if plan.source.relevant is None or has_own_clock(plan):
         return None
-    if plan.ties is not None and plan.positions:
+    if plan.source.ties is not None and plan.answer.positions:
         return None  # a match starts at the first event of an instant, and ends at the last
-    relevant = {(r.stream, r.type) for r in plan.relevant}
-    return np.array([pair in relevant for pair in plan.declared_types], np.bool_)
+    relevant = {(r.stream, r.type) for r in plan.source.relevant}
+    return np.array([pair in relevant for pair in plan.source.declared_types], np.bool_)
 
 
 def key_values(program: Program, key_ttl: int | None) -> tuple[str, ...]:
     """The names of the `KEY_VALUES` that must be known of partitions; empty: nothing must."""
     plan, length = program.plan, window_length(program)
-    in_events = plan.window is not None and plan.window.unit == "EVENTS"
-    in_hops = bool(plan.reaches) and plan.whole_window is None
+    in_events = plan.matching.window is not None and plan.matching.window.unit == "EVENTS"
+    in_hops = bool(plan.matching.reaches) and plan.whole_window is None
     counts = in_events or in_hops or has_own_clock(plan)
-    has_first = plan.consume_by != "NONE" or counts or plan.waits
+    has_first = plan.matching.consume_by != "NONE" or counts or plan.choice.waits
     # A window that is shorter than key_ttl has forgotten all events by then, unless they can be
     # later than their place in the order says.
     forgets_events = key_ttl is not None and (
-        length is None or length >= key_ttl or plan.uncertain is not None
+        length is None or length >= key_ttl or plan.source.uncertain is not None
     )
     needed = {
         "first": has_first,
@@ -68,9 +68,9 @@ def key_values(program: Program, key_ttl: int | None) -> tuple[str, ...]:
         "value": has_own_clock(plan),
         "last": key_ttl is not None,
         "since": forgets_events,
-        "after": plan.per_start is not None and plan.per_start.disjoint,
+        "after": plan.choice.per_start is not None and plan.choice.per_start.disjoint,
     }
-    counts = plan.positions or plan.relevant is None
+    counts = plan.answer.positions or plan.source.relevant is None
     if not counts and not any(needs for name, needs in needed.items() if name != "last"):
         return ()
     return ("position", "frontier", *(name for name, needs in needed.items() if needs))

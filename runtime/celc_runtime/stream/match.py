@@ -107,7 +107,7 @@ def stream_matches(
                 "late is late for each of its rows: use late='drop' or late='error'"
             )
         rules = in_one_order(rules)
-    if key_ttl is not None and plan.deadlines:
+    if key_ttl is not None and plan.choice.deadlines:
         raise EventError(
             f"query {plan.name!r}: key_ttl forgets partitions with all their events, also while "
             "matches with an absence at their end wait there: leave it out"
@@ -117,19 +117,19 @@ def stream_matches(
     duration(watermark, "watermark")
     rows = needed_columns(plan, events)
     types = {f.name: f.dataType.simpleString() for f in rows.schema.fields}
-    if key_ttl is not None and plan.waits:
+    if key_ttl is not None and plan.choice.waits:
         raise EventError(
-            f"query {plan.name!r}: key_ttl would forget matches of SELECT {plan.per_start} that "
-            "wait for their window to pass: leave out key_ttl"
+            f"query {plan.name!r}: key_ttl would forget matches of SELECT {plan.choice.per_start} "
+            "that wait for their window to pass: leave out key_ttl"
         )
-    order = plan.order_by[0]
+    order = plan.source.order_by[0]
     instant = _instant(OrderColumn(order, "TIMESTAMP", types[order]))
     rows, moment = _watermarked(plan, rows, instant, watermark, max_event_time_skew)
     options = StreamOptions(
         tiebreak_types=_tiebreak_types(plan, types),
         late=late,
         key_ttl=None if key_ttl is None else duration(key_ttl, "key_ttl"),
-        has_types=plan.type_name in types,
+        has_types=plan.source.type_name in types,
         ahead=moment,
         buckets=_buckets(stream_program(program), events.sparkSession, buckets, checkpoint),
         rules=0 if rules is None else hash_of_rows(rules),
@@ -195,7 +195,7 @@ def _buckets(
             raise TypeError(f"buckets must be a whole number, not {wanted!r}")
         if not 1 <= wanted <= MOST_BUCKETS:
             raise ValueError(f"buckets must be between 1 and {MOST_BUCKETS:,}, not {wanted:,}")
-    if not program.plan.key_columns:
+    if not program.plan.source.key_columns:
         return 1  # there is one partition
     if wanted is not None:
         return wanted
@@ -210,9 +210,9 @@ def default_buckets(spark: SparkSession) -> int:
 
 
 def _tiebreak_types(plan: Plan, types: dict[str, str]) -> dict[str, str]:
-    known = {a.name for a in plan.attributes}
+    known = {a.name for a in plan.source.attributes}
     found = {}
-    for name in plan.tiebreak:
+    for name in plan.source.tiebreak:
         if name in known:
             continue
         spark_type = types[name].split(" ")[0]

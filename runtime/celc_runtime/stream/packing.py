@@ -96,10 +96,10 @@ def _read(plan: Plan, options: StreamOptions, batch: pa.RecordBatch) -> _Read:
         ahead = np.asarray(batch.column(place).to_numpy(zero_copy_only=False), np.bool_)
         batch = batch.remove_column(place)
     events = with_keys(plan, conforming(plan, batch))
-    for name in plan.order_by:
+    for name in plan.source.order_by:
         _check_order(plan, name, events.column(name))
-    if plan.uncertain is not None:
-        times = plan.uncertain.low, plan.uncertain.high
+    if plan.source.uncertain is not None:
+        times = plan.source.uncertain.low, plan.source.uncertain.high
         possible_times(events, times, step_of(plan), partial(_wrong_time, plan))
     codes = type_numbers(plan, events, "an event of the stream")
     known = codes >= 0
@@ -129,7 +129,7 @@ def _encoded(plan: Plan, layout: RowLayout, options: StreamOptions, read: _Read)
     idle = _idle(plan, options, codes)
     if idle is not None:
         # Of such an event only its place counts.
-        needed = {*plan.order_by, *plan.tiebreak, *keys}
+        needed = {*plan.source.order_by, *plan.source.tiebreak, *keys}
         for name in columns.keys() - needed:
             columns[name] = pc.if_else(idle, pa.scalar(None, columns[name].type), columns[name])
     typed = [
@@ -154,7 +154,7 @@ class _Packer:
     def __init__(self, plan: Plan, options: StreamOptions) -> None:
         self.layout = row_layout(plan, options.tiebreak_types)
         self._labels = labels_of(options.buckets)
-        self._time = [field.name for field in self.layout.fields].index(plan.order_by[0])
+        self._time = [field.name for field in self.layout.fields].index(plan.source.order_by[0])
 
     def packed(self, parts: Sequence[_Part]) -> pa.RecordBatch:
         """A value for each bucket that has rows, and one for bucket 0, where every micro-batch

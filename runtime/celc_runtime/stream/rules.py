@@ -29,7 +29,7 @@ from celc_runtime.rules.rows import Rows
 
 def stream_program(program: Program) -> Program:
     """The program that the operator runs: of a query FOR EACH that over pairs."""
-    return program if program.plan.parameters is None else over_pairs(program)
+    return program if program.plan.source.parameters is None else over_pairs(program)
 
 
 def in_one_order(rows: Rows) -> Rows:

@@ -162,6 +162,7 @@ class StateFormat:
         buckets: int,
         rules: int = 0,
     ) -> None:
+        source = plan.source
         self._plan = plan
         self._rules = rules
         self.layout = layout
@@ -169,7 +170,7 @@ class StateFormat:
         self._has_contexts = len(contexts) > 0
         self._identity = identity(plan, layout, text, contexts.tobytes())
         self._buckets = buckets
-        time = plan.order_by[0] if plan.uncertain is None else plan.uncertain.high
+        time = source.order_by[0] if source.uncertain is None else source.uncertain.high
         self._latest = [f.name for f in layout.fields].index(time)
         self.values = values
 

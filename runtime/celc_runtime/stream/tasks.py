@@ -141,7 +141,7 @@ class BucketTask:
             if len(rows.records):
                 names = [f.name for f in self._formats.events.fields]
                 columns = self._formats.events.columns(rows)
-                time = columns[names.index(plan.order_by[0])][0]
+                time = columns[names.index(plan.source.order_by[0])][0]
                 at = pa.scalar(1000 * watermark, pa.timestamp("us", tz="UTC"))
                 raise EventError(
                     f"query {plan.name!r}: an event of {time} is {what}; the watermark is at {at} "
@@ -160,9 +160,9 @@ class BucketTask:
             )
         )
         plan = self._program.plan
-        types = plan.declared_types
+        types = plan.source.declared_types
         declared = [types[code] for code in self._formats.events.codes(rows)]
-        columns[plan.type_name] = pa.array([name for _, name in declared])
+        columns[plan.source.type_name] = pa.array([name for _, name in declared])
         columns["stream"] = pa.array([stream for stream, _ in declared])
         event = schema.field("event").type
         struct = pa.StructArray.from_arrays(
@@ -176,11 +176,11 @@ def refused_schema(plan: Plan, options: StreamOptions) -> pa.Schema:
     """The columns of events that were not run: `kind` (late, ahead), and the event as a struct."""
     fields = []
     if options.has_types:
-        fields.append(pa.field(plan.type_name, pa.string()))
-    if plan.stream_column:
+        fields.append(pa.field(plan.source.type_name, pa.string()))
+    if plan.source.stream_column:
         fields.append(pa.field("stream", pa.string()))
-    fields += [pa.field(a.name, ARROW_TYPES[a.type]) for a in plan.attributes]
-    known = {field.name for field in fields} | {*plan.chosen_columns}
+    fields += [pa.field(a.name, ARROW_TYPES[a.type]) for a in plan.source.attributes]
+    known = {field.name for field in fields} | {*plan.source.chosen_columns}
     fields += [
         pa.field(f.name, f.arrow_type)
         for f in row_layout(plan, options.tiebreak_types).fields

@@ -67,8 +67,8 @@ def test_options_of_what_is_compiled() -> None:
     """What celc.compile returns is compiled anew; a generated module says how to compile it."""
     plain = _matcher(None)
     changed = plain.with_options(ties="simultaneous", positions=False)
-    assert (changed.plan.ties, changed.plan.positions) == ("simultaneous", False)
-    assert pickle.loads(pickle.dumps(changed)).plan.ties == "simultaneous"
+    assert (changed.plan.source.ties, changed.plan.answer.positions) == ("simultaneous", False)
+    assert pickle.loads(pickle.dumps(changed)).plan.source.ties == "simultaneous"
     assert changed.with_options(ties="simultaneous").plan == changed.plan
     with pytest.raises(ValueError, match=r"--ties simultaneous.*celc\.compile"):
         plain.QUERIES["query"].with_options(ties="simultaneous")

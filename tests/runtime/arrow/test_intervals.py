@@ -52,7 +52,7 @@ def _table(took: pa.Array, n: int = 2) -> pa.Table:
 def _values(query: Any, table: pa.Table) -> list[dict[str, Any]]:
     """The expressions of each match, durations in microseconds."""
     found = query.match_table(table)
-    names = [item.name for item in query.plan.expressions]
+    names = [item.name for item in query.plan.answer.expressions]
     assert all(found.schema.field(name).type == pa.duration("us") for name in names)
     return found.select(names).cast(pa.schema([(n, pa.int64()) for n in names])).to_pylist()
 

@@ -66,9 +66,9 @@ def test_the_choice_travels_and_can_be_taken_back() -> None:
     query = _compiled(TEXT)
     short = query.with_options(positions=False, tiebreak="value")
     assert pickle.loads(pickle.dumps(short)).plan == short.plan
-    assert short.with_options(order_by="ts").plan.positions is False
+    assert short.with_options(order_by="ts").plan.answer.positions is False
     assert short.with_options(positions=True, tiebreak=()).plan == query.plan
-    assert pickle.loads(pickle.dumps(query)).plan.positions is True
+    assert pickle.loads(pickle.dumps(query)).plan.answer.positions is True
 
 
 def test_a_label_that_shows_nothing_else_is_left_out() -> None:
@@ -113,4 +113,4 @@ def test_no_column_at_all_is_refused() -> None:
     ],
 )
 def test_which_queries_can_do_without_some_events(text: str, filtered: bool) -> None:
-    assert (_compiled(text, order_by="ts").plan.relevant is not None) is filtered
+    assert (_compiled(text, order_by="ts").plan.source.relevant is not None) is filtered

@@ -78,7 +78,7 @@ def _text(name: str, type: str) -> str:
 def _query(name: str, type: str) -> CompiledQuery:
     with interpreted():
         found = only_query(celc.compile(_text(name, type), order_by=EVENT_TIME, at_end="closed"))
-    return found if found.plan.parameters is None else found.with_options(positions=False)
+    return found if found.plan.source.parameters is None else found.with_options(positions=False)
 
 
 def _events(rng: random.Random) -> list[dict[str, Any]]:
@@ -127,9 +127,9 @@ Answer = Callable[[CompiledQuery, Sequence[dict[str, Any]], random.Random], list
 
 def _tables(query: CompiledQuery, rng: random.Random) -> dict[str, pa.Table]:
     """The table of the parameter set, if the query has one; its rows come in any order."""
-    if query.plan.parameters is None:
+    if query.plan.source.parameters is None:
         return {}
-    (type,) = {one.type for one in query.plan.parameters.attributes if one.name == "k"}
+    (type,) = {one.type for one in query.plan.source.parameters.attributes if one.name == "k"}
     rows = list(_RULES) if type == "LONG" else _real(rng, _RULES)
     rng.shuffle(rows)
     types = {"LONG": pa.int64(), "DOUBLE": pa.float64(), "FLOAT": pa.float32()}
@@ -142,7 +142,7 @@ def _by_table(query: CompiledQuery, events: Sequence[Any], rng: random.Random) -
 
 
 def _by_batches(query: CompiledQuery, events: Sequence[Any], rng: random.Random) -> list[Any]:
-    if query.plan.parameters is not None:
+    if query.plan.source.parameters is not None:
         return _by_table(query, events, rng)
     ordered = table_of(query.plan, in_parts(query.plan, events))
     found = query.match_arrow(batches_of(ordered, rng))
@@ -153,8 +153,8 @@ def _as_stream(query: CompiledQuery, events: Sequence[Any], rng: random.Random) 
     tables = _tables(query, rng)
     options, rules = StreamOptions({}), None
     if tables:
-        assert query.plan.parameters is not None
-        rules = in_one_order(rows_of(query.name, query.plan.parameters, tables["rule"]))
+        assert query.plan.source.parameters is not None
+        rules = in_one_order(rows_of(query.name, query.plan.source.parameters, tables["rule"]))
         options = StreamOptions({}, rules=hash_of_rows(rules))
     return streamed(query, events, rng, options=options, rules=rules)
 
@@ -198,11 +198,11 @@ def test_real_keys_are_as_whole_ones(name: str, type: str) -> None:
 def test_rows_of_parameters_are_one_set_in_any_order() -> None:
     """What a checkpoint remembers of the table does not depend on the sign of a zero."""
     query = _query("each", "DOUBLE")
-    assert query.plan.parameters is not None
+    assert query.plan.source.parameters is not None
     hashes = set()
     for keys in ([0.0, -0.0, math.nan], [-math.nan, -0.0, 0.0]):
         table = pa.table({"k": keys, "n": pa.array([1] * 3, pa.int32())})
-        rows = in_one_order(rows_of(query.name, query.plan.parameters, table))
+        rows = in_one_order(rows_of(query.name, query.plan.source.parameters, table))
         assert list(map(repr, rows.columns["k"].to_pylist())) == ["0.0", "nan"]
         hashes.add(hash_of_rows(rows))
     assert len(hashes) == 1

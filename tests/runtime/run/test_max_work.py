@@ -126,7 +126,7 @@ def test_candidates_that_are_compared_with_each_other_count(
 def test_compiler_and_runtime_have_the_same_limits(wrong: Any) -> None:
     """Neither imports the other to start with, so each has the numbers and the words."""
     query = only_query(celc.compile(_DECLARATION + _SUM, max_work=MOST_MAX_WORK))
-    assert query.with_options(max_work=MOST_MAX_WORK).plan.max_work == MOST_MAX_WORK
+    assert query.with_options(max_work=MOST_MAX_WORK).plan.choice.max_work == MOST_MAX_WORK
     with pytest.raises(ValueError, match="max_work") as in_compiler:
         Options(max_work=wrong)
     with pytest.raises(ValueError, match="max_work") as in_runtime:

@@ -184,7 +184,7 @@ def test_events_that_nodes_refer_to_are_kept_while_the_arena_grows(
             at = start + 22
             floor = at - 200 if "EVENTS" in query else at // 10 - 20
             cells = nodes[(nodes[:, arena.TAG] != arena.MERGE) & (nodes[:, arena.SINCE] >= floor)]
-            entries = cells[:, arena.TAG] >> only_query(matcher).plan.kind_bits
+            entries = cells[:, arena.TAG] >> only_query(matcher).plan.matching.kind_bits
             assert len(entries)
             assert run._oldest_entry() <= entries.min()
             sizes.add(size)
@@ -220,7 +220,7 @@ def test_numbers_past_32_bits(formula: str, window: str) -> None:
         for row in rows:
             row["start_pos"] -= far
             row["end_pos"] -= far
-            for label in query.plan.labels:
+            for label in query.plan.answer.labels:
                 for event in row[label.name]:
                     event["pos"] -= far
         assert not difference(answer_of(query, rows, events), expected)

@@ -108,7 +108,7 @@ def test_matches_come_out_of_their_rows_as_they_were_listed(
     monkeypatch.setattr(factorised, "_LISTED_RUNS", 2 * most)
     query, rng = _query(text), random.Random(text + str(most))
     events = _events(rng, 90)
-    if query.plan.partition_by:
+    if query.plan.source.partition_by:
         events.sort(key=lambda event: (event["id"], event["ts"]))
     for size in (17, 90):
         program = query.program
@@ -123,7 +123,7 @@ def test_first_events_move_when_listed_runs_are_taken(text: str) -> None:
     """More of them than there is room for at first, in one batch; the rows have them all."""
     query, rng = _query(text), random.Random(4)
     events = _events(rng, 9_000)
-    if query.plan.partition_by:
+    if query.plan.source.partition_by:
         events.sort(key=lambda event: (event["id"], event["ts"]))
     listed, found, _ = _both(query.program, table_of(query.plan, events), len(events))
     assert len(listed) > 3_000
@@ -176,7 +176,7 @@ def test_random_chains(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(factorised, "_LISTED_EVENTS", rng.choice([9, 60, 3 << 18]))
         monkeypatch.setattr(factorised, "_LISTED_RUNS", rng.choice([1, 7, 1 << 15]))
         events = _events(rng, 60)
-        if query.plan.partition_by:
+        if query.plan.source.partition_by:
             events.sort(key=lambda event: (event["id"], event["ts"]))
         listed, found, rows = _both(
             query.program, table_of(query.plan, events), rng.choice([7, 60])

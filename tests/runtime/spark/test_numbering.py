@@ -207,7 +207,7 @@ def test_no_row_matters_where_nothing_can_match(spark: Any) -> None:
     )
     with interpreted():
         query = only_query(celc.compile(text, order_by="ts"))
-    assert query.plan.relevant == ()
+    assert query.plan.source.relevant == ()
     schema = "stream STRING, type STRING, v INT, ts LONG"
     frame = spark.createDataFrame([("S", "A", 1, 1), ("T", "A", None, 2)], schema)
     # Spark, or the task: over Connect the size of such a DataFrame is known.

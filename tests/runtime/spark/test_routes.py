@@ -184,9 +184,9 @@ for number in range(int(sys.argv[2])):
     query, = importlib.import_module(f'q{number}').QUERIES.values()
     events = pa.ipc.open_stream(open(f'{sys.argv[1]}/q{number}.arrow', 'rb')).read_all()
     answers.append([
-        {'partition': {n: r[n] for n in query.plan.partition_by}, 'start': r['start_pos'],
+        {'partition': {n: r[n] for n in query.plan.source.partition_by}, 'start': r['start_pos'],
          'end': r['end_pos'],
-         'labels': {x.name: [e['pos'] for e in r[x.name]] for x in query.plan.labels}}
+         'labels': {x.name: [e['pos'] for e in r[x.name]] for x in query.plan.answer.labels}}
         for r in query.match_table(events).to_pylist()])
 print(json.dumps(answers))
 """

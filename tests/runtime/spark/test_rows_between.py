@@ -108,7 +108,7 @@ def test_queries_that_count_find_what_they_find_among_all_rows(
 ) -> None:
     monkeypatch.setattr(module, "ROWS_AT_ONCE", at_once)
     query = _query(clauses, formula, select)
-    assert query.plan.told_apart is not None
+    assert query.plan.source.told_apart is not None
     matches = left_out = 0
     for seed in range(12):
         rng = random.Random(seed)

@@ -23,7 +23,7 @@ def _single(clauses: str) -> list[str]:
     """The single labels, `<` before those of the first event, `>` behind those of the last."""
     with interpreted():
         query = only_query(celc.compile(_STREAM + clauses, order_by="ts"))
-    labels = [label for label in query.plan.labels if label.single]
+    labels = [label for label in query.plan.answer.labels if label.single]
     return ["<" * label.first + label.name + ">" * label.last for label in labels]
 
 
@@ -54,12 +54,12 @@ def test_single_labels_of_random_queries_hold_one_event() -> None:
             found = query.match_table(table_of(query.plan, rows))
         if not len(found):
             continue
-        names = [label.name for label in query.plan.labels if label.single]
-        single, others = single + len(names), others + len(query.plan.labels) - len(names)
+        names = [label.name for label in query.plan.answer.labels if label.single]
+        single, others = single + len(names), others + len(query.plan.answer.labels) - len(names)
         for batch in found.to_batches():
             for name in names:
                 assert set(batch[name].value_lengths().to_pylist()) == {1}, query.text
-            for label in query.plan.labels:
+            for label in query.plan.answer.labels:
                 if label.first or label.last:
                     end = batch["start_pos" if label.first else "end_pos"]
                     assert batch[label.name].flatten().field("pos") == end, query.text

@@ -47,7 +47,9 @@ def _compiled(clauses: str, **options: Any) -> CompiledQuery:
 
 
 def _types(plan: Plan, table: pa.Table) -> dict[str, str]:
-    declared = {name: SPARK_TYPES[plan.input_type(name)][0] for name in input_schema(plan).names}
+    declared = {
+        name: SPARK_TYPES[plan.source.input_type(name)][0] for name in input_schema(plan).names
+    }
     return {name: declared.get(name, "bigint") for name in table.column_names}
 
 
@@ -61,11 +63,11 @@ def _unsorted(plan: Plan, table: pa.Table, matters: str) -> pa.Table:
         told = True if can_matter or not is_declared else None
         if not told:
             row |= {name: None for name in table.column_names if name not in sort_columns(plan)}
-        elif matters == plan.type_name and row[matters] is None:
+        elif matters == plan.source.type_name and row[matters] is None:
             row[matters] = no_type(plan)
-        if matters != plan.type_name:
+        if matters != plan.source.type_name:
             row[matters] = told
-    if matters == plan.type_name:
+    if matters == plan.source.type_name:
         return pa.Table.from_pylist(rows, table.schema)
     return pa.Table.from_pylist(rows, table.schema.append(pa.field(matters, pa.bool_())))
 
@@ -87,8 +89,8 @@ def _random_queries(seed: int, count: int) -> tuple[int, int]:
             continue
         count -= 1
         matters = "" if why_not_numbered(plan) else "matters"
-        if matters and count % 3 and plan.type_name in table.column_names:
-            matters = plan.type_name
+        if matters and count % 3 and plan.source.type_name in table.column_names:
+            matters = plan.source.type_name
         numbered += bool(matters)
         columns = TaskColumns(
             *("", "number", "mark") if matters else (),

@@ -26,8 +26,8 @@ import celc
 
 
 def _is_sorted_by_tasks(plan: Plan) -> bool:
-    declared = {one.name: SPARK_TYPES[one.type][0] for one in plan.attributes}
-    return not why_spark_sorts(plan, dict.fromkeys(plan.tiebreak, "bigint") | declared)
+    declared = {one.name: SPARK_TYPES[one.type][0] for one in plan.source.attributes}
+    return not why_spark_sorts(plan, dict.fromkeys(plan.source.tiebreak, "bigint") | declared)
 
 
 def _read(stream: SortingStream, partition: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -250,7 +250,7 @@ def test_a_key_by_the_type_of_the_event(spark: Any, tmp_path: Path) -> None:
     short = query.with_options(positions=False)
     assert "filtered before they are moved" in short.explain_plan(frame)
     assert _matches(short, frame) == _wanted(short, events)
-    key = _expr(query.plan.key_sql[0])
+    key = _expr(query.plan.source.key_sql[0])
     spread = frame.repartition(3, key).sortWithinPartitions(key, "ts", "row")
     assert _matches(query, spread, presorted=True) == wanted
     twice = frame.repartition(3).sortWithinPartitions(key, "ts", "row")
@@ -310,7 +310,7 @@ def test_a_key_by_the_stream_and_type_of_the_event(spark: Any) -> None:
     frame, wanted = spark.createDataFrame(events), _wanted(query, events)
     assert _matches(query, frame) == wanted
     assert _matches(query, frame, ranges=3) == wanted
-    key = _expr(query.plan.key_sql[0].replace("`h.src`", "h.src"))
+    key = _expr(query.plan.source.key_sql[0].replace("`h.src`", "h.src"))
     spread = frame.repartition(3, key).sortWithinPartitions(key, "ts", "row")
     assert _matches(query, spread, presorted=True) == wanted
 
@@ -615,7 +615,7 @@ def _same_without_the_rest(spark: Any, folder: Path, seed: int, count: int) -> N
     drawn = compiled_queries(rng)
     while len(found) < count:
         query = next(drawn)
-        if query.plan.relevant is not None:
+        if query.plan.source.relevant is not None:
             found.append(query.with_options(positions=False))
     # Short streams: under a `+` matches grow exponentially.
     streams = [random_stream(rng, 8, nulls=0.2, strangers=0.1) for _ in range(8)]

@@ -114,8 +114,8 @@ def _events(rng: random.Random, length: int) -> list[dict[str, Any]]:
 
 
 def _column(query: CompiledQuery) -> OrderColumn:
-    name = query.plan.order_by[0]
-    return OrderColumn(name, query.plan.type_of(name), "bigint")
+    name = query.plan.source.order_by[0]
+    return OrderColumn(name, query.plan.source.type_of(name), "bigint")
 
 
 def _counts(values: np.ndarray, borders: Sequence[int | float]) -> list[int]:
@@ -157,7 +157,7 @@ def _with_clock(query: CompiledQuery, events: pa.Table) -> CompiledQuery:
 
 
 def _declared(query: CompiledQuery) -> list[tuple[str, str]]:
-    return [*query.plan.types, *query.plan.other_types]
+    return [*query.plan.source.types, *query.plan.source.other_types]
 
 
 def _rows_of(events: pa.Table, part: TimeRange) -> pa.Table:

@@ -145,7 +145,7 @@ def _check_seed(seed: int, kind: str, tally: Counter[str]) -> None:
             wanted = _wanted(query, heard)
         except (EventError, TotalError):
             continue  # refused
-        if query.plan.totals is None:
+        if query.plan.answer.totals is None:
             told = same_rows(heard.rows, wanted)
         else:
             told = totals_difference(heard.rows, wanted)
@@ -153,7 +153,7 @@ def _check_seed(seed: int, kind: str, tally: Counter[str]) -> None:
         tally["compared"] += 1
         tally["with rows"] += bool(wanted)
         tally["late"] += len(events) - len(heard.events)
-        tally["with deadlines"] += bool(wanted and query.plan.deadlines)
+        tally["with deadlines"] += bool(wanted and query.plan.choice.deadlines)
 
 
 _A_STREAM: Any = SimpleNamespace(isStreaming=True)
@@ -205,7 +205,7 @@ def test_for_each_row(text: str) -> None:
     with interpreted():
         query = only_query(celc.compile(declared + text, order_by=EVENT_TIME, tiebreak="row"))
     query = query.with_options(positions=False)
-    assert query.plan.parameters is not None
+    assert query.plan.source.parameters is not None
     count = late = 0
     for seed in range(8):
         rng = random.Random(seed)
@@ -220,7 +220,7 @@ def test_for_each_row(text: str) -> None:
             for time in sorted(rng.sample(range(1, 90), 25))
         ]
         rules = rows_table(query, [{"id": id, "least": rng.choice((0.0, 1.0))} for id in "abcd"])
-        rows = in_one_order(rows_of(query.name, query.plan.parameters, rules))
+        rows = in_one_order(rows_of(query.name, query.plan.source.parameters, rules))
         with plain_totals():
             heard = streamed_behind(query, events, rng, source="id", rules=rows)
             wanted = _wanted(query, heard, rule=rules)

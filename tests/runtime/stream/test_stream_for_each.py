@@ -38,7 +38,7 @@ def _query(text: str) -> CompiledQuery:
 
 
 def _rules(query: CompiledQuery, *rows: tuple[int, float, str | None]) -> Rows:
-    parameters = query.plan.parameters
+    parameters = query.plan.source.parameters
     assert parameters is not None
     table = rows_table(
         query, [dict(zip(("id", "least", "name"), row, strict=True)) for row in rows]
@@ -50,7 +50,7 @@ def _difference(
     query: CompiledQuery, events: list[Event], rules: pa.Table, rng: random.Random
 ) -> tuple[str, int]:
     """What differs between the answers of a stream and of a table; and how many rows there are."""
-    parameters = query.plan.parameters
+    parameters = query.plan.source.parameters
     assert parameters is not None
     wanted = query.match_table(table_of(query.plan, events), rule=rules).to_pylist()
     rows = in_one_order(rows_of(query.name, parameters, rules))

@@ -180,7 +180,7 @@ def test_a_driver_that_is_killed(text: str, kills: int, spark: Any, tmp_path: Pa
     assert died == kills
     assert _last(tmp_path) >= 29
     compiled = query(text)
-    if compiled.plan.deadlines:
+    if compiled.plan.choice.deadlines:
         compiled = compiled.with_options(at_end="closed")
     expected = spark.createDataFrame(table(rows)).transform(compiled.match).toArrow()
     assert _answer(tmp_path) == wanted(expected)

@@ -100,7 +100,7 @@ class MatchRows(AnswerOfRun):
             listed.entries_read,
             deadlines=listed.deadlines,
             in_instants=self._in_instants,
-            begins=None if self._plan.begin is None else listed.walk.begins(found.starts),
+            begins=None if self._plan.source.begin is None else listed.walk.begins(found.starts),
         )
 
 
@@ -130,12 +130,14 @@ class GroupRows(MatchRows):
     def __init__(self, program: Program, *, are_of_ends: bool, in_instants: bool) -> None:
         plan = program.plan
         # The rows are about the matches of this one.
-        single = replace(plan, totals=None, collapsed=False, positions=True)
+        single = replace(
+            plan, answer=replace(plan.answer, totals=None, collapsed=False, positions=True)
+        )
         super().__init__(replace(program, plan=single), in_instants=in_instants)
         self._of_groups = plan
         self._rows_schema = program.output_schema
-        self._at_ends = are_of_ends and not plan.deadlines
-        self._by_parts = not (plan.deadlines or plan.interleaves)
+        self._at_ends = are_of_ends and not plan.choice.deadlines
+        self._by_parts = not (plan.choice.deadlines or plan.interleaves)
 
     def known(self) -> Iterator[pa.RecordBatch]:
         if self._at_ends or self._by_parts:

@@ -37,7 +37,7 @@ class CollapsedRows(GroupRows):
         self._rows = self._merged = 0
         # Whether each row is of all matches of an end already.
         self._are_unions = isinstance(program.listing, United)
-        self._lasting = program.plan.begin is not None
+        self._lasting = program.plan.source.begin is not None
 
     def add(self, rows: pa.RecordBatch, listed: Listed | None) -> Iterator[pa.RecordBatch]:
         counts = None if listed is None else listed.walk.counts(listed.output)
@@ -45,7 +45,7 @@ class CollapsedRows(GroupRows):
             counts = wide(np.ones(len(rows), np.int64))
         if self._are_unions:
             # An event that is marked in two ways came twice.
-            labels = [item.name for item in self._of_groups.items]
+            labels = [item.name for item in self._of_groups.answer.items]
             rows = united(rows, np.arange(len(rows)), labels, lasting=self._lasting)
         self._keep(rows, counts)
         if self._rows > max(_MOST_ROWS, 2 * self._merged):
@@ -88,7 +88,7 @@ class CollapsedRows(GroupRows):
         counts = together(self._counts)
         self._waiting, self._counts = [], []
         self._rows = self._merged = 0
-        keys = [rows.column(name) for name in self._of_groups.partition_by]
+        keys = [rows.column(name) for name in self._of_groups.source.partition_by]
         parts = partition_numbers(keys, len(rows))
         ends = np.asarray(rows.column("end_pos"))
         order = np.lexsort((ends, parts))
@@ -98,7 +98,7 @@ class CollapsedRows(GroupRows):
         starts = np.flatnonzero(changes([parts, ends]))
         if len(starts) == len(rows):
             return rows, counts, parts
-        labels = [item.name for item in self._of_groups.items]
+        labels = [item.name for item in self._of_groups.answer.items]
         found = united(rows, starts, labels, lasting=self._lasting)
         return found, sums_of_groups(counts, starts, counts=True), parts[starts]
 
@@ -151,7 +151,7 @@ def shown_rows(
             columns.append(decimals(counts, None))
             continue
         column = rows.column(field.name)
-        if not plan.positions and pa.types.is_list(field.type):
+        if not plan.answer.positions and pa.types.is_list(field.type):
             events = column.flatten()
             names = [one.name for one in field.type.value_type]
             shown = [events.field(name) for name in names]

@@ -47,7 +47,7 @@ class CompactRows(AnswerOfRun):
             return
         matches, events = (int(used) for used in listed.output.used)
         self._trees = with_room(self._trees, matches, events)
-        add_matches(listed.output, self._trees, self._plan.kind_bits)
+        add_matches(listed.output, self._trees, self._plan.matching.kind_bits)
         yield from self._taken(listed.prepared.events, listed.entries_read)
 
     def close(self, reading: Reading, entries_read: int) -> Iterator[pa.RecordBatch]:

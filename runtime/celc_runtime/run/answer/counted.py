@@ -62,8 +62,8 @@ class CountedListing(ListingOfRun):
     reads_alone = True
 
     def __init__(self, tables: TransitionArrays, plan: Plan) -> None:
-        assert plan.totals is not None
-        measures = measures_of(plan.totals.functions)
+        assert plan.answer.totals is not None
+        measures = measures_of(plan.answer.totals.functions)
         self._tables = tables
         self._plan = plan
         self._measures = measures
@@ -147,8 +147,10 @@ class CountedListing(ListingOfRun):
                 continue
             index = pa.array(rows)
             ends = positions.of(rows).astype(np.int64)
-            times = events.column(plan.order_by[0]).take(index) if plan.order_by else None
-            keys = tuple(plain(events.column(name).take(index)) for name in plan.key_columns)
+            times = (
+                events.column(plan.source.order_by[0]).take(index) if plan.source.order_by else None
+            )
+            keys = tuple(plain(events.column(name).take(index)) for name in plan.source.key_columns)
             yield rows, Groups(keys, places_of(plan, ends, times), ends, times, sums)
 
     def _advance(self, prepared: Prepared) -> Iterator[None]:
@@ -225,11 +227,11 @@ def _values(events: pa.RecordBatch, measure: Measure) -> tuple[np.ndarray, np.nd
 
 def _labels(plan: Plan, measures: MeasureSet) -> np.ndarray:
     """For which measures an event of each kind counts, as `changes_of` takes it."""
-    names = plan.label_names
-    found = np.zeros((len(plan.kinds) + 1, measures.shape.label_words), np.uint64)
+    names = plan.answer.label_names
+    found = np.zeros((len(plan.matching.kinds) + 1, measures.shape.label_words), np.uint64)
     for number, measure in enumerate((*measures.whole, *measures.real, *measures.ordered)):
         label, bit = names.index(measure.label), np.uint64(1) << np.uint64(number % 64)
-        for place, kind in enumerate(plan.kinds):
+        for place, kind in enumerate(plan.matching.kinds):
             if label in kind.columns:
                 found[place, number // 64] |= bit
     return found

@@ -39,8 +39,8 @@ _MOST_GROUPS = 1 << 16
 def groups_of_matches(plan: Plan, measures: MeasureSet, matches: pa.RecordBatch) -> Groups:
     """The groups of a batch of matches; neighbours of one group are together."""
     ends = np.asarray(matches.column("end_pos"))
-    times = matches.column("end_time") if plan.order_by else None
-    keys = tuple(matches.column(name) for name in plan.partition_by)
+    times = matches.column("end_time") if plan.source.order_by else None
+    keys = tuple(matches.column(name) for name in plan.source.partition_by)
     places = places_of(plan, ends, times)
     begins = changes([places, *map(_codes, keys)])
     starts = np.flatnonzero(begins)
@@ -75,7 +75,7 @@ def groups_of_unions(
     """The groups of a batch whose rows are the unions of all matches with one end, one for each
     row. found: of the whole batch; weights: by label."""
     ends = np.asarray(unions.column("end_pos"))
-    times = unions.column("end_time") if plan.order_by else None
+    times = unions.column("end_time") if plan.source.order_by else None
     rows = np.arange(len(unions))
     events = _Events(unions, rows, rows + 1)
     shape = measures.shape
@@ -94,15 +94,15 @@ def groups_of_unions(
         _add_reals(reals, scales, measures, place, events, weight.sizes, weight.scales)
     least = _least(measures, events, len(rows))
     sums = GroupSums(column_of(found.counts), tuple(whole), reals, scales, least)
-    keys = tuple(unions.column(name) for name in plan.partition_by)
+    keys = tuple(unions.column(name) for name in plan.source.partition_by)
     return Groups(keys, places_of(plan, ends, times), ends, times, sums)
 
 
 def places_of(plan: Plan, ends: np.ndarray, times: pa.Array | None) -> np.ndarray:
     """int64[matches]: what tells the groups of a partition apart, by the position of the last event
     of each match and the first order column there."""
-    assert plan.totals is not None
-    match plan.totals.per:
+    assert plan.answer.totals is not None
+    match plan.answer.totals.per:
         case "END":
             return ends.astype(np.int64)
         case "PARTITION":

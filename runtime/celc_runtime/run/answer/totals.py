@@ -32,7 +32,7 @@ class TotalRows(GroupRows):
     """Hands out totals of matches."""
 
     def __init__(self, program: Program, *, in_instants: bool) -> None:
-        totals = program.plan.totals
+        totals = program.plan.answer.totals
         assert totals is not None
         super().__init__(program, are_of_ends=totals.per == "END", in_instants=in_instants)
         self._measures = measures_of(totals.functions)

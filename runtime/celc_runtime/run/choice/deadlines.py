@@ -100,12 +100,14 @@ class Deadlines(ChoiceOfRun):
     def __init__(self, program: Program, history: History, options: RunOptions) -> None:
         plan = self._plan = program.plan
         # Whether no match is decided before the whole length behind its end.
-        self._all_wait = program.all_wait and not any(one.from_start for one in plan.deadlines)
+        self._all_wait = program.all_wait and not any(
+            one.from_start for one in plan.choice.deadlines
+        )
         self._were_read = np.zeros(0, np.bool_)
         self._history = history
         clock = options.clock
-        if clock is None and plan.clock is not None:
-            clock = clock_key(plan, plan.clock)
+        if clock is None and plan.choice.clock is not None:
+            clock = clock_key(plan, plan.choice.clock)
         self._knows_clock = clock is not None
         self._clock = clock
         self._since = options.since
@@ -120,7 +122,7 @@ class Deadlines(ChoiceOfRun):
     @property
     def is_closed(self) -> bool:
         """Whether the input is said to be over, so that every match is decided."""
-        return self._plan.at_end == "closed"
+        return self._plan.choice.at_end == "closed"
 
     @property
     def nbytes(self) -> int:
@@ -149,8 +151,8 @@ class Deadlines(ChoiceOfRun):
         begins = np.append(0, parts) if goes_on else parts
         lasts = np.append(begins[1:], rows) - 1
         keys, bounds = self._measured(prepared.events.take(pa.array(lasts)), positions.of(lasts))
-        if not self._knows_clock and any(map(self._plan.is_on_clock, self._plan.deadlines)):
-            times = whole_numbers(prepared.events.column(self._plan.order_by[0]))
+        if not self._knows_clock and any(map(self._plan.is_on_clock, self._plan.choice.deadlines)):
+            times = whole_numbers(prepared.events.column(self._plan.source.order_by[0]))
             latest = int(times[lasts].max())
             self._clock = latest if self._clock is None else max(latest, self._clock)
         part = self._part
@@ -169,10 +171,11 @@ class Deadlines(ChoiceOfRun):
     ) -> tuple[np.ndarray, np.ndarray]:
         """int64[deadlines, rows]: keys of events, and the bounds that they set."""
         windows = measured(self._plan, events, positions)
-        keys = [windows[one.window][0] for one in self._plan.deadlines]
+        keys = [windows[one.window][0] for one in self._plan.choice.deadlines]
         bounds = [
-            windows[one.window][1] + (self._plan.local_windows[one.window].unit == "EVENTS")
-            for one in self._plan.deadlines
+            windows[one.window][1]
+            + (self._plan.matching.local_windows[one.window].unit == "EVENTS")
+            for one in self._plan.choice.deadlines
         ]
         return np.array(keys), np.array(bounds)
 
@@ -208,7 +211,7 @@ class Deadlines(ChoiceOfRun):
     def _keys(self, stretches: Stretches, events: pa.RecordBatch) -> list[np.ndarray]:
         """For each deadline int64[rows]: the keys of the events of stretches."""
         windows = measured(self._plan, events, stretches.positions)
-        return [windows[deadline.window][0] for deadline in self._plan.deadlines]
+        return [windows[deadline.window][0] for deadline in self._plan.choice.deadlines]
 
     # --- matches ------------------------------------------------------------------------------
 
@@ -225,7 +228,7 @@ class Deadlines(ChoiceOfRun):
         count = len(numbers)
         is_held, was_decided = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
         keys = np.zeros(count, np.int64)
-        for number, deadline in enumerate(self._plan.deadlines):
+        for number, deadline in enumerate(self._plan.choice.deadlines):
             here = np.flatnonzero(numbers == number)
             if not len(here):
                 continue
@@ -247,7 +250,7 @@ class Deadlines(ChoiceOfRun):
         entries: its first and its last; row: that at which it ends."""
         if number == NO_DEADLINE:
             return True, bool(len(self._were_read) and self._were_read[row])
-        deadline = self._plan.deadlines[number]
+        deadline = self._plan.choice.deadlines[number]
         entry = entries[0] if deadline.from_start else entries[1]
         keys = self._history.keys(deadline.window, np.array([entry]))
         is_decided, was_decided = self._judged(number, keys, np.array([row]))
@@ -257,7 +260,7 @@ class Deadlines(ChoiceOfRun):
         self, number: int, keys: np.ndarray, rows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         was_decided = np.zeros(len(keys), np.bool_)
-        if not self._plan.is_on_clock(self._plan.deadlines[number]):
+        if not self._plan.is_on_clock(self._plan.choice.deadlines[number]):
             if self.is_closed:
                 return np.ones(len(keys), np.bool_), was_decided
             assert self.batch is not None
@@ -272,7 +275,9 @@ class Deadlines(ChoiceOfRun):
         """The held matches that are decided, once the whole input has been read."""
         held, self._held = self._held, []
         for some in held:
-            bounds = np.array([self.clock_bound(n) for n in range(len(self._plan.deadlines))])
+            bounds = np.array(
+                [self.clock_bound(n) for n in range(len(self._plan.choice.deadlines))]
+            )
             is_decided = some.keys < bounds[some.deadlines]
             self.undecided += int((~is_decided).sum())
             if is_decided.any():
@@ -286,14 +291,14 @@ class Deadlines(ChoiceOfRun):
 
     def _bound(self, number: int, clock: int) -> int:
         plan = self._plan
-        size = plan.local_windows[plan.deadlines[number].window].size
-        type = input_schema(plan).field(plan.order_by[0]).type
+        size = plan.matching.local_windows[plan.choice.deadlines[number].window].size
+        type = input_schema(plan).field(plan.source.order_by[0]).type
         return int(floors_of(np.array([clock], np.int64), size, type)[0])
 
 
 def clock_key(plan: Plan, clock: int | float) -> int:
     """The key of a clock as a plan holds it."""
-    type = input_schema(plan).field(plan.order_by[0]).type
+    type = input_schema(plan).field(plan.source.order_by[0]).type
     if pa.types.is_date32(type):
         clock *= MICROSECONDS_PER_DAY
     elif pa.types.is_floating(type):
@@ -311,7 +316,7 @@ def latest_time(program: Program, batches: Iterable[pa.RecordBatch]) -> int | No
     for batch in batches:
         events = columns.prepare(batch).events
         if len(events):
-            found.append(int(whole_numbers(events.column(plan.order_by[0])).max()))
+            found.append(int(whole_numbers(events.column(plan.source.order_by[0])).max()))
     return max(found, default=None)
 
 
@@ -322,7 +327,7 @@ def compares_late(program: Program) -> bool:
     match program.listing:
         case ByDefinition(ways=ways, joins_ends=joins_ends):
             joins_late = bool(ways) and joins_ends
-            return joins_late and plan.asks_for_clock and bool(plan.partition_by)
+            return joins_late and plan.asks_for_clock and bool(plan.source.partition_by)
         case _:
             return False
 

@@ -40,7 +40,7 @@ def measured(
     positions: int64[rows].
     """
     found = []
-    for window in plan.local_windows:
+    for window in plan.matching.local_windows:
         name = plan.measured_on(window)
         if name is None:
             keys, type = positions.astype(np.int64), pa.int64()
@@ -59,7 +59,7 @@ class History:
     def __init__(self, columns: Remembers, plan: Plan) -> None:
         self._columns = columns
         self._plan = plan
-        self._places = places_of(columns, len(plan.local_windows))
+        self._places = places_of(columns, len(plan.matching.local_windows))
         watched = [part for part in columns.parts if not part.after]
         self._watched = [(part, LatestStarts(part)) for part in watched if not part.key]
         self._keyed = {
@@ -102,8 +102,8 @@ class History:
         """The value of an entry that a window in the formula measures; times in microseconds."""
         keys, _ = of_window(self._arrays, window)
         key = int(keys[entry - self.first])
-        name = self._plan.measured_on(self._plan.local_windows[window])
-        if name is None or self._plan.type_of(name) not in ("FLOAT", "DOUBLE"):
+        name = self._plan.measured_on(self._plan.matching.local_windows[window])
+        if name is None or self._plan.source.type_of(name) not in ("FLOAT", "DOUBLE"):
             return key
         return float(real_numbers(np.array([key], np.int64))[0])
 
@@ -211,7 +211,7 @@ class History:
             begin = int(past[self._places.begins[0]][oldest - self.first])
         begin = max(begin, self.first)
         found = oldest
-        for hops in self._plan.reaches:
+        for hops in self._plan.matching.reaches:
             at = max(oldest, begin)
             for number in hops:
                 keys, floors = of_window(past, number)

@@ -40,11 +40,11 @@ class EventSource:
             ties_are_errors=options.ties_are_errors,
             continues=options.continues,
             numbered=options.numbered,
-            batches_wait=bool(plan.deadlines),
+            batches_wait=bool(plan.choice.deadlines),
         )
         self.undeclared = self._columns.undeclared
         """What is known of the rows of undeclared types."""
-        self._whole = None if plan.ties is None else WholeInstants(plan)
+        self._whole = None if plan.source.ties is None else WholeInstants(plan)
         # The position of a row that goes on with a partition is its number less this.
         self._shift = -options.first_position
         # Where partitions interleave, the next position of each.

@@ -116,7 +116,7 @@ class UpdateOfRun:
     def floors_behind(self, prepared: Prepared, positions: Positions) -> np.ndarray | int:
         """The floor that no window of a later event reaches behind: for all, or for each partition
         slot."""
-        window, batch = self._plan.window, prepared.batch
+        window, batch = self._plan.matching.window, prepared.batch
         assert window is not None
         if len(batch.floors):
             return int(batch.floors[-1])
@@ -256,7 +256,7 @@ class InterleavedUpdate(ListsUpdate):
     def __init__(self, update: UnionLists, plan: Plan, *, first_position: int) -> None:
         super().__init__(update, plan, first_position=first_position)
         # Whether the window is measured on another attribute than the common order.
-        self._own_clocks = plan.window_attribute not in (None, *plan.order_by[:1])
+        self._own_clocks = plan.window_attribute not in (None, *plan.source.order_by[:1])
         self._own_floors = np.zeros(0, np.int64)
         if self._own_clocks:
             settings = self._tables.settings.copy()
@@ -283,10 +283,10 @@ class InterleavedUpdate(ListsUpdate):
         """Note how far back each partition's own window reaches after a batch."""
         if not self._own_clocks:
             return
-        assert self._plan.window is not None
+        assert self._plan.matching.window is not None
         floors = batch.floors
         if not len(floors):
-            size = int(self._plan.window.size)
+            size = int(self._plan.matching.window.size)
             reaches = batch.keys >= ALWAYS + size
             floors = np.where(reaches, batch.keys - np.where(reaches, size, 0), ALWAYS)
         known = len(self._own_floors)
@@ -296,7 +296,7 @@ class InterleavedUpdate(ListsUpdate):
         np.maximum.at(self._own_floors, batch.slots, floors)
 
     def floors_behind(self, prepared: Prepared, positions: Positions) -> np.ndarray | int:
-        window = self._plan.window
+        window = self._plan.matching.window
         assert window is not None
         if self._own_clocks or window.unit == "EVENTS":
             return self._floors()
@@ -304,7 +304,7 @@ class InterleavedUpdate(ListsUpdate):
 
     def _floors(self) -> np.ndarray:
         """The earliest start inside the window, for each partition slot."""
-        window = self._plan.window
+        window = self._plan.matching.window
         floors = np.full(len(self._lists.clock), ALWAYS, np.int64)
         if window is not None and window.unit == "EVENTS":
             np.maximum(floors, self._lists.clock - int(window.size), out=floors)

@@ -110,10 +110,10 @@ class DefinitionListing(ListingOfRun):
         # Of the matches in the buffers, in their order; kept only where somebody asks for them.
         self._numbers: list[int] = []
         self._begins: list[int] = []
-        labels = plan.label_names
+        labels = plan.answer.label_names
         self._kinds = {
             frozenset(labels[column] for column in kind.columns): number
-            for number, kind in enumerate(plan.kinds)
+            for number, kind in enumerate(plan.matching.kinds)
         }
         self._looked_at: deque[_Noted] = deque()
         self._noted = _Noted(np.zeros(0, np.int64), 0, np.zeros(0, np.int64), 0)
@@ -149,8 +149,8 @@ class DefinitionListing(ListingOfRun):
         self._history.append(prepared.events, rows, symbols, positions, prepared.parts)
         keys = batch.keys[rows] if len(batch.keys) else of_rows
         values: tuple[np.ndarray, ...] = (symbols, of_rows, keys, places)
-        if self._plan.begin is not None:
-            columns = (self._plan.order_by[0], self._plan.begin)
+        if self._plan.source.begin is not None:
+            columns = (self._plan.source.order_by[0], self._plan.source.begin)
             relevant = prepared.events.select(columns).take(pa.array(rows))
             values += tuple(whole_numbers(relevant.column(name)) for name in columns)
         for part, number, *event in zip(
@@ -170,7 +170,7 @@ class DefinitionListing(ListingOfRun):
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
         """End a batch: keep the events that a later window can reach back to; without a window
         all."""
-        bounded = self._plan.window is not None and not self._definition.sees_all
+        bounded = self._plan.matching.window is not None and not self._definition.sees_all
         behind = floors() if bounded else None
         noted = self._noted
         first_kept = noted.entry + len(noted.rows)
@@ -182,7 +182,7 @@ class DefinitionListing(ListingOfRun):
                 del self._parts[number]
                 continue
             gone = bisect_left(part.entries, self._consumed + 1)
-            if self._plan.one_event and not self._definition.sees_all:
+            if self._plan.matching.one_event and not self._definition.sees_all:
                 read = bisect_left(part.entries, noted.entry + len(noted.rows))
                 gone = self._reached(part, gone, read)
             elif behind is not None:
@@ -201,7 +201,7 @@ class DefinitionListing(ListingOfRun):
         history, found = self._history, start
         if not part.entries:
             return found
-        for hops in self._plan.reaches:
+        for hops in self._plan.matching.reaches:
             at = start
             for number in hops:
                 keys, floors = history.window(number)
@@ -227,7 +227,7 @@ class DefinitionListing(ListingOfRun):
                 output.used[0], output.used[1] = matches + 1, used + len(tags) - 1
                 if self._definition.ways:
                     self._numbers.append(number)
-                if self._plan.begin is not None:
+                if self._plan.source.begin is not None:
                     self._begins.append(begin)
                 self._waiting.pop()
             if counters[LISTED] == counters[FIRED]:
@@ -247,7 +247,7 @@ class DefinitionListing(ListingOfRun):
         place = int(np.searchsorted(noted.rows, row))
         part = self._parts[int(noted.parts[place])]
         end = bisect_left(part.entries, noted.entry + place)
-        window = self._plan.window
+        window = self._plan.matching.window
         if window is not None and window.unit == "EVENTS":
             # The kernel counts rows, and on a stream not every row with a position is read again.
             floor = part.positions[end] - int(window.size)
@@ -255,7 +255,7 @@ class DefinitionListing(ListingOfRun):
         first = first_in(part.keys, floor, start)
         if first > end:
             return []
-        budget = Budget(self._plan.max_work)
+        budget = Budget(self._plan.choice.max_work)
         if part.whole is None or part.whole.first != start:
             part.whole = self._stretch(part, start, budget)
         part.whole.budget = budget
@@ -265,10 +265,10 @@ class DefinitionListing(ListingOfRun):
             if self._definition.ways:
                 return self._by_deadline(row, part, stretch, end)[::-1][-limit:]
             found = self._definition.formula.ending(stretch, end)
-        if self._plan.begin is not None:
+        if self._plan.source.begin is not None:
             return self._by_begin(row, part, found)[:limit][::-1]
         matches = sorted({match[:3] for match in found}, key=_by_latest_start)
-        if matches and self._plan.consume_by != "NONE":
+        if matches and self._plan.matching.consume_by != "NONE":
             self._consumed = part.entries[end]
         return [
             (self._tags(row, part, *match), NO_DEADLINE, 0) for match in reversed(matches[:limit])
@@ -366,8 +366,8 @@ class DefinitionListing(ListingOfRun):
         """A number that is greater for the later ones of deadlines on one attribute."""
         if number == NO_DEADLINE:
             return -math.inf
-        deadline = self._plan.deadlines[number]
-        window = self._plan.local_windows[deadline.window]
+        deadline = self._plan.choice.deadlines[number]
+        window = self._plan.matching.local_windows[deadline.window]
         entry = entries[0] if deadline.from_start else entries[1]
         return float(self._history.value(deadline.window, entry) + window.size)
 
@@ -379,7 +379,7 @@ class DefinitionListing(ListingOfRun):
         return found
 
     def begins(self, starts: np.ndarray) -> np.ndarray:
-        if self._plan.begin is None:
+        if self._plan.source.begin is None:
             return starts
         found = np.array(self._begins, np.int64)
         self._begins = []
@@ -408,7 +408,7 @@ class DefinitionListing(ListingOfRun):
         return [
             row,
             *(
-                part.entries[event] << self._plan.kind_bits
+                part.entries[event] << self._plan.matching.kind_bits
                 | self._kinds[carried.get(event, frozenset())]
                 for event in events
             ),

@@ -55,25 +55,26 @@ class CheckedListing(ListingOfRun):
     most_rows = NOTED_ROWS
 
     def __init__(self, checks: Checked, plan: Plan, instants: Instants | None = None) -> None:
+        choice = plan.choice
         self._instants = instants
         self._checks = checks
         self._history = History(checks.remembers, plan)
-        self._max_work = plan.max_work
-        self._kind_bits = plan.kind_bits
+        self._max_work = choice.max_work
+        self._kind_bits = plan.matching.kind_bits
         leasts = [least for least, _, _ in checks.varieties]
         self._search = new_search(checks.states, checks.fails_by, len(checks.limits), leasts)
-        if checks.greatest and plan.per_start is not None and plan.per_start.end == "FIRST":
+        if checks.greatest and choice.per_start is not None and choice.per_start.end == "FIRST":
             self._search = that_notes_starts(self._search)
-        consumes = plan.consume_by != "NONE"
+        consumes = plan.matching.consume_by != "NONE"
         chooses = consumes or checks.distinct or bool(checks.selector) or checks.greatest
         self._collects, self._consumes = chooses and not checks.in_order, consumes
         self._collected = new_output(matches=1, room=1, limit=None)
         if self._collects:
             self._collected = new_output(matches=_COLLECTED, room=_COLLECTED_ENTRIES, limit=None)
-        columns = [kind.columns for kind in plan.kinds]
+        columns = [kind.columns for kind in plan.matching.kinds]
         looks = {look: number for number, look in enumerate(dict.fromkeys(columns))}
         self._wanted = Wanted(
-            np.array([2**62 if plan.limit is None else plan.limit], np.int64),
+            np.array([2**62 if choice.limit is None else choice.limit], np.int64),
             np.array(checks.supports, np.bool_),
             np.array([looks[look] if look else -1 for look in columns], np.int64),
         )

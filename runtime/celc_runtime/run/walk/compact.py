@@ -25,7 +25,7 @@ _FIRES = 1 << 12
 
 def are_graphs(program: Program) -> bool:
     """Whether the graphs of the answer are those of the arena."""
-    return isinstance(program.listing, All | InRuns) and program.plan.limit is None
+    return isinstance(program.listing, All | InRuns) and program.plan.choice.limit is None
 
 
 class DeferredListing(ListingOfRun):

@@ -95,26 +95,26 @@ class WorldsListing(ListingOfRun):
 
     def __init__(self, program: Program, row_name: Callable[[pa.RecordBatch, int], str]) -> None:
         plan, listing, update = program.plan, program.listing, program.update
-        assert plan.uncertain is not None
+        assert plan.source.uncertain is not None
         assert isinstance(listing, InWorlds)
         assert isinstance(update, UnionLists)
         self._plan = plan
         self._schema = program.match_schema
         self._row_name = row_name
-        self._times = plan.uncertain
-        self._window = int(NO_WINDOW if plan.window is None else plan.window.size)
+        self._times = plan.source.uncertain
+        self._window = int(NO_WINDOW if plan.matching.window is None else plan.matching.window.size)
         self._several_orders = not listing.one_order
         self._states = len(update.tables.skip)
         self._moves = possible_moves(update.tables)
-        columns = [kind.columns for kind in plan.kinds]
+        columns = [kind.columns for kind in plan.matching.kinds]
         looks = {look: number for number, look in enumerate(dict.fromkeys(columns))}
         self._asked = Question(
             step_of(plan),
             self._window,
-            plan.kind_bits,
+            plan.matching.kind_bits,
             self._times.bound,
             self._several_orders,
-            plan.max_work,
+            plan.choice.max_work,
             np.array([looks[look] for look in columns], np.int64),
         )
         self._checks, self._history = listing.checks, None
@@ -124,10 +124,15 @@ class WorldsListing(ListingOfRun):
             self._history = History(conditions.remembers, plan)
         if listing.definition is not None and self._history is not None:
             self._judged = JudgedChains(listing.definition, plan, self._history)
-        names = {*plan.stored_attributes, *plan.key_columns, self._times.low, self._times.high}
-        read = (*(one.name for one in plan.attributes), *plan.tiebreak)
+        names = {
+            *plan.stored_attributes,
+            *plan.source.key_columns,
+            self._times.low,
+            self._times.high,
+        }
+        read = (*(one.name for one in plan.source.attributes), *plan.source.tiebreak)
         self._shown = [name for name in dict.fromkeys(read) if name in names]
-        self._shown += [name for name in plan.key_columns if name not in self._shown]
+        self._shown += [name for name in plan.source.key_columns if name not in self._shown]
         self._waiting = WaitingEvents()
         self._wanted = _KEPT
         self._part = 0
@@ -204,7 +209,7 @@ class WorldsListing(ListingOfRun):
         # A match with a new event ends with one, or with an event that can be later than one.
         can_end = reached.can_end & (is_new | (waiting.last > np.repeat(first_new, sizes)))
         reached = reached._replace(can_end=can_end)
-        bits, count = self._plan.kind_bits, len(waiting)
+        bits, count = self._plan.matching.kind_bits, len(waiting)
         for found in in_order(self._found(events, reached, 0, count), bits, count):
             # The last event by position is a new one, unless all have been read before.
             chosen = np.flatnonzero(is_new[found.tags[found.ends - 1] >> bits])
@@ -295,7 +300,9 @@ class WorldsListing(ListingOfRun):
         reached = reach(events, self._moves, self._states, self._asked.step, self._window)
         if not reached.can_end[first:stop].any():
             return
-        for rows in in_order(self._found(events, reached, first, stop), self._plan.kind_bits, stop):
+        for rows in in_order(
+            self._found(events, reached, first, stop), self._plan.matching.kind_bits, stop
+        ):
             batch = possible_batch(self._plan, self._schema, waiting.table, waiting.positions, rows)
             behind = stop < len(waiting) and waiting.parts[stop] == waiting.parts[stop - 1]
             if behind or self._late is not None:
@@ -313,7 +320,7 @@ class WorldsListing(ListingOfRun):
         if self._late is None:
             return
         late, self._late = self._late, None
-        if not self._plan.positions:  # nobody can tell
+        if not self._plan.answer.positions:  # nobody can tell
             yield late
             return
         ends = np.asarray(late.column("end_pos"))
@@ -424,10 +431,10 @@ class WorldsListing(ListingOfRun):
         plan = self._plan
         return WorkLimitError(
             f"query {plan.name!r}: looking for the matches that end at position "
-            f"{int(self._waiting.positions[event]):,} takes more than {plan.max_work:,} steps, "
-            "because their events can come in many orders; give the query a (smaller) window with "
-            "WITHIN, conditions that fewer events satisfy, a longer step with BY, or raise the "
-            "limit: --max-work, with_options(max_work=…)"
+            f"{int(self._waiting.positions[event]):,} takes more than "
+            f"{plan.choice.max_work:,} steps, because their events can come in many orders; give "
+            "the query a (smaller) window with WITHIN, conditions that fewer events satisfy, a "
+            "longer step with BY, or raise the limit: --max-work, with_options(max_work=…)"
         )
 
 

@@ -30,10 +30,10 @@ class JudgedChains:
         self._definition = definition
         self._plan = plan
         self._history = history
-        labels = plan.label_names
+        labels = plan.answer.label_names
         self._kinds = {
             frozenset(labels[column] for column in kind.columns): number
-            for number, kind in enumerate(plan.kinds)
+            for number, kind in enumerate(plan.matching.kinds)
         }
 
     def rows(
@@ -45,7 +45,7 @@ class JudgedChains:
         """The matches among chains, each once, with the sum over its orders as its confidence,
         where that is greater than `bound`."""
         shares: dict[tuple[int, ...], float] = {}
-        bits = self._plan.kind_bits
+        bits = self._plan.matching.kind_bits
         for ends, tags, confidences in chains:
             begin = 0
             for end, share in zip(ends.tolist(), confidences.tolist(), strict=True):
@@ -83,7 +83,7 @@ class JudgedChains:
             history.past,
             history.first,
             0,
-            Budget(self._plan.max_work),
+            Budget(self._plan.choice.max_work),
             by_entry=True,
         )
         last = len(chain) - 1
@@ -94,7 +94,7 @@ class JudgedChains:
             position = int(waiting.positions[places[-1]])
             raise WorkLimitError(
                 f"query {self._plan.name!r}: a match that ends at position {position:,} takes more "
-                f"than {self._plan.max_work:,} steps to check; raise the limit: --max-work, "
+                f"than {self._plan.choice.max_work:,} steps to check; raise the limit: --max-work, "
                 "with_options(max_work=…)"
             ) from None
         return {

@@ -70,11 +70,13 @@ class Listed:
 
 def kinds_of(plan: Plan, walk: ListingOfRun) -> Kinds:
     """The kinds of cells as arrays."""
-    columns = range(len(plan.label_names))
-    belongs = [[column in kind.columns for kind in plan.kinds] for column in columns]
+    columns = range(len(plan.answer.label_names))
+    belongs = [[column in kind.columns for kind in plan.matching.kinds] for column in columns]
     return Kinds(
-        np.array([kind.starts for kind in plan.kinds] or [False], np.bool_),
-        np.array(belongs, np.uint64).reshape(len(columns), len(plan.kinds)),
-        np.array([plan.kind_bits], np.int64),
-        np.array([walk.places, walk.leaf_pile, not plan.partition_by, walk.lists_runs], np.int64),
+        np.array([kind.starts for kind in plan.matching.kinds] or [False], np.bool_),
+        np.array(belongs, np.uint64).reshape(len(columns), len(plan.matching.kinds)),
+        np.array([plan.matching.kind_bits], np.int64),
+        np.array(
+            [walk.places, walk.leaf_pile, not plan.source.partition_by, walk.lists_runs], np.int64
+        ),
     )

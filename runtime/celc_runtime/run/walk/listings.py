@@ -175,7 +175,7 @@ class RunsListing(ListingOfRun):
     def __init__(self, listing: InRuns, plan: Plan) -> None:
         self.leaf_pile = listing.leaf_pile
         self.places = len(listing.kinds)
-        self._columns = [plan.kinds[kind].columns for kind in listing.kinds]
+        self._columns = [plan.matching.kinds[kind].columns for kind in listing.kinds]
 
     def buffers(self, limit: int | None) -> Output:
         most = min(_MATCHES_PER_BATCH, 2 * _ENTRIES_PER_BATCH // self.places)

@@ -41,11 +41,11 @@ class LongestRunsListing(ListingOfRun):
     most_rows = NOTED_ROWS
 
     def __init__(self, listing: LongestRuns, plan: Plan) -> None:
-        assert plan.per_start is not None
+        assert plan.choice.per_start is not None
         self._listing = listing
         self._plan = plan
         self._kinds = np.array(listing.kinds, np.int64)
-        self._disjoint = plan.per_start.disjoint
+        self._disjoint = plan.choice.per_start.disjoint
         self._events = RunEvents(
             *(NO_INTEGERS, NO_INTEGERS, NO_INTEGERS, NO_INTEGERS),
             *(np.zeros(0, np.bool_), np.zeros(0, np.bool_)),
@@ -71,7 +71,7 @@ class LongestRunsListing(ListingOfRun):
     def oldest(self) -> int:
         """The entry of the first event whose run is not known; all later ones are behind it."""
         if self._pointers[START] < len(self._events.tags):
-            return int(self._events.tags[self._pointers[START]] >> self._plan.kind_bits)
+            return int(self._events.tags[self._pointers[START]] >> self._plan.matching.kind_bits)
         return self._entry + self._count
 
     def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
@@ -81,7 +81,7 @@ class LongestRunsListing(ListingOfRun):
         self._count = int(np.count_nonzero(batch.symbols))
         rows = relevant_rows(batch.words, batch.symbols, self._count)
         symbols = batch.symbols[rows]
-        bits = self._plan.kind_bits
+        bits = self._plan.matching.kind_bits
         tags = np.arange(self._entry, self._entry + self._count) << bits | self._kinds[symbols]
         of_rows = positions.of(rows)
         linked = np.ones(self._count, np.bool_)
@@ -132,7 +132,7 @@ class LongestRunsListing(ListingOfRun):
         self, prepared: Prepared, rows: np.ndarray, positions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """The keys of events, and the floors of their windows (both int64)."""
-        batch, window = prepared.batch, self._plan.window
+        batch, window = prepared.batch, self._plan.matching.window
         if window is None:
             return np.zeros(len(rows), np.int64), np.full(len(rows), ALWAYS)
         keys = batch.keys[rows] if len(batch.keys) else positions.astype(np.int64)

@@ -37,7 +37,7 @@ class ManyMatches:
     def __init__(self, plan: Plan, listing: ListingOfRun) -> None:
         self._plan = plan
         self._listing = listing
-        self._watches = plan.limit is None or plan.limit > MOST_MATCHES
+        self._watches = plan.choice.limit is None or plan.choice.limit > MOST_MATCHES
         self._row = -1
         self._matches = self._events = 0
         self._is_counted = False

@@ -54,7 +54,7 @@ class WindowListing(ListingOfRun):
         self._by_position = plan.interleaves and plan.window_attribute is None
         self._events = _NO_EVENTS
         self._part = 0
-        consumes = plan.consume_by != "NONE"
+        consumes = plan.matching.consume_by != "NONE"
         self._places = np.array([0, 0, -1, plan.interleaves, consumes], np.int64)
 
     @property
