@@ -4,8 +4,6 @@ The process also handles signals while it still imports, and ends while threads 
 reading ahead.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -4,8 +4,6 @@ Imports next to nothing: the command line reads the defaults before it knows whe
 anything.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

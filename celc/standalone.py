@@ -10,8 +10,6 @@ Comments at the end are lost in a process that has nothing but the bytecode. Mod
 into one may not define the same name twice.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping
 

@@ -5,8 +5,6 @@ the paper's automata mark with •, ours mark with the label set itself, as the 
 do; reading without a mark (○) is the empty set.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NewType
 

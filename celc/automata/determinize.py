@@ -11,8 +11,6 @@ a subset never has to remember it. Subset states are made on demand, and states 
 can be completed are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NewType

@@ -12,8 +12,6 @@ has (`Place`): then there are four symbols for each class of events, and no cont
 Sets of letters are bit sets, Python integers: bit `context · symbols + symbol`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum

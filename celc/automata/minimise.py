@@ -6,8 +6,6 @@ own: no match ever comes back to it, and its unmarked moves begin matches instea
 them.
 """
 
-from __future__ import annotations
-
 from celc.automata.automaton import State
 from celc.automata.determinize import START, DeterministicAutomaton, DetState, Move
 from celc.diagnostics.deadline import look

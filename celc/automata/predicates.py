@@ -10,8 +10,6 @@ class without events, and does no harm.
 Symbol 0 is always the class of events that no atom of the query asks for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 

@@ -3,8 +3,6 @@
 Imports next to nothing: `celc --help` needs neither the compiler nor the runtime.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

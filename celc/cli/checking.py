@@ -3,8 +3,6 @@
 SARIF is what code hosts and editors read; its form is the OASIS standard 2.1.0.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

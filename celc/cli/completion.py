@@ -4,8 +4,6 @@ The script is made from the parser of the command line, so that both always agre
 runs while a shell completes.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`celc fmt`: files in the canonical layout."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`--parameters rule=rules.csv`: the tables of parameter sets, read as files of events are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass

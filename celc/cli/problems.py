@@ -1,7 +1,5 @@
 """Problems with a command line or with a file, and exit codes."""
 
-from __future__ import annotations
-
 FINE, QUERY_WRONG, FILE_WRONG = 0, 1, 2
 """Exit codes: all is fine; the query is wrong; the command line or a file is wrong. The code of a
 signal is its number plus 128."""

@@ -1,7 +1,5 @@
 """The routes of queries, for `celc explain --stage routes`: read off the loaded module."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

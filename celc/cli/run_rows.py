@@ -1,7 +1,5 @@
 """`celc run` for MATCH_RECOGNIZE: rows in, rows out."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 from collections.abc import Callable

@@ -4,8 +4,6 @@ The layout is decided once, by the first matches. No column becomes narrower tha
 so that names and numbers can be read and copied.
 """
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence

@@ -5,8 +5,6 @@ wrong is told by its line. Arrow has one error for both, and only its words tell
 change with versions. So the rows that Arrow had read when it failed are measured.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ file may have both. Parts of a second beyond microseconds are an error in texts 
 numbers.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Sets of small numbers as the bits of one Python integer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 

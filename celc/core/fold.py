@@ -4,8 +4,6 @@ Whole numbers wrap, division and remainder by zero are NULL, and so is a time or
 bits of microseconds. A comparison with NULL is not TRUE.
 """
 
-from __future__ import annotations
-
 import math
 import struct
 from typing import assert_never

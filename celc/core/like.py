@@ -1,7 +1,5 @@
 """SQL's LIKE patterns as regular expressions of RE2."""
 
-from __future__ import annotations
-
 import re
 
 

@@ -1,7 +1,5 @@
 """The expressions in a predicate, and the labels that conditions name."""
 
-from __future__ import annotations
-
 from celc.core import formula as core
 from celc.core.formula import Clause, Expression, Predicate
 from celc.core.traversal import Leaf, nodes_of, operands_of, written_operands_of

@@ -7,8 +7,6 @@ in some threads or on some systems only, and stop a stage anywhere. Calls into o
 cannot be interrupted; the clock is looked at before and after.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

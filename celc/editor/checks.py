@@ -1,7 +1,5 @@
 """All errors and warnings of a text, as `celc check` finds them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Literal, TypeAlias

@@ -3,8 +3,6 @@
 The words themselves are those of the grammars and of the resolvers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 

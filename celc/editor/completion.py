@@ -4,8 +4,6 @@ Keywords are those that the parser accepts after the text before the place. Wher
 wrong, all of them are given. Names come from the outline of the whole text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal

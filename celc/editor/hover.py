@@ -3,8 +3,6 @@
 Of an attribute that is its type, of a label the events that it binds, of a keyword its meaning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ While somebody types, a text has no syntax tree most of the time. The tokens alo
 streams, types and attributes there are, and which labels the query around a place binds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

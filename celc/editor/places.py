@@ -4,8 +4,6 @@ Lines end with "\\n", "\\r\\n" or "\\r" alone, and characters are units of an en
 if an editor asks for nothing else.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping

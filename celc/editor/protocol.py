@@ -4,8 +4,6 @@ pygls drops what it cannot read, and writes a traceback to standard error. An ed
 the answer then waits for ever.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

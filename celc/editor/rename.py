@@ -4,8 +4,6 @@ The new text is read again: every name must mean in it what it meant before, and
 or go. That finds names that are taken, hidden, or keywords at their place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from celc.diagnostics.errors import CelError, Fix

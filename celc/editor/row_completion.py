@@ -1,7 +1,5 @@
 """The words that could stand at a place of a text with MATCH_RECOGNIZE, while it is being typed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from celc.editor import words

@@ -1,7 +1,5 @@
 """What a word of a text with MATCH_RECOGNIZE is."""
 
-from __future__ import annotations
-
 from celc.diagnostics.source import Span
 from celc.editor import words
 from celc.editor.hover import Hover

@@ -1,7 +1,5 @@
 """What the tokens of a text with MATCH_RECOGNIZE declare, whether or not the text is right."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

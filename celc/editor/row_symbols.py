@@ -1,7 +1,5 @@
 """Names of a text with MATCH_RECOGNIZE and what they mean; their case does not count."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any

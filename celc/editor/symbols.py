@@ -4,8 +4,6 @@ An attribute is a column, so attributes with one name are one thing in all strea
 reads together. A label is one thing in its query, wherever in the formula it is bound.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, TypeAlias

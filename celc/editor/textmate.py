@@ -3,8 +3,6 @@
 The files are made from here, and the words from the grammars of the parsers; a test compares both.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

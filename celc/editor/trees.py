@@ -1,7 +1,5 @@
 """Syntax trees of either dialect as plain trees: all their nodes, and whether two are equal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any

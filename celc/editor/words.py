@@ -1,7 +1,5 @@
 """What each word of the two languages means, in one sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 OF_CEL: Mapping[str, str] = {

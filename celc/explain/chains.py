@@ -5,8 +5,6 @@ is one level above the highest that it reads. A tree below each reader would sho
 as there are ways to it, and these can be as many as 2 to the number of queries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Conditions across events, and how they are decided: by keys, while listing, or by definition."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from celc.core.formula import Window

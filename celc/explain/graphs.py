@@ -1,7 +1,5 @@
 """Graphs in Graphviz's language: automata, and the form of any graph."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any

@@ -1,7 +1,5 @@
 """FOR EACH in words: how the rows of the table are found that an event concerns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from celc_runtime.plan.parameters import Concern, OfBoth, Test

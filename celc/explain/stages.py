@@ -1,7 +1,5 @@
 """The stages of a compilation as text, written to be reviewed by a person."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from collections.abc import Sequence as SequenceOf
 from typing import assert_never

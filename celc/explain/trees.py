@@ -1,7 +1,5 @@
 """Syntax trees and core formulas as text: a node stands on one line, or with its parts below it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import fields
 from enum import Enum

@@ -12,8 +12,6 @@ Rejected: a second process for the kernels of a module that is loaded. It would 
 later, and load the whole module first.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 import json

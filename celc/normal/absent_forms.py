@@ -4,8 +4,6 @@ An absence is looked for in the simplest way that does. An OR whose parts have n
 for part by part.
 """
 
-from __future__ import annotations
-
 from functools import reduce
 
 from celc.core.formula import Clause

@@ -6,8 +6,6 @@ that concern it, and can be looked for in its own way. And nobody asks which lab
 absent form carry in the end, or whether one round of it is followed by others.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from celc.normal import normal_form as lp

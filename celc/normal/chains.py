@@ -32,8 +32,6 @@ nothing, so no joined equality has one. An equality that is not joined to the la
 query to the definition: the candidates of one place would depend on the event at another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 

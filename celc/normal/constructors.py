@@ -1,7 +1,5 @@
 """Constructors of LP-normal forms that simplify: a form without matches takes others with it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from celc.core.formula import Clause, DataType, Window

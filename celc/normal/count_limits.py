@@ -1,7 +1,5 @@
 """The largest numbers that COUNT can be compared with, and the places that exceed them."""
 
-from __future__ import annotations
-
 from celc.core import formula as core
 from celc.core.formula import Clause
 from celc.core.traversal import formulas_in

@@ -5,8 +5,6 @@ one window, and a condition across events compares events of one match. Both are
 matches that end at an event are listed; the automaton then finds at least all those matches.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 

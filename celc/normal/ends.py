@@ -1,7 +1,5 @@
 """The ways to match a formula that differ in the absence at their end."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from celc.normal import normal_form as lp

@@ -1,7 +1,5 @@
 """Clauses that are one equality between two labels: what keys are made of."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 from celc.core import formula as core

@@ -1,7 +1,5 @@
 """Comparisons with MAX and MIN that single events decide: necessary and sufficient conditions."""
 
-from __future__ import annotations
-
 from celc.core import formula as core
 from celc.core.fold import is_constant
 from celc.core.formula import Clause, Expression

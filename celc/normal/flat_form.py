@@ -15,8 +15,6 @@ An absent formula has no events in the match. Where it is a single event, it is 
 events that lie in the match's way (`AbsentEvent`).
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ The number of different values also has bounds of its own, as sums have (`sum_bo
 that the events below a node bring are the most that a match can add.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Set
 from dataclasses import dataclass

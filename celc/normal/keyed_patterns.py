@@ -13,8 +13,6 @@ one join only. Each event has one value in each join, of the same attribute for 
 key.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 

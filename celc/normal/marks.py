@@ -4,8 +4,6 @@ Where events of one instant are simultaneous, these are the first event of the f
 last event of the last one, which need not belong to the match.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from celc.normal import normal_form as lp

@@ -9,8 +9,6 @@ Leaving a condition out of a formula admits more, but not below `!`, right of UN
 LAST and MAX, where more matches exclude others: there the whole operator goes.
 """
 
-from __future__ import annotations
-
 from typing import assert_never
 
 from celc.normal import normal_form as lp

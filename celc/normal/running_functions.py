@@ -12,8 +12,6 @@ A number is kept only if it does not depend on the order in which events are add
 do, and so do averages.
 """
 
-from __future__ import annotations
-
 from celc.core import formula as core
 from celc.core.formula import DataType
 from celc.core.terms import nodes_written_in

@@ -16,8 +16,6 @@ Conditions on the whole run are left to the caller. Where further events keep on
 the longest run satisfies it if any match from its start does.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from celc.core import formula as core

@@ -1,7 +1,5 @@
 """Core expressions and conditions as text, for dumps and for comments in generated code."""
 
-from __future__ import annotations
-
 import datetime
 from typing import assert_never
 

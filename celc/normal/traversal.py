@@ -1,7 +1,5 @@
 """One way through LP-normal forms: their parts, and the labels and conditions in them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import assert_never

@@ -5,8 +5,6 @@ combinations are found exactly. Conditions of any other shape are taken to be in
 only add a combination that no event has.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The smallest automaton of a query as a page: drawn, beside its formula, with counts of events."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

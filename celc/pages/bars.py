@@ -1,7 +1,5 @@
 """Matches as a report draws them: each with its lane, its ends, and its events among the marks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -6,8 +6,6 @@ matches grow exponentially. Of the partial matches in one state, the one that be
 window if any does, so that one start for each state is enough.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Protocol
 

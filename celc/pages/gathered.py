@@ -1,7 +1,5 @@
 """Matches as they come: counted over time, and kept as far as a report shows them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

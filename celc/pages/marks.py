@@ -4,8 +4,6 @@ A position is a number of an event in its partition, and says nothing of rows th
 not count. So events are read here as a run reads them, by the same code.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The report on matches: what of them and of their events is shown, as the data of its page."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -5,8 +5,6 @@ style than its own count, by their hashes. Texts reach the page in two ways: thr
 escapes them, and as JSON in a block that is no script, without a sign that ends the block.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

@@ -1,7 +1,5 @@
 """`celc.report`: a page of matches and their events, from tables in any form."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

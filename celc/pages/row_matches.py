@@ -4,8 +4,6 @@ The result of such a query does not name the rows of its matches. So the query i
 code that makes its result, and the matches are kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 Rejected: each nth row, which shows a period that the events may have as all or nothing.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -1,8 +1,6 @@
 """Tables of any library → Arrow, for a report: all columns, and of a Spark table a limited number
 of rows."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -4,8 +4,6 @@ A number that JavaScript cannot hold exactly is a text. Times are microseconds s
 long as they are such numbers.
 """
 
-from __future__ import annotations
-
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from math import isfinite

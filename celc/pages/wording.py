@@ -1,7 +1,5 @@
 """What a report says of its query."""
 
-from __future__ import annotations
-
 from celc_runtime.query import CompiledQuery
 
 from celc.pages.matches import Words

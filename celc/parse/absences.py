@@ -1,7 +1,5 @@
 """Where `!` and FOR can stand in a sequence whose operands are known."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 

@@ -3,8 +3,6 @@
 See `celc.parse.formulas` for how the parser calls these methods.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Durations as people write them, and the same in the words of the language."""
 
-from __future__ import annotations
-
 import re
 from difflib import get_close_matches
 

@@ -6,8 +6,6 @@ become flat tuples when the next looser level takes them, so that parentheses st
 they separate.
 """
 
-from __future__ import annotations
-
 from celc.parse import syntax
 from celc.parse.absences import misplaced_absences
 from celc.parse.conditions import ConditionBuilder, Values, name_of

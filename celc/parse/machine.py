@@ -1,7 +1,5 @@
 """The LALR machine: shift, reduce, and questions about what could come next."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ errors; after an error the next statement is parsed, so that one run reports the
 each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 

@@ -4,8 +4,6 @@ The grammar reads `!` and `?` with any operand. Once a sequence is known, what t
 checked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ Lark reads the grammar and computes the LALR tables. The loop that runs over the
 could stand at a place, and it takes half the time of Lark's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache

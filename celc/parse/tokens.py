@@ -5,8 +5,6 @@ character that means nothing) is reported here; the token is then `flawed`, and 
 nothing more about the place.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

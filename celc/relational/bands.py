@@ -4,8 +4,6 @@ Spark finds such pairs by equality of intervals twice as long as the band. Half 
 than rounding can add: so both numbers are in one interval, or in neighbouring ones.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ microseconds, and what 64 bits do not hold is NULL.
 Long: a case for each kind of expression and condition, and they call one another.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """A resolved query → what its module holds of it as joins."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

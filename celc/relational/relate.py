@@ -8,8 +8,6 @@ around it; a condition whose labels are not all known waits until its scope ends
 Long: a case for each kind of formula, and they share the scopes around them.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Mapping

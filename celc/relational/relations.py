@@ -4,8 +4,6 @@ The mapping of operators to joins and anti-joins is that of CEP2ASP. Each event 
 of a `Scan`; a match is a choice of one row for each scan that satisfies all of `Relations`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TypeAlias
 

@@ -12,8 +12,6 @@ lost at a border (Theorem 1 of CEP2ASP). DuckDB joins by inequalities itself.
 Long: the parts of one statement.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache

@@ -5,8 +5,6 @@ positions for the labels it names), so the form is not an optimisation that coul
 Distribution can explode; its size is therefore counted before anything is built.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain, product

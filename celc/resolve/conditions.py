@@ -5,8 +5,6 @@ ORs. NOT is pushed while walking down, with the negations of three-valued logic:
 `a >= b`, since both are NULL for the same values.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import assert_never
 

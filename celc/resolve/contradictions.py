@@ -4,8 +4,6 @@ Only certain contradictions are found: clauses of one comparison with a constant
 together for each expression they speak of, and so are clauses that no event can change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 

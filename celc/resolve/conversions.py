@@ -1,7 +1,5 @@
 """The types in which operands meet, and the casts that bring them there, as Spark inserts them."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from celc.core import fold

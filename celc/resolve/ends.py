@@ -5,8 +5,6 @@ where no other part of the formula needs the match: at the end of the whole form
 an operand of OR in one. AS, renaming, PROJECT, FILTER and windows leave the end where it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 

@@ -1,7 +1,5 @@
 """Event types that a query names, `R` or `S>R`, looked up in the streams that it reads."""
 
-from __future__ import annotations
-
 from celc.diagnostics.errors import Diagnostics, Fix
 from celc.diagnostics.messages import names, warnings
 from celc.parse import syntax

@@ -1,8 +1,6 @@
 """Extents: the event types and the number of positions that a label can have, and how those of the
 parts of a formula make those of the whole."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Formulas: the syntax tree with its labels → core CEL, conditions resolved in their scopes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise

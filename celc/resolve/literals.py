@@ -3,8 +3,6 @@
 Each function gives None where the literal has no value, after saying so.
 """
 
-from __future__ import annotations
-
 import datetime
 import math
 import re

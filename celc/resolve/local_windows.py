@@ -9,8 +9,6 @@ comes after the clause, so it makes no difference here; nested selectors compare
 are cut, and end the search.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from celc.core import formula as core

@@ -7,8 +7,6 @@ absence, all ways are written out instead: conditions in an absence see the labe
 where an operand is missing they see those of a scope further out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -5,8 +5,6 @@ So it is `PROJECT[]((A OR B OR …) UNLESS R)` over all event types of FROM. Of 
 other types are enough, which leaves nothing for the automaton to watch.
 """
 
-from __future__ import annotations
-
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve.schema import Schema

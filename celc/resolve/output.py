@@ -1,7 +1,5 @@
 """SELECT: the labels and expressions that become columns, and the names of the columns."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

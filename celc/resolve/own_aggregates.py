@@ -5,8 +5,6 @@ stand where conditions have attributes of labels. So `expressions` and `conditio
 and ask the functions here about names and calls.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal

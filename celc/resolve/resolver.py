@@ -1,7 +1,5 @@
 """The queries of a file resolved one by one: declarations, labels, formula, clauses and output."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ Selectors, STRICT, ANY, LIMIT, CONSUME BY and windows of EVENTS count events or 
 their order, so their answer would depend on the order of simultaneous events.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import fields
 

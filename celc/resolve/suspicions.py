@@ -4,8 +4,6 @@ Conditions aside: labels on two sides of a `;`, labels that a filter may find em
 make the number of matches, or the search for them, grow exponentially.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 

@@ -5,8 +5,6 @@ are conditions whose names are items. So `expressions` and `conditions` resolve 
 functions here about names and calls, as they do for the declarations of aggregates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never, cast

@@ -6,8 +6,6 @@ UNLESS, AND and ALL ask about other events or positions of a world; selectors, L
 compare matches of one world. All of these are refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 

@@ -1,7 +1,5 @@
 """The passes of a compilation, in order: text → syntax → query → program → module text."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

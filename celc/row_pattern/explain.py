@@ -1,7 +1,5 @@
 """A compiled MATCH_RECOGNIZE in words: its conditions, its automaton, and how it is run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from celc.row_pattern.compiler import RowCompilation

@@ -3,8 +3,6 @@
 Long: what a module holds, in the order in which it stands there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar

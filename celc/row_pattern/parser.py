@@ -5,8 +5,6 @@ wrong. sqlglot was rejected: it keeps PATTERN as a text, refuses SUBSET, WITHIN 
 variable, and knows few places.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from importlib import resources

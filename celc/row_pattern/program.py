@@ -1,7 +1,5 @@
 """A resolved query → its program: automaton, conditions, what the path remembers, and measures."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from celc.diagnostics.errors import Diagnostics

@@ -1,7 +1,5 @@
 """The columns of a table as its reader knows them → types by column, as in CREATE TABLE."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

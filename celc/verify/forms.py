@@ -1,7 +1,5 @@
 """The invariants of LP-normal forms: as normalisation makes them, flat, and without correlation."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import assert_never
 

@@ -1,7 +1,5 @@
 """The invariants of the last representation: the plan of a query, and how it is run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The invariants of tables, and of the plans for updates and listings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import assert_never
 

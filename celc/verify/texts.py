@@ -1,7 +1,5 @@
 """The invariants of syntax trees, and of queries in core CEL."""
 
-from __future__ import annotations
-
 from dataclasses import is_dataclass
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """How a broken representation is reported."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias

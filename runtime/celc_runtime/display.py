@@ -8,8 +8,6 @@ Texts of events and names of columns may hold anything: in HTML all of them are 
 shell a name with control characters is shown as Python quotes it.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable, Iterable
 from html import escape

@@ -1,7 +1,5 @@
 """`expand`: the matches that compact answers stand for, in Arrow or on Spark."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from celc_runtime.arrow.expanding import expand_arrow

@@ -1,7 +1,5 @@
 """Absences at the end of a formula (`φ ; !ψ FOR d`) that cannot be."""
 
-from __future__ import annotations
-
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error
 from celc.diagnostics.source import Span
 

@@ -1,7 +1,5 @@
 """Aggregates that a file declares, and the arguments of functions of a label's set."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error

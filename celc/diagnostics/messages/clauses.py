@@ -1,7 +1,5 @@
 """Clauses that cannot be: order columns, windows, partitions, limits, and formulas too deep."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error

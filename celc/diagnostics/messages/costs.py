@@ -1,7 +1,5 @@
 """Warnings about the way a query is run, which is known when it has been compiled."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from celc.diagnostics.errors import Diagnostic, warning

@@ -3,8 +3,6 @@
 A place in the first file cannot be shown beside one in the second, so it is told in words.
 """
 
-from __future__ import annotations
-
 from celc.diagnostics.errors import Diagnostic, error
 from celc.diagnostics.messages.wording import quote
 from celc.diagnostics.source import Span

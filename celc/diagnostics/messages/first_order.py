@@ -1,7 +1,5 @@
 """Mistakes in labels under `--first-order`: each is one position, and local under `+`."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from celc.diagnostics.errors import Diagnostic, Related, error, warning

@@ -1,7 +1,5 @@
 """Functions of other systems, and the expressions that say the same in a query."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from celc.diagnostics.messages.wording import available, guess, guesses

@@ -1,7 +1,5 @@
 """Queries that ask for an order of simultaneous events (`ties="simultaneous"`)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from celc.diagnostics.errors import Diagnostic, error

@@ -1,7 +1,5 @@
 """Errors of queries that cannot be written as joins."""
 
-from __future__ import annotations
-
 from celc.diagnostics.errors import Diagnostic, error
 from celc.diagnostics.source import Span
 

@@ -1,7 +1,5 @@
 """Names without a meaning, or with two: of streams, types, labels, attributes, columns."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error

@@ -3,8 +3,6 @@
 Each docstring shows what causes the message; `rule` is a parameter set.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from celc.diagnostics.errors import Diagnostic, Related, error

@@ -1,7 +1,5 @@
 """Messages about queries that read the rows of other queries (`FROM rises, Quotes`)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from celc.diagnostics.errors import Diagnostic, Related, error

@@ -1,7 +1,5 @@
 """Messages about MATCH_RECOGNIZE."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error, warning

@@ -3,8 +3,6 @@
 Each docstring shows what causes the message.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from celc.diagnostics.errors import Diagnostic, Fix, error

@@ -1,7 +1,5 @@
 """Expressions and conditions that cannot be computed: types, functions, literals, size."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from fractions import Fraction

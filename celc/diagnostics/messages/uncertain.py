@@ -3,8 +3,6 @@
 Each docstring shows what causes the message; the times of `Readings` are [low, high] BY 1 SECOND.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from celc.diagnostics.errors import Diagnostic, Related, error

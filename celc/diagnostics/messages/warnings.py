@@ -1,7 +1,5 @@
 """Warnings about queries that are allowed, but seldom meant or costlier than they look."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Collection, Sequence

@@ -1,7 +1,5 @@
 """Phrases that many messages share: lists of names, and guesses at the intended name."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Collection, Iterable
 from math import log10

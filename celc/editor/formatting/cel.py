@@ -1,7 +1,5 @@
 """The layout of a `.cel` file: a statement after an empty line, a clause on a line of its own."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise

@@ -5,8 +5,6 @@ same of its own operators. Lists are broken after their commas. Brackets put wha
 of their own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

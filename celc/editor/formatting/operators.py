@@ -1,7 +1,5 @@
 """Which words of a condition or an expression are operators, in both dialects."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from celc.editor.formatting.chains import COMMA

@@ -1,7 +1,5 @@
 """The layout of a query with MATCH_RECOGNIZE: its clauses on lines of their own, in parentheses."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from celc.diagnostics.source import Source

@@ -1,7 +1,5 @@
 """A text → the same text in the canonical layout, which is compared with it before it is given."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any

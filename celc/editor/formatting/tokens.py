@@ -4,8 +4,6 @@ A comment behind a token on its line belongs to that token, any other one to the
 Both still hold in a text in the canonical layout, so that a second run finds the same.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Mistakes with `!` and FOR that the grammar accepts and the language refuses."""
 
-from __future__ import annotations
-
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error
 from celc.diagnostics.source import Span
 from celc.parse.mistakes.tokens import offered, shortened

@@ -3,8 +3,6 @@
 Each function returns what it has to say of a place, or None where its case does not apply.
 """
 
-from __future__ import annotations
-
 from collections.abc import Set
 from difflib import get_close_matches
 

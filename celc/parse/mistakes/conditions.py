@@ -3,8 +3,6 @@
 Each function returns what it has to say of a place, or None where its case does not apply.
 """
 
-from __future__ import annotations
-
 import re
 
 from celc.diagnostics.errors import Diagnostic, Fix, error

@@ -1,7 +1,5 @@
 """Mistakes in the declaration of an aggregate: what its parts are, and their order."""
 
-from __future__ import annotations
-
 from celc.diagnostics.errors import Diagnostic, error
 from celc.parse.mistakes.place import Place, described
 from celc.parse.tables import END

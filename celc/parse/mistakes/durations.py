@@ -4,8 +4,6 @@ Each function returns what it has to say of a place, or None where its case does
 Durations of WITHIN are in `windows`.
 """
 
-from __future__ import annotations
-
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.source import Span
 from celc.parse.durations import in_units, is_calendar, spelled

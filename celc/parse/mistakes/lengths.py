@@ -3,8 +3,6 @@
 Each function returns what it has to say of a place, or None where its case does not apply.
 """
 
-from __future__ import annotations
-
 from celc.diagnostics.errors import Diagnostic, error
 from celc.parse.mistakes.place import Place, described
 from celc.parse.tokens import word_of

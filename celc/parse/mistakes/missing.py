@@ -3,8 +3,6 @@
 Each function returns what it has to say of a place, or None where its case does not apply.
 """
 
-from __future__ import annotations
-
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.source import Span
 from celc.parse.mistakes.place import COMPARISONS, Place, described

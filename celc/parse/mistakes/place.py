@@ -1,7 +1,5 @@
 """The place of a syntax error: the token found there, the tokens expected, and those around."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -5,8 +5,6 @@ refuses. Those of the third return what they have to say of a place, or None whe
 not apply.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

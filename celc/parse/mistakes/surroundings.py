@@ -4,8 +4,6 @@ A tree does not exist yet where a syntax error is, so all this is read off the t
 for advice only: doubtful names are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 

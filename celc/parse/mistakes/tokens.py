@@ -1,7 +1,5 @@
 """Mistakes in single tokens: open quotes, foreign operators, strange characters."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

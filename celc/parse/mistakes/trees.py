@@ -1,7 +1,5 @@
 """Mistakes in trees that the grammar accepts and the language refuses."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The first-order reading of all queries of a file, with the warnings that it changes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 

@@ -14,8 +14,6 @@ processor. So files are never out of date, and need no index. If a file does not
 the function is compiled as if there were none.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import pickle

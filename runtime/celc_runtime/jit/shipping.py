@@ -4,8 +4,6 @@ A Spark worker may have nothing of celc installed, another version of it, or no 
 its path. So a pickled query refers to nothing but Python's own `eval` and texts.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zlib

@@ -1,7 +1,5 @@
 """The features of a query that decide which routes it has, each read off its program."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

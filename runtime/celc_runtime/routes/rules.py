@@ -14,8 +14,6 @@ Rejected: a check in each route, as there were some fifteen. What nobody had tho
 nowhere, and no page could say which routes a query has.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

@@ -1,7 +1,5 @@
 """Whether a route has an answer for a query, from the table of rules."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Protocol
 

@@ -4,8 +4,6 @@ Rows of the result come match by match, and within a match in the order of its r
 value is kept up from one to the next, and a match costs its rows once for each leaf.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.engine.values.spark_arithmetic import add_long, less_real

@@ -7,8 +7,6 @@ too many sets, and where WITHIN cuts matches by their start, each row and state 
 end instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """One query of MATCH_RECOGNIZE as its generated module holds it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """The columns of a query of MATCH_RECOGNIZE, as schemas of Arrow."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from celc_runtime.plan.row_pattern import RowPlan

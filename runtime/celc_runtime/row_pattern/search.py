@@ -6,8 +6,6 @@ register tells paths apart, so a start costs rows × states at most. Where they 
 be exponential all the same; so steps are counted, and too many of them stop the run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ All texts that a query looks at share one dictionary: those of its columns, its 
 of its variables. It is sorted as Spark sorts texts, by their bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One batch of events as the kernels read it."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

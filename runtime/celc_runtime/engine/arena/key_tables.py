@@ -4,8 +4,6 @@ A table has a row for each key: whether the row is taken, the values of the key,
 of the states with such keys its newest cell and that cell's SINCE. Probing is linear.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -24,8 +24,6 @@ be rebased whenever positions or ids come near 2³¹; without a window, the aren
 of any age. Measured on `A ; B ; C`, the wide rows cost nothing visible.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ instant, first, between, or last. A match reads whole instants, so it starts at 
 an instant and ends at the last event of one.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The choice of a selector among supports, where some matches still wait for answers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Set
 from typing import TypeAlias

@@ -8,8 +8,6 @@ once. Its *ceiling* is the floor of d at the end of that match: an event is forb
 its key is not below its ceiling. Where d counts from the start of φ, the key is that of the start.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.engine.past.latest_starts import LatestStarts

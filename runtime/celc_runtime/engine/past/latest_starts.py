@@ -10,8 +10,6 @@ and it is found with a step for each pair of positions of φ (`WatchedPart`).
 The latest start decides that in the same way, before each event.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.engine.arena.nodes import ALWAYS

@@ -9,8 +9,6 @@ each event is linked once and answered once.
 Both are read by entries, and a key of another partition has an entry before `begin`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.engine.arena.key_tables import (

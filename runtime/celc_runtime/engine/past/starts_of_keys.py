@@ -6,8 +6,6 @@ the whole part behind them, the entry of the latest start and one more, and its 
 0 stands for no start. A start before the partition of an event is none either.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.engine.arena.key_tables import AHEAD, FIRST_KEY, IS_TAKEN

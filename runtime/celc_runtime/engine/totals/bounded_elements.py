@@ -12,8 +12,6 @@ A real sum cannot leave a DOUBLE here: values are between 2⁻¹²⁸ and 2¹²�
 product of two parts is below 2¹²⁶ · 2¹²⁶ · 2¹²⁸ times the number of events.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

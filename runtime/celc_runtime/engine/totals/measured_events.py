@@ -4,8 +4,6 @@ One pass for each column: with the operations of NumPy, of which each is a pass,
 a third as long as a count of matches.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.engine.totals.bounded_elements import BITS_OF_VALUES

@@ -4,8 +4,6 @@ AVG is a sum over a number of values, and a sum of no value is NULL, so a functi
 them. Each is kept once, however many functions need it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple

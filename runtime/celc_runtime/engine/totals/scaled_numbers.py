@@ -8,8 +8,6 @@ the difference, and is nothing beside the other one from 2⁻¹⁰²³ on. Most 
 `STEP`, and sizes are near 1, so that few digits are lost before that.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.jit.kernels import njit

@@ -8,8 +8,6 @@ elements are smaller, but the code for the others, which the compiler puts into 
 long again, and twice the time to compile.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import cache

@@ -4,8 +4,6 @@ The events of all matches are those of the graph below the event (`match_graph`)
 it tell how many matches there are, and in how many of them each event is (`match_count`).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sums of whole numbers, each of which counts a number of times that needs two words."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.engine.values.wide_numbers import (

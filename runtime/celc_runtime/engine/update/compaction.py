@@ -4,8 +4,6 @@ Where partitions interleave, the windows of quiet partitions keep old ids alive,
 between live ones, and the ring alone does not free them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.engine.arena.nodes import (

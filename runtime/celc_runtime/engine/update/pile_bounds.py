@@ -4,8 +4,6 @@ Values are compared as whole numbers in the same order: numbers and times as the
 by `spark_arithmetic.key_of_real`, and either with all bits turned where a condition asks for less.
 """
 
-from __future__ import annotations
-
 NO_BOUND = 2**63 - 1
 """The bound of a pile without matches, and of one whose value is NULL: no value is beyond it."""
 

@@ -30,8 +30,6 @@ stream.
 Nothing here allocates per live match, so an event costs (states × moves), whatever the window.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple

@@ -7,8 +7,6 @@ VARIANCE and STDDEV where it is for two. Whole numbers wrap, NaN is larger than 
 fractions are added in stream order, as Spark adds the rows of a sorted group.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.engine.values.spark_arithmetic import less_real

@@ -9,8 +9,6 @@ products `nsw`), and LLVM draws conclusions from that, such as x + 1 > x. So sum
 products that must wrap at 64 bits are computed unsigned.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.jit.kernels import njit

@@ -6,8 +6,6 @@ stands beside the value. Rejected: Spark's rule, by which such a result ends the
 not.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.engine.values.spark_arithmetic import (

@@ -7,8 +7,6 @@ whether a total leaves 38 digits is known exactly, however large the numbers on 
 A signed sum wraps around at 2¹²⁸, and is right where the sum of the absolute values is below 2¹²⁷.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

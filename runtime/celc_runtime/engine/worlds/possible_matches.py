@@ -1,7 +1,5 @@
 """The events of matches in possible worlds, put in the order of their positions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.jit.kernels import njit

@@ -4,8 +4,6 @@ Events that overlap can be one match in several orders. All orders of the set of
 added up, by subsets (`of_all_orders`).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The points of events whose time is uncertain: low, low + step, …, up to high."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.jit.kernels import njit

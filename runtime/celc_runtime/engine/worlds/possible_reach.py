@@ -7,8 +7,6 @@ admit at least all chains. An event that comes late in the input but can be earl
 points overlap those of events before it, is found by its points like any other.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -13,8 +13,6 @@ Sets are told apart by 128 random bits, the sum of those of their events and mar
 sets are equal by chance with a probability of about 10^-15.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.engine.arena.key_tables import hash_of, hash_of_three

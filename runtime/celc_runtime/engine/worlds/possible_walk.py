@@ -18,8 +18,6 @@ After section 5.3 of *On Complexity and Optimization of Expensive Queries in Com
 Processing* (SIGMOD 2014), where intervals are given and confidences enumerated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
