@@ -122,11 +122,9 @@ def _too_large(span: Span) -> Diagnostic:
         "automaton-too-large",
         span,
         f"building the automaton of this part of the formula takes more than {MAX_STEPS:,} steps",
-        help=(
-            "selectors, AND, ALL, UNLESS and `!` multiply the states of what they combine: make "
-            "the parts smaller, give their events conditions that exclude each other, or split "
-            "the query",
-        ),
+        "selectors, AND, ALL, UNLESS and `!` multiply the states of what they combine: make "
+        "the parts smaller, give their events conditions that exclude each other, or split "
+        "the query",
     )
 
 

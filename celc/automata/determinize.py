@@ -178,11 +178,9 @@ def _too_many_states(span: Span, max_states: int) -> Diagnostic:
         "too-many-states",
         span,
         f"the deterministic automaton of this formula has more than {max_states:,} states",
-        help=(
-            "iterations and OR branches that begin with the same events multiply states: give "
-            "them conditions that exclude each other, split the formula into several queries, or "
-            "raise the limit with --max-states",
-        ),
+        "iterations and OR branches that begin with the same events multiply states: give "
+        "them conditions that exclude each other, split the formula into several queries, or "
+        "raise the limit with --max-states",
     )
 
 
@@ -193,10 +191,8 @@ def _too_many_cells(span: Span, sizes: tuple[int, int], max_cells: int) -> Diagn
         span,
         f"the automaton of this formula has {states:,} states and tells {classes:,} classes of "
         f"events apart, and its tables would have more than {max_cells:,} entries",
-        help=(
-            "give long sequences fewer event types and conditions, or split the formula into "
-            "several queries",
-        ),
+        "give long sequences fewer event types and conditions, or split the formula into "
+        "several queries",
     )
 
 

@@ -155,7 +155,7 @@ def _too_many_classes(conditions: TypeConditions, span: Span, max_symbols: int) 
         )
     predicates = conditions.groups[first][0].predicates
     place = predicates[0].span if predicates else span
-    return error("too-many-classes", place, problem, help=(help_,))
+    return error("too-many-classes", place, problem, help_)
 
 
 def _groups(asked: Sequence[tuple[EventClause, ...]]) -> tuple[tuple[EventClause, ...], ...]:

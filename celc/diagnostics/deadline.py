@@ -63,10 +63,8 @@ class Deadline:
             self._place,
             f"to compile this file takes more than {seconds_text(self.seconds)}: celc was "
             f"{self._doing} when that time was over",
-            help=(
-                "make this part of the query smaller, put queries into files of their own, or "
-                "allow more time: --max-compile-seconds, compile(…, max_compile_seconds=…)",
-            ),
+            "make this part of the query smaller, put queries into files of their own, or "
+            "allow more time: --max-compile-seconds, compile(…, max_compile_seconds=…)",
         )
 
 

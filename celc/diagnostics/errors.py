@@ -162,23 +162,21 @@ def error(
     code: str,
     span: Span,
     message: str,
-    *,
-    help: Sequence[str] = (),
+    *help: str,
     related: Sequence[Related] = (),
     fixes: Sequence[Fix] = (),
 ) -> Diagnostic:
     """A diagnostic that stops the compilation."""
-    return Diagnostic("error", code, span, message, tuple(help), tuple(related), tuple(fixes))
+    return Diagnostic("error", code, span, message, help, tuple(related), tuple(fixes))
 
 
 def warning(
     code: str,
     span: Span,
     message: str,
-    *,
-    help: Sequence[str] = (),
+    *help: str,
     related: Sequence[Related] = (),
     fixes: Sequence[Fix] = (),
 ) -> Diagnostic:
     """A diagnostic that does not stop the compilation."""
-    return Diagnostic("warning", code, span, message, tuple(help), tuple(related), tuple(fixes))
+    return Diagnostic("warning", code, span, message, help, tuple(related), tuple(fixes))

@@ -25,10 +25,8 @@ def _counts_too_large(clause: Clause) -> list[Diagnostic]:
                     "count-too-large",
                     predicate.span,
                     f"COUNT can be compared with numbers up to {core.MAX_COUNT:,} only",
-                    help=(
-                        "each number up to it is a state of the automaton: use a smaller one, or "
-                        "count in the rows of the output",
-                    ),
+                    "each number up to it is a state of the automaton: use a smaller one, or "
+                    "count in the rows of the output",
                 )
             )
     return found

@@ -382,10 +382,8 @@ class _Normalizer:
                     span,
                     f"pushing this condition to its events takes more than "
                     f"{self._max_events:,} cases",
-                    help=(
-                        "an OR over several labels doubles the formula once more for each such "
-                        "clause: put conditions on one label each, or FILTER smaller parts",
-                    ),
+                    "an OR over several labels doubles the formula once more for each such "
+                    "clause: put conditions on one label each, or FILTER smaller parts",
                 )
             )
             self._diagnostics.raise_errors()
@@ -397,10 +395,8 @@ class _Normalizer:
                 span,
                 f"there are more than {_MAX_CASES} different conditions on labels from outside the "
                 "formulas that they filter",
-                help=(
-                    "each doubles the cases: put conditions on a label where it is bound, or split "
-                    "the query",
-                ),
+                "each doubles the cases: put conditions on a label where it is bound, or split "
+                "the query",
             )
         )
         self._diagnostics.raise_errors()

@@ -11,11 +11,9 @@ def not_at_the_end(bang: Span, operand: str, absent: str) -> Diagnostic:
         bang,
         "an absence at an end can only stand at the end of the whole formula, or of an operand of "
         "OR there: a match with it is known only later",
-        help=(
-            "between two events write it without FOR: A ; !B ; C",
-            f"for none of it inside a match: ({operand}) UNLESS {absent}",
-            "AS, renaming, PROJECT, FILTER and WITHIN[…] may stand around it",
-        ),
+        "between two events write it without FOR: A ; !B ; C",
+        f"for none of it inside a match: ({operand}) UNLESS {absent}",
+        "AS, renaming, PROJECT, FILTER and WITHIN[…] may stand around it",
     )
 
 
@@ -31,12 +29,10 @@ def without_length(
         bang,
         "'!' at the end of a sequence needs FOR, which says for how long there is none after it, "
         "or a WITHIN clause",
-        help=(
-            f"say for how long after the last event: {written} FOR 10 MINUTES",
-            "or from the first event on: … WITHIN 10 MINUTES",
-            f"or put an event after it: {mended}",
-            "for no B anywhere inside a match: (A ; C) UNLESS B",
-        ),
+        f"say for how long after the last event: {written} FOR 10 MINUTES",
+        "or from the first event on: … WITHIN 10 MINUTES",
+        f"or put an event after it: {mended}",
+        "for no B anywhere inside a match: (A ; C) UNLESS B",
         fixes=[Fix(span, mended)] if other else [],
     )
 
@@ -48,7 +44,7 @@ def chosen_by_start(choice: str, span: Span, bang: Span) -> Diagnostic:
         span,
         f"SELECT {choice} compares matches of one start, and those with an absence at their end "
         "are known only later",
-        help=(f"leave {choice} out, and choose among the matches that are found",),
+        f"leave {choice} out, and choose among the matches that are found",
         related=(Related(bang, "this absence stands at the end"),),
     )
 
@@ -60,6 +56,6 @@ def consumed(policy: str, span: Span, bang: Span) -> Diagnostic:
         span,
         f"CONSUME BY {policy} lets the stream begin anew at a match, and a match with an absence "
         "at its end is known only later",
-        help=("leave CONSUME BY out",),
+        "leave CONSUME BY out",
         related=(Related(bang, "this absence stands at the end"),),
     )

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error
 from celc.diagnostics.messages.functions import FUNCTIONS
-from celc.diagnostics.messages.wording import available, guess, guessed, quote
+from celc.diagnostics.messages.wording import available, quote, unknown
 from celc.diagnostics.source import Span
 
 # --- declarations ---------------------------------------------------------------------------------
@@ -17,35 +17,23 @@ def taken_name(name: str, span: Span, first: Span | None) -> Diagnostic:
         message = f"there is a function {name.upper()} already"
     else:
         message = f"the aggregate {quote(name)} is declared twice"
-    return error(
-        "aggregate-name",
-        span,
-        message,
-        help=(f"give the aggregate another name, such as {quote('my_' + name)}",),
-        related=() if first is None else (Related(first, "it is declared here first"),),
-    )
+    hint = f"give the aggregate another name, such as {quote('my_' + name)}"
+    related = () if first is None else (Related(first, "it is declared here first"),)
+    return error("aggregate-name", span, message, hint, related=related)
 
 
 def taken_variable(name: str, span: Span, first: Span) -> Diagnostic:
     """`AGGREGATE f(a: INT): INT STATE a: INT = 0 …`."""
-    return error(
-        "duplicate-variable",
-        span,
-        f"{quote(name)} is declared twice in this aggregate",
-        help=("give each parameter and each variable of STATE a name of its own",),
-        related=(Related(first, "it is declared here first"),),
-    )
+    message = f"{quote(name)} is declared twice in this aggregate"
+    hint = "give each parameter and each variable of STATE a name of its own"
+    related = (Related(first, "it is declared here first"),)
+    return error("duplicate-variable", span, message, hint, related=related)
 
 
 def unknown_variable(name: str, what: str, names: Collection[str], span: Span) -> Diagnostic:
     """`STEP n = m + 1`; `what` is STATE, STEP or RESULT, `names` can be named there."""
-    return error(
-        "unknown-variable",
-        span,
-        f"nothing is called {quote(name)} in {what}",
-        help=(*guess(name, names), *available(f"names in {what}", names)),
-        fixes=guessed(name, names, span),
-    )
+    message = f"nothing is called {quote(name)} in {what}"
+    return unknown("unknown-variable", span, message, name, f"names in {what}", names)
 
 
 def no_parameter_here(name: str, what: str, span: Span) -> Diagnostic:
@@ -55,12 +43,9 @@ def no_parameter_here(name: str, what: str, span: Span) -> Diagnostic:
         "STEP": "it gives new values to the variables of STATE alone",
         "RESULT": "it is computed after the last position, from STATE alone",
     }
-    return error(
-        "misplaced-parameter",
-        span,
-        f"{quote(name)} is a parameter, and {what} is not about one position: {reasons[what]}",
-        help=(f"keep it in STATE: STATE last_{name}: … = NULL STEP last_{name} = {name}",),
-    )
+    message = f"{quote(name)} is a parameter, and {what} is not about one position: {reasons[what]}"
+    hint = f"keep it in STATE: STATE last_{name}: … = NULL STEP last_{name} = {name}"
+    return error("misplaced-parameter", span, message, hint)
 
 
 def state_before(name: str, span: Span) -> Diagnostic:
@@ -69,19 +54,16 @@ def state_before(name: str, span: Span) -> Diagnostic:
         "constant-state",
         span,
         f"{quote(name)} cannot stand in STATE: a variable begins with a value that is written out",
-        help=("write a number, NULL, or another literal",),
+        "write a number, NULL, or another literal",
     )
 
 
 def repeated_step(name: str, span: Span, first: Span) -> Diagnostic:
     """`STEP n = n + 1, n = 0`."""
-    return error(
-        "repeated-step",
-        span,
-        f"STEP gives {quote(name)} two new values",
-        help=("write one new value for each variable, with IF(condition, a, b) if it depends",),
-        related=(Related(first, "the first one is here"),),
-    )
+    message = f"STEP gives {quote(name)} two new values"
+    hint = "write one new value for each variable, with IF(condition, a, b) if it depends"
+    related = (Related(first, "the first one is here"),)
+    return error("repeated-step", span, message, hint, related=related)
 
 
 def value_type(what: str, found: str, wanted: str, text: str, span: Span) -> Diagnostic:
@@ -90,12 +72,10 @@ def value_type(what: str, found: str, wanted: str, text: str, span: Span) -> Dia
         "value-type",
         span,
         f"{what} is {wanted}, which does not hold the values of {text}: that is {found}",
-        help=(
-            (
-                f"declare it as {found}"
-                if found != "STRING"
-                else "an aggregate computes with numbers, truths, times and durations"
-            ),
+        (
+            f"declare it as {found}"
+            if found != "STRING"
+            else "an aggregate computes with numbers, truths, times and durations"
         ),
     )
 
@@ -106,7 +86,7 @@ def text_in_aggregate(what: str, span: Span) -> Diagnostic:
         "text-in-aggregate",
         span,
         f"{what} cannot be a STRING: aggregates compute with numbers, truths, times and durations",
-        help=("a parameter can be a STRING, and be compared: IF(side = 'buy', price, 0 - price)",),
+        "a parameter can be a STRING, and be compared: IF(side = 'buy', price, 0 - price)",
     )
 
 
@@ -119,12 +99,8 @@ def function_in_aggregate(name: str, aggregate: str, span: Span) -> Diagnostic:
         hints = ("the values after the position before are in STATE: STEP total = total + a",)
     elif name.upper() not in FUNCTIONS:
         hints = (f"write the STATE and the STEP of {quote(name)} here as well",)
-    return error(
-        "function-in-aggregate",
-        span,
-        f"{name} cannot be called in the declaration of an aggregate: {reason}",
-        help=hints,
-    )
+    message = f"{name} cannot be called in the declaration of an aggregate: {reason}"
+    return error("function-in-aggregate", span, message, *hints)
 
 
 def label_in_aggregate(label: str, names: Collection[str], span: Span) -> Diagnostic:
@@ -133,10 +109,8 @@ def label_in_aggregate(label: str, names: Collection[str], span: Span) -> Diagno
         "label-in-aggregate",
         span,
         f"{quote(label)} cannot be a label here: an aggregate is declared for all labels",
-        help=(
-            "declare a parameter, and give it the attribute where the aggregate is called",
-            *available("names here", names),
-        ),
+        "declare a parameter, and give it the attribute where the aggregate is called",
+        *available("names here", names),
     )
 
 
@@ -151,19 +125,15 @@ def one_argument(function: str, arguments: Sequence[str], second: Span, call: Sp
     else:
         mended = f"{function}({arguments[0]})"
         hint = "functions take an attribute, such as MAX(x.price); COUNT takes a label: COUNT(x)"
-    return error(
-        "call-arguments",
-        second,
-        f"{function} takes one argument",
-        help=(hint, f"write {mended}"),
-        fixes=(Fix(call, mended),),
-    )
+    message = f"{function} takes one argument"
+    fixes = (Fix(call, mended),)
+    return error("call-arguments", second, message, hint, f"write {mended}", fixes=fixes)
 
 
 def number_of_arguments(name: str, wanted: str, form: str, span: Span) -> Diagnostic:
     """`slope(x.ts)`, and `LEAST(a)` in the declaration of an aggregate; `wanted` is such as `two
     arguments`, `form` a call that is right."""
-    return error("number-of-arguments", span, f"{name} takes {wanted}", help=(f"as in {form}",))
+    return error("number-of-arguments", span, f"{name} takes {wanted}", f"as in {form}")
 
 
 def several_labels(name: str, labels: tuple[str, str], span: Span) -> Diagnostic:
@@ -173,27 +143,21 @@ def several_labels(name: str, labels: tuple[str, str], span: Span) -> Diagnostic
         span,
         f"{quote(name)} goes through the positions of one label, but its arguments name "
         f"{quote(labels[0])} and {quote(labels[1])}",
-        help=(f"give it attributes of {quote(labels[0])} alone",),
+        f"give it attributes of {quote(labels[0])} alone",
     )
 
 
 def argument_type(name: str, parameter: str, wanted: str, found: str, span: Span) -> Diagnostic:
     """`spread(x.name)`."""
-    return error(
-        "argument-type",
-        span,
-        f"{name} cannot be taken of {found}: its parameter {quote(parameter)} is {wanted}",
-        help=(f"give it an attribute of the type {wanted}, or declare the parameter as {found}",),
-    )
+    message = f"{name} cannot be taken of {found}: its parameter {quote(parameter)} is {wanted}"
+    hint = f"give it an attribute of the type {wanted}, or declare the parameter as {found}"
+    return error("argument-type", span, message, hint)
 
 
 def misplaced_distinct(function: str, argument: str | None, call: Span) -> Diagnostic:
     """`SUM(DISTINCT x.a)`; `argument` is `x.a`, None where COUNT cannot stand either."""
     mended = f"COUNT(DISTINCT {argument or 'x.a'})"
-    return error(
-        "misplaced-distinct",
-        call,
-        f"DISTINCT cannot stand in {function}",
-        help=(f"DISTINCT goes with COUNT: {mended}",),
-        fixes=() if argument is None else (Fix(call, mended),),
-    )
+    message = f"DISTINCT cannot stand in {function}"
+    hint = f"DISTINCT goes with COUNT: {mended}"
+    fixes = () if argument is None else (Fix(call, mended),)
+    return error("misplaced-distinct", call, message, hint, fixes=fixes)

@@ -3,7 +3,13 @@
 from collections.abc import Collection, Sequence
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error
-from celc.diagnostics.messages.wording import available, guess, guessed, quote, quoted, written
+from celc.diagnostics.messages.wording import (
+    available,
+    quote,
+    quoted,
+    unknown,
+    written,
+)
 from celc.diagnostics.source import Span
 
 # --- order columns --------------------------------------------------------------------------------
@@ -11,15 +17,13 @@ from celc.diagnostics.source import Span
 
 def unknown_order_column(name: str, attributes: Collection[str], span: Span) -> Diagnostic:
     """`--order-by tz` where no event type has it."""
-    return error(
+    return unknown(
         "unknown-order-column",
         span,
         f"the order column {quote(name)} is not an attribute of these streams",
-        help=(
-            *guess(name, attributes),
-            *available("attributes that every event type has", attributes),
-        ),
-        fixes=guessed(name, attributes, span),
+        name,
+        "attributes that every event type has",
+        attributes,
     )
 
 
@@ -30,18 +34,14 @@ def partial_order_column(name: str, lacking: Collection[str], span: Span) -> Dia
         span,
         f"events of type {quoted(lacking)} have no attribute {quote(name)}, so it cannot order the "
         "stream",
-        help=("order by an attribute of all event types, or declare it for these too",),
+        "order by an attribute of all event types, or declare it for these too",
     )
 
 
 def repeated_order_column(name: str, span: Span) -> Diagnostic:
     """`--order-by ts,ts`."""
-    return error(
-        "repeated-order-column",
-        span,
-        f"the order column {quote(name)} is named twice",
-        help=("name each order column once",),
-    )
+    message = f"the order column {quote(name)} is named twice"
+    return error("repeated-order-column", span, message, "name each order column once")
 
 
 # --- windows --------------------------------------------------------------------------------------
@@ -49,15 +49,13 @@ def repeated_order_column(name: str, span: Span) -> Diagnostic:
 
 def unknown_window_attribute(name: str, attributes: Collection[str], span: Span) -> Diagnostic:
     """`WITHIN 3 [tz]` where no event type has it."""
-    return error(
+    return unknown(
         "unknown-window-attribute",
         span,
         f"no event type of these streams has an attribute {quote(name)} to measure the window on",
-        help=(
-            *guess(name, attributes),
-            *available("attributes that every event type has", attributes),
-        ),
-        fixes=guessed(name, attributes, span),
+        name,
+        "attributes that every event type has",
+        attributes,
     )
 
 
@@ -68,7 +66,7 @@ def partial_window_attribute(name: str, lacking: Collection[str], span: Span) ->
         span,
         f"events of type {quoted(lacking)} have no attribute {quote(name)}, so no window can be "
         "measured on it",
-        help=("measure on an attribute of all event types, or declare it for these too",),
+        "measure on an attribute of all event types, or declare it for these too",
     )
 
 
@@ -81,7 +79,8 @@ def duration_on_other_type(
         "duration-on-other-type",
         span,
         f"a duration needs a TIMESTAMP or DATE, but {quote(name)} is {type}",
-        help=(*advice, *available("attributes of all event types that hold a time", times)),
+        *advice,
+        *available("attributes of all event types that hold a time", times),
         fixes=tuple(Fix(span, written(one)) for one in times),
     )
 
@@ -95,7 +94,8 @@ def number_on_other_type(
         "number-on-other-type",
         span,
         f"a plain number needs a numeric attribute, but {quote(name)} is {type}",
-        help=(*advice, *available("attributes of all event types that hold a number", numbers)),
+        *advice,
+        *available("attributes of all event types that hold a number", numbers),
         fixes=tuple(Fix(span, written(one)) for one in numbers),
     )
 
@@ -120,37 +120,27 @@ def unmeasured_window(
     else:
         advice = "declare a TIMESTAMP or DATE attribute for every event type, and name it here"
     fixes = tuple(Fix(Span(span.end, span.end), f" [{written(one)}]") for one in times)
-    return error("unmeasured-window", span, message, help=(advice,), fixes=fixes)
+    return error("unmeasured-window", span, message, advice, fixes=fixes)
 
 
 def whole_window(span: Span) -> Diagnostic:
     """`WITHIN 1.5 EVENTS`."""
-    return error(
-        "whole-window",
-        span,
-        "a window of events needs a whole number",
-        help=("WITHIN 3 EVENTS admits a span of four events, WITHIN 0 EVENTS single events",),
-    )
+    message = "a window of events needs a whole number"
+    hint = "WITHIN 3 EVENTS admits a span of four events, WITHIN 0 EVENTS single events"
+    return error("whole-window", span, message, hint)
 
 
 def window_too_large(span: Span) -> Diagnostic:
     """`WITHIN 1e300 DAYS`."""
-    return error(
-        "window-too-large",
-        span,
-        "this window is too large: sizes go up to 2^62 events, microseconds or units",
-        help=("leave WITHIN out where matches of any length are wanted",),
-    )
+    message = "this window is too large: sizes go up to 2^62 events, microseconds or units"
+    hint = "leave WITHIN out where matches of any length are wanted"
+    return error("window-too-large", span, message, hint)
 
 
 def fraction_of_microsecond(span: Span) -> Diagnostic:
     """`WITHIN 0.0001 MILLISECONDS`."""
-    return error(
-        "fraction-of-microsecond",
-        span,
-        "this duration is not a whole number of microseconds",
-        help=("times have microseconds, nothing finer",),
-    )
+    message = "this duration is not a whole number of microseconds"
+    return error("fraction-of-microsecond", span, message, "times have microseconds, nothing finer")
 
 
 # --- the other clauses ----------------------------------------------------------------------------
@@ -158,25 +148,20 @@ def fraction_of_microsecond(span: Span) -> Diagnostic:
 
 def limit_range(span: Span) -> Diagnostic:
     """`LIMIT 0`."""
-    return error(
-        "limit-range",
-        span,
-        "LIMIT needs a whole number from 1 to 2^62",
-        help=("it is the most matches that one end position reports; leave it out for all",),
-    )
+    message = "LIMIT needs a whole number from 1 to 2^62"
+    hint = "it is the most matches that one end position reports; leave it out for all"
+    return error("limit-range", span, message, hint)
 
 
 def unknown_partition_attribute(name: str, attributes: Collection[str], span: Span) -> Diagnostic:
     """`PARTITION BY nmae` where no event type has it."""
-    return error(
+    return unknown(
         "unknown-partition-attribute",
         span,
         f"no event type of these streams has an attribute {quote(name)} to partition by",
-        help=(
-            *guess(name, attributes),
-            *available("attributes that every event type has", attributes),
-        ),
-        fixes=guessed(name, attributes, span),
+        name,
+        "attributes that every event type has",
+        attributes,
     )
 
 
@@ -189,12 +174,9 @@ def partial_partition_attribute(
         span,
         f"events of type {quoted(lacking)} have no attribute {quote(name)}, so they would belong "
         "to no partition",
-        help=(
-            "partition by an attribute of all event types, or read only streams whose types have "
-            "it",
-            "where an event type has it under another name, write both into brackets: PARTITION BY "
-            "[src, dst] is the one of these that an event has",
-        ),
+        "partition by an attribute of all event types, or read only streams whose types have " "it",
+        "where an event type has it under another name, write both into brackets: PARTITION BY "
+        "[src, dst] is the one of these that an event has",
         related=(Related(declared, "a type that lacks it"),),
     )
 
@@ -222,7 +204,7 @@ def ambiguous_partition_key(
         span,
         f"[{listed}] is one key, the attribute of these that an event has, but events of type "
         f"{quote(event_type)} have {quoted(has)}",
-        help=tuple(help),
+        *tuple(help),
         fixes=tuple(Fix(span, text) for text in (*several, *single)),
     )
 
@@ -241,7 +223,7 @@ def partial_alternatives(
         span,
         f"events of type {quoted(lacking)} have none of the attributes {quoted(alternatives)}, so "
         "they would belong to no partition",
-        help=("add an attribute of these types to the brackets, or read fewer streams",),
+        "add an attribute of these types to the brackets, or read fewer streams",
     )
 
 
@@ -255,20 +237,17 @@ def partition_key_types(
         span,
         f"{quote(first)} is {types[0]} and {quote(other)} is {types[1]}, but the attributes of one "
         "key have one type",
-        help=(f"declare both as {types[0]}, or both as {types[1]}, and cast the column",),
+        f"declare both as {types[0]}, or both as {types[1]}, and cast the column",
     )
 
 
 def repeated_key(alternatives: Sequence[str], span: Span, first: Span) -> Diagnostic:
     """`PARTITION BY [a, b], [b, a]`."""
     listed = ", ".join(map(written, alternatives))
-    return error(
-        "repeated-partition-key",
-        span,
-        f"[{listed}] is the same key as one before it",
-        help=("leave it out: events that are equal in one are equal in the other",),
-        related=(Related(first, "first written here"),),
-    )
+    message = f"[{listed}] is the same key as one before it"
+    hint = "leave it out: events that are equal in one are equal in the other"
+    related = (Related(first, "first written here"),)
+    return error("repeated-partition-key", span, message, hint, related=related)
 
 
 def repeated_key_column(alternatives: Sequence[str], span: Span, first: Span) -> Diagnostic:
@@ -278,10 +257,8 @@ def repeated_key_column(alternatives: Sequence[str], span: Span, first: Span) ->
         "repeated-key-column",
         span,
         f"[{listed}] makes the column {quote(alternatives[0])}, and another key makes one already",
-        help=(
-            "a key's column is called like the first attribute in the brackets: write another one "
-            "first",
-        ),
+        "a key's column is called like the first attribute in the brackets: write another one "
+        "first",
         related=(Related(first, "the other key"),),
     )
 
@@ -292,10 +269,8 @@ def formula_too_deep(depth: int, limit: int, span: Span) -> Diagnostic:
         "formula-too-deep",
         span,
         f"this formula is nested {depth:,} levels deep, and more than {limit} are refused",
-        help=(
-            "each ';' after a '!', and each change between AND and ALL, is a level of its own: "
-            "split the formula over several queries",
-        ),
+        "each ';' after a '!', and each change between AND and ALL, is a level of its own: "
+        "split the formula over several queries",
     )
 
 
@@ -305,11 +280,9 @@ def formula_too_large(limit: int, span: Span) -> Diagnostic:
         "formula-too-large",
         span,
         f"written out, this part of the formula has more than {limit:,} events",
-        help=(
-            "each round counts the events of its operand, and each further '?' in a row doubles "
-            "the ways to leave operands out: ask for fewer rounds, or put an operand without '?' "
-            "between others",
-        ),
+        "each round counts the events of its operand, and each further '?' in a row doubles "
+        "the ways to leave operands out: ask for fewer rounds, or put an operand without '?' "
+        "between others",
     )
 
 
@@ -323,8 +296,6 @@ def consume_before_known(policy: str, choice: str, span: Span) -> Diagnostic:
         span,
         f"CONSUME BY {policy} begins anew at the end of a match, and SELECT {choice} knows its "
         "matches only later",
-        help=(
-            "leave out CONSUME BY: DISJOINT keeps matches that follow each other",
-            "SELECT FIRST knows each match at its end",
-        ),
+        "leave out CONSUME BY: DISJOINT keeps matches that follow each other",
+        "SELECT FIRST knows each match at its end",
     )

@@ -15,7 +15,8 @@ def totals_by_listing(
         span,
         f"the matches are listed to be {purpose}, and that takes as long as the same query with "
         f"SELECT *: {'; '.join(reasons)}",
-        help=(*instead, "conditions on single events, or a shorter WITHIN, make the list shorter"),
+        *instead,
+        "conditions on single events, or a shorter WITHIN, make the list shorter",
     )
 
 
@@ -29,9 +30,7 @@ def by_definition(reason: str, growth: str, *, bounded: bool, span: Span) -> Dia
         span,
         f"matches are found by the definition of the formula, in plain Python, because {reason}; "
         f"the time {growth}",
-        help=(
-            "conditions on single events, and equalities between labels, are compiled in more "
-            "places than other conditions: see docs/costs.md",
-            *fewer,
-        ),
+        "conditions on single events, and equalities between labels, are compiled in more "
+        "places than other conditions: see docs/costs.md",
+        *fewer,
     )

@@ -10,12 +10,9 @@ from celc.diagnostics.source import Span
 
 def query_of_two_files(name: str, first: str, span: Span) -> Diagnostic:
     """`QUERY hot: …` in two files; `first`: file and line of the first one."""
-    return error(
-        "query-of-two-files",
-        span,
-        f"a query called {quote(name)} stands in {first} as well, and both become one module",
-        help=("give each query its own name: QUERY another_name: SELECT …",),
-    )
+    message = f"a query called {quote(name)} stands in {first} as well, and both become one module"
+    hint = "give each query its own name: QUERY another_name: SELECT …"
+    return error("query-of-two-files", span, message, hint)
 
 
 def declared_otherwise(kind: str, name: str, first: str, span: Span) -> Diagnostic:
@@ -24,8 +21,5 @@ def declared_otherwise(kind: str, name: str, first: str, span: Span) -> Diagnost
         "declared-otherwise",
         span,
         f"{kind} {quote(name)} is declared otherwise in {first}, and both become one module",
-        help=(
-            f"write the same declaration in both files, or give one of the two {kind}s another "
-            "name",
-        ),
+        f"write the same declaration in both files, or give one of the two {kind}s another " "name",
     )

@@ -14,10 +14,8 @@ def composite_label(label: str, span: Span) -> Diagnostic:
         span,
         f"label {quote(label)} stands on a composite formula, but with --first-order a label is "
         "one position",
-        help=(
-            f"put AS on the event type itself, A AS {label}, in each branch of an OR; without "
-            "--first-order a label holds all the positions of its formula",
-        ),
+        f"put AS on the event type itself, A AS {label}, in each branch of an OR; without "
+        "--first-order a label holds all the positions of its formula",
     )
 
 
@@ -28,7 +26,7 @@ def composite_rename(event_type: str, label: str, span: Span) -> Diagnostic:
         span,
         f"label {quote(label)} would hold every {quote(event_type)} of a composite formula, but "
         "with --first-order a label is one position",
-        help=(f"put AS on the event type itself: {event_type} AS {label}",),
+        f"put AS on the event type itself: {event_type} AS {label}",
     )
 
 
@@ -41,10 +39,8 @@ def iterated_label(
         span,
         f"label {quote(label)} is bound only under '+', and with --first-order it is invisible "
         "outside it",
-        help=(
-            "put the filter inside the '+', where it judges each round: (… FILTER …)+",
-            *available("labels bound here", visible),
-        ),
+        "put the filter inside the '+', where it judges each round: (… FILTER …)+",
+        *available("labels bound here", visible),
         related=tuple(Related(place, "bound here") for place in bound),
     )
 
@@ -58,10 +54,8 @@ def partly_bound_label(
         span,
         f"label {quote(label)} is not bound on every branch that this filter judges, as "
         "--first-order asks",
-        help=(
-            "put the filter on the branch that binds it, or bind the label on the others as well",
-            *available("labels bound on every branch", visible),
-        ),
+        "put the filter on the branch that binds it, or bind the label on the others as well",
+        *available("labels bound on every branch", visible),
         related=tuple(Related(place, "bound here") for place in bound),
     )
 
@@ -73,7 +67,7 @@ def too_many_branches(limit: int, span: Span) -> Diagnostic:
         span,
         "written out by which branch binds which label, this formula has more than "
         f"{counted(limit, 'event')}",
-        help=("where parts of a sequence have branches, give their labels different names",),
+        "where parts of a sequence have branches, give their labels different names",
     )
 
 
@@ -84,6 +78,6 @@ def unsafe_branches(label: str, where: str, span: Span, first: Span) -> Diagnost
         span,
         f"branches that bind label {quote(label)} {where} match nothing: with --first-order a "
         "label is one position",
-        help=("the other branches are kept; use two labels where two events are meant",),
+        "the other branches are kept; use two labels where two events are meant",
         related=(Related(first, "also bound here"),),
     )

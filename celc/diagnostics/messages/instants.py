@@ -22,12 +22,8 @@ def _otherwise(*, reads: bool) -> str:
 def needs_order(part: str, span: Span, *, reads: bool) -> Diagnostic:
     """`SELECT LAST`, `NXT(…)`, `LIMIT 1` or `CONSUME BY ANY` with `--ties simultaneous`; `reads`:
     in a query that reads queries."""
-    return error(
-        "simultaneous-order",
-        span,
-        f"{part} chooses by the order of events, and simultaneous events have none",
-        help=("leave it out", _otherwise(reads=reads)),
-    )
+    message = f"{part} chooses by the order of events, and simultaneous events have none"
+    return error("simultaneous-order", span, message, "leave it out", _otherwise(reads=reads))
 
 
 def window_of_events(span: Span, *, reads: bool) -> Diagnostic:
@@ -36,7 +32,8 @@ def window_of_events(span: Span, *, reads: bool) -> Diagnostic:
         "simultaneous-window",
         span,
         "EVENTS are counted in their order, and simultaneous events have none",
-        help=("measure it on an order column: 10 SECONDS, or 10 [ts]", _otherwise(reads=reads)),
+        "measure it on an order column: 10 SECONDS, or 10 [ts]",
+        _otherwise(reads=reads),
     )
 
 
@@ -48,28 +45,20 @@ def window_off_order(name: str, order_by: Sequence[str], span: Span, *, reads: b
         span,
         f"this window or length is measured on {quote(name)}, in which simultaneous events can "
         "differ",
-        help=(
-            f"measure it on an order column ({quoted(order_by)})",
-            _OF_READERS if reads else by_both,
-        ),
+        f"measure it on an order column ({quoted(order_by)})",
+        _OF_READERS if reads else by_both,
     )
 
 
 def other_event(span: Span) -> Diagnostic:
     """`NOT(A FILTER a.x > 1)` with `--ties simultaneous`."""
-    return error(
-        "simultaneous-not",
-        span,
-        "NOT(…) of more than an event type looks at all events of an instant, and not at one",
-        help=("write the events that it stands for: other types, or the opposite condition",),
-    )
+    message = "NOT(…) of more than an event type looks at all events of an instant, and not at one"
+    hint = "write the events that it stands for: other types, or the opposite condition"
+    return error("simultaneous-not", span, message, hint)
 
 
 def no_order_columns(span: Span) -> Diagnostic:
     """`--ties simultaneous` without order columns."""
-    return error(
-        "simultaneous-without-order",
-        span,
-        "no order columns tell which events are simultaneous",
-        help=("name them: --order-by ts, or order_by='ts' in Python",),
-    )
+    message = "no order columns tell which events are simultaneous"
+    hint = "name them: --order-by ts, or order_by='ts' in Python"
+    return error("simultaneous-without-order", span, message, hint)

@@ -10,9 +10,7 @@ def not_joins(what: str, span: Span) -> Diagnostic:
         "not-joins",
         span,
         f"this query cannot be written as joins: {what}",
-        help=(
-            "joins find sequences (`;`) and ALL of up to six single events, with FILTER, UNLESS "
-            "and `!` of a single event, `{n}`, and a window on the order column",
-            "without --to, celc compiles any query to a module",
-        ),
+        "joins find sequences (`;`) and ALL of up to six single events, with FILTER, UNLESS "
+        "and `!` of a single event, `{n}`, and a window on the order column",
+        "without --to, celc compiles any query to a module",
     )

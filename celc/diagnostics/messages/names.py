@@ -3,7 +3,15 @@
 from collections.abc import Collection
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error
-from celc.diagnostics.messages.wording import available, guess, guessed, quote, quoted, written
+from celc.diagnostics.messages.wording import (
+    available,
+    guess,
+    guessed,
+    quote,
+    quoted,
+    unknown,
+    written,
+)
 from celc.diagnostics.source import Span
 
 # What other systems call the types of this language.
@@ -37,47 +45,35 @@ _OTHER_TYPE_NAMES = {
 
 def duplicate_stream(name: str, span: Span, first: Span) -> Diagnostic:
     """`CREATE STREAM S …` twice."""
-    return error(
-        "duplicate-stream",
-        span,
-        f"stream {quote(name)} is declared twice",
-        help=("give each stream its own name, or join the two declarations",),
-        related=(Related(first, "first declared here"),),
-    )
+    message = f"stream {quote(name)} is declared twice"
+    hint = "give each stream its own name, or join the two declarations"
+    related = (Related(first, "first declared here"),)
+    return error("duplicate-stream", span, message, hint, related=related)
 
 
 def duplicate_event_type(name: str, stream: str, span: Span, first: Span) -> Diagnostic:
     """`EVENT A …` twice in one stream."""
-    return error(
-        "duplicate-event-type",
-        span,
-        f"event type {quote(name)} is declared twice in stream {quote(stream)}",
-        help=("give each event type of a stream its own name",),
-        related=(Related(first, "first declared here"),),
-    )
+    message = f"event type {quote(name)} is declared twice in stream {quote(stream)}"
+    hint = "give each event type of a stream its own name"
+    related = (Related(first, "first declared here"),)
+    return error("duplicate-event-type", span, message, hint, related=related)
 
 
 def duplicate_attribute(name: str, event_type: str, span: Span, first: Span) -> Diagnostic:
     """`EVENT A { id: INT, id: LONG }`."""
-    return error(
-        "duplicate-attribute",
-        span,
-        f"attribute {quote(name)} is declared twice in event type {quote(event_type)}",
-        help=("declare each attribute once",),
-        related=(Related(first, "first declared here"),),
-    )
+    message = f"attribute {quote(name)} is declared twice in event type {quote(event_type)}"
+    hint = "declare each attribute once"
+    related = (Related(first, "first declared here"),)
+    return error("duplicate-attribute", span, message, hint, related=related)
 
 
 def repeated_primary_time(event_type: str, span: Span, first: Span) -> Diagnostic:
     """`EVENT A { a: primary_time, b: primary_time }`."""
-    return error(
-        "repeated-primary-time",
-        span,
-        f"event type {quote(event_type)} has two attributes of the type PRIMARY_TIME",
-        help=("the others are TIMESTAMP: one attribute orders the stream",),
-        related=(Related(first, "the first one"),),
-        fixes=(Fix(span, "TIMESTAMP"),),
-    )
+    message = f"event type {quote(event_type)} has two attributes of the type PRIMARY_TIME"
+    hint = "the others are TIMESTAMP: one attribute orders the stream"
+    related = (Related(first, "the first one"),)
+    fixes = (Fix(span, "TIMESTAMP"),)
+    return error("repeated-primary-time", span, message, hint, related=related, fixes=fixes)
 
 
 def reserved_attribute(name: str, span: Span) -> Diagnostic:
@@ -86,7 +82,7 @@ def reserved_attribute(name: str, span: Span) -> Diagnostic:
         "reserved-attribute",
         span,
         f"an attribute cannot be called {quote(name)}: celc needs a column of this name itself",
-        help=("reserved, whatever the case: 'pos', 'type', 'stream'",),
+        "reserved, whatever the case: 'pos', 'type', 'stream'",
     )
 
 
@@ -94,13 +90,9 @@ def unknown_type(name: str, types: Collection[str], span: Span) -> Diagnostic:
     """`EVENT A { id: INTEGER }`."""
     meant = _OTHER_TYPE_NAMES.get(name.upper())
     guesses = (f"did you mean {quote(meant)}?",) if meant else guess(name, types)
-    return error(
-        "unknown-type",
-        span,
-        f"{quote(name)} is not a type",
-        help=(*guesses, *available("types", types)),
-        fixes=(Fix(span, meant),) if meant else guessed(name, types, span),
-    )
+    message = f"{quote(name)} is not a type"
+    fixes = (Fix(span, meant),) if meant else guessed(name, types, span)
+    return error("unknown-type", span, message, *guesses, *available("types", types), fixes=fixes)
 
 
 def conflicting_attribute(
@@ -115,10 +107,8 @@ def conflicting_attribute(
         span,
         f"attribute {quote(name)} is {types[1]} in {quote(owners[1])} but {types[0]} in "
         f"{quote(owners[0])}, and a query reads both",
-        help=(
-            "event types that meet in one FROM share one column for each attribute name: give "
-            "both the same type, or rename one of them",
-        ),
+        "event types that meet in one FROM share one column for each attribute name: give "
+        "both the same type, or rename one of them",
         related=(Related(first, f"declared as {types[0]} here"),),
     )
 
@@ -128,44 +118,30 @@ def conflicting_attribute(
 
 def no_streams(span: Span) -> Diagnostic:
     """A formula in a file without declarations."""
-    return error(
-        "no-streams",
-        span,
-        "the file declares no stream that this query could read",
-        help=("declare one first: CREATE STREAM S { EVENT A { id: INT, value: DOUBLE } }",),
-    )
+    message = "the file declares no stream that this query could read"
+    hint = "declare one first: CREATE STREAM S { EVENT A { id: INT, value: DOUBLE } }"
+    return error("no-streams", span, message, hint)
 
 
 def unknown_stream(name: str, streams: Collection[str], span: Span) -> Diagnostic:
     """`FROM Form`, or `Form>A`."""
-    return error(
-        "unknown-stream",
-        span,
-        f"no stream is called {quote(name)}",
-        help=(*guess(name, streams), *available("declared streams", streams)),
-        fixes=guessed(name, streams, span),
-    )
+    message = f"no stream is called {quote(name)}"
+    return unknown("unknown-stream", span, message, name, "declared streams", streams)
 
 
 def stream_not_in_from(name: str, streams: Collection[str], span: Span) -> Diagnostic:
     """`FROM S WHERE T>A`."""
-    return error(
-        "stream-not-in-from",
-        span,
-        f"stream {quote(name)} is not among those that this query reads",
-        help=(f"add it to FROM: FROM {', '.join((*streams, name))}",),
-    )
+    message = f"stream {quote(name)} is not among those that this query reads"
+    hint = f"add it to FROM: FROM {', '.join((*streams, name))}"
+    return error("stream-not-in-from", span, message, hint)
 
 
 def repeated_stream(name: str, span: Span, first: Span) -> Diagnostic:
     """`FROM S, S`."""
-    return error(
-        "repeated-stream",
-        span,
-        f"stream {quote(name)} stands twice in FROM",
-        help=("name each stream once",),
-        related=(Related(first, "first named here"),),
-    )
+    message = f"stream {quote(name)} stands twice in FROM"
+    hint = "name each stream once"
+    related = (Related(first, "first named here"),)
+    return error("repeated-stream", span, message, hint, related=related)
 
 
 def unknown_event_type(
@@ -177,7 +153,9 @@ def unknown_event_type(
         "unknown-event-type",
         span,
         f"no event type of {where} is called {quote(name)}",
-        help=(*meant, *guess(name, types), *available("event types here", types)),
+        *meant,
+        *guess(name, types),
+        *available("event types here", types),
         fixes=(() if label is None else (label,)) + guessed(name, types, span),
     )
 
@@ -192,7 +170,7 @@ def event_type_not_in_from(
         span,
         f"event type {quote(name)} belongs to stream {quote(owner)}, which this query does not "
         "read",
-        help=(f"add it to FROM: FROM {', '.join(map(written, (*streams, owner)))}",),
+        f"add it to FROM: FROM {', '.join(map(written, (*streams, owner)))}",
         related=(Related(declared, "declared here"),),
     )
 
@@ -206,7 +184,7 @@ def label_is_event_type(label: str, span: Span, declared: Span) -> Diagnostic:
         "label-is-event-type",
         span,
         f"{quote(label)} is an event type, so it cannot be a label made with AS or by renaming",
-        help=("every event type's name already labels its events: choose another name",),
+        "every event type's name already labels its events: choose another name",
         related=(Related(declared, "declared as an event type here"),),
     )
 
@@ -217,12 +195,8 @@ def unbound_label(label: str, visible: Collection[str], is_type: bool, span: Spa
         reason = "is an event type that does not occur in the formula"
     else:
         reason = "is used in this filter but nothing binds it"
-    return error(
-        "unbound-label",
-        span,
-        f"label {quote(label)} {reason}",
-        help=(*guess(label, visible), *available("labels bound here", visible)),
-        fixes=guessed(label, visible, span),
+    return unknown(
+        "unbound-label", span, f"label {quote(label)} {reason}", label, "labels bound here", visible
     )
 
 
@@ -255,41 +229,35 @@ def hidden_label(
         f"label-{why}",
         span,
         f"label {quote(label)} {reason}",
-        help=(advice, *available("labels bound here", visible)),
+        advice,
+        *available("labels bound here", visible),
         related=(Related(bound, "bound here"),),
     )
 
 
 def unbound_in_project(label: str, bound: Collection[str], span: Span) -> Diagnostic:
     """`PROJECT[x](A)`."""
-    return error(
-        "unbound-in-project",
-        span,
-        f"PROJECT cannot keep label {quote(label)}: its formula does not bind it",
-        help=(*guess(label, bound), *available("labels bound there", bound)),
-        fixes=guessed(label, bound, span),
-    )
+    message = f"PROJECT cannot keep label {quote(label)}: its formula does not bind it"
+    return unknown("unbound-in-project", span, message, label, "labels bound there", bound)
 
 
 def unbound_in_rename(label: str, bound: Collection[str], span: Span) -> Diagnostic:
     """`A[x -> y]`."""
-    return error(
+    return unknown(
         "unbound-in-rename",
         span,
         f"label {quote(label)} cannot be renamed: the formula before the brackets does not bind it",
-        help=(*guess(label, bound), *available("labels bound there", bound)),
-        fixes=guessed(label, bound, span),
+        label,
+        "labels bound there",
+        bound,
     )
 
 
 def rename_to_itself(label: str, span: Span) -> Diagnostic:
     """`(A AS x)[x -> x]`."""
-    return error(
-        "rename-to-itself",
-        span,
-        f"label {quote(label)} is renamed to itself",
-        help=("leave the renaming out, or give another new name",),
-    )
+    message = f"label {quote(label)} is renamed to itself"
+    hint = "leave the renaming out, or give another new name"
+    return error("rename-to-itself", span, message, hint)
 
 
 def unbound_in_select(
@@ -303,35 +271,26 @@ def unbound_in_select(
         "unbound-in-select",
         span,
         f"SELECT names label {quote(label)}, but the formula does not bind it",
-        help=(
-            *advice,
-            *guess(label, bound),
-            *available("labels bound by the formula", bound),
-        ),
+        *advice,
+        *guess(label, bound),
+        *available("labels bound by the formula", bound),
         fixes=(*(Fix(span, choice) for choice in choices), *guessed(label, bound, span)),
     )
 
 
 def partition_in_select(name: str, span: Span, item: Fix) -> Diagnostic:
     """`SELECT user, v … PARTITION BY user`; `item` is the change that leaves it out."""
-    return error(
-        "partition-in-select",
-        span,
-        f"PARTITION BY {written(name)} makes a column of it already: it is no item of SELECT",
-        help=("leave it out" if not item.text else f"write {item.text} in its place",),
-        fixes=(item,),
-    )
+    message = f"PARTITION BY {written(name)} makes a column of it already: it is no item of SELECT"
+    hint = "leave it out" if not item.text else f"write {item.text} in its place"
+    return error("partition-in-select", span, message, hint, fixes=(item,))
 
 
 def repeated_label(label: str, where: str, span: Span, first: Span) -> Diagnostic:
     """`SELECT x, x`; `where` says in what list."""
-    return error(
-        "repeated-label",
-        span,
-        f"label {quote(label)} stands twice in {where}",
-        help=("name each label once",),
-        related=(Related(first, "first named here"),),
-    )
+    message = f"label {quote(label)} stands twice in {where}"
+    hint = "name each label once"
+    related = (Related(first, "first named here"),)
+    return error("repeated-label", span, message, hint, related=related)
 
 
 # --- attributes -----------------------------------------------------------------------------------
@@ -359,23 +318,18 @@ def unknown_attribute(
         "unknown-attribute",
         span,
         message,
-        help=(
-            *((f"write {asked.text}",) if asked else guess(attribute, attributes)),
-            *available(f"attributes of {quoted(types)}", attributes),
-        ),
+        *((f"write {asked.text}",) if asked else guess(attribute, attributes)),
+        *available(f"attributes of {quoted(types)}", attributes),
         fixes=(asked,) if asked else guessed(attribute, attributes, span),
     )
 
 
 def repeated_attribute(attribute: str, where: str, span: Span, first: Span) -> Diagnostic:
     """`x[id, id]`; `where` says in what list."""
-    return error(
-        "repeated-attribute",
-        span,
-        f"attribute {quote(attribute)} stands twice in {where}",
-        help=("name each attribute once",),
-        related=(Related(first, "first named here"),),
-    )
+    message = f"attribute {quote(attribute)} stands twice in {where}"
+    hint = "name each attribute once"
+    related = (Related(first, "first named here"),)
+    return error("repeated-attribute", span, message, hint, related=related)
 
 
 # --- queries and columns --------------------------------------------------------------------------
@@ -389,13 +343,9 @@ def duplicate_query(name: str, first_name: str, span: Span, first: Span) -> Diag
         message = (
             f"the names of two queries differ in case only: {quote(first_name)} and {quote(name)}"
         )
-    return error(
-        "duplicate-query",
-        span,
-        message,
-        help=("give each query its own name",),
-        related=(Related(first, "first query of that name"),),
-    )
+    hint = "give each query its own name"
+    related = (Related(first, "first query of that name"),)
+    return error("duplicate-query", span, message, hint, related=related)
 
 
 def duplicate_column(
@@ -410,6 +360,6 @@ def duplicate_column(
         "duplicate-column",
         span,
         f"{what} {quote(name)} would be an output column of {same} {other_what} {quote(other)}",
-        help=("names of columns must differ in more than case and Unicode form: rename one",),
+        "names of columns must differ in more than case and Unicode form: rename one",
         related=() if first is None else (Related(first, f"{other_what} {quote(other)}"),),
     )

@@ -6,7 +6,7 @@ Each docstring shows what causes the message; `rule` is a parameter set.
 from collections.abc import Collection
 
 from celc.diagnostics.errors import Diagnostic, Related, error
-from celc.diagnostics.messages.wording import available, guess, guessed, quote, written
+from celc.diagnostics.messages.wording import available, guess, guessed, quote, unknown, written
 from celc.diagnostics.source import Span
 
 # --- declarations ---------------------------------------------------------------------------------
@@ -14,35 +14,26 @@ from celc.diagnostics.source import Span
 
 def duplicate_set(name: str, span: Span, first: Span) -> Diagnostic:
     """`PARAMETERS rule { … }` twice."""
-    return error(
-        "duplicate-parameters",
-        span,
-        f"parameter set {quote(name)} is declared twice",
-        help=("give each parameter set its own name",),
-        related=(Related(first, "first declared here"),),
-    )
+    message = f"parameter set {quote(name)} is declared twice"
+    hint = "give each parameter set its own name"
+    related = (Related(first, "first declared here"),)
+    return error("duplicate-parameters", span, message, hint, related=related)
 
 
 def duplicate_parameter(name: str, owner: str, span: Span, first: Span) -> Diagnostic:
     """`PARAMETERS rule { id: INT, id: LONG }`."""
-    return error(
-        "duplicate-parameter",
-        span,
-        f"attribute {quote(name)} is declared twice in parameter set {quote(owner)}",
-        help=("declare each attribute once",),
-        related=(Related(first, "first declared here"),),
-    )
+    message = f"attribute {quote(name)} is declared twice in parameter set {quote(owner)}"
+    hint = "declare each attribute once"
+    related = (Related(first, "first declared here"),)
+    return error("duplicate-parameter", span, message, hint, related=related)
 
 
 def event_type_and_set(name: str, span: Span, declared: Span) -> Diagnostic:
     """`EVENT rule { … }` beside `PARAMETERS rule { … }`."""
-    return error(
-        "called-like-parameters",
-        span,
-        f"{quote(name)} is an event type as well, and its events have that label",
-        help=("give the parameter set another name",),
-        related=(Related(declared, "the event type"),),
-    )
+    message = f"{quote(name)} is an event type as well, and its events have that label"
+    hint = "give the parameter set another name"
+    related = (Related(declared, "the event type"),)
+    return error("called-like-parameters", span, message, hint, related=related)
 
 
 # --- FOR EACH -------------------------------------------------------------------------------------
@@ -53,13 +44,8 @@ def unknown_set(name: str, declared: Collection[str], span: Span) -> Diagnostic:
     hints = [*guess(name, declared), *available("parameter sets", declared)]
     if not declared:
         hints = [f"declare one beside the streams: PARAMETERS {written(name)} {{ id: LONG }}"]
-    return error(
-        "unknown-parameters",
-        span,
-        f"no parameter set is called {quote(name)}",
-        help=hints,
-        fixes=guessed(name, declared, span),
-    )
+    message = f"no parameter set is called {quote(name)}"
+    return error("unknown-parameters", span, message, *hints, fixes=guessed(name, declared, span))
 
 
 def label_and_set(name: str, span: Span, clause: Span) -> Diagnostic:
@@ -69,40 +55,31 @@ def label_and_set(name: str, span: Span, clause: Span) -> Diagnostic:
         span,
         f"a label cannot be called {quote(name)} here: {written(name)}.… is a value of the "
         "parameter set",
-        help=("give the label another name",),
+        "give the label another name",
         related=(Related(clause, "the parameter set of this query"),),
     )
 
 
 def not_for_each(name: str, span: Span) -> Diagnostic:
     """`A FILTER A.id = rule.id` in a query without FOR EACH rule."""
-    return error(
-        "parameters-without-for-each",
-        span,
-        f"{quote(name)} is a parameter set, and this query does not name it",
-        help=(f"write FOR EACH {written(name)} before WHERE",),
-    )
+    message = f"{quote(name)} is a parameter set, and this query does not name it"
+    hint = f"write FOR EACH {written(name)} before WHERE"
+    return error("parameters-without-for-each", span, message, hint)
 
 
 def other_set(name: str, named: str, span: Span, clause: Span) -> Diagnostic:
     """`other.id` in a query FOR EACH rule."""
-    return error(
-        "several-parameters",
-        span,
-        f"{quote(name)} is a parameter set, but this query is FOR EACH {written(named)}",
-        help=("a query has one parameter set: declare all that it needs in one",),
-        related=(Related(clause, "the parameter set of this query"),),
-    )
+    message = f"{quote(name)} is a parameter set, but this query is FOR EACH {written(named)}"
+    hint = "a query has one parameter set: declare all that it needs in one"
+    related = (Related(clause, "the parameter set of this query"),)
+    return error("several-parameters", span, message, hint, related=related)
 
 
 def text_beside_totals(text: str, span: Span) -> Diagnostic:
     """`HAVING rule.name = 'x'`."""
-    return error(
-        "text-beside-totals",
-        span,
-        f"{text} is a STRING, and items of TOTAL and HAVING have no texts yet",
-        help=("write the condition in the FILTER of a label that every match has",),
-    )
+    message = f"{text} is a STRING, and items of TOTAL and HAVING have no texts yet"
+    hint = "write the condition in the FILTER of a label that every match has"
+    return error("text-beside-totals", span, message, hint)
 
 
 # --- values of a set ------------------------------------------------------------------------------
@@ -110,33 +87,21 @@ def text_beside_totals(text: str, span: Span) -> Diagnostic:
 
 def unknown_parameter(name: str, owner: str, offered: Collection[str], span: Span) -> Diagnostic:
     """`rule.z`."""
-    return error(
-        "unknown-parameter",
-        span,
-        f"parameter set {quote(owner)} has no attribute {quote(name)}",
-        help=(*guess(name, offered), *available("attributes", offered)),
-        fixes=guessed(name, offered, span),
-    )
+    message = f"parameter set {quote(owner)} has no attribute {quote(name)}"
+    return unknown("unknown-parameter", span, message, name, "attributes", offered)
 
 
 def set_as_label(name: str, span: Span) -> Diagnostic:
     """`rule[a > 1]`, `rule IS R` and `SUM(rule.a)` in a condition."""
-    return error(
-        "parameters-as-label",
-        span,
-        f"{quote(name)} is a parameter set, and has no events",
-        help=(f"compare its values: {written(name)}.a > 1",),
-    )
+    message = f"{quote(name)} is a parameter set, and has no events"
+    return error("parameters-as-label", span, message, f"compare its values: {written(name)}.a > 1")
 
 
 def pattern_of_label(operator: str, text: str, span: Span) -> Diagnostic:
     """`x.name LIKE y.name`."""
-    return error(
-        "pattern-of-label",
-        span,
-        f"the pattern of {operator} cannot be {text}, the attribute of an event",
-        help=("expected a text such as 'a%', or an attribute of a parameter set",),
-    )
+    message = f"the pattern of {operator} cannot be {text}, the attribute of an event"
+    hint = "expected a text such as 'a%', or an attribute of a parameter set"
+    return error("pattern-of-label", span, message, hint)
 
 
 def pattern_of_computed(operator: str, span: Span) -> Diagnostic:
@@ -146,18 +111,14 @@ def pattern_of_computed(operator: str, span: Span) -> Diagnostic:
         span,
         f"only an attribute of an event can be compared with a pattern of a parameter set by "
         f"{operator} yet",
-        help=("write x.a, PREV(x.a), FIRST(x.a) or LAST(x.a) before it",),
+        "write x.a, PREV(x.a), FIRST(x.a) or LAST(x.a) before it",
     )
 
 
 def pattern_type(operator: str, type: str, span: Span) -> Diagnostic:
     """`x.name LIKE rule.id` where id is a number."""
-    return error(
-        "pattern-type",
-        span,
-        f"the pattern of {operator} must be a STRING, and this attribute is {type}",
-        help=("declare it as STRING",),
-    )
+    message = f"the pattern of {operator} must be a STRING, and this attribute is {type}"
+    return error("pattern-type", span, message, "declare it as STRING")
 
 
 def no_event_to_judge(text: str, span: Span) -> Diagnostic:
@@ -167,5 +128,5 @@ def no_event_to_judge(text: str, span: Span) -> Diagnostic:
         span,
         f"{text} compares a function with a parameter where the formula before FILTER may bind no "
         "label, which cannot be compiled yet",
-        help=("keep a label of an event that is in every match",),
+        "keep a label of an event that is in every match",
     )

@@ -11,34 +11,25 @@ from celc.diagnostics.source import Span
 
 def reads_itself(name: str, span: Span) -> Diagnostic:
     """`QUERY a: SELECT * FROM a WHERE …`."""
-    return error(
-        "query-reads-itself",
-        span,
-        f"query {quote(name)} cannot read its own rows",
-        help=("a query reads streams, and queries that stand before it in the file",),
-    )
+    message = f"query {quote(name)} cannot read its own rows"
+    hint = "a query reads streams, and queries that stand before it in the file"
+    return error("query-reads-itself", span, message, hint)
 
 
 def reads_later(name: str, span: Span, place: Span) -> Diagnostic:
     """`QUERY a: SELECT * FROM b WHERE …` before `QUERY b: …`."""
-    return error(
-        "query-order",
-        span,
-        f"query {quote(name)} stands later in the file",
-        help=("a query reads queries that stand before it: move this one behind the other",),
-        related=(Related(place, "the query that is read"),),
-    )
+    message = f"query {quote(name)} stands later in the file"
+    hint = "a query reads queries that stand before it: move this one behind the other"
+    related = (Related(place, "the query that is read"),)
+    return error("query-order", span, message, hint, related=related)
 
 
 def unreadable(name: str, why: str, span: Span, place: Span) -> Diagnostic:
     """`FROM totals`, where `totals` is a query with TOTAL."""
-    return error(
-        "unreadable-query",
-        span,
-        f"the rows of query {quote(name)} cannot be events, because {why}",
-        help=("read a query with an ordinary SELECT list",),
-        related=(Related(place, "the query that is read"),),
-    )
+    message = f"the rows of query {quote(name)} cannot be events, because {why}"
+    hint = "read a query with an ordinary SELECT list"
+    related = (Related(place, "the query that is read"),)
+    return error("unreadable-query", span, message, hint, related=related)
 
 
 def attribute_twice(name: str, attribute: str, span: Span, place: Span) -> Diagnostic:
@@ -48,20 +39,17 @@ def attribute_twice(name: str, attribute: str, span: Span, place: Span) -> Diagn
         span,
         f"the rows of query {quote(name)} would have attribute {quote(attribute)} twice: they have "
         "the partition attributes, the expressions, the order column and 'start_time'",
-        help=("give the expression another name",),
+        "give the expression another name",
         related=(Related(place, "the other one has the same name"),),
     )
 
 
 def called_like(name: str, what: str, span: Span, place: Span) -> Diagnostic:
     """`QUERY A: …` beside `EVENT A { … }`."""
-    return error(
-        "query-called-like",
-        span,
-        f"query {quote(name)} is called like {what}, and its rows are events of that name",
-        help=("give the query another name",),
-        related=(Related(place, "declared here"),),
-    )
+    message = f"query {quote(name)} is called like {what}, and its rows are events of that name"
+    hint = "give the query another name"
+    related = (Related(place, "declared here"),)
+    return error("query-called-like", span, message, hint, related=related)
 
 
 # --- what a query that reads queries cannot have --------------------------------------------------
@@ -70,24 +58,18 @@ def called_like(name: str, what: str, span: Span, place: Span) -> Diagnostic:
 def no_single_order(count: int, span: Span) -> Diagnostic:
     """A query that reads queries, without `--order-by`."""
     told = "no order column is named" if not count else f"there are {count} order columns"
-    return error(
-        "query-without-order",
-        span,
-        f"rows of queries come in the order of one column, and {told}",
-        help=("name one for all queries of the file: --order-by ts, or order_by='ts' in Python",),
-    )
+    message = f"rows of queries come in the order of one column, and {told}"
+    hint = "name one for all queries of the file: --order-by ts, or order_by='ts' in Python"
+    return error("query-without-order", span, message, hint)
 
 
 def other_order(name: str, own: str, other: Sequence[str], span: Span, place: Span) -> Diagnostic:
     """A query ordered by `ts` that reads one ordered by `at`."""
     told = f"by {quoted(other)}" if other else "by no column"
-    return error(
-        "query-of-other-order",
-        span,
-        f"query {quote(name)} is ordered {told}, and the query that reads it by {quote(own)}",
-        help=("name one column for all queries of the file: --order-by ts",),
-        related=(Related(place, "the query that is read"),),
-    )
+    message = f"query {quote(name)} is ordered {told}, and the query that reads it by {quote(own)}"
+    hint = "name one column for all queries of the file: --order-by ts"
+    related = (Related(place, "the query that is read"),)
+    return error("query-of-other-order", span, message, hint, related=related)
 
 
 def order_of_texts(name: str, type: str, usable: Collection[str], span: Span) -> Diagnostic:
@@ -96,35 +78,26 @@ def order_of_texts(name: str, type: str, usable: Collection[str], span: Span) ->
         "query-order-type",
         span,
         f"rows of queries last from one time to another, and {quote(name)} is {type}",
-        help=("order by a number or a time", *available("such attributes of all types", usable)),
+        "order by a number or a time",
+        *available("such attributes of all types", usable),
     )
 
 
 def contiguous(span: Span) -> Diagnostic:
     """`rises : falls`, or `rises:+`."""
-    return error(
-        "contiguous-rows",
-        span,
-        "rows of queries last and can overlap, so that none is the next one",
-        help=("write ; or +, with conditions or a window that say how near they are",),
-    )
+    message = "rows of queries last and can overlap, so that none is the next one"
+    hint = "write ; or +, with conditions or a window that say how near they are"
+    return error("contiguous-rows", span, message, hint)
 
 
 def absence_at_end(span: Span) -> Diagnostic:
     """`rises ; !falls FOR 5 MINUTES`."""
-    return error(
-        "absence-of-rows",
-        span,
-        "an absence with a length is not supported in a query that reads queries",
-        help=("write the absence between two events (a ; !b ; c), or in the query that is read",),
-    )
+    message = "an absence with a length is not supported in a query that reads queries"
+    hint = "write the absence between two events (a ; !b ; c), or in the query that is read"
+    return error("absence-of-rows", span, message, hint)
 
 
 def for_each(span: Span) -> Diagnostic:
     """`FROM rises FOR EACH rule`."""
-    return error(
-        "rows-for-each",
-        span,
-        "FOR EACH is not supported in a query that reads queries",
-        help=("leave it out, or write the pattern as one query",),
-    )
+    message = "FOR EACH is not supported in a query that reads queries"
+    return error("rows-for-each", span, message, "leave it out, or write the pattern as one query")

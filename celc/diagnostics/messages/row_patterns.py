@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error, warning
-from celc.diagnostics.messages.wording import available, guess, guessed, quote, written
+from celc.diagnostics.messages.wording import quote, unknown, written
 from celc.diagnostics.source import Span
 
 # --- syntax ---------------------------------------------------------------------------------------
@@ -49,18 +49,11 @@ _MOST_WORDS = 10
 def odd_character(character: str, span: Span) -> Diagnostic:
     """A character that no word begins with, or a text without its second quote."""
     if character in ("'", "`"):
-        return error(
-            "syntax",
-            span,
-            f"no second {character} closes this one",
-            help=("close it; within a text write '' for a quote",),
-        )
-    return error(
-        "syntax",
-        span,
-        f"no word of MATCH_RECOGNIZE begins with {character!r}",
-        help=("texts stand in '…', names with special characters in `…`",),
-    )
+        message = f"no second {character} closes this one"
+        return error("syntax", span, message, "close it; within a text write '' for a quote")
+    message = f"no word of MATCH_RECOGNIZE begins with {character!r}"
+    hint = "texts stand in '…', names with special characters in `…`"
+    return error("syntax", span, message, hint)
 
 
 def unexpected(found: str | None, accepted: Collection[str], span: Span) -> Diagnostic:
@@ -77,7 +70,7 @@ def unexpected(found: str | None, accepted: Collection[str], span: Span) -> Diag
     shown = words[:_MOST_WORDS]
     more = f" and {len(words) - len(shown)} more" if len(words) > len(shown) else ""
     help.append(f"possible here: {', '.join(shown)}{more}")
-    return error("syntax", span, here, help=help)
+    return error("syntax", span, here, *help)
 
 
 _ORDER = (
@@ -88,72 +81,46 @@ _ORDER = (
 
 def too_deep(most: int, span: Span) -> Diagnostic:
     """Parentheses within parentheses within …"""
-    return error(
-        "too-large",
-        span,
-        f"the text nests more than {most} levels deep",
-        help=("write fewer parentheses, or shorter chains of operators",),
-    )
+    message = f"the text nests more than {most} levels deep"
+    hint = "write fewer parentheses, or shorter chains of operators"
+    return error("too-large", span, message, hint)
 
 
 def too_many_permuted(count: int, most: int, span: Span) -> Diagnostic:
     """`PERMUTE(A, B, C, D, E, F, G)`."""
-    return error(
-        "too-large",
-        span,
-        f"PERMUTE has {count} parts, and at most {most} can be permuted",
-        help=("the orders are written out: each part more multiplies them",),
-    )
+    message = f"PERMUTE has {count} parts, and at most {most} can be permuted"
+    hint = "the orders are written out: each part more multiplies them"
+    return error("too-large", span, message, hint)
 
 
 def large_bound(most: int, span: Span) -> Diagnostic:
     """`A{100000}`."""
-    return error(
-        "too-large",
-        span,
-        f"a bound of a quantifier is at most {most:,}",
-        help=("leave out the upper bound: {n,}",),
-    )
+    message = f"a bound of a quantifier is at most {most:,}"
+    return error("too-large", span, message, "leave out the upper bound: {n,}")
 
 
 def no_round(span: Span) -> Diagnostic:
     """`A{0}`."""
-    return error(
-        "bad-quantifier",
-        span,
-        "the upper bound of a quantifier is at least 1",
-        help=("write () for a pattern of no rows",),
-    )
+    message = "the upper bound of a quantifier is at least 1"
+    return error("bad-quantifier", span, message, "write () for a pattern of no rows")
 
 
 def bounds_exchanged(least: int, most: int, span: Span) -> Diagnostic:
     """`A{3,2}`."""
-    return error(
-        "bad-quantifier",
-        span,
-        f"the lower bound {least} is larger than the upper bound {most}",
-        help=(f"write {{{most},{least}}}",),
-    )
+    message = f"the lower bound {least} is larger than the upper bound {most}"
+    return error("bad-quantifier", span, message, f"write {{{most},{least}}}")
 
 
 def too_many_states(most: int, span: Span) -> Diagnostic:
     """A pattern whose quantifiers multiply."""
-    return error(
-        "too-large",
-        span,
-        f"the pattern has more than {most:,} rows when its quantifiers are written out",
-        help=("make bounds smaller, or leave out upper bounds: {n,}",),
-    )
+    message = f"the pattern has more than {most:,} rows when its quantifiers are written out"
+    return error("too-large", span, message, "make bounds smaller, or leave out upper bounds: {n,}")
 
 
 def too_many_conditions(most: int, span: Span) -> Diagnostic:
     """More conditions than a word has bits."""
-    return error(
-        "too-large",
-        span,
-        f"the pattern has more than {most} different conditions on a row",
-        help=("join variables with equal conditions",),
-    )
+    message = f"the pattern has more than {most} different conditions on a row"
+    return error("too-large", span, message, "join variables with equal conditions")
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -165,43 +132,27 @@ def no_schema(table: str, span: Span) -> Diagnostic:
         "no-schema",
         span,
         f"the columns of table {quote(table)} are not known",
-        help=(
-            f"write CREATE TABLE {table} (name TYPE, …) before the query, or give the types "
-            "beside it: schema= in Python, --schema on the command line",
-        ),
+        f"write CREATE TABLE {table} (name TYPE, …) before the query, or give the types "
+        "beside it: schema= in Python, --schema on the command line",
     )
 
 
 def other_table(found: str, declared: str, span: Span, place: Span) -> Diagnostic:
     """`CREATE TABLE t (…); SELECT * FROM u`."""
-    return error(
-        "no-schema",
-        span,
-        f"the query reads table {quote(found)}, and CREATE TABLE declares {quote(declared)}",
-        help=(f"write FROM {declared}",),
-        related=(Related(place, "the declaration"),),
-    )
+    message = f"the query reads table {quote(found)}, and CREATE TABLE declares {quote(declared)}"
+    hint = f"write FROM {declared}"
+    return error("no-schema", span, message, hint, related=(Related(place, "the declaration"),))
 
 
 def unknown_column_type(name: str, known: Sequence[str], span: Span) -> Diagnostic:
     """`CREATE TABLE t (x MONEY)`."""
-    return error(
-        "unknown-type",
-        span,
-        f"there is no type {quote(name)}",
-        help=(*guess(name, known), *available("types", known)),
-        fixes=guessed(name, known, span),
-    )
+    return unknown("unknown-type", span, f"there is no type {quote(name)}", name, "types", known)
 
 
 def unknown_column(name: str, known: Sequence[str], span: Span) -> Diagnostic:
     """A column that the table (or the result, in SELECT) lacks."""
-    return error(
-        "unknown-column",
-        span,
-        f"there is no column {quote(name)}",
-        help=(*guess(name, known), *available("columns", known)),
-        fixes=guessed(name, known, span),
+    return unknown(
+        "unknown-column", span, f"there is no column {quote(name)}", name, "columns", known
     )
 
 
@@ -214,7 +165,8 @@ def no_column(name: str, known: Sequence[str], other: str | None, span: Span) ->
         "unreadable-column",
         span,
         f"column {quote(name)} is of the type {_type(other)}, which MATCH_RECOGNIZE does not read",
-        help=(f"types that it reads: {_READABLE}", *_casts({name: other})),
+        f"types that it reads: {_READABLE}",
+        *_casts({name: other}),
     )
 
 
@@ -228,7 +180,8 @@ def left_out(others: Mapping[str, str], names: Sequence[str], span: Span) -> Dia
         "unreadable-column",
         span,
         f"* would leave out columns whose types MATCH_RECOGNIZE does not read: {', '.join(shown)}",
-        help=(f"list the columns of the result: SELECT {chosen}", *_casts(others)),
+        f"list the columns of the result: SELECT {chosen}",
+        *_casts(others),
         fixes=(Fix(span, chosen),),
     )
 
@@ -261,7 +214,7 @@ def unknown_qualifier(name: str, alias: str | None, span: Span) -> Diagnostic:
         "unknown-column",
         span,
         f"the result is not called {quote(name)}: {known}",
-        help=(
+        *(
             ("leave out the name before the dot",)
             if alias is None
             else (f"write {alias}, or leave it out",)
@@ -271,59 +224,40 @@ def unknown_qualifier(name: str, alias: str | None, span: Span) -> Diagnostic:
 
 def unknown_variable(name: str, known: Sequence[str], span: Span) -> Diagnostic:
     """A name before a dot, in SUBSET or in SKIP TO that PATTERN lacks."""
-    return error(
-        "unknown-variable",
-        span,
-        f"there is no variable {quote(name)} in PATTERN or SUBSET",
-        help=(*guess(name, known), *available("variables", known)),
-        fixes=guessed(name, known, span),
-    )
+    message = f"there is no variable {quote(name)} in PATTERN or SUBSET"
+    return unknown("unknown-variable", span, message, name, "variables", known)
 
 
 def not_in_pattern(name: str, known: Sequence[str], span: Span) -> Diagnostic:
     """DEFINE of a variable that PATTERN lacks."""
-    return error(
-        "not-in-pattern",
-        span,
-        f"DEFINE gives a condition to {quote(name)}, which PATTERN lacks",
-        help=(*guess(name, known), *available("variables of PATTERN", known)),
-        fixes=guessed(name, known, span),
-    )
+    message = f"DEFINE gives a condition to {quote(name)}, which PATTERN lacks"
+    return unknown("not-in-pattern", span, message, name, "variables of PATTERN", known)
 
 
 def duplicate_name(what: str, name: str, span: Span, place: Span | None) -> Diagnostic:
     """Two variables, subsets, keys or columns of one name, case aside."""
-    return error(
-        "duplicate-name",
-        span,
-        f"there are two {what} {quote(name)}; case does not tell names apart",
-        help=("rename or leave out one of them",),
-        related=() if place is None else (Related(place, "the other one"),),
-    )
+    message = f"there are two {what} {quote(name)}; case does not tell names apart"
+    hint = "rename or leave out one of them"
+    related = () if place is None else (Related(place, "the other one"),)
+    return error("duplicate-name", span, message, hint, related=related)
 
 
 def no_columns(span: Span) -> Diagnostic:
     """ONE ROW PER MATCH with neither keys nor measures."""
-    return error(
-        "no-columns",
-        span,
-        "the result would have no column",
-        help=("write MEASURES, PARTITION BY or ALL ROWS PER MATCH",),
-    )
+    message = "the result would have no column"
+    return error("no-columns", span, message, "write MEASURES, PARTITION BY or ALL ROWS PER MATCH")
 
 
 def unknown_function(name: str, known: Sequence[str], span: Span) -> Diagnostic:
     """`UPPER(s)`."""
-    return error(
+    return unknown(
         "unknown-function",
         span,
         f"there is no function {quote(name)} in MATCH_RECOGNIZE",
-        help=(
-            *guess(name, known),
-            *available("functions", known),
-            "compute other columns before, or on the result",
-        ),
-        fixes=guessed(name, known, span),
+        name,
+        "functions",
+        known,
+        "compute other columns before, or on the result",
     )
 
 
@@ -332,7 +266,7 @@ def unknown_function(name: str, known: Sequence[str], span: Span) -> Diagnostic:
 
 def type_mismatch(message: str, span: Span, *help: str) -> Diagnostic:
     """An operand of a type that its operator does not take."""
-    return error("type-mismatch", span, message, help=help or _TYPES)
+    return error("type-mismatch", span, message, *(help or _TYPES))
 
 
 _TYPES = (
@@ -343,27 +277,19 @@ _TYPES = (
 
 def bad_offset(text: str, span: Span) -> Diagnostic:
     """`PREV(v, -1)`, `LAST(v, id)`."""
-    return error(
-        "bad-offset",
-        span,
-        f"an offset is a whole number from 0 on, written as one, not {quote(text)}",
-        help=("PREV goes back, NEXT forward: an offset has no sign",),
-    )
+    message = f"an offset is a whole number from 0 on, written as one, not {quote(text)}"
+    return error("bad-offset", span, message, "PREV goes back, NEXT forward: an offset has no sign")
 
 
 def bad_interval(message: str, span: Span) -> Diagnostic:
     """`INTERVAL '1' MONTH`."""
-    return error(
-        "bad-interval",
-        span,
-        message,
-        help=("write INTERVAL '90' SECOND, with MILLISECOND, SECOND, MINUTE, HOUR or DAY",),
-    )
+    hint = "write INTERVAL '90' SECOND, with MILLISECOND, SECOND, MINUTE, HOUR or DAY"
+    return error("bad-interval", span, message, hint)
 
 
 def bad_within(message: str, span: Span, help: str) -> Diagnostic:
     """WITHIN over an order that is no time."""
-    return error("bad-within", span, message, help=(help,))
+    return error("bad-within", span, message, help)
 
 
 def mixed_variables(function: str, names: Sequence[str], span: Span) -> Diagnostic:
@@ -372,61 +298,46 @@ def mixed_variables(function: str, names: Sequence[str], span: Span) -> Diagnost
         "mixed-variables",
         span,
         f"{function} is taken over the rows of one variable, and here are {' and '.join(names)}",
-        help=(
-            "name one variable in all columns, or declare SUBSET u = (…) and write u before them",
-        ),
+        "name one variable in all columns, or declare SUBSET u = (…) and write u before them",
     )
 
 
 def bad_navigation(message: str, span: Span, help: str) -> Diagnostic:
     """`LAST(1)`, `FINAL PREV(x)`."""
-    return error("bad-navigation", span, message, help=(help,))
+    return error("bad-navigation", span, message, help)
 
 
 def bad_nesting(outer: str, inner: str, span: Span) -> Diagnostic:
     """`SUM(PREV(v))`."""
-    return error(
-        "bad-nesting",
-        span,
-        f"{inner} cannot stand inside {outer}",
-        help=("only PREV and NEXT take FIRST or LAST, as in PREV(FIRST(v.x, 1), 2)",),
-    )
+    message = f"{inner} cannot stand inside {outer}"
+    hint = "only PREV and NEXT take FIRST or LAST, as in PREV(FIRST(v.x, 1), 2)"
+    return error("bad-nesting", span, message, hint)
 
 
 def final_in_define(span: Span) -> Diagnostic:
     """`DEFINE A AS FINAL LAST(v) > 1`."""
-    return error(
-        "final-in-define",
-        span,
-        "FINAL reads the whole match, which is not known while rows are mapped",
-        help=("leave out FINAL: conditions read the rows so far",),
-    )
+    message = "FINAL reads the whole match, which is not known while rows are mapped"
+    hint = "leave out FINAL: conditions read the rows so far"
+    return error("final-in-define", span, message, hint)
 
 
 def wrong_arguments(function: str, wanted: str, span: Span) -> Diagnostic:
     """`ABS(a, b)`."""
-    return error(
-        "type-mismatch",
-        span,
-        f"these are not the arguments of {function}",
-        help=(f"write {wanted}",),
-    )
+    message = f"these are not the arguments of {function}"
+    return error("type-mismatch", span, message, f"write {wanted}")
 
 
 def unsupported(message: str, span: Span, help: str) -> Diagnostic:
     """Something of the standard that is not there."""
-    return error("unsupported", span, message, help=(help,))
+    return error("unsupported", span, message, help)
 
 
 def exclusion_with_unmatched(span: Span, place: Span) -> Diagnostic:
     """`{- … -}` with WITH UNMATCHED ROWS."""
-    return error(
-        "exclusion-with-unmatched",
-        span,
-        "rows cannot be excluded where unmatched rows are shown",
-        help=("write ALL ROWS PER MATCH SHOW EMPTY MATCHES, or write ( … ) for {- … -}",),
-        related=(Related(place, "the rows that are shown"),),
-    )
+    message = "rows cannot be excluded where unmatched rows are shown"
+    hint = "write ALL ROWS PER MATCH SHOW EMPTY MATCHES, or write ( … ) for {- … -}"
+    related = (Related(place, "the rows that are shown"),)
+    return error("exclusion-with-unmatched", span, message, hint, related=related)
 
 
 # --- warnings -------------------------------------------------------------------------------------
@@ -439,8 +350,6 @@ def searches_paths(variable: str, span: Span) -> Diagnostic:
         span,
         f"the condition of {quote(variable)} reads how earlier rows are mapped, so matches are "
         "found by a search, which can take long",
-        help=(
-            "the search remembers failures and is stopped after max_work steps; conditions on the "
-            "row at hand and on rows at a constant distance from it need none",
-        ),
+        "the search remembers failures and is stopped after max_work steps; conditions on the "
+        "row at hand and on rows at a constant distance from it need none",
     )

@@ -6,7 +6,7 @@ Each docstring shows what causes the message.
 from collections.abc import Collection, Sequence
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
-from celc.diagnostics.messages.wording import available, guess, guessed, quote, written
+from celc.diagnostics.messages.wording import available, quote, unknown, written
 from celc.diagnostics.source import Span
 
 TOTALS = ("COUNT", "SUM", "AVG", "MIN", "MAX", "APPROX_COUNT")
@@ -25,13 +25,8 @@ def choice_among_all(together: str, choice: str, span: Span, change: Fix) -> Dia
         hints.append("the answer has one row for each end position as it is")
     elif choice in ("STRICT", "NXT", "LAST", "MAX"):
         hints.append(f"a selector can stand in the formula: WHERE {choice}(…)")
-    return error(
-        "choice-among-all",
-        span,
-        f"{choice} chooses among matches, and {together} is about all of them",
-        help=hints,
-        fixes=(change,),
-    )
+    message = f"{choice} chooses among matches, and {together} is about all of them"
+    return error("choice-among-all", span, message, *hints, fixes=(change,))
 
 
 def expression_in_collapsed(text: str, span: Span) -> Diagnostic:
@@ -40,10 +35,8 @@ def expression_in_collapsed(text: str, span: Span) -> Diagnostic:
         "expression-in-collapsed",
         span,
         f"{text} belongs to one match, and a row of COLLAPSED stands for many",
-        help=(
-            "COLLAPSED takes labels, or *",
-            "for sums over all matches write a second query, SELECT TOTAL",
-        ),
+        "COLLAPSED takes labels, or *",
+        "for sums over all matches write a second query, SELECT TOTAL",
     )
 
 
@@ -57,7 +50,8 @@ def label_in_total(label: str, name: str, span: Span) -> Diagnostic:
         "label-in-total",
         span,
         f"{quote(label)} is a label, and a row of TOTAL has no events of one match",
-        help=(f"for the number of its events in all matches write {mended}", _FORMS),
+        f"for the number of its events in all matches write {mended}",
+        _FORMS,
         fixes=(Fix(span, mended),),
     )
 
@@ -69,7 +63,7 @@ def attribute_in_total(text: str, choices: Sequence[str], span: Span) -> Diagnos
         "attribute-in-total",
         span,
         f"{text} is a value of one match, and a row of TOTAL stands for all matches of a group",
-        help=help,
+        *help,
         fixes=tuple(Fix(span, choice) for choice in choices),
     )
 
@@ -81,41 +75,29 @@ def all_in_total(span: Span, *, is_star: bool) -> Diagnostic:
         "labels-in-total",
         span,
         f"{word} says which labels of a match are kept, and a row of TOTAL has none",
-        help=("for the number of matches write COUNT(*) AS n", _FORMS),
+        "for the number of matches write COUNT(*) AS n",
+        _FORMS,
         fixes=(Fix(span, "COUNT(*) AS n"),),
     )
 
 
 def constant_in_total(text: str, span: Span) -> Diagnostic:
     """`SELECT TOTAL 1 AS one`."""
-    return error(
-        "constant-in-total",
-        span,
-        f"{text} is the same for all rows: an item of TOTAL says something of matches",
-        help=(_FORMS,),
-    )
+    message = f"{text} is the same for all rows: an item of TOTAL says something of matches"
+    return error("constant-in-total", span, message, _FORMS)
 
 
 def function_in_total(function: str, span: Span) -> Diagnostic:
     """`SELECT TOTAL FIRST(x.a) AS f`, and a call of an aggregate of one's own."""
-    return error(
-        "function-in-total",
-        span,
-        f"{function} cannot be taken over all matches of a group",
-        help=(_FORMS,),
-    )
+    message = f"{function} cannot be taken over all matches of a group"
+    return error("function-in-total", span, message, _FORMS)
 
 
 def labels_in_approximation(function: str, call: Span) -> Diagnostic:
     """`APPROX_COUNT(x)`."""
     mended = f"{function}(*)"
-    return error(
-        "approximate-count",
-        call,
-        f"{function} counts matches, and takes a * alone",
-        help=(f"write {mended}",),
-        fixes=(Fix(call, mended),),
-    )
+    message = f"{function} counts matches, and takes a * alone"
+    return error("approximate-count", call, message, f"write {mended}", fixes=(Fix(call, mended),))
 
 
 # --- COUNT(*) elsewhere ---------------------------------------------------------------------------
@@ -134,13 +116,8 @@ def star_argument(function: str, label: str | None, star: Span, call: Span) -> D
     else:
         takes = f"{function} takes an attribute, not a *"
         hints = [f"such as {function}({written(label or 'x')}.a)"]
-    return error(
-        "star-argument",
-        star,
-        takes,
-        help=hints,
-        fixes=(Fix(call, mended),) if label is not None and mended is not None else (),
-    )
+    fixes = (Fix(call, mended),) if label is not None and mended is not None else ()
+    return error("star-argument", star, takes, *hints, fixes=fixes)
 
 
 # --- PER ------------------------------------------------------------------------------------------
@@ -152,10 +129,8 @@ def unknown_group(text: str, span: Span) -> Diagnostic:
         "unknown-group",
         span,
         f"after PER stands END, PARTITION or a duration, but {text} is none",
-        help=(
-            "PER END is a row for each event at which matches end, PER PARTITION one for each part "
-            "of the stream, PER 1 HOUR one for each hour",
-        ),
+        "PER END is a row for each event at which matches end, PER PARTITION one for each part "
+        "of the stream, PER 1 HOUR one for each hour",
     )
 
 
@@ -165,22 +140,17 @@ def span_attribute(attribute: str, duration: str, span: Span) -> Diagnostic:
         "span-attribute",
         span,
         "spans are always of the first order column, so that none is named after PER",
-        help=(
-            f"write PER {duration}",
-            f"the order column is named at the call: --order-by {attribute}",
-        ),
+        f"write PER {duration}",
+        f"the order column is named at the call: --order-by {attribute}",
         fixes=(Fix(span, duration),),
     )
 
 
 def empty_span(span: Span) -> Diagnostic:
     """`PER 0 SECONDS`."""
-    return error(
-        "empty-span",
-        span,
-        "a span of no time has no events in it",
-        help=("write a longer duration, or PER END for a row for each event",),
-    )
+    message = "a span of no time has no events in it"
+    hint = "write a longer duration, or PER END for a row for each event"
+    return error("empty-span", span, message, hint)
 
 
 def unmeasured_span(
@@ -197,9 +167,7 @@ def unmeasured_span(
     advice = "declare a TIMESTAMP or DATE attribute for every event type, and order by it"
     if times:
         advice = f"order the stream by a TIMESTAMP or DATE: --order-by {next(iter(times))}"
-    return error(
-        "unmeasured-span", span, message, help=(advice, "PER END and PER PARTITION need no time")
-    )
+    return error("unmeasured-span", span, message, advice, "PER END and PER PARTITION need no time")
 
 
 # --- HAVING ---------------------------------------------------------------------------------------
@@ -207,13 +175,8 @@ def unmeasured_span(
 
 def unknown_item(name: str, items: Collection[str], span: Span) -> Diagnostic:
     """`SELECT TOTAL COUNT(*) AS n … HAVING m > 1`."""
-    return error(
-        "unknown-item",
-        span,
-        f"HAVING names {quote(name)}, but no item of TOTAL is called so",
-        help=(*guess(name, items), *available("items", items)),
-        fixes=guessed(name, items, span),
-    )
+    message = f"HAVING names {quote(name)}, but no item of TOTAL is called so"
+    return unknown("unknown-item", span, message, name, "items", items)
 
 
 def label_in_having(label: str, items: Collection[str], span: Span) -> Diagnostic:
@@ -222,10 +185,8 @@ def label_in_having(label: str, items: Collection[str], span: Span) -> Diagnosti
         "label-in-having",
         span,
         f"{quote(label)} cannot be a label here: a row of totals stands for many matches",
-        help=(
-            "a condition on the events of each match stands in the formula, after FILTER",
-            *available("items", items),
-        ),
+        "a condition on the events of each match stands in the formula, after FILTER",
+        *available("items", items),
     )
 
 
@@ -235,10 +196,6 @@ def function_in_having(call: str, item: str | None, span: Span) -> Diagnostic:
     hint = (
         f"write {mended}" if item is not None else f"make an item of it, {call} AS n, and write n"
     )
-    return error(
-        "function-in-having",
-        span,
-        "HAVING is about the items of TOTAL, by their names",
-        help=(hint,),
-        fixes=() if item is None else (Fix(span, mended),),
-    )
+    message = "HAVING is about the items of TOTAL, by their names"
+    fixes = () if item is None else (Fix(span, mended),)
+    return error("function-in-having", span, message, hint, fixes=fixes)

@@ -33,7 +33,7 @@ def compared_types(
         "compared-types",
         span,
         f"{left} and {right} cannot be compared",
-        help=_how_to_compare({left, right}) if mended is None else (f"write {mended}",),
+        *(_how_to_compare({left, right}) if mended is None else (f"write {mended}",)),
         fixes=() if mended is None or text is None else (Fix(text[1], mended),),
     )
 
@@ -42,13 +42,10 @@ def _number_for_duration(left: str, right: str, span: Span, text: tuple[str, Spa
     """`y.ts - x.ts > 5`, which does not say of what unit it has five."""
     plural = "" if text[0] == "1" else "S"
     choices = [f"{text[0]} {unit}{plural}" for unit in ("SECOND", "MILLISECOND", "MINUTE")]
-    return error(
-        "compared-types",
-        span,
-        f"{left} and {right} cannot be compared: it is not said what {text[0]} counts",
-        help=(f"write {' or '.join(choices)}",),
-        fixes=tuple(Fix(text[1], choice) for choice in choices),
-    )
+    message = f"{left} and {right} cannot be compared: it is not said what {text[0]} counts"
+    hint = f"write {' or '.join(choices)}"
+    fixes = tuple(Fix(text[1], choice) for choice in choices)
+    return error("compared-types", span, message, hint, fixes=fixes)
 
 
 def _duration_for_number(
@@ -56,13 +53,10 @@ def _duration_for_number(
 ) -> Diagnostic:
     """`x.seconds > 5 SECONDS`."""
     number, unit = counted.groups()
-    return error(
-        "compared-types",
-        span,
-        f"{left} and {right} cannot be compared",
-        help=(f"write {number}, if the number that it is compared with counts {unit.upper()}",),
-        fixes=() if text is None else (Fix(text[1], number),),
-    )
+    message = f"{left} and {right} cannot be compared"
+    hint = f"write {number}, if the number that it is compared with counts {unit.upper()}"
+    fixes = () if text is None else (Fix(text[1], number),)
+    return error("compared-types", span, message, hint, fixes=fixes)
 
 
 def _literal(text: str, types: Collection[str]) -> str | None:
@@ -85,12 +79,8 @@ def _literal(text: str, types: Collection[str]) -> str | None:
 
 def list_types(operand: str, item: str, number: int, span: Span) -> Diagnostic:
     """`x.id IN (1, 'two')`; items are numbered from 1."""
-    return error(
-        "list-types",
-        span,
-        f"item {number:,} of this list is {item}, but what it is compared with is {operand}",
-        help=_how_to_compare({operand, item}),
-    )
+    message = f"item {number:,} of this list is {item}, but what it is compared with is {operand}"
+    return error("list-types", span, message, *_how_to_compare({operand, item}))
 
 
 def _how_to_compare(types: Collection[str]) -> tuple[str, ...]:
@@ -113,12 +103,8 @@ def _how_to_compare(types: Collection[str]) -> tuple[str, ...]:
 
 def two_nulls(span: Span) -> Diagnostic:
     """`NULL = NULL`."""
-    return error(
-        "two-nulls",
-        span,
-        "this has nothing but NULL in it, so it has no type and would never be TRUE",
-        help=("to ask whether a value is missing, write x.a IS NULL",),
-    )
+    message = "this has nothing but NULL in it, so it has no type and would never be TRUE"
+    return error("two-nulls", span, message, "to ask whether a value is missing, write x.a IS NULL")
 
 
 def arithmetic_type(operator: str, type: str, span: Span) -> Diagnostic:
@@ -127,12 +113,10 @@ def arithmetic_type(operator: str, type: str, span: Span) -> Diagnostic:
         "arithmetic-type",
         span,
         f"{quote(operator)} works on numbers, but this is {type}",
-        help=(
-            (
-                "the time between two events is their difference: y.ts - x.ts"
-                if type in ("TIMESTAMP", "DATE")
-                else "numbers are INT, LONG, FLOAT and DOUBLE"
-            ),
+        (
+            "the time between two events is their difference: y.ts - x.ts"
+            if type in ("TIMESTAMP", "DATE")
+            else "numbers are INT, LONG, FLOAT and DOUBLE"
         ),
     )
 
@@ -147,10 +131,8 @@ def time_arithmetic(
         "time-arithmetic",
         span,
         f"there is no {left} {operator} {right}",
-        help=(
-            *([f"write {mended}"] if mended else ()),
-            *_how_to_calculate(operator, types, texts),
-        ),
+        *([f"write {mended}"] if mended else ()),
+        *_how_to_calculate(operator, types, texts),
         fixes=(Fix(span, mended),) if mended else (),
     )
 
@@ -199,12 +181,8 @@ def _how_to_calculate(
 
 def not_a_string(operator: str, type: str, span: Span) -> Diagnostic:
     """`x.id LIKE '1%'`."""
-    return error(
-        "not-a-string",
-        span,
-        f"{operator} works on STRING, but this is {type}",
-        help=("compare other types with = < > or BETWEEN",),
-    )
+    message = f"{operator} works on STRING, but this is {type}"
+    return error("not-a-string", span, message, "compare other types with = < > or BETWEEN")
 
 
 # --- functions ------------------------------------------------------------------------------------
@@ -219,13 +197,9 @@ def unknown_function(
 ) -> Diagnostic:
     """`MEAN(x.price)`; `arguments` are those of the call, as they are written, `call` its place."""
     hints, mended = advice_on(name, arguments, functions)
-    return error(
-        "unknown-function",
-        span,
-        f"there is no function {quote(name)}",
-        help=hints,
-        fixes=() if mended is None or call is None else (Fix(call, mended),),
-    )
+    message = f"there is no function {quote(name)}"
+    fixes = () if mended is None or call is None else (Fix(call, mended),)
+    return error("unknown-function", span, message, *hints, fixes=fixes)
 
 
 def needs_attribute(
@@ -238,34 +212,25 @@ def needs_attribute(
     """`SUM(x)`, `SUM(a)`, `SUM(x.a + 1)`; `choices` are what would do for the whole `call`,
     `example` is `SUM(x.a)`."""
     advice = f"write {example}, and do arithmetic outside the parentheses"
-    return error(
-        "needs-attribute",
-        span,
-        f"{function} takes an attribute of a label and nothing else",
-        help=(f"write {' or '.join(choices)}" if choices else advice,),
-        fixes=tuple(Fix(call, choice) for choice in choices),
-    )
+    message = f"{function} takes an attribute of a label and nothing else"
+    hint = f"write {' or '.join(choices)}" if choices else advice
+    fixes = tuple(Fix(call, choice) for choice in choices)
+    return error("needs-attribute", span, message, hint, fixes=fixes)
 
 
 def needs_number(function: str, label: str, span: Span) -> Diagnostic:
     """`ABS(x)`."""
-    return error(
-        "needs-number",
-        span,
-        f"{function} takes a number, but {quote(label)} alone is a label",
-        help=(f"write {function}({label}.a) with one of its attributes",),
-    )
+    message = f"{function} takes a number, but {quote(label)} alone is a label"
+    hint = f"write {function}({label}.a) with one of its attributes"
+    return error("needs-number", span, message, hint)
 
 
 def needs_label(function: str, span: Span, label: str | None = None) -> Diagnostic:
     """`COUNT(x.a)`; `label` is the one that its argument names."""
-    return error(
-        "needs-label",
-        span,
-        f"{function} takes a label, not an attribute or a value: it counts positions",
-        help=(f"write {function}({label or 'x'})",),
-        fixes=() if label is None else (Fix(span, label),),
-    )
+    message = f"{function} takes a label, not an attribute or a value: it counts positions"
+    hint = f"write {function}({label or 'x'})"
+    fixes = () if label is None else (Fix(span, label),)
+    return error("needs-label", span, message, hint, fixes=fixes)
 
 
 def aggregate_type(
@@ -277,51 +242,36 @@ def aggregate_type(
         "aggregate-type",
         span,
         f"{function} cannot be taken of {type}",
-        help=(
-            *((between,) if type in ("TIMESTAMP", "DATE") else ()),
-            f"{function} works on {', '.join(allowed)}",
-        ),
+        *((between,) if type in ("TIMESTAMP", "DATE") else ()),
+        f"{function} works on {', '.join(allowed)}",
     )
 
 
 def misplaced_prior(function: str, functions: Collection[str], span: Span) -> Diagnostic:
     """`ABS(PRIOR x.a)`; `functions` are those that PRIOR goes with."""
-    return error(
-        "misplaced-prior",
-        span,
-        f"PRIOR cannot stand in {function}",
-        help=(f"PRIOR goes with {', '.join(functions)}",),
-    )
+    message = f"PRIOR cannot stand in {function}"
+    return error("misplaced-prior", span, message, f"PRIOR goes with {', '.join(functions)}")
 
 
 def previous_in_select(what: str, span: Span) -> Diagnostic:
     """`SELECT PREV(x.a) AS p`; `what` is PREV or PRIOR."""
-    return error(
-        "previous-in-select",
-        span,
-        f"{what} cannot stand in SELECT: it speaks of one position of a label, not of a match",
-        help=("use FIRST, LAST, MIN, MAX, SUM, AVG, COUNT or COLLECT",),
-    )
+    message = f"{what} cannot stand in SELECT: it speaks of one position of a label, not of a match"
+    hint = "use FIRST, LAST, MIN, MAX, SUM, AVG, COUNT or COLLECT"
+    return error("previous-in-select", span, message, hint)
 
 
 def collect_in_filter(span: Span) -> Diagnostic:
     """`FILTER COLLECT(x.a) = 1`."""
-    return error(
-        "collect-in-filter",
-        span,
-        "COLLECT makes an array, which no condition can compare",
-        help=("use FIRST, LAST, MIN, MAX, SUM, AVG or COUNT; COLLECT stands in SELECT",),
-    )
+    message = "COLLECT makes an array, which no condition can compare"
+    hint = "use FIRST, LAST, MIN, MAX, SUM, AVG or COUNT; COLLECT stands in SELECT"
+    return error("collect-in-filter", span, message, hint)
 
 
 def collect_in_expression(span: Span) -> Diagnostic:
     """`SELECT COLLECT(x.a) + 1 AS c`."""
-    return error(
-        "collect-in-expression",
-        span,
-        "COLLECT makes an array, which cannot be computed with",
-        help=("select it as an item of its own: COLLECT(x.a) AS name",),
-    )
+    message = "COLLECT makes an array, which cannot be computed with"
+    hint = "select it as an item of its own: COLLECT(x.a) AS name"
+    return error("collect-in-expression", span, message, hint)
 
 
 def many_positions(label: str, attribute: str, unbound: bool, span: Span) -> Diagnostic:
@@ -331,24 +281,17 @@ def many_positions(label: str, attribute: str, unbound: bool, span: Span) -> Dia
     else:
         reason = f"{quote(label)} can have several positions"
     call = f"{label}.{attribute}"
-    return error(
-        "many-positions",
-        span,
-        f"{call} needs exactly one position of {quote(label)} in every match, but {reason}",
-        help=(f"write FIRST({call}), LAST({call}) or, for all values, COLLECT({call})",),
-        fixes=(Fix(span, f"FIRST({call})"), Fix(span, f"LAST({call})")),
-    )
+    message = f"{call} needs exactly one position of {quote(label)} in every match, but {reason}"
+    hint = f"write FIRST({call}), LAST({call}) or, for all values, COLLECT({call})"
+    fixes = (Fix(span, f"FIRST({call})"), Fix(span, f"LAST({call})"))
+    return error("many-positions", span, message, hint, fixes=fixes)
 
 
 def unnamed_expression(text: str, name: str, span: Span) -> Diagnostic:
     """`SELECT SUM(x.a)`; `name` is one that nothing else has."""
-    return error(
-        "unnamed-expression",
-        span,
-        "an expression in SELECT needs a name for its column",
-        help=(f"write {text} AS {name}",),
-        fixes=(Fix(span, f"{text} AS {name}"),),
-    )
+    message = "an expression in SELECT needs a name for its column"
+    hint = f"write {text} AS {name}"
+    return error("unnamed-expression", span, message, hint, fixes=(Fix(span, f"{text} AS {name}"),))
 
 
 # --- literals -------------------------------------------------------------------------------------
@@ -360,31 +303,22 @@ def integer_range(span: Span) -> Diagnostic:
         "integer-range",
         span,
         "this whole number is outside the range of LONG",
-        help=(
-            "LONG holds -9223372036854775808 to 9223372036854775807; with a decimal point the "
-            "number is a DOUBLE",
-        ),
+        "LONG holds -9223372036854775808 to 9223372036854775807; with a decimal point the "
+        "number is a DOUBLE",
     )
 
 
 def interval_range(span: Span) -> Diagnostic:
     """`200000000 DAYS`."""
-    return error(
-        "interval-range",
-        span,
-        "this duration is too large for INTERVAL",
-        help=("INTERVAL holds 64 bits of microseconds, which are 106,751,991 days",),
-    )
+    message = "this duration is too large for INTERVAL"
+    hint = "INTERVAL holds 64 bits of microseconds, which are 106,751,991 days"
+    return error("interval-range", span, message, hint)
 
 
 def double_range(span: Span) -> Diagnostic:
     """`1e999`."""
-    return error(
-        "double-range",
-        span,
-        "this number is too large for DOUBLE",
-        help=("the largest DOUBLE is about 1.8e308",),
-    )
+    message = "this number is too large for DOUBLE"
+    return error("double-range", span, message, "the largest DOUBLE is about 1.8e308")
 
 
 def invalid_time(kind: str, reason: str, span: Span) -> Diagnostic:
@@ -396,7 +330,7 @@ def invalid_time(kind: str, reason: str, span: Span) -> Diagnostic:
             "write TIMESTAMP 'YYYY-MM-DD HH:MM:SS', with up to six decimals, and Z or +01:00 for "
             "a zone (UTC without)"
         )
-    return error(f"invalid-{kind.lower()}", span, f"this is not a {kind}: {reason}", help=(form,))
+    return error(f"invalid-{kind.lower()}", span, f"this is not a {kind}: {reason}", form)
 
 
 def like_escape(following: str | None, span: Span) -> Diagnostic:
@@ -405,22 +339,15 @@ def like_escape(following: str | None, span: Span) -> Diagnostic:
         message = "a LIKE pattern cannot end in a lone '\\'"
     else:
         message = f"in a LIKE pattern '\\' cannot stand before {quote(following)}"
-    return error(
-        "like-escape",
-        span,
-        message,
-        help=("write \\% and \\_ for the characters % and _, and \\\\ for one backslash",),
-    )
+    hint = "write \\% and \\_ for the characters % and _, and \\\\ for one backslash"
+    return error("like-escape", span, message, hint)
 
 
 def invalid_regex(reason: str, span: Span) -> Diagnostic:
     """`RLIKE '(a'`; `reason` is RE2's."""
-    return error(
-        "invalid-regex",
-        span,
-        f"this regular expression is refused: {reason}",
-        help=("RLIKE takes RE2's syntax, which has no look-around and no back references",),
-    )
+    message = f"this regular expression is refused: {reason}"
+    hint = "RLIKE takes RE2's syntax, which has no look-around and no back references"
+    return error("invalid-regex", span, message, hint)
 
 
 # --- conditions -----------------------------------------------------------------------------------
@@ -433,8 +360,6 @@ def condition_too_large(clauses: int, size: int, limit: int, span: Span) -> Diag
         span,
         f"as an AND of ORs this condition has {counted(clauses, 'clause')} with "
         f"{counted(size, 'comparison')}, more than the limit of {counted(limit, 'clause')}",
-        help=(
-            "each OR over ANDs multiplies the clauses: write the condition as an AND of ORs, use "
-            "IN for several values of one attribute, or split it over filters on smaller parts",
-        ),
+        "each OR over ANDs multiplies the clauses: write the condition as an AND of ORs, use "
+        "IN for several values of one attribute, or split it over filters on smaller parts",
     )

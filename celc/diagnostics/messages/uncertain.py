@@ -17,12 +17,8 @@ _POSSIBLE = (
 
 def two_times(span: Span) -> Diagnostic:
     """`UNCERTAIN [low] BY 1` and `UNCERTAIN [low, low] BY 1`."""
-    return error(
-        "uncertain-times",
-        span,
-        "UNCERTAIN needs two attributes: the least time of an event, and the greatest",
-        help=("write UNCERTAIN [low, high] BY 1 SECOND",),
-    )
+    message = "UNCERTAIN needs two attributes: the least time of an event, and the greatest"
+    return error("uncertain-times", span, message, "write UNCERTAIN [low, high] BY 1 SECOND")
 
 
 def lacking_time(name: str, event_type: str, offered: Sequence[str], span: Span) -> Diagnostic:
@@ -31,11 +27,9 @@ def lacking_time(name: str, event_type: str, offered: Sequence[str], span: Span)
         "uncertain-attribute",
         span,
         f"event type {quote(event_type)} has no attribute {quote(name)}",
-        help=(
-            *guess(name, offered),
-            "every event type of the stream declares both times",
-            *available("attributes", offered),
-        ),
+        *guess(name, offered),
+        "every event type of the stream declares both times",
+        *available("attributes", offered),
         fixes=guessed(name, offered, span),
     )
 
@@ -47,7 +41,7 @@ def time_types(low: str, high: str, span: Span) -> Diagnostic:
         span,
         f"the two times are {low} and {high}; they must be of one type, and that LONG, INT, "
         "TIMESTAMP or DATE",
-        help=("declare both as LONG, INT, TIMESTAMP or DATE",),
+        "declare both as LONG, INT, TIMESTAMP or DATE",
     )
 
 
@@ -57,12 +51,8 @@ def wrong_step(type: str, span: Span) -> Diagnostic:
         "TIMESTAMP": "a duration, such as BY 1 SECOND",
         "DATE": "whole days, such as BY 1 DAY",
     }.get(type, "a whole number from 1 on, such as BY 1")
-    return error(
-        "uncertain-step",
-        span,
-        f"the step between two possible times of type {type} must be {needed}",
-        help=(f"write {needed.rpartition(' as ')[2]}",),
-    )
+    message = f"the step between two possible times of type {type} must be {needed}"
+    return error("uncertain-step", span, message, f"write {needed.rpartition(' as ')[2]}")
 
 
 def other_streams(names: Sequence[str], span: Span) -> Diagnostic:
@@ -71,33 +61,23 @@ def other_streams(names: Sequence[str], span: Span) -> Diagnostic:
         "uncertain-streams",
         span,
         f"the streams {quoted(names)} do not say in the same way when their events are",
-        help=(
-            "give all streams that the query reads the same UNCERTAIN [low, high] BY …",
-            "an event of certain time has low = high",
-        ),
+        "give all streams that the query reads the same UNCERTAIN [low, high] BY …",
+        "an event of certain time has low = high",
     )
 
 
 def not_possible(part: str, span: Span) -> Diagnostic:
     """`A : B`, `A UNLESS B`, `SELECT LAST *`, `LIMIT 1`, … over Readings."""
-    return error(
-        "uncertain-part",
-        span,
-        f"{part} has no meaning where the time of events is uncertain",
-        help=(_POSSIBLE,),
-    )
+    message = f"{part} has no meaning where the time of events is uncertain"
+    return error("uncertain-part", span, message, _POSSIBLE)
 
 
 def other_window(low: str, is_time: bool, span: Span) -> Diagnostic:
     """`WITHIN 3 EVENTS` and `WITHIN 3 [value]` over Readings; `is_time`: low is a time and no whole
     number."""
     example = "WITHIN 10 SECONDS" if is_time else f"WITHIN 10 [{written(low)}]"
-    return error(
-        "uncertain-window",
-        span,
-        "a window over uncertain time is a length of that time",
-        help=(f"write it as in {example}",),
-    )
+    message = "a window over uncertain time is a length of that time"
+    return error("uncertain-window", span, message, f"write it as in {example}")
 
 
 def other_order(low: str, span: Span) -> Diagnostic:
@@ -107,7 +87,7 @@ def other_order(low: str, span: Span) -> Diagnostic:
         span,
         f"the order of events of uncertain time is that of {quote(low)}, and those of one time are "
         "simultaneous in each possible order",
-        help=("leave out --order-by and --ties",),
+        "leave out --order-by and --ties",
     )
 
 
@@ -118,28 +98,20 @@ def unlabelled(event_type: str, span: Span) -> Diagnostic:
         span,
         f"no label that SELECT keeps says which {quote(event_type)} takes part, and the confidence "
         "is that of the events of a match",
-        help=("SELECT *, or name a label of each event",),
+        "SELECT *, or name a label of each event",
     )
 
 
 def confidence_operator(operator: str, span: Span) -> Diagnostic:
     """`WITH CONFIDENCE < 0.5`."""
-    return error(
-        "confidence-operator",
-        span,
-        f"CONFIDENCE {operator} does not bound it from below",
-        help=("write WITH CONFIDENCE >= 0.5, or > 0.5",),
-    )
+    message = f"CONFIDENCE {operator} does not bound it from below"
+    return error("confidence-operator", span, message, "write WITH CONFIDENCE >= 0.5, or > 0.5")
 
 
 def confidence_range(span: Span) -> Diagnostic:
     """`WITH CONFIDENCE >= 80`."""
-    return error(
-        "confidence-range",
-        span,
-        "a confidence is a number from 0 to 1",
-        help=("write 0.8 for 80 percent",),
-    )
+    message = "a confidence is a number from 0 to 1"
+    return error("confidence-range", span, message, "write 0.8 for 80 percent")
 
 
 def certain_time(streams: Sequence[str], span: Span, declared: Span | None) -> Diagnostic:
@@ -149,9 +121,7 @@ def certain_time(streams: Sequence[str], span: Span, declared: Span | None) -> D
         "confidence-of-certain-time",
         span,
         f"the time of the events of {quoted(streams)} is certain, so every match is",
-        help=(
-            "leave WITH CONFIDENCE out, or declare two times for each event: CREATE STREAM S "
-            "UNCERTAIN [low, high] BY 1 SECOND { … }",
-        ),
+        "leave WITH CONFIDENCE out, or declare two times for each event: CREATE STREAM S "
+        "UNCERTAIN [low, high] BY 1 SECOND { … }",
         related=related,
     )

@@ -11,15 +11,10 @@ from celc.diagnostics.source import Span
 
 def attribute_case(name: str, other: str, span: Span, first: Span) -> Diagnostic:
     """`EVENT A { id: INT }` and `EVENT B { Id: INT }`."""
-    return warning(
-        "attribute-case",
-        span,
-        f"the attributes {quote(other)} and {quote(name)} differ in case only",
-        help=(
-            "Spark reads columns without regard to case: give both the same name, or rename one",
-        ),
-        related=(Related(first, f"{quote(other)} is declared here"),),
-    )
+    message = f"the attributes {quote(other)} and {quote(name)} differ in case only"
+    hint = "Spark reads columns without regard to case: give both the same name, or rename one"
+    related = (Related(first, f"{quote(other)} is declared here"),)
+    return warning("attribute-case", span, message, hint, related=related)
 
 
 def stream_not_read(stream: str, event_type: str, span: Span) -> Diagnostic:
@@ -30,9 +25,7 @@ def stream_not_read(stream: str, event_type: str, span: Span) -> Diagnostic:
         span,
         f"{written(stream)}> chooses nothing: the query reads one stream, and looks at no column "
         "'stream'",
-        help=(
-            f"write {name}; rows of other streams are filtered out before the query reads a table",
-        ),
+        f"write {name}; rows of other streams are filtered out before the query reads a table",
         fixes=(Fix(span, name),),
     )
 
@@ -44,7 +37,7 @@ def like_regex(choices: Sequence[str], span: Span) -> Diagnostic:
         span,
         "this pattern looks like a regular expression, but in LIKE only % (any text) and _ (one "
         "character) are special",
-        help=(f"write {' or '.join(choices)}" if choices else "write it with % and _",),
+        f"write {' or '.join(choices)}" if choices else "write it with % and _",
         fixes=tuple(Fix(span, choice) for choice in choices),
     )
 
@@ -58,7 +51,7 @@ def missing_attribute(
         span,
         f"label {quote(label)} can bind events of type {quoted(lacking)}, which have no attribute "
         f"{quote(attribute)}: it is NULL there",
-        help=("a comparison with NULL is not TRUE, so such events fail it",),
+        "a comparison with NULL is not TRUE, so such events fail it",
     )
 
 
@@ -68,10 +61,8 @@ def unsafe_label(label: str, operator: str, span: Span, first: Span) -> Diagnost
         "unsafe-label",
         span,
         f"label {quote(label)} is bound on both sides of {operator}",
-        help=(
-            "it then holds all the positions of both, and a condition on it asks the same of all; "
-            "use two labels where one event on each side is meant",
-        ),
+        "it then holds all the positions of both, and a condition on it asks the same of all; "
+        "use two labels where one event on each side is meant",
         related=(Related(first, "also bound here"),),
     )
 
@@ -82,10 +73,8 @@ def maybe_unbound(label: str, span: Span, bound: Span) -> Diagnostic:
         "maybe-unbound",
         span,
         f"label {quote(label)} is not bound in every match that this filter judges",
-        help=(
-            "where it has no position, the condition holds: put the filter on the branch that "
-            "binds it",
-        ),
+        "where it has no position, the condition holds: put the filter on the branch that "
+        "binds it",
         related=(Related(bound, "bound here"),),
     )
 
@@ -103,12 +92,10 @@ def single_position(what: str, label: str, repeated: bool, span: Span, bound: Sp
         "single-position",
         span,
         message,
-        help=(
-            (
-                "put the filter outside the '+', where the label has the positions of all rounds"
-                if repeated
-                else f"several positions come from '+' below the filter: (… AS {label})+ FILTER …"
-            ),
+        (
+            "put the filter outside the '+', where the label has the positions of all rounds"
+            if repeated
+            else f"several positions come from '+' below the filter: (… AS {label})+ FILTER …"
         ),
         related=(Related(bound, "bound here"),),
     )
@@ -116,13 +103,9 @@ def single_position(what: str, label: str, repeated: bool, span: Span, bound: Sp
 
 def never_matches(reason: str, advice: str, span: Span, other: Span | None = None) -> Diagnostic:
     """`(A ; C) UNLESS A`; `other` is the place that `span` contradicts."""
-    return warning(
-        "never-matches",
-        span,
-        f"this can match nothing: {reason}",
-        help=(advice,),
-        related=() if other is None else (Related(other, "together with this"),),
-    )
+    message = f"this can match nothing: {reason}"
+    related = () if other is None else (Related(other, "together with this"),)
+    return warning("never-matches", span, message, advice, related=related)
 
 
 _OF_ALL = (
@@ -140,7 +123,8 @@ def exponential_output(sign: str, span: Span) -> Diagnostic:
         "exponential-output",
         span,
         f"the number of matches can double with every event that this '{sign}' can take",
-        help=("bound it with WITHIN, or report fewer matches with SELECT ANY or LIMIT", *_OF_ALL),
+        "bound it with WITHIN, or report fewer matches with SELECT ANY or LIMIT",
+        *_OF_ALL,
     )
 
 
@@ -151,7 +135,8 @@ def many_choices(label: str, events: int, most: int, span: Span) -> Diagnostic:
         span,
         f"'+' takes every choice of events that is large enough: of {events:,} events for "
         f"{quote(label)} within the window, more than {most:,} matches end with the last",
-        help=("report fewer with SELECT NXT, LAST, MAX or ANY, or with LIMIT", *_OF_ALL),
+        "report fewer with SELECT NXT, LAST, MAX or ANY, or with LIMIT",
+        *_OF_ALL,
     )
 
 
@@ -167,12 +152,8 @@ def exponential_search(why: str, selector: str | None, span: Span) -> Diagnostic
             f"WITHIN does not bound what {selector}(…) inside a formula looks at: write SELECT "
             f"{selector} with WITHIN, or use STRICT(…)"
         )
-    return warning(
-        "exponential-search",
-        span,
-        f"the search for matches can grow exponentially: {why}",
-        help=(advice,),
-    )
+    message = f"the search for matches can grow exponentially: {why}"
+    return warning("exponential-search", span, message, advice)
 
 
 def no_order(times: Collection[str], counts_events: bool, span: Span) -> Diagnostic:
@@ -189,7 +170,8 @@ def no_order(times: Collection[str], counts_events: bool, span: Span) -> Diagnos
         span,
         "no order is named, so events are taken in the order of the file or table, whatever "
         f"{quote(first)} says",
-        help=(advice, *available("other attributes that hold a time", others)[: len(others)]),
+        advice,
+        *available("other attributes that hold a time", others)[: len(others)],
     )
 
 
@@ -199,9 +181,5 @@ def one_ordered_scan(what: str, whole_stream: bool, span: Span) -> Diagnostic:
         cost = "one ordered scan of the whole stream answers this query, and no split by time"
     else:
         cost = "one ordered scan of each part answers this query, and no split by time"
-    return warning(
-        "one-ordered-scan",
-        span,
-        f"{what} can depend on events long before the match",
-        help=(cost,),
-    )
+    message = f"{what} can depend on events long before the match"
+    return warning("one-ordered-scan", span, message, cost)

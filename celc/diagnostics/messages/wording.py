@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Collection, Iterable
 from math import log10
 
-from celc.diagnostics.errors import Fix
+from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.source import Span
 
 _LONGEST_LIST = 12
@@ -54,6 +54,14 @@ def written(name: str) -> str:
 def available(what: str, names: Collection[str]) -> tuple[str, ...]:
     """A help line that lists what there is, such as `event types here: 'A', 'B'`."""
     return (f"{what}: {quoted(names)}" if names else f"{what}: none",)
+
+
+def unknown(
+    code: str, span: Span, message: str, name: str, what: str, names: Collection[str], *help: str
+) -> Diagnostic:
+    """The error about a name that nothing has: the names most like it, and all that there are."""
+    told = (*guess(name, names), *available(what, names), *help)
+    return error(code, span, message, *told, fixes=guessed(name, names, span))
 
 
 def counted(number: int, singular: str) -> str:

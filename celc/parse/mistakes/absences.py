@@ -10,22 +10,17 @@ _UNLESS = "for no B anywhere inside a match: (A ; C) UNLESS B"
 def lone_negation(bang: Span, absence: str | None) -> Diagnostic:
     """`!B` that is no part of a sequence; `absence` is `!B FOR 5 MINUTES` as written."""
     if absence is not None:
-        return error(
-            "negation-at-end",
-            bang,
-            "nothing follows the absence, and a match needs an event",
-            help=[f"write what it stands before: {shortened(absence)} ; …"],
-        )
+        message = "nothing follows the absence, and a match needs an event"
+        hint = f"write what it stands before: {shortened(absence)} ; …"
+        return error("negation-at-end", bang, message, hint)
     return error(
         "negation-at-end",
         bang,
         "'!' stands only between two ';', or with FOR at the start or the end of a sequence",
-        help=[
-            "say between which events there is no B: A ; !B ; C",
-            "or for how long before an event: !B FOR 10 MINUTES ; A",
-            "or for how long after one: A ; !B FOR 10 MINUTES",
-            _UNLESS,
-        ],
+        "say between which events there is no B: A ; !B ; C",
+        "or for how long before an event: !B FOR 10 MINUTES ; A",
+        "or for how long after one: A ; !B FOR 10 MINUTES",
+        _UNLESS,
     )
 
 
@@ -39,48 +34,36 @@ def without_length(
         "negation-at-end",
         bang,
         "'!' at the start of a sequence needs FOR, which says for how long there is none before it",
-        help=[
-            f"say for how long: {shortened(length)}",
-            f"or put an event before it: {shortened(mended)}",
-            _UNLESS,
-        ],
+        f"say for how long: {shortened(length)}",
+        f"or put an event before it: {shortened(mended)}",
+        _UNLESS,
         fixes=[Fix(span, mended)] if other else [],
     )
 
 
 def nothing_between(bang: Span, before: Span, first: str) -> Diagnostic:
     """`!A FOR 5 MINUTES ; !B FOR 5 MINUTES`."""
-    return error(
-        "negation-twice",
-        bang,
-        "no event stands between the two absences, and a match needs one",
-        help=[f"put an event between them: {shortened(first)} ; … ; !…"],
-        related=[Related(before, "the one before")],
-    )
+    message = "no event stands between the two absences, and a match needs one"
+    hint = f"put an event between them: {shortened(first)} ; … ; !…"
+    return error("negation-twice", bang, message, hint, related=[Related(before, "the one before")])
 
 
 def contiguous_before(bang: Span, operator: Span) -> Diagnostic:
     """`A : !B FOR 5 MINUTES`."""
-    return error(
-        "negation-contiguous",
-        bang,
-        "a ';' stands before an absence at the end of a sequence, and no ':'",
-        help=["write ; in place of this ':'"],
-        fixes=[Fix(operator, ";")],
-        related=[Related(operator, "this ':'")],
-    )
+    message = "a ';' stands before an absence at the end of a sequence, and no ':'"
+    hint = "write ; in place of this ':'"
+    fixes = [Fix(operator, ";")]
+    related = [Related(operator, "this ':'")]
+    return error("negation-contiguous", bang, message, hint, fixes=fixes, related=related)
 
 
 def contiguous_after(bang: Span, operator: Span) -> Diagnostic:
     """`!B FOR 5 MINUTES : A`."""
-    return error(
-        "negation-contiguous",
-        bang,
-        "a ';' follows an absence at the start of a sequence, and no ':'",
-        help=["write ; in place of this ':'"],
-        fixes=[Fix(operator, ";")],
-        related=[Related(operator, "this ':'")],
-    )
+    message = "a ';' follows an absence at the start of a sequence, and no ':'"
+    hint = "write ; in place of this ':'"
+    fixes = [Fix(operator, ";")]
+    related = [Related(operator, "this ':'")]
+    return error("negation-contiguous", bang, message, hint, fixes=fixes, related=related)
 
 
 def length_between(
@@ -112,13 +95,11 @@ def length_between(
         length,
         "FOR stands only with an absence at the start or the end of a sequence: between two "
         "events their times are the limits",
-        help=[
-            *hints,
-            f"for none before {shortened(after)}, even before {shortened(before)}: "
-            f"{shortened(before)} ; ({shortened(absence)} ; {shortened(after)})",
-            f"for none between the two, however long that is, leave FOR out: "
-            f"{shortened(' ; '.join(sides))}",
-        ],
+        *hints,
+        f"for none before {shortened(after)}, even before {shortened(before)}: "
+        f"{shortened(before)} ; ({shortened(absence)} ; {shortened(after)})",
+        f"for none between the two, however long that is, leave FOR out: "
+        f"{shortened(' ; '.join(sides))}",
         fixes=[] if mended is None else [Fix(span, mended)],
         related=[Related(bang, "this '!' stands between two events")],
     )
@@ -126,26 +107,19 @@ def length_between(
 
 def negation_contiguous(bang: Span, operator: Span, parts: tuple[str, str, str]) -> Diagnostic:
     """`A : !B ; C`."""
-    return error(
-        "negation-contiguous",
-        bang,
-        "'!' stands only between two ';': next to ':' there is no room for another event",
-        help=[f"write ; on both sides: {' ; '.join(shortened(part) for part in parts)}"],
-        fixes=[Fix(operator, ";")],
-        related=[Related(operator, "this ':'")],
-    )
+    message = "'!' stands only between two ';': next to ':' there is no room for another event"
+    hint = f"write ; on both sides: {' ; '.join(shortened(part) for part in parts)}"
+    fixes = [Fix(operator, ";")]
+    related = [Related(operator, "this ':'")]
+    return error("negation-contiguous", bang, message, hint, fixes=fixes, related=related)
 
 
 def negation_twice(bang: Span, before: Span, operands: tuple[str, str]) -> Diagnostic:
     """`A ; !B ; !C ; D`."""
     mended = f"!({shortened(operands[0])} OR {shortened(operands[1])})"
-    return error(
-        "negation-twice",
-        bang,
-        "'!' cannot stand twice in a row",
-        help=[f"for neither of the two: {mended}"],
-        related=[Related(before, "the one before")],
-    )
+    message = "'!' cannot stand twice in a row"
+    hint = f"for neither of the two: {mended}"
+    return error("negation-twice", bang, message, hint, related=[Related(before, "the one before")])
 
 
 def lengths_in_a_row(bang: Span, before: Span, first: str, rest: str, span: Span) -> Diagnostic:
@@ -154,10 +128,8 @@ def lengths_in_a_row(bang: Span, before: Span, first: str, rest: str, span: Span
         "negation-twice",
         bang,
         "'!' cannot stand twice in a row",
-        help=[
-            f"put the second one in parentheses: {shortened(first)} ; ({shortened(rest)})",
-            "absences of one length can be joined with OR: !(B OR C) FOR 10 MINUTES ; A",
-        ],
+        f"put the second one in parentheses: {shortened(first)} ; ({shortened(rest)})",
+        "absences of one length can be joined with OR: !(B OR C) FOR 10 MINUTES ; A",
         fixes=[Fix(span, f"({rest})")],
         related=[Related(before, "the one before")],
     )
@@ -165,9 +137,5 @@ def lengths_in_a_row(bang: Span, before: Span, first: str, rest: str, span: Span
 
 def doubled_bang(span: Span) -> Diagnostic:
     """`!!B`."""
-    return error(
-        "negation-twice",
-        span,
-        "'!' cannot stand twice in a row",
-        help=["write one ! for no B, none for B"],
-    )
+    message = "'!' cannot stand twice in a row"
+    return error("negation-twice", span, message, "write one ! for no B, none for B")

@@ -55,14 +55,11 @@ def unclosed_bracket(place: Place) -> Diagnostic | None:
     if not place.accepts(closer) or not (ends or fits):
         return None
     missing = Span(place.previous.end, place.previous.end)
-    return error(
-        "unclosed-bracket",
-        opener.span,
-        f"this '{opener.text}' is never closed",
-        help=[f"close it with '{SIGNS[closer]}'"],
-        related=[Related(missing, f"'{SIGNS[closer]}' is missing here at the latest")],
-        fixes=[Fix(missing, SIGNS[closer])],
-    )
+    message = f"this '{opener.text}' is never closed"
+    hint = f"close it with '{SIGNS[closer]}'"
+    related = [Related(missing, f"'{SIGNS[closer]}' is missing here at the latest")]
+    fixes = [Fix(missing, SIGNS[closer])]
+    return error("unclosed-bracket", opener.span, message, hint, related=related, fixes=fixes)
 
 
 def unopened_bracket(place: Place) -> Diagnostic | None:
@@ -70,13 +67,10 @@ def unopened_bracket(place: Place) -> Diagnostic | None:
     if place.opener is not None or place.found.type not in CLOSERS.values():
         return None
     sign = place.found.text
-    return error(
-        "unopened-bracket",
-        place.found.span,
-        f"this '{sign}' closes nothing",
-        help=["leave it out, or open the bracket where it should begin"],
-        fixes=[Fix(place.found.span, "")],
-    )
+    message = f"this '{sign}' closes nothing"
+    hint = "leave it out, or open the bracket where it should begin"
+    fixes = [Fix(place.found.span, "")]
+    return error("unopened-bracket", place.found.span, message, hint, fixes=fixes)
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -93,13 +87,10 @@ def reserved_word(place: Place) -> Diagnostic | None:
     if not only_name and (following not in _AFTER_NAMES or place.found.type in _BEFORE_VALUES):
         return None
     text = place.found.text
-    return error(
-        "reserved-word",
-        place.found.span,
-        f"{text} is a keyword and cannot be a name as it is",
-        help=[f"in backquotes it is a name: `{text}`"],
-        fixes=[Fix(place.found.span, f"`{text}`")],
-    )
+    message = f"{text} is a keyword and cannot be a name as it is"
+    hint = f"in backquotes it is a name: `{text}`"
+    fixes = [Fix(place.found.span, f"`{text}`")]
+    return error("reserved-word", place.found.span, message, hint, fixes=fixes)
 
 
 _AFTER_NAMES = frozenset(
@@ -119,10 +110,8 @@ def selector_without_items(place: Place) -> Diagnostic | None:
         "selector-without-items",
         place.previous.span,
         f"{word} directly after SELECT is the selector, and nothing to select follows it",
-        help=[
-            f"to select all labels: SELECT {word.upper()} *",
-            f"for a label of that name use backquotes: SELECT `{word}`",
-        ],
+        f"to select all labels: SELECT {word.upper()} *",
+        f"for a label of that name use backquotes: SELECT `{word}`",
         fixes=[Fix(place.previous.span, f"{word} *")],
     )
 
@@ -162,7 +151,7 @@ def _misspelled(token: Token, keyword: str, mended: str = "") -> Diagnostic:
         "unknown-clause" if keyword in CLAUSES else "unknown-word",
         token.span,
         f"{described(token)} means nothing here",
-        help=[f"did you mean {full}?"],
+        f"did you mean {full}?",
         fixes=[Fix(token.span, mended or keyword)],
     )
 
@@ -190,7 +179,8 @@ def clause(place: Place) -> Diagnostic | None:
             "clause-twice",
             place.found.span,
             message,
-            help=[f"leave one of the two out: {place.text(place.index, end)}", ORDER],
+            f"leave one of the two out: {place.text(place.index, end)}",
+            ORDER,
             related=related,
             fixes=[Fix(place.span(place.index, end), "")],
         )
@@ -200,7 +190,7 @@ def clause(place: Place) -> Diagnostic | None:
         return moved(place, message, given[later[0]])
     if "WHERE" not in given and _where_follows(place):
         message = f"{full} must stand after WHERE"
-        return error("clause-order", place.found.span, message, help=[ORDER])
+        return error("clause-order", place.found.span, message, ORDER)
     return missing_where(place)
 
 
@@ -223,7 +213,8 @@ def moved(place: Place, message: str, before: Token, order: str = ORDER) -> Diag
         "clause-order",
         place.found.span,
         message,
-        help=[f"write {offered(moved)}", order],
+        f"write {offered(moved)}",
+        order,
         fixes=[Fix(place.span(first, end), moved)],
     )
 
@@ -251,51 +242,36 @@ def _without_select(place: Place, full: str) -> Diagnostic:
     begins = place.index == place.statement_start
     if place.found.type == "FROM" and begins:
         mended = f"SELECT * {place.raw(place.index, place.statement_end())}"
-        return error(
-            "missing-select",
-            place.found.span,
-            "a query begins with SELECT",
-            help=[f"write {offered(mended)}"],
-            fixes=[Fix(place.span(place.index, place.statement_end()), mended)],
-        )
+        message = "a query begins with SELECT"
+        hint = f"write {offered(mended)}"
+        fixes = [Fix(place.span(place.index, place.statement_end()), mended)]
+        return error("missing-select", place.found.span, message, hint, fixes=fixes)
     if place.found.type == "SELECT":
         formula = place.text(place.statement_start, place.index)
-        return error(
-            "missing-select",
-            place.found.span,
-            "a query begins with SELECT, but something stands before it",
-            help=[f"a formula stands after WHERE: SELECT * WHERE {formula}"],
-        )
+        message = "a query begins with SELECT, but something stands before it"
+        hint = f"a formula stands after WHERE: SELECT * WHERE {formula}"
+        return error("missing-select", place.found.span, message, hint)
     if place.found.type == "WHERE" and not begins:
-        return error(
-            "missing-select",
-            place.found.span,
-            "a formula that is the whole query has no WHERE",
-            help=["a condition on its events stands after FILTER: A AS x FILTER x.price > 100"],
-        )
+        message = "a formula that is the whole query has no WHERE"
+        hint = "a condition on its events stands after FILTER: A AS x FILTER x.price > 100"
+        return error("missing-select", place.found.span, message, hint)
     first = place.tokens[place.statement_start].start
     given = place.text(place.statement_start, place.statement_end())
     mended = f"SELECT * {given}" if begins else f"SELECT * WHERE {given}"
-    return error(
-        "missing-select",
-        place.found.span,
-        f"{full} belongs to a query, and a query begins with SELECT",
-        help=[f"write {mended}"],
-        fixes=[Fix(Span(first, first), "SELECT * " if begins else "SELECT * WHERE ")],
-    )
+    message = f"{full} belongs to a query, and a query begins with SELECT"
+    hint = f"write {mended}"
+    fixes = [Fix(Span(first, first), "SELECT * " if begins else "SELECT * WHERE ")]
+    return error("missing-select", place.found.span, message, hint, fixes=fixes)
 
 
 def select_after_name(place: Place) -> Diagnostic | None:
     """`QUERY q: A ; B`."""
     if place.accepted != {"SELECT"} or place.at_end:
         return None
-    return error(
-        "missing-select",
-        place.found.span,
-        "after QUERY and a name comes SELECT",
-        help=[f"write SELECT * WHERE {place.text(place.index, place.formula_end())}"],
-        fixes=[Fix(place.found.span, f"SELECT * WHERE {place.found.text}")],
-    )
+    message = "after QUERY and a name comes SELECT"
+    hint = f"write SELECT * WHERE {place.text(place.index, place.formula_end())}"
+    fixes = [Fix(place.found.span, f"SELECT * WHERE {place.found.text}")]
+    return error("missing-select", place.found.span, message, hint, fixes=fixes)
 
 
 def late_declaration(place: Place) -> Diagnostic | None:
@@ -304,12 +280,9 @@ def late_declaration(place: Place) -> Diagnostic | None:
     is_aggregate = place.found.type == "AGGREGATE"
     if not (is_stream or is_aggregate) or not place.accepts(END):
         return None
-    return error(
-        "late-declaration",
-        place.found.span,
-        f"{'aggregates' if is_aggregate else 'streams'} are declared before the first query",
-        help=["move the declaration to the start of the file"],
-    )
+    message = f"{'aggregates' if is_aggregate else 'streams'} are declared before the first query"
+    hint = "move the declaration to the start of the file"
+    return error("late-declaration", place.found.span, message, hint)
 
 
 def unknown_clause(place: Place) -> Diagnostic | None:
@@ -325,12 +298,8 @@ def unknown_clause(place: Place) -> Diagnostic | None:
     hints = [_FOREIGN_CLAUSES[word]] if word in _FOREIGN_CLAUSES else []
     if word in ("WINDOW", "RANGE") and place.accepts("WITHIN"):
         return _window(place)
-    return error(
-        "unknown-clause",
-        place.found.span,
-        f"there is no clause {described(place.found)}",
-        help=[*hints, ORDER],
-    )
+    message = f"there is no clause {described(place.found)}"
+    return error("unknown-clause", place.found.span, message, *hints, ORDER)
 
 
 def _window(place: Place) -> Diagnostic:
@@ -340,10 +309,7 @@ def _window(place: Place) -> Diagnostic:
     mended = f"WITHIN {size or '10 MINUTES'}"
     if time and not mended.endswith("EVENTS"):
         mended += f" [{time}]"
-    return error(
-        "unknown-clause",
-        place.found.span,
-        f"there is no clause {described(place.found)}",
-        help=[f"a window is written {mended}"],
-        fixes=[Fix(place.span(place.index, end), mended)] if size else [],
-    )
+    message = f"there is no clause {described(place.found)}"
+    hint = f"a window is written {mended}"
+    fixes = [Fix(place.span(place.index, end), mended)] if size else []
+    return error("unknown-clause", place.found.span, message, hint, fixes=fixes)

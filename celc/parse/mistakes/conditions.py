@@ -15,7 +15,7 @@ from celc.parse.tokens import keyword_of, word_of
 
 def _wrong(code: str, span: Span, message: str, mended: str, why: str = "write") -> Diagnostic:
     """A diagnostic at a place whose help is a text for that place."""
-    return error(code, span, message, help=[f"{why} {offered(mended)}"], fixes=[Fix(span, mended)])
+    return error(code, span, message, f"{why} {offered(mended)}", fixes=[Fix(span, mended)])
 
 
 # --- NULL, IS and lists ---------------------------------------------------------------------------
@@ -87,7 +87,7 @@ def is_value(place: Place) -> Diagnostic | None:
         hints = ["leave IS TRUE out; for IS FALSE write NOT before the condition"]
         is_true = keyword_of(place.following) == "TRUE"
         fixes = [Fix(span, "")] if is_true else []
-        return error("misplaced-is", span, _IS, help=hints, fixes=fixes)
+        return error("misplaced-is", span, _IS, *hints, fixes=fixes)
     # Of `x.a IS y.b`, `y` could be an event type.
     end = place.index - (place.found.type == "DOT" and place.before == "NAME")
     negated = place.tokens[end - 1].type == "NOT" and place.tokens[end - 2].type == "IS"
@@ -107,7 +107,7 @@ def between(place: Place) -> Diagnostic | None:
     if place.accepts("AND") and place.last("BETWEEN") is not None and not place.accepts("OR"):
         space = "" if place.source.text[found.start - 1].isspace() else " "
         fixes = [Fix(found.span, f"{space}AND")]
-        return error("misplaced-sign", found.span, message, help=["write AND"], fixes=fixes)
+        return error("misplaced-sign", found.span, message, "write AND", fixes=fixes)
     if place.opener is None or place.tokens[place.opener - 1].type != "BETWEEN":
         return None
     closer = place.closer(place.opener)
@@ -140,7 +140,7 @@ def list_of_values(place: Place) -> Diagnostic | None:
     if place.before in ("LPAR", "LBRACE") and place.tokens[place.index - 2].type == "IN":
         if found.type in ("RPAR", "RBRACE"):
             hints = ["write the values into it, such as IN (1, 2)"]
-            return error("empty-list", found.span, "the list of IN has no values", help=hints)
+            return error("empty-list", found.span, "the list of IN has no values", *hints)
         if keyword_of(found) == "SELECT":
             hints = [
                 "write the values into the list, such as IN (1, 2)",
@@ -148,7 +148,7 @@ def list_of_values(place: Place) -> Diagnostic | None:
             ]
             closer = place.closer(place.index - 1)
             span = place.span(place.index, closer) if closer else found.span
-            return error("foreign-word", span, "a query cannot stand in a query", help=hints)
+            return error("foreign-word", span, "a query cannot stand in a query", *hints)
     return None
 
 
@@ -196,7 +196,7 @@ def condition_compared(place: Place) -> Diagnostic | None:
         fix = Fix(whole, f"(NOT {condition})")
         hint = f"write {offered(fix.text)}"
     message = f"a condition is not compared with {word}"
-    return error("misplaced-sign", span, message, help=[hint], fixes=[fix])
+    return error("misplaced-sign", span, message, hint, fixes=[fix])
 
 
 def comparison(place: Place) -> Diagnostic | None:
@@ -278,7 +278,7 @@ def value(place: Place) -> Diagnostic | None:
         span = place.span(place.index, after + 1)
         hints = [f"attributes have no parts; leave {place.source.slice(span)} out"]
         message = f"'{place.source.slice(span)}' cannot stand here"
-        return error("misplaced-sign", span, message, help=hints, fixes=[Fix(span, "")])
+        return error("misplaced-sign", span, message, *hints, fixes=[Fix(span, "")])
     if found.type == "ARROW" and before == "NAME" and place.wants_comparison:
         message = "an attribute stands after a '.'"
         mended = f"{place.previous.text}.{following.text}"
@@ -288,7 +288,7 @@ def value(place: Place) -> Diagnostic | None:
         span = place.span(place.index, after + 2)
         hints = ["leave it out: numbers are compared whatever their types"]
         message = "there are no conversions with '::'"
-        return error("foreign-operator", span, message, help=hints, fixes=[Fix(span, "")])
+        return error("foreign-operator", span, message, *hints, fixes=[Fix(span, "")])
     power = found.text == "^" and place.accepts("STAR")
     if power or (found.type == "STAR" and before == "STAR"):
         return _power(place, place.index - (not power))
@@ -311,13 +311,10 @@ def percent(place: Place) -> Diagnostic | None:
         return None
     span = number.span.to(place.previous.span)
     part = f"{float(number.text) / 100:g}" if float(number.text) < 1e6 else number.text
-    return error(
-        "bad-number",
-        span,
-        f"'{place.source.slice(span)}' is not a number: % is the rest of a division",
-        help=[f"write {number.text}, or {part} for a part of 1"],
-        fixes=[Fix(span, number.text), *([Fix(span, part)] if "e" not in part else [])],
-    )
+    message = f"'{place.source.slice(span)}' is not a number: % is the rest of a division"
+    hint = f"write {number.text}, or {part} for a part of 1"
+    fixes = [Fix(span, number.text), *([Fix(span, part)] if "e" not in part else [])]
+    return error("bad-number", span, message, hint, fixes=fixes)
 
 
 def _power(place: Place, operator: int) -> Diagnostic:
@@ -333,7 +330,7 @@ def _power(place: Place, operator: int) -> Diagnostic:
         fixes = [Fix(place.span(start, place.index + 2), mended)]
     sign = place.raw(operator, place.index + 1)
     message = f"'{sign}' is not an operator of CEL"
-    return error("foreign-operator", span, message, help=hints, fixes=fixes)
+    return error("foreign-operator", span, message, *hints, fixes=fixes)
 
 
 def unknown_sign(place: Place) -> Diagnostic | None:

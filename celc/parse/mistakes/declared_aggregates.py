@@ -34,4 +34,4 @@ def in_declaration(place: Place) -> Diagnostic | None:
     what = f"{described(found)} cannot stand here"
     if found.type == END:
         what = "the file ends too early"
-    return error("aggregate-declaration", found.span, f"{what}{after}", help=hints)
+    return error("aggregate-declaration", found.span, f"{what}{after}", *hints)

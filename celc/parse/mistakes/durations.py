@@ -35,7 +35,8 @@ def interval_literal(place: Place) -> Diagnostic | None:
         "interval-literal",
         span,
         "a duration is written without INTERVAL",
-        help=[f"write {mended}" if mended else "write it as in 5 MINUTES", UNITS],
+        f"write {mended}" if mended else "write it as in 5 MINUTES",
+        UNITS,
         fixes=[Fix(span, mended)] if mended else [],
     )
 
@@ -56,13 +57,9 @@ def near_unit(place: Place) -> Diagnostic | None:
         plural = unit.lower().removesuffix("s") + "s"
         advice = f"{plural} differ in length; in days: {mended}" if calendar else None
         hints = [advice or f"write {mended}", UNITS]
-    return error(
-        "unknown-unit",
-        place.found.span,
-        f"'{unit}' is not a unit of time",
-        help=hints,
-        fixes=[Fix(span, mended)] if mended else [],
-    )
+    message = f"'{unit}' is not a unit of time"
+    fixes = [Fix(span, mended)] if mended else []
+    return error("unknown-unit", place.found.span, message, *hints, fixes=fixes)
 
 
 def missing_unit(place: Place) -> Diagnostic | None:
@@ -79,7 +76,8 @@ def missing_unit(place: Place) -> Diagnostic | None:
         "missing-unit",
         span,
         f"it is not said what {number} counts",
-        help=[f"write {mended}" if mended else "write a unit after it", UNITS],
+        f"write {mended}" if mended else "write a unit after it",
+        UNITS,
         fixes=[Fix(span, mended)] if mended else [],
     )
 
@@ -96,13 +94,10 @@ def joined_parts(place: Place) -> Diagnostic | None:
     if not is_unit(place.token(sign + 2)):
         return None
     parts = f"{tokens[sign - 2].text} {tokens[sign - 1].text} {tokens[sign + 1].text}"
-    return error(
-        "misplaced-sign",
-        tokens[sign].span,
-        f"{described(tokens[sign])} cannot stand in a duration",
-        help=[f"leave it out: {parts} {tokens[sign + 2].text}"],
-        fixes=[Fix(tokens[sign].span, "")],
-    )
+    message = f"{described(tokens[sign])} cannot stand in a duration"
+    hint = f"leave it out: {parts} {tokens[sign + 2].text}"
+    fixes = [Fix(tokens[sign].span, "")]
+    return error("misplaced-sign", tokens[sign].span, message, hint, fixes=fixes)
 
 
 def _ends(place: Place, index: int) -> bool:
@@ -119,10 +114,6 @@ def clock(place: Place) -> Diagnostic | None:
     if mended is None:
         return None
     span = Span(place.previous.start, place.tokens[end - 1].end)
-    return error(
-        "clock-duration",
-        span,
-        "a duration is written in units of time, not as a clock shows it",
-        help=[f"write {mended}", UNITS],
-        fixes=[Fix(span, mended)],
-    )
+    message = "a duration is written in units of time, not as a clock shows it"
+    fixes = [Fix(span, mended)]
+    return error("clock-duration", span, message, f"write {mended}", UNITS, fixes=fixes)

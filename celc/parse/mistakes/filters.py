@@ -48,7 +48,7 @@ def bare_condition(place: Place) -> Diagnostic | None:
         apart = _apart(place)
         if apart is not None:
             hint = f"put each formula that has a condition in parentheses: {offered(apart.text)}"
-            return error("bare-condition", span, message, help=[hint], fixes=[apart])
+            return error("bare-condition", span, message, hint, fixes=[apart])
         hints = ["put a formula that has a condition in parentheses: (A FILTER p) OR B"]
     elif kinds == ["NAME"] and not in_having:
         message = f"'{value}' is not a condition"
@@ -66,7 +66,7 @@ def bare_condition(place: Place) -> Diagnostic | None:
         message = f"'{value}' is a value, not a condition"
         hints = ["compare something with it (x.a = TRUE, x.a IS NULL), or leave it out"]
     fixes = [Fix(span, text) for text in mended if "…" not in text]
-    return error("bare-condition", span, message, help=hints, fixes=fixes)
+    return error("bare-condition", span, message, *hints, fixes=fixes)
 
 
 def _apart(place: Place) -> Fix | None:
@@ -139,13 +139,9 @@ def _unknown_call(place: Place, start: int) -> Diagnostic:
     elif mended is not None:
         mended = f"{mended} > 0"
         hints = (f"write {offered(mended)}",)
-    return error(
-        "unknown-function",
-        name.span,
-        f"there is no function '{name.text}'",
-        help=hints,
-        fixes=[Fix(span, mended)] if mended else [],
-    )
+    message = f"there is no function '{name.text}'"
+    fixes = [Fix(span, mended)] if mended else []
+    return error("unknown-function", name.span, message, *hints, fixes=fixes)
 
 
 def _some_attribute(place: Place, label: str) -> str:
@@ -190,13 +186,8 @@ def operator_after_filter(place: Place) -> Diagnostic | None:
         condition = place.text(index + 1, end)
         hints.append(f"or join the conditions with AND: {left} AND {condition}")
         fixes.append(Fix(operator.span, "AND"))
-    return error(
-        "operator-after-filter",
-        operator.span,
-        f"{described(operator)} cannot follow {keyword.type}, which ends its formula",
-        help=hints,
-        fixes=fixes,
-    )
+    message = f"{described(operator)} cannot follow {keyword.type}, which ends its formula"
+    return error("operator-after-filter", operator.span, message, *hints, fixes=fixes)
 
 
 def _joins(place: Place) -> bool:
@@ -207,12 +198,8 @@ def missing_filter(place: Place) -> Diagnostic | None:
     """`A.x > 3` in place of a formula, and FILTER without one."""
     found = place.found
     if found.type == "FILTER" and place.accepts("WHERE"):
-        return error(
-            "missing-where",
-            found.span,
-            "there is no formula before FILTER",
-            help=_filter_help(place),
-        )
+        message = "there is no formula before FILTER"
+        return error("missing-where", found.span, message, *_filter_help(place))
     in_conditions = {"DOT", "MINUS", "SLASH", "PERCENT", "BETWEEN", "LIKE", "RLIKE", "IS", "NOT"}
     if not place.after_operand or found.type not in in_conditions.union(COMPARISONS):
         return None
@@ -224,7 +211,7 @@ def missing_filter(place: Place) -> Diagnostic | None:
             "missing-filter",
             found.span,
             "a label stands after its event, with AS",
-            help=[f"write {event} AS {label}"],
+            f"write {event} AS {label}",
             fixes=[Fix(place.span(place.index - 1, place.index + 2), f"{event} AS {label}")],
         )
     hints, fixes = _with_filter(place)
@@ -232,7 +219,7 @@ def missing_filter(place: Place) -> Diagnostic | None:
         "missing-filter",
         found.span,
         f"{described(found)} belongs to a condition, and conditions stand after FILTER",
-        help=hints or ["a formula comes first, then its condition: A AS x FILTER x.price > 100"],
+        *(hints or ["a formula comes first, then its condition: A AS x FILTER x.price > 100"]),
         fixes=fixes,
     )
 
@@ -257,7 +244,7 @@ def compared_type(place: Place) -> Diagnostic | None:
         "missing-filter",
         place.previous.span,
         "'>' belongs to a condition, and conditions stand after FILTER",
-        help=hints or ["a formula comes first, then its condition: A AS x FILTER x.price > 100"],
+        *(hints or ["a formula comes first, then its condition: A AS x FILTER x.price > 100"]),
         fixes=fixes,
     )
 
@@ -273,13 +260,9 @@ def _stream_with_dot(place: Place) -> Diagnostic:
     }
     span = place.span(place.index - 1, place.index + 2)
     mended = place.changed(start, end, dots)
-    return error(
-        "missing-filter",
-        span,
-        f"the event types of a stream do not follow a '.': '{place.source.slice(span)}'",
-        help=[f"write {offered(mended)}; the stream can be left out unless types share a name"],
-        fixes=[Fix(place.span(start, end), mended)],
-    )
+    message = f"the event types of a stream do not follow a '.': '{place.source.slice(span)}'"
+    hint = f"write {offered(mended)}; the stream can be left out unless types share a name"
+    return error("missing-filter", span, message, hint, fixes=[Fix(place.span(start, end), mended)])
 
 
 def _with_filter(place: Place) -> tuple[list[str], list[Fix]]:

@@ -24,7 +24,7 @@ def match_recognize(place: Place) -> Diagnostic | None:
         "foreign-word",
         place.found.span,
         f"there is no {place.found.text.upper()}: a pattern is a formula, and stands after WHERE",
-        help=[f"write {offered(mended)}", more] if mended else [more],
+        *([f"write {offered(mended)}", more] if mended else [more]),
         fixes=[Fix(place.span(start, end), mended)] if mended else [],
     )
 
@@ -60,7 +60,7 @@ def after_stream(place: Place) -> Diagnostic | None:
     found, following = place.found, place.following
     if found.type == "SEMICOLON":
         message, fixes = "';' cannot stand between clauses", [Fix(found.span, "")]
-        return error("misplaced-sign", found.span, message, help=["leave the ; out"], fixes=fixes)
+        return error("misplaced-sign", found.span, message, "leave the ; out", fixes=fixes)
     if word_of(found) in ("JOIN", "INNER", "CROSS", "UNION"):
         return _join(place)
     if name_text(found) in declared(place).types and following.type not in ("COMMA", "WHERE"):
@@ -68,7 +68,7 @@ def after_stream(place: Place) -> Diagnostic | None:
             "missing-where",
             found.span,
             "WHERE is missing before the formula",
-            help=[f"write WHERE {place.text(place.index, place.formula_end())}"],
+            f"write WHERE {place.text(place.index, place.formula_end())}",
             fixes=[Fix(found.span, f"WHERE {found.text}")],
         )
     if word_of(found) == "MATCH":
@@ -76,7 +76,7 @@ def after_stream(place: Place) -> Diagnostic | None:
             "foreign-word",
             found.span,
             "there is no MATCH: the formula stands after WHERE",
-            help=["write WHERE"],
+            "write WHERE",
             fixes=[Fix(found.span, "WHERE")],
         )
     return _alias(place)
@@ -91,13 +91,9 @@ def _alias(place: Place) -> Diagnostic | None:
     if keyword_of(after) != "WHERE" and after.type != "COMMA":
         return None
     span = place.span(place.index, alias + 1)
-    return error(
-        "foreign-word",
-        span,
-        "a stream has no other name than its own",
-        help=[f"leave {place.text(place.index, alias + 1)} out; labels are given to events"],
-        fixes=[Fix(span, "")],
-    )
+    message = "a stream has no other name than its own"
+    hint = f"leave {place.text(place.index, alias + 1)} out; labels are given to events"
+    return error("foreign-word", span, message, hint, fixes=[Fix(span, "")])
 
 
 def _join(place: Place) -> Diagnostic:
@@ -107,10 +103,8 @@ def _join(place: Place) -> Diagnostic:
         "unknown-clause",
         place.found.span,
         f"there is no clause '{place.found.text}'",
-        help=[
-            *(f"write FROM {fix.text}" for fix in fixes),
-            "streams are listed with commas, each once: FROM S, T",
-        ],
+        *(f"write FROM {fix.text}" for fix in fixes),
+        "streams are listed with commas, each once: FROM S, T",
         fixes=fixes,
     )
 
@@ -151,19 +145,16 @@ def foreign_statement(place: Place) -> Diagnostic | None:
             "a query reads streams, not queries: put its formula in parentheses into this one",
         ]
         text = "a query cannot begin with WITH"
-        return error("foreign-word", place.tokens[first].span, text, help=hints)
+        return error("foreign-word", place.tokens[first].span, text, *hints)
     return None
 
 
 def _named(place: Place, first: int, select: int, mended: str, advice: str) -> Diagnostic:
     words = place.raw(first, min(first + 2, select))
-    return error(
-        "foreign-word",
-        place.span(first, select),
-        f"there is no {words.upper()}",
-        help=[f"{advice}; write {mended} …"],
-        fixes=[Fix(place.span(first, select + 1), mended)],
-    )
+    message = f"there is no {words.upper()}"
+    hint = f"{advice}; write {mended} …"
+    fixes = [Fix(place.span(first, select + 1), mended)]
+    return error("foreign-word", place.span(first, select), message, hint, fixes=fixes)
 
 
 def _union(place: Place) -> Diagnostic:
@@ -174,10 +165,6 @@ def _union(place: Place) -> Diagnostic:
     where = next((i for i in rest if keyword_of(tokens[i]) == "WHERE"), None)
     if place.found.text.upper() == "UNION" and where is not None and where > after:
         fixes = [Fix(place.span(place.index, where + 1), "OR")]
-    return error(
-        "foreign-word",
-        place.found.span,
-        f"there is no {place.found.text.upper()}",
-        help=["join the formulas in one query: WHERE A OR B, or give the file two named queries"],
-        fixes=fixes,
-    )
+    message = f"there is no {place.found.text.upper()}"
+    hint = "join the formulas in one query: WHERE A OR B, or give the file two named queries"
+    return error("foreign-word", place.found.span, message, hint, fixes=fixes)

@@ -34,22 +34,16 @@ def select_modifier(place: Place) -> Diagnostic | None:
         return None
     span = place.span(select + 1, first)
     if word in _DISTINCT:
-        return error(
-            "foreign-word",
-            span,
-            f"there is no SELECT {word}: a match never comes twice",
-            help=[f"leave {word} out"],
-            fixes=[Fix(Span(modifier.start, place.tokens[first].start), "")],
-        )
+        message = f"there is no SELECT {word}: a match never comes twice"
+        hint = f"leave {word} out"
+        fixes = [Fix(Span(modifier.start, place.tokens[first].start), "")]
+        return error("foreign-word", span, message, hint, fixes=fixes)
     count, end = place.tokens[select + 2].text, place.statement_end()
     mended = f"{place.raw(first, end)} LIMIT {count}"
-    return error(
-        "foreign-word",
-        span,
-        "there is no SELECT TOP",
-        help=[f"LIMIT is the most matches for each end position: SELECT {offered(mended)}"],
-        fixes=[Fix(place.span(select + 1, end), mended)],
-    )
+    message = "there is no SELECT TOP"
+    hint = f"LIMIT is the most matches for each end position: SELECT {offered(mended)}"
+    fixes = [Fix(place.span(select + 1, end), mended)]
+    return error("foreign-word", span, message, hint, fixes=fixes)
 
 
 def case_expression(place: Place) -> Diagnostic | None:
@@ -74,7 +68,7 @@ def case_expression(place: Place) -> Diagnostic | None:
         hints = [f"select the labels that it needs, and decide with the answer: SELECT {mended}"]
         fixes = [Fix(place.span(start, end), mended)]
     return error(
-        "foreign-word", place.tokens[start].span, f"there is no {word}", help=hints, fixes=fixes
+        "foreign-word", place.tokens[start].span, f"there is no {word}", *hints, fixes=fixes
     )
 
 
@@ -130,13 +124,8 @@ def _unknown_clause(
     place: Place, hints: list[str], start: int, end: int, text: str | None
 ) -> Diagnostic:
     fixes = [] if text is None else [Fix(place.span(start, end), text)]
-    return error(
-        "unknown-clause",
-        place.found.span,
-        f"there is no clause {described(place.found)}",
-        help=hints,
-        fixes=fixes,
-    )
+    message = f"there is no clause {described(place.found)}"
+    return error("unknown-clause", place.found.span, message, *hints, fixes=fixes)
 
 
 def _left_out(place: Place, advice: str, end: int) -> Diagnostic:
@@ -220,13 +209,9 @@ def condition_after_clause(place: Place) -> Diagnostic | None:
     clauses = place.raw(end, place.index)
     mended = f"{in_parentheses(place, start, end)} FILTER {condition} {clauses}".rstrip()
     code, message = _place_of(keyword)
-    return error(
-        code,
-        place.found.span,
-        message,
-        help=[f"a condition follows the formula: WHERE {offered(mended)}"],
-        fixes=[Fix(place.span(start, last), mended)],
-    )
+    hint = f"a condition follows the formula: WHERE {offered(mended)}"
+    fixes = [Fix(place.span(start, last), mended)]
+    return error(code, place.found.span, message, hint, fixes=fixes)
 
 
 def _place_of(keyword: str) -> tuple[str, str]:
@@ -276,13 +261,8 @@ def clause_in_parentheses(place: Place) -> Diagnostic | None:
         local = f"WITHIN[{window}]({part})"
         hints.append(f"for this part alone: {offered(local)}")
         fixes.append(Fix(place.span(place.opener, closer + 1), local))
-    return error(
-        "clause-in-parentheses",
-        place.found.span,
-        f"{full} stands after the whole formula, not inside its parentheses",
-        help=hints,
-        fixes=fixes,
-    )
+    message = f"{full} stands after the whole formula, not inside its parentheses"
+    return error("clause-in-parentheses", place.found.span, message, *hints, fixes=fixes)
 
 
 def _measured(place: Place, window: str) -> str:
@@ -317,13 +297,9 @@ def word_between_events(place: Place) -> Diagnostic | None:
 
 def _between(place: Place, start: int, end: int, text: str, advice: str) -> Diagnostic:
     words = place.raw(start, end)
-    return error(
-        "foreign-word",
-        place.span(start, end),
-        f"'{words}' is not an operator",
-        help=[advice],
-        fixes=[Fix(place.span(start, end), text)],
-    )
+    message = f"'{words}' is not an operator"
+    fixes = [Fix(place.span(start, end), text)]
+    return error("foreign-word", place.span(start, end), message, advice, fixes=fixes)
 
 
 def sequence_function(place: Place) -> Diagnostic | None:
@@ -342,10 +318,7 @@ def sequence_function(place: Place) -> Diagnostic | None:
             parts.append(" ".join(words))
             start = index + 1
     mended = f"({' ; '.join(parts)})"
-    return error(
-        "unknown-selector",
-        place.previous.span,
-        f"'{place.previous.text}' is not a selector",
-        help=[f"a sequence is written {offered(mended)}"],
-        fixes=[Fix(place.span(place.index - 1, closer + 1), mended)],
-    )
+    message = f"'{place.previous.text}' is not a selector"
+    hint = f"a sequence is written {offered(mended)}"
+    fixes = [Fix(place.span(place.index - 1, closer + 1), mended)]
+    return error("unknown-selector", place.previous.span, message, hint, fixes=fixes)

@@ -33,7 +33,7 @@ def missing_formula(place: Place) -> Diagnostic | None:
         "missing-formula",
         place.found.span,
         "there is no formula" + (" after WHERE" if after_where else " between the parentheses"),
-        help=[f"a formula says which events make a match, such as: {example_formula(place)}"],
+        f"a formula says which events make a match, such as: {example_formula(place)}",
         fixes=_formula_there(place),
     )
 
@@ -58,13 +58,10 @@ def chained_comparison(place: Place) -> Diagnostic | None:
     middle = place.text(first + 1, place.index)
     mended = f"{place.text(start, place.index)} AND {middle} {place.found.text} …"
     raw = f"AND {place.raw(first + 1, place.index)} {place.found.text}"
-    return error(
-        "chained-comparison",
-        place.found.span,
-        "comparisons do not chain",
-        help=[f"write {mended}"],
-        fixes=[Fix(place.found.span, raw)],
-    )
+    message = "comparisons do not chain"
+    hint = f"write {mended}"
+    fixes = [Fix(place.found.span, raw)]
+    return error("chained-comparison", place.found.span, message, hint, fixes=fixes)
 
 
 def brackets(place: Place) -> Diagnostic | None:
@@ -83,7 +80,7 @@ def brackets(place: Place) -> Diagnostic | None:
             "brackets-in-filter",
             place.found.span,
             f"{described(place.found)} cannot stand here: brackets in FILTER hold a condition",
-            help=hints,
+            *hints,
             fixes=fixes if place.accepts("AND") else [],
         )
     is_label = place.tokens[place.opener - 1].type not in ("PROJECT", "INTEGER", "DOUBLE", "BY")
@@ -97,11 +94,9 @@ def brackets(place: Place) -> Diagnostic | None:
         "brackets-in-formula",
         place.found.span,
         f"{described(place.found)} cannot stand here: brackets after a formula rename one label",
-        help=[
-            *mended,
-            "a renaming is written (…)[old -> new], a second one follows: (…)[a -> b][c -> d]",
-            *([] if mended else ["a condition follows FILTER: (A AS x) FILTER x.price > 100"]),
-        ],
+        *mended,
+        "a renaming is written (…)[old -> new], a second one follows: (…)[a -> b][c -> d]",
+        *([] if mended else ["a condition follows FILTER: (A AS x) FILTER x.price > 100"]),
         fixes=fixes,
     )
 
@@ -154,7 +149,7 @@ def misplaced_sign(place: Place) -> Diagnostic | None:
     fixes = [] if mended is None else [Fix(span, mended)]
     if not hints:
         return None
-    return error("misplaced-sign", place.found.span, message, help=[hints], fixes=fixes)
+    return error("misplaced-sign", place.found.span, message, hints, fixes=fixes)
 
 
 def _lone_semicolon(place: Place) -> Diagnostic | None:
@@ -172,20 +167,17 @@ def _lone_semicolon(place: Place) -> Diagnostic | None:
     else:
         return None
     fixes = [Fix(span, "")]
-    return error("misplaced-sign", place.found.span, message, help=[hint], fixes=fixes)
+    return error("misplaced-sign", place.found.span, message, hint, fixes=fixes)
 
 
 def _other_parentheses(place: Place) -> Diagnostic:
     closer = place.closer(place.index)
     assert closer is not None
     mended = f"({place.raw(place.index + 1, closer)})"
-    return error(
-        "misplaced-sign",
-        place.found.span,
-        f"{described(place.found)} cannot stand here: a formula is put in parentheses",
-        help=[f"write {offered(mended)}"],
-        fixes=[Fix(place.span(place.index, closer + 1), mended)],
-    )
+    message = f"{described(place.found)} cannot stand here: a formula is put in parentheses"
+    hint = f"write {offered(mended)}"
+    fixes = [Fix(place.span(place.index, closer + 1), mended)]
+    return error("misplaced-sign", place.found.span, message, hint, fixes=fixes)
 
 
 def _negated(place: Place) -> Diagnostic:
@@ -209,11 +201,11 @@ def _negated(place: Place) -> Diagnostic:
         span = place.span(start, end)
         hint = f"for none inside the match write {offered(mended)}"
         if place.last("UNLESS", "FILTER") or keyword_of(place.tokens[end]) == "FILTER":
-            return error("misplaced-sign", keyword, message, help=[general])
+            return error("misplaced-sign", keyword, message, general)
     else:
-        return error("misplaced-sign", keyword, message, help=[general, other])
+        return error("misplaced-sign", keyword, message, general, other)
     hints, fixes = [hint, general, other], [Fix(span, mended)]
-    return error("misplaced-sign", keyword, message, help=hints, fixes=fixes)
+    return error("misplaced-sign", keyword, message, *hints, fixes=fixes)
 
 
 def unknown_selector(place: Place) -> Diagnostic | None:
@@ -227,7 +219,7 @@ def unknown_selector(place: Place) -> Diagnostic | None:
     elif _filtered_event(place, place.index)[0]:
         hints, fixes = _filtered_event(place, place.index)
         message = f"the conditions of '{name}' do not stand in parentheses after it"
-        return error("unknown-selector", place.previous.span, message, help=hints, fixes=fixes)
+        return error("unknown-selector", place.previous.span, message, *hints, fixes=fixes)
     elif name.upper() in ("NOT", "NEG"):
         hints = ["for no B in between write A ; !B ; C, for none inside a match (A ; C) UNLESS B"]
     elif name.upper() in ("ANY", "ALL", "OR", "AND"):
@@ -236,7 +228,8 @@ def unknown_selector(place: Place) -> Diagnostic | None:
         "unknown-selector",
         place.previous.span,
         f"'{place.text(place.index - 1, place.index)}' is not a selector",
-        help=[*hints, "if it is an event type, an operator is missing after it"],
+        *hints,
+        "if it is an event type, an operator is missing after it",
     )
 
 
@@ -256,13 +249,8 @@ def missing_operator(place: Place) -> Diagnostic | None:
         hints = [*label, join]
         is_selector = keyword_of(place.previous) in _SELECTORS
         fixes = [] if is_selector else [Fix(place.found.span, f"AS {place.found.text}")]
-    return error(
-        "missing-operator",
-        place.found.span,
-        f"there is no operator between '{left}' and '{right}'",
-        help=hints,
-        fixes=fixes,
-    )
+    message = f"there is no operator between '{left}' and '{right}'"
+    return error("missing-operator", place.found.span, message, *hints, fixes=fixes)
 
 
 def missing_join(place: Place) -> Diagnostic | None:
@@ -271,12 +259,9 @@ def missing_join(place: Place) -> Diagnostic | None:
     begins = found in ("NOT", "LPAR") or following in ("DOT", "LSQB", "LPAR")
     if not place.accepts("AND", "OR") or place.after_operand or not begins:
         return None
-    return error(
-        "missing-operator",
-        place.found.span,
-        f"there is no operator before {described(place.found)}",
-        help=["conditions are joined with AND or OR"],
-    )
+    message = f"there is no operator before {described(place.found)}"
+    hint = "conditions are joined with AND or OR"
+    return error("missing-operator", place.found.span, message, hint)
 
 
 def _label_help(place: Place, left: str) -> list[str]:
@@ -303,12 +288,12 @@ def odd_number(place: Place) -> Diagnostic | None:
         span = place.previous.span.to(found.span)
         hints, fixes = f"write {number}.0", [Fix(span, f"{number}.0")]
         message = f"'{number}.' is not a number"
-        return error("bad-number", span, message, help=[hints], fixes=fixes)
+        return error("bad-number", span, message, hints, fixes=fixes)
     if found.type == "DOT" and place.following.type == "INTEGER" and place.wants_value:
         number = place.following.text
         span = found.span.to(place.following.span)
         message, fixes = f"'.{number}' is not a number", [Fix(span, f"0.{number}")]
-        return error("bad-number", span, message, help=[f"write 0.{number}"], fixes=fixes)
+        return error("bad-number", span, message, f"write 0.{number}", fixes=fixes)
     return None
 
 
@@ -324,13 +309,10 @@ def missing_sign(place: Place) -> Diagnostic | None:
         if place.accepts(terminal) and place.fits_after(terminal) and not is_call:
             sign = SIGNS[terminal]
             found = described(place.found)
-            return error(
-                "missing-sign",
-                place.found.span,
-                f"'{sign}' is missing before {found}",
-                help=[f"write {_with_sign(place, sign)}"],
-                fixes=[Fix(Span(place.previous.end, place.found.start), _gap(place, sign))],
-            )
+            message = f"'{sign}' is missing before {found}"
+            hint = f"write {_with_sign(place, sign)}"
+            fixes = [Fix(Span(place.previous.end, place.found.start), _gap(place, sign))]
+            return error("missing-sign", place.found.span, message, hint, fixes=fixes)
     return None
 
 

@@ -27,7 +27,7 @@ def attribute_of_call(place: Place) -> Diagnostic | None:
         message = "the attribute of a function's label stands inside the parentheses"
         fixes = [Fix(span, mended)]
         help = [f"write {offered(mended)}"]
-        return error("attribute-after-function", span, message, help=help, fixes=fixes)
+        return error("attribute-after-function", span, message, *help, fixes=fixes)
     if found.type == "NAME" and place.before == "NAME" and is_function(place.previous.text):
         if place.following.type != "DOT" or place.after_operand:
             return None
@@ -35,7 +35,7 @@ def attribute_of_call(place: Place) -> Diagnostic | None:
         span = place.span(place.index - 1, place.index + 3)
         message = f"{place.previous.text} takes its argument in parentheses"
         help = [f"write {offered(mended)}"]
-        return error("missing-sign", span, message, help=help, fixes=[Fix(span, mended)])
+        return error("missing-sign", span, message, *help, fixes=[Fix(span, mended)])
     return None
 
 
@@ -60,13 +60,10 @@ def indexed_label(place: Place) -> Diagnostic | None:
     choices = [f"{name}({label}.{attribute})" for name in names]
     span = place.span(opener - 1, closer + 3)
     shown = place.text(opener, closer + 1)
-    return error(
-        "bare-condition",
-        place.span(opener + 1, closer),
-        f"'{shown}' does not choose an event of the label",
-        help=[f"functions do: write {' or '.join(choices)}"],
-        fixes=[Fix(span, choice) for choice in choices],
-    )
+    message = f"'{shown}' does not choose an event of the label"
+    hint = f"functions do: write {' or '.join(choices)}"
+    fixes = [Fix(span, choice) for choice in choices]
+    return error("bare-condition", place.span(opener + 1, closer), message, hint, fixes=fixes)
 
 
 def misplaced_call(place: Place) -> Diagnostic | None:
@@ -86,7 +83,7 @@ def misplaced_call(place: Place) -> Diagnostic | None:
         hints, mended = advice_on(function.text, arguments)
         fixes = [Fix(span, mended)] if mended else []
         message = f"there is no function '{shortened(function.text)}'"
-        return error("unknown-function", function.span, message, help=hints, fixes=fixes)
+        return error("unknown-function", function.span, message, *hints, fixes=fixes)
     wants_argument = place.before == "LPAR" and place.wants_value
     surplus = place.found.type == "COMMA" and place.accepts("RPAR", "PLUS")
     distinct = place.before == "NAME" and word_of(place.previous) == "DISTINCT"
@@ -101,13 +98,9 @@ def _distinct_after_prior(place: Place, closer: int) -> Diagnostic:
     """`COUNT(PRIOR DISTINCT x.a)`."""
     words = place.span(place.index - 2, place.index)
     rest = place.text(place.index, closer)
-    return error(
-        "call-arguments",
-        words,
-        "DISTINCT stands before PRIOR",
-        help=[f"write DISTINCT PRIOR {rest}"],
-        fixes=[Fix(words, "DISTINCT PRIOR")],
-    )
+    message = "DISTINCT stands before PRIOR"
+    hint = f"write DISTINCT PRIOR {rest}"
+    return error("call-arguments", words, message, hint, fixes=[Fix(words, "DISTINCT PRIOR")])
 
 
 def arguments_of(place: Place, opener: int, closer: int) -> list[str]:
@@ -136,10 +129,6 @@ def _wrong_arguments(place: Place, function: Token, arguments: list[str], span: 
         choices = [f"{name}({arguments[0]})"]
     if choices:
         hints.append(f"write {choices[0]}")
-    return error(
-        "call-arguments",
-        place.found.span,
-        f"{shortened(name)} takes one argument",
-        help=hints,
-        fixes=[Fix(span, choice) for choice in choices],
-    )
+    message = f"{shortened(name)} takes one argument"
+    fixes = [Fix(span, choice) for choice in choices]
+    return error("call-arguments", place.found.span, message, *hints, fixes=fixes)

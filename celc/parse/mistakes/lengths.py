@@ -19,10 +19,8 @@ def length_without_absence(place: Place) -> Diagnostic | None:
         "misplaced-for",
         place.found.span,
         "FOR says for how long something is absent, so it follows '!' and what is absent",
-        help=[
-            "for no B in the 10 minutes before an A write !B FOR 10 MINUTES ; A",
-            "for the length of a match write WITHIN[10 MINUTES](…)",
-        ],
+        "for no B in the 10 minutes before an A write !B FOR 10 MINUTES ; A",
+        "for the length of a match write WITHIN[10 MINUTES](…)",
     )
 
 
@@ -39,8 +37,6 @@ def after_length(place: Place) -> Diagnostic | None:
         "misplaced-for",
         found.span,
         f"{described(found)} cannot stand after the length of an absence",
-        help=[
-            "for what is absent write it before FOR, as in !(B AS x) FOR 10 MINUTES ; A",
-            "for all of it write parentheses, as in (!B FOR 10 MINUTES ; A) AS x",
-        ],
+        "for what is absent write it before FOR, as in !(B AS x) FOR 10 MINUTES ; A",
+        "for all of it write parentheses, as in (!B FOR 10 MINUTES ; A) AS x",
     )

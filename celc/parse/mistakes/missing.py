@@ -18,13 +18,10 @@ def missing_by(place: Place) -> Diagnostic | None:
         if place.at_end:
             return None
         mended = f"{before} BY"
-        return error(
-            "missing-by",
-            found.span,
-            f"BY is missing after {before}",
-            help=[f"write {mended} {shortened(found.text)}"],
-            fixes=[Fix(place.previous.span, mended)],
-        )
+        message = f"BY is missing after {before}"
+        hint = f"write {mended} {shortened(found.text)}"
+        fixes = [Fix(place.previous.span, mended)]
+        return error("missing-by", found.span, message, hint, fixes=fixes)
     if before == "BY" and found.type == "LPAR" and place.accepts("ATTRIBUTE"):
         closer = place.closer(place.index)
         names = place.raw(place.index + 1, closer) if closer else ""
@@ -32,7 +29,7 @@ def missing_by(place: Place) -> Diagnostic | None:
             "misplaced-sign",
             found.span,
             "the attributes of PARTITION BY stand without parentheses",
-            help=[f"write PARTITION BY {shortened(names)}"] if names else ["leave the ( out"],
+            *([f"write PARTITION BY {shortened(names)}"] if names else ["leave the ( out"]),
             fixes=[Fix(place.span(place.index, closer + 1), names)] if closer and names else [],
         )
     if found.type == "DOT" and before == "ATTRIBUTE" and place.last("PARTITION") is not None:
@@ -45,13 +42,7 @@ def missing_by(place: Place) -> Diagnostic | None:
             "misplaced-sign",
             span,
             "PARTITION BY takes attributes of all events, without labels",
-            help=[
-                (
-                    f"write {name}"
-                    if name
-                    else "compare two attributes in a condition: FILTER x.a = y.b"
-                )
-            ],
+            f"write {name}" if name else "compare two attributes in a condition: FILTER x.a = y.b",
             fixes=[Fix(span, name)] if name else [],
         )
     return None
@@ -80,7 +71,7 @@ def missing_word(place: Place) -> Diagnostic | None:
         fixes = [Fix(at if place.at_end else found.span, f" {policy}" if place.at_end else policy)]
         message = "CONSUME BY needs NONE, ANY or PARTITION"
         hints = ["write CONSUME BY ANY, or CONSUME BY PARTITION for each partition on its own"]
-        return error("missing-word", found.span, message, help=hints, fixes=fixes)
+        return error("missing-word", found.span, message, *hints, fixes=fixes)
     if before == "FROM" and place.accepts("NAME") and place.at_end:
         example = next(iter(known.streams), "S")
         return _missing(place, at, "the name of a stream", f"FROM {example}", f"{example} ")
@@ -89,7 +80,7 @@ def missing_word(place: Place) -> Diagnostic | None:
         if name.isidentifier():
             message = "a label is a name, not a text"
             fixes = [Fix(found.span, name)]
-            return error("missing-word", found.span, message, help=[f"write {name}"], fixes=fixes)
+            return error("missing-word", found.span, message, f"write {name}", fixes=fixes)
     if before == "DOT" and place.accepts("ATTRIBUTE") and found.type != "NAME":
         return _attribute_after_dot(place)
     if before == "AS" and place.accepts("NAME") and not place.is_reserved():
@@ -105,23 +96,16 @@ def _attribute_after_dot(place: Place) -> Diagnostic | None:
     example = next(iter(declared(place).types.get(event_type, {})), "")
     if not example:
         return None
-    return error(
-        "missing-word",
-        place.found.span,
-        "an attribute is missing after '.'",
-        help=[f"write it there, as in {label}.{example}"],
-    )
+    message = "an attribute is missing after '.'"
+    hint = f"write it there, as in {label}.{example}"
+    return error("missing-word", place.found.span, message, hint)
 
 
 def _missing(place: Place, at: Span, what: str, text: str, word: str) -> Diagnostic:
     gap = "" if place.source.text[at.start - 1 : at.start].isspace() else " "
-    return error(
-        "missing-word",
-        place.found.span,
-        f"{what} is missing after {described(place.previous)}",
-        help=[f"write it there, as in {text}"],
-        fixes=[Fix(at, f"{gap}{word}")],
-    )
+    message = f"{what} is missing after {described(place.previous)}"
+    hint = f"write it there, as in {text}"
+    return error("missing-word", place.found.span, message, hint, fixes=[Fix(at, f"{gap}{word}")])
 
 
 def missing_value(place: Place) -> Diagnostic | None:
@@ -160,13 +144,10 @@ def missing_where(place: Place) -> Diagnostic | None:
     """A query that ends before its formula."""
     if not place.accepts("WHERE") or not place.at_end:
         return None
-    return error(
-        "missing-where",
-        place.found.span,
-        "the query has no WHERE",
-        help=[f"WHERE and a formula say which events make a match: WHERE {example_formula(place)}"],
-        fixes=_insertion(place, f"WHERE {example_formula(place)}"),
-    )
+    message = "the query has no WHERE"
+    hint = f"WHERE and a formula say which events make a match: WHERE {example_formula(place)}"
+    fixes = _insertion(place, f"WHERE {example_formula(place)}")
+    return error("missing-where", place.found.span, message, hint, fixes=fixes)
 
 
 def example_formula(place: Place) -> str:

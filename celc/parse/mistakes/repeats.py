@@ -59,7 +59,7 @@ def wrong_bounds(bounds: Bounds, contiguous: bool, span: Span) -> Diagnostic | N
 
 
 def _wrong(span: Span, message: str, mended: str, why: str = "write") -> Diagnostic:
-    return error("round-count", span, message, help=[f"{why} {mended}"], fixes=[Fix(span, mended)])
+    return error("round-count", span, message, f"{why} {mended}", fixes=[Fix(span, mended)])
 
 
 def _fraction(bounds: Bounds, place: Span, opener: str, span: Span) -> Diagnostic:
@@ -68,13 +68,8 @@ def _fraction(bounds: Bounds, place: Span, opener: str, span: Span) -> Diagnosti
     high = None if bounds.most is None else max(1, math.ceil(min(bounds.most.value, MAX_ROUNDS)))
     inner = str(low) if low == high else f"{low or ''},{high or ''}"
     mended = f"{opener}{inner}}}"
-    return error(
-        "round-count",
-        place,
-        "a number of rounds is a whole number",
-        help=[f"write {mended}"],
-        fixes=[Fix(span, mended)],
-    )
+    message = "a number of rounds is a whole number"
+    return error("round-count", place, message, f"write {mended}", fixes=[Fix(span, mended)])
 
 
 def _no_round(most: int | None, contiguous: bool, span: Span) -> Diagnostic:
@@ -82,7 +77,7 @@ def _no_round(most: int | None, contiguous: bool, span: Span) -> Diagnostic:
     message = "a formula has at least one round"
     if most == 0:
         hint = "leave the part out; for no such event in between write A ; !B ; C"
-        return error("round-count", span, message, help=[hint])
+        return error("round-count", span, message, hint)
     colon = ":" if contiguous else ""
     mended = f"{colon}+?" if most is None else f"{colon}{{1,{most}}}?"
     return _wrong(span, message, mended, "for an operand of a sequence that may be missing write")
@@ -119,19 +114,19 @@ def lone_optional(source: Source, operand: Span, sign: Span) -> Diagnostic:
         outside = _outside(source, operand, sign)
         if outside is not None:
             hint = f"in a sequence put it behind the parentheses: {offered(outside.text)}"
-            return error("misplaced-optional", sign, message, help=[hint], fixes=[outside])
+            return error("misplaced-optional", sign, message, hint, fixes=[outside])
         hints = [
             "say both with OR: A? AND B is written (A AND B) OR B",
             "in a sequence put it behind the parentheses: (A? OR B) ; C is written (A OR B)? ; C",
         ]
-        return error("misplaced-optional", sign, message, help=hints)
+        return error("misplaced-optional", sign, message, *hints)
     else:
         mended, span = text, operand.to(sign)
         hint = f"a match has at least one event; leave the ? out: {shortened(text)}"
     hints = [hint]
     if mended == text:
         hints.append("for more or less than that say both with OR: (A ; B) OR B")
-    return error("misplaced-optional", sign, message, help=hints, fixes=[Fix(span, mended)])
+    return error("misplaced-optional", sign, message, *hints, fixes=[Fix(span, mended)])
 
 
 _ALTERNATIVE = re.compile(r"\s*OR\b(?:(?!\b(?:AND|ALL|FILTER|UNLESS)\b)[\w\s])*\)", re.IGNORECASE)
@@ -174,23 +169,17 @@ def all_optional(sign: Span) -> Diagnostic:
         "misplaced-optional",
         sign,
         "a '?' stands after each operand of this sequence, but one must stay",
-        help=[
-            "a match has at least one event: leave one ? out",
-            "for one of the two or both write A OR B OR (A ; B)",
-        ],
+        "a match has at least one event: leave one ? out",
+        "for one of the two or both write A OR B OR (A ; B)",
         fixes=[Fix(sign, "")],
     )
 
 
 def optional_absence(sign: Span) -> Diagnostic:
     """`A ; !B? ; C`."""
-    return error(
-        "misplaced-optional",
-        sign,
-        "'?' cannot stand after what must be absent",
-        help=["leave the ? out; without the part no event need be absent: A ; C"],
-        fixes=[Fix(sign, "")],
-    )
+    message = "'?' cannot stand after what must be absent"
+    hint = "leave the ? out; without the part no event need be absent: A ; C"
+    return error("misplaced-optional", sign, message, hint, fixes=[Fix(sign, "")])
 
 
 def optional_beside_absence(sign: Span, place: Span, ways: tuple[str, str] | None) -> Diagnostic:
@@ -205,7 +194,7 @@ def optional_beside_absence(sign: Span, place: Span, ways: tuple[str, str] | Non
     else:
         mended = f"(({ways[0]}) OR ({ways[1]}))"
         hint, fixes = f"say both with OR: {offered(mended)}", [Fix(place, mended)]
-    return error("misplaced-optional", sign, message, help=[hint], fixes=fixes)
+    return error("misplaced-optional", sign, message, hint, fixes=fixes)
 
 
 def mixed_joints(
@@ -219,10 +208,8 @@ def mixed_joints(
         "misplaced-optional",
         sign,
         f"an operand with '?' has the same sign on both sides, and not '{one}' and '{other}'",
-        help=[
-            f"write {left} {one} {middle}? {one} {right}",
-            f"or say both with OR: {both} OR ({left} {other} {right})",
-        ],
+        f"write {left} {one} {middle}? {one} {right}",
+        f"or say both with OR: {both} OR ({left} {other} {right})",
         fixes=[Fix(after, one)],
         related=[Related(after, f"this '{other}'")],
     )
@@ -258,11 +245,9 @@ def bounds(place: Place) -> Diagnostic | None:
         mended = ":+" if sign == ":{" else "+"
         known = f"for any number, or a number such as {sign}2}}"
     else:
-        return error("round-count", place.found.span, message, help=[known])
+        return error("round-count", place.found.span, message, known)
     fixes = [Fix(span, mended)]
-    return error(
-        "round-count", place.found.span, message, help=[f"write {mended}", known], fixes=fixes
-    )
+    return error("round-count", place.found.span, message, f"write {mended}", known, fixes=fixes)
 
 
 def not_after_formula(place: Place) -> Diagnostic | None:
@@ -279,7 +264,7 @@ def not_after_formula(place: Place) -> Diagnostic | None:
         span = place.previous.span.to(place.tokens[closer].span)
         mended = f":{braces}"
         hint = f"contiguous rounds are written {mended} without a space"
-        return error("round-count", span, message, help=[hint], fixes=[Fix(span, mended)])
+        return error("round-count", span, message, hint, fixes=[Fix(span, mended)])
     if place.wants_formula:
         hint = "a number of rounds follows its formula: A{2}, or (A ; B){2}"
         fixes = []
@@ -289,7 +274,7 @@ def not_after_formula(place: Place) -> Diagnostic | None:
             span = place.previous.span.to(place.tokens[closer].span)
             gap = Span(place.tokens[place.index - 2].end, span.end)
             fixes = [Fix(gap, braces)]
-        return error("round-count", place.found.span, message, help=[hint], fixes=fixes)
+        return error("round-count", place.found.span, message, hint, fixes=fixes)
     if place.accepts("AND", "OR") and place.last("FILTER") is not None:
         start = place.formula_start()
         mended = f"({place.raw(start, place.index)}){braces}"
@@ -298,7 +283,7 @@ def not_after_formula(place: Place) -> Diagnostic | None:
             "round-count",
             place.found.span,
             f"'{shortened(braces)}' follows a condition, and not a formula",
-            help=[f"put the formula with its condition in parentheses: {offered(mended)}"],
+            f"put the formula with its condition in parentheses: {offered(mended)}",
             fixes=[Fix(span, mended)],
         )
     return None
@@ -311,7 +296,7 @@ def postfix_after_optional(place: Place) -> Diagnostic | None:
             return None
         message = "'?' stands only after an operand of a sequence"
         hint, fixes = "leave it out", [Fix(place.found.span, "")]
-        return error("misplaced-optional", place.found.span, message, help=[hint], fixes=fixes)
+        return error("misplaced-optional", place.found.span, message, hint, fixes=fixes)
     if place.before != "QUESTION":
         return None
     end: int | None = None
@@ -330,7 +315,7 @@ def postfix_after_optional(place: Place) -> Diagnostic | None:
         "misplaced-optional",
         place.previous.span,
         "'?' is the last sign of its operand",
-        help=[f"write it after the others: {offered(f'{glue}{moved}?'.strip())}"],
+        f"write it after the others: {offered(f'{glue}{moved}?'.strip())}",
         fixes=[Fix(place.span(place.index - 1, end), f"{glue}{moved}?")],
     )
 
@@ -353,7 +338,7 @@ def none_or_more(place: Place) -> Diagnostic | None:
     if not fixes:
         hint = "say both with OR: (A ; B+ : C) OR (A ; C)"
     message = "'*' is not an operator of CEL"
-    return error("misplaced-sign", place.found.span, message, help=[hint], fixes=fixes)
+    return error("misplaced-sign", place.found.span, message, hint, fixes=fixes)
 
 
 _ENDS_OPERAND = frozenset(

@@ -26,7 +26,7 @@ def all_of_label(place: Place) -> Diagnostic | None:
         "misplaced-sign",
         place.found.span,
         f"'{label}.*' is not written so: a label stands for its events with all their attributes",
-        help=[f"write {label}"],
+        f"write {label}",
         fixes=[Fix(span, "")],
     )
 
@@ -44,13 +44,10 @@ def star_in_list(place: Place) -> Diagnostic | None:
     bound = ", ".join(_columns_of_star(place))
     if not bound:
         return None
-    return error(
-        "misplaced-sign",
-        place.tokens[star].span,
-        "* stands alone: it cannot be one item of a list",
-        help=[f"name the labels in its place: {shortened(bound)}"],
-        fixes=[Fix(place.tokens[star].span, bound)],
-    )
+    message = "* stands alone: it cannot be one item of a list"
+    hint = f"name the labels in its place: {shortened(bound)}"
+    fixes = [Fix(place.tokens[star].span, bound)]
+    return error("misplaced-sign", place.tokens[star].span, message, hint, fixes=fixes)
 
 
 def _columns_of_star(place: Place) -> list[str]:
@@ -77,23 +74,17 @@ def name_without_as(place: Place) -> Diagnostic | None:
     if place.following.type not in ("NAME", "COMMA"):
         return None
     name = place.found.text
-    return error(
-        "missing-as",
-        place.found.span,
-        "the name of a column stands after AS",
-        help=[f"write AS {name}"],
-        fixes=[Fix(place.found.span, f"AS {name}")],
-    )
+    message = "the name of a column stands after AS"
+    hint = f"write AS {name}"
+    fixes = [Fix(place.found.span, f"AS {name}")]
+    return error("missing-as", place.found.span, message, hint, fixes=fixes)
 
 
 def nothing_selected(place: Place) -> Diagnostic | None:
     """`SELECT FROM S …` and `SELECT WHERE …`."""
     if place.before != "SELECT" or place.found.type not in ("FROM", "WHERE"):
         return None
-    return error(
-        "missing-items",
-        place.found.span,
-        "nothing is selected",
-        help=["write SELECT * for all labels, or SELECT NONE for start and end of each match"],
-        fixes=[Fix(place.previous.span, "SELECT *"), Fix(place.previous.span, "SELECT NONE")],
-    )
+    message = "nothing is selected"
+    hint = "write SELECT * for all labels, or SELECT NONE for start and end of each match"
+    fixes = [Fix(place.previous.span, "SELECT *"), Fix(place.previous.span, "SELECT NONE")]
+    return error("missing-items", place.found.span, message, hint, fixes=fixes)

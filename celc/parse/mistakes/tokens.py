@@ -90,12 +90,8 @@ def _on_one_line(text: str) -> str:
 
 def unencodable(offset: int) -> Diagnostic:
     """Half a surrogate pair, which no file or column name can hold."""
-    return error(
-        "bad-character",
-        Span(offset, offset + 1),
-        "this is half of a character (a lone surrogate)",
-        help=["read the file as UTF-8"],
-    )
+    message = "this is half of a character (a lone surrogate)"
+    return error("bad-character", Span(offset, offset + 1), message, "read the file as UTF-8")
 
 
 def bad_character(character: str, offset: int, word: str) -> Diagnostic:
@@ -118,20 +114,17 @@ def bad_character(character: str, offset: int, word: str) -> Diagnostic:
         fixes = [Fix(span, "")]
     else:
         hint = f"in backquotes any text is a name: `{shortened(word)}`"
-    return error("bad-character", span, message, help=[hint], fixes=fixes)
+    return error("bad-character", span, message, hint, fixes=fixes)
 
 
 def curly_quotes(text: str, start: int) -> Diagnostic:
     """A text in the quotes of word processors."""
     name = unicodedata.name(text[0])
     mended = f"'{text[1:-1]}'"
-    return error(
-        "bad-character",
-        Span(start, start + 1),
-        f"the character {text[0]} (U+{ord(text[0]):04X}, {name}) means nothing here",
-        help=[f"a text stands in plain quotes: {shortened(mended)}"],
-        fixes=[Fix(Span(start, start + len(text)), mended)],
-    )
+    message = f"the character {text[0]} (U+{ord(text[0]):04X}, {name}) means nothing here"
+    hint = f"a text stands in plain quotes: {shortened(mended)}"
+    fixes = [Fix(Span(start, start + len(text)), mended)]
+    return error("bad-character", Span(start, start + 1), message, hint, fixes=fixes)
 
 
 def double_quotes(text: str, start: int, *, is_name: bool) -> Diagnostic:
@@ -146,7 +139,7 @@ def double_quotes(text: str, start: int, *, is_name: bool) -> Diagnostic:
         "double-quotes",
         Span(start, start + len(text)),
         "double quotes mean nothing in CEL",
-        help=hints[is_name:],
+        *hints[is_name:],
         fixes=[Fix(Span(start, start + len(text)), f"`{name}`" if is_name else f"'{quoted}'")],
     )
 
@@ -155,13 +148,8 @@ def foreign_operator(text: str, start: int) -> Diagnostic:
     """An operator of another language."""
     ours, _terminal = FOREIGN_OPERATORS[text]
     span = Span(start, start + len(text))
-    return error(
-        "foreign-operator",
-        span,
-        f"'{text}' is not an operator of CEL",
-        help=[f"write {ours}"],
-        fixes=[Fix(span, ours)],
-    )
+    message = f"'{text}' is not an operator of CEL"
+    return error("foreign-operator", span, message, f"write {ours}", fixes=[Fix(span, ours)])
 
 
 def joined_texts(text: str, start: int) -> Diagnostic:
@@ -170,11 +158,9 @@ def joined_texts(text: str, start: int) -> Diagnostic:
         "foreign-operator",
         Span(start, start + len(text)),
         f"'{text}' is not an operator of CEL, and texts cannot be joined",
-        help=[
-            "compare each part on its own: x.user = 'a' AND y.user = 'b'",
-            "or join the texts in a column of the events, and declare it as an attribute",
-            "to join conditions write OR",
-        ],
+        "compare each part on its own: x.user = 'a' AND y.user = 'b'",
+        "or join the texts in a column of the events, and declare it as an attribute",
+        "to join conditions write OR",
     )
 
 
@@ -184,53 +170,36 @@ def foreign_comment(text: str, start: int) -> Diagnostic:
     rest = text[len(sign) :].strip()
     mended = f"-- {rest}" if rest else "--"
     span = Span(start, start + len(text))
-    return error(
-        "foreign-comment",
-        span,
-        f"{sign} does not begin a comment here",
-        help=[f"a comment begins with --: {shortened(mended)}"],
-        fixes=[Fix(span, mended)],
-    )
+    message = f"{sign} does not begin a comment here"
+    hint = f"a comment begins with --: {shortened(mended)}"
+    return error("foreign-comment", span, message, hint, fixes=[Fix(span, mended)])
 
 
 def open_text(start: int) -> Diagnostic:
     """A `'` without its partner."""
-    return error(
-        "unclosed-text",
-        Span(start, start + 1),
-        "this quote is never closed",
-        help=["close the text with '; a quote inside a text is doubled: 'it''s'"],
-    )
+    message = "this quote is never closed"
+    hint = "close the text with '; a quote inside a text is doubled: 'it''s'"
+    return error("unclosed-text", Span(start, start + 1), message, hint)
 
 
 def open_name(start: int) -> Diagnostic:
     """A backquote without its partner."""
-    return error(
-        "unclosed-name",
-        Span(start, start + 1),
-        "this backquote is never closed",
-        help=["close the name with `; a backquote inside a name is doubled"],
-    )
+    message = "this backquote is never closed"
+    hint = "close the name with `; a backquote inside a name is doubled"
+    return error("unclosed-name", Span(start, start + 1), message, hint)
 
 
 def open_comment(start: int) -> Diagnostic:
     """A `/*` without its partner."""
-    return error(
-        "unclosed-comment",
-        Span(start, start + 2),
-        "this comment is never closed",
-        help=["close it with */"],
-    )
+    message = "this comment is never closed"
+    return error("unclosed-comment", Span(start, start + 2), message, "close it with */")
 
 
 def empty_name(start: int) -> Diagnostic:
     """Two backquotes with nothing between them."""
-    return error(
-        "empty-name",
-        Span(start, start + 2),
-        "there is no name between these backquotes",
-        help=["write a name between them, such as `a b`, or a name without backquotes"],
-    )
+    message = "there is no name between these backquotes"
+    hint = "write a name between them, such as `a b`, or a name without backquotes"
+    return error("empty-name", Span(start, start + 2), message, hint)
 
 
 def glued_number(number: str, word: str, start: int) -> Diagnostic:
@@ -242,26 +211,21 @@ def glued_number(number: str, word: str, start: int) -> Diagnostic:
     mended = digits if digits.isdecimal() and digits.isascii() else spelled(whole)
     if mended is not None:
         fixes = [Fix(span, mended)]
-        return error("bad-number", span, message, help=[f"write {mended}"], fixes=fixes)
+        return error("bad-number", span, message, f"write {mended}", fixes=fixes)
     return error(
         "bad-number",
         span,
         message,
-        help=[
-            "numbers are written 10, 1.5 or 1e-3, with a space after them where a word follows",
-            f"a name that begins with a digit stands in backquotes: `{shortened(whole)}`",
-        ],
+        "numbers are written 10, 1.5 or 1e-3, with a space after them where a word follows",
+        f"a name that begins with a digit stands in backquotes: `{shortened(whole)}`",
     )
 
 
 def long_number(length: int, limit: int, start: int) -> Diagnostic:
     """A number with more digits than can be read in reasonable time."""
-    return error(
-        "long-number",
-        Span(start, start + length),
-        f"this number has {length:,} characters; celc reads up to {limit:,}",
-        help=["write it with fewer digits, such as 1e30"],
-    )
+    message = f"this number has {length:,} characters; celc reads up to {limit:,}"
+    hint = "write it with fewer digits, such as 1e30"
+    return error("long-number", Span(start, start + length), message, hint)
 
 
 def too_many_tokens(limit: int, start: int) -> Diagnostic:
@@ -270,5 +234,5 @@ def too_many_tokens(limit: int, start: int) -> Diagnostic:
         "too-long",
         Span(start, start + 1),
         f"the file is too long: celc reads up to {limit:,} words, numbers and signs of one file",
-        help=["split it into several files"],
+        "split it into several files",
     )

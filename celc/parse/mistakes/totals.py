@@ -30,10 +30,8 @@ def per_without_total(place: Place) -> Diagnostic | None:
         "needs-total",
         place.found.span,
         "PER says which matches are counted together, in a query SELECT TOTAL",
-        help=[
-            "to count matches write SELECT TOTAL COUNT(*) AS n",
-            "to look for matches in each part of the stream write PARTITION BY",
-        ],
+        "to count matches write SELECT TOTAL COUNT(*) AS n",
+        "to look for matches in each part of the stream write PARTITION BY",
     )
 
 
@@ -45,13 +43,9 @@ def group(place: Place) -> Diagnostic | None:
     if mended is not None and mended.endswith("EVENTS"):
         mended = None
     hints = [GROUPS] if mended is None else [f"write PER {mended}", GROUPS]
-    return error(
-        "unknown-group",
-        place.found.span,
-        f"after PER stands END, PARTITION or a duration, but {described(place.found)} is none",
-        help=hints,
-        fixes=[] if mended is None else [Fix(place.found.span, mended)],
-    )
+    message = f"after PER stands END, PARTITION or a duration, but {described(place.found)} is none"
+    fixes = [] if mended is None else [Fix(place.found.span, mended)]
+    return error("unknown-group", place.found.span, message, *hints, fixes=fixes)
 
 
 def clause_order(place: Place) -> Diagnostic | None:

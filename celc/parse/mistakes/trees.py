@@ -20,38 +20,23 @@ def no_query(
 ) -> Diagnostic:
     """A file without any query."""
     if not streams and has_aggregates:
-        return error(
-            "no-query",
-            end,
-            "the file declares aggregates but has no query",
-            help=["add streams and a query, such as: SELECT * WHERE A"],
-        )
+        message = "the file declares aggregates but has no query"
+        return error("no-query", end, message, "add streams and a query, such as: SELECT * WHERE A")
     if not streams:
-        return error(
-            "no-query",
-            end,
-            "the file is empty: there is no query",
-            help=["the smallest file is a formula, such as: A ; B"],
-        )
+        message = "the file is empty: there is no query"
+        return error("no-query", end, message, "the smallest file is a formula, such as: A ; B")
     stream = streams[-1]
     event = stream.events[0].name.text
     example = f"SELECT * FROM {written(stream.name.text)} WHERE {written(event)}"
-    return error(
-        "no-query",
-        end,
-        "the file declares streams but has no query",
-        help=[f"add a query, such as: {shortened(example)}"],
-    )
+    message = "the file declares streams but has no query"
+    return error("no-query", end, message, f"add a query, such as: {shortened(example)}")
 
 
 def unnamed_query(span: Span) -> Diagnostic:
     """One of several queries, without a name."""
-    return error(
-        "unnamed-query",
-        Span(span.start, span.start + len("SELECT")),
-        "a file of several queries needs a name for each",
-        help=["write QUERY name: before SELECT"],
-    )
+    message = "a file of several queries needs a name for each"
+    hint = "write QUERY name: before SELECT"
+    return error("unnamed-query", Span(span.start, span.start + len("SELECT")), message, hint)
 
 
 def too_deep(span: Span, limit: int) -> Diagnostic:
@@ -60,10 +45,8 @@ def too_deep(span: Span, limit: int) -> Diagnostic:
         "too-deep",
         Span(span.start, span.start + 1),
         f"operators are nested more than {limit} levels deep here",
-        help=[
-            "chains of one operator (A ; B ; …, A OR B OR …) count as one level; arithmetic, NOT "
-            "and postfix operators count one level each"
-        ],
+        "chains of one operator (A ; B ; …, A OR B OR …) count as one level; arithmetic, NOT "
+        "and postfix operators count one level each",
     )
 
 
@@ -79,12 +62,10 @@ def unknown_unit(number: str, unit: str, span: Span) -> Diagnostic:
         "unknown-unit",
         Span(span.end - len(unit), span.end),
         f"'{shortened(unit)}' is not a unit of time",
-        help=[
-            *hints,
-            "units are MILLISECONDS, SECONDS, MINUTES, HOURS and DAYS",
-            "a number of events is written WITHIN 10 EVENTS, a distance in an attribute's values "
-            "WITHIN 10 [attribute]",
-        ],
+        *hints,
+        "units are MILLISECONDS, SECONDS, MINUTES, HOURS and DAYS",
+        "a number of events is written WITHIN 10 EVENTS, a distance in an attribute's values "
+        "WITHIN 10 [attribute]",
         fixes=[Fix(span, mended)] if mended else [],
     )
 
@@ -97,10 +78,8 @@ def label_renamed_in_select(label: syntax.Name, name: syntax.Name) -> Diagnostic
         "label-renamed",
         span,
         "AS in SELECT names an expression; a label keeps its name",
-        help=[
-            f"write SELECT {old}, or select an attribute: {old}.a AS {new}",
-            f"for another name rename the label in the formula: (…)[{old} -> {new}]",
-        ],
+        f"write SELECT {old}, or select an attribute: {old}.a AS {new}",
+        f"for another name rename the label in the formula: (…)[{old} -> {new}]",
         fixes=[Fix(span, old)],
     )
 
@@ -114,10 +93,8 @@ def not_of_several(keyword: Span, operand: str) -> Diagnostic:
         "not-of-several",
         keyword,
         "NOT(…) is one event of another kind, so an event type stands in it",
-        help=[
-            f"for no match in between write !({shortened(operand)})",
-            "an event type can have conditions: NOT(A FILTER A.price > 100)",
-        ],
+        f"for no match in between write !({shortened(operand)})",
+        "an event type can have conditions: NOT(A FILTER A.price > 100)",
     )
 
 
@@ -168,23 +145,14 @@ def bare_attribute(
             mended = f"NOT {mended}" if compared.negated else mended
             hints = [f"NaN is the one number but 0 that equals its opposite: {mended}"]
             fixes = [Fix(compared.span, mended)]
-    return error(
-        "bare-attribute",
-        name.span,
-        f"it is not said whose {shortened(attribute)} is meant",
-        help=hints,
-        fixes=fixes,
-    )
+    message = f"it is not said whose {shortened(attribute)} is meant"
+    return error("bare-attribute", name.span, message, *hints, fixes=fixes)
 
 
 def present_time(name: syntax.Name) -> Diagnostic:
     """`x.ts > CURRENT_TIMESTAMP`."""
-    return error(
-        "unknown-function",
-        name.span,
-        f"there is no function '{name.text}'",
-        help=[NO_PRESENT],
-    )
+    message = f"there is no function '{name.text}'"
+    return error("unknown-function", name.span, message, NO_PRESENT)
 
 
 def label_in_brackets(attribute: str, span: Span) -> Diagnostic:
@@ -193,31 +161,23 @@ def label_in_brackets(attribute: str, span: Span) -> Diagnostic:
         "label-in-brackets",
         span,
         "no label can stand inside x[…], where all attributes are x's own",
-        help=[
-            f"for an attribute of x write {shortened(attribute)}",
-            "to compare with another label write the condition without brackets: x.a > y.a",
-        ],
+        f"for an attribute of x write {shortened(attribute)}",
+        "to compare with another label write the condition without brackets: x.a > y.a",
     )
 
 
 def function_in_brackets(function: str, span: Span) -> Diagnostic:
     """`x[MAX(a) > 1]`."""
-    return error(
-        "function-in-brackets",
-        span,
-        "no function but ABS can stand inside x[…]",
-        help=[f"write the condition without brackets: {shortened(function)}(x.a) > …"],
-    )
+    message = "no function but ABS can stand inside x[…]"
+    hint = f"write the condition without brackets: {shortened(function)}(x.a) > …"
+    return error("function-in-brackets", span, message, hint)
 
 
 def nested_brackets(label: str, span: Span) -> Diagnostic:
     """`x[y[a > 1]]`."""
-    return error(
-        "label-in-brackets",
-        span,
-        "no other label can stand inside x[…]",
-        help=[f"join the two with AND: x[…] AND {shortened(label)}[…]"],
-    )
+    message = "no other label can stand inside x[…]"
+    hint = f"join the two with AND: x[…] AND {shortened(label)}[…]"
+    return error("label-in-brackets", span, message, hint)
 
 
 # --- IS and PREV ----------------------------------------------------------------------------------
@@ -230,15 +190,10 @@ def type_test_in_brackets(source: Source, span: Span, test: str) -> Diagnostic:
     after = re.match(r"\s*\]", source.text[span.end :])
     if before is None or after is None:
         hint = f"ask beside the brackets: x {shortened(test)} AND x[…]"
-        return error("misplaced-is", span, message, help=[hint])
+        return error("misplaced-is", span, message, hint)
     mended = f"{before[1]} {shortened(test)}"
-    return error(
-        "misplaced-is",
-        span,
-        message,
-        help=[f"write {mended}"],
-        fixes=[Fix(Span(before.start(), span.end + after.end()), mended)],
-    )
+    fixes = [Fix(Span(before.start(), span.end + after.end()), mended)]
+    return error("misplaced-is", span, message, f"write {mended}", fixes=fixes)
 
 
 def type_test_of_value(span: Span, test: str, of: syntax.Name | None) -> Diagnostic:
@@ -246,24 +201,16 @@ def type_test_of_value(span: Span, test: str, of: syntax.Name | None) -> Diagnos
     hints = ["IS NULL asks whether a value is missing; to compare values write = or !="]
     label = written(of.text) if of else "x"
     mended = f"{label} {shortened(test)}"
-    return error(
-        "misplaced-is",
-        span,
-        "IS with an event type asks for the type of a label's event, not of a value",
-        help=[f"write {mended}", *hints],
-        fixes=[Fix(span, mended)] if of else [],
-    )
+    message = "IS with an event type asks for the type of a label's event, not of a value"
+    fixes = [Fix(span, mended)] if of else []
+    return error("misplaced-is", span, message, f"write {mended}", *hints, fixes=fixes)
 
 
 def late_prior(prior: Span, first: int) -> Diagnostic:
     """`slope(x.ts, PRIOR x.value)`; `first` is where the first argument begins."""
-    return error(
-        "misplaced-prior",
-        prior,
-        "PRIOR is about all arguments, so it stands before the first one",
-        help=["write PRIOR before the first argument"],
-        fixes=[Fix(Span(first, first), "PRIOR ")],
-    )
+    message = "PRIOR is about all arguments, so it stands before the first one"
+    hint = "write PRIOR before the first argument"
+    return error("misplaced-prior", prior, message, hint, fixes=[Fix(Span(first, first), "PRIOR ")])
 
 
 def distance(place: Span, call: Span, value: str, distance: str) -> Diagnostic:
@@ -275,14 +222,9 @@ def distance(place: Span, call: Span, value: str, distance: str) -> Diagnostic:
             "call-arguments",
             place,
             "PREV looks back by at least one event",
-            help=[f"for the value of the event itself write {shortened(value)}"],
+            f"for the value of the event itself write {shortened(value)}",
             fixes=[Fix(call, value)],
         )
     mended = f"PREV({value}, {digits if digits.isdecimal() else 1})"
-    return error(
-        "call-arguments",
-        place,
-        message,
-        help=[f"such as {shortened(mended)}"],
-        fixes=[Fix(call, mended)],
-    )
+    hint = f"such as {shortened(mended)}"
+    return error("call-arguments", place, message, hint, fixes=[Fix(call, mended)])

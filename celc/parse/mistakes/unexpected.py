@@ -136,7 +136,7 @@ def unexpected(place: Place) -> Diagnostic:
         return _unexpected_end(place, hints)
     after = f" after {described(place.previous)}" if place.before else ""
     message = f"{described(place.found)} cannot stand here{after}"
-    return error("unexpected", place.found.span, message, help=hints)
+    return error("unexpected", place.found.span, message, *hints)
 
 
 def _unexpected_end(place: Place, hints: list[str]) -> Diagnostic:
@@ -145,7 +145,7 @@ def _unexpected_end(place: Place, hints: list[str]) -> Diagnostic:
         opener = place.tokens[place.opener]
         related.append(Related(opener.span, f"this '{opener.text}' is still open"))
     message = f"the file ends too early, after {described(place.previous)}"
-    return error("unexpected-end", place.found.span, message, help=hints, related=related)
+    return error("unexpected-end", place.found.span, message, *hints, related=related)
 
 
 # --- what could have stood there ------------------------------------------------------------------

@@ -39,25 +39,17 @@ def size(place: Place) -> Diagnostic | None:
         return _of_parameters(place)
     if mended is None:
         example = f"{word} 10 EVENTS or {word} 10 MINUTES{_measure(place)}"
-        return error("bad-size", span, message, help=[f"write it as in {example}"])
-    return error(
-        "bad-size",
-        span,
-        message,
-        help=[f"write {word} {offered(mended)}"],
-        fixes=[Fix(place.span(place.index, end), mended)],
-    )
+        return error("bad-size", span, message, f"write it as in {example}")
+    hint = f"write {word} {offered(mended)}"
+    return error("bad-size", span, message, hint, fixes=[Fix(place.span(place.index, end), mended)])
 
 
 def _of_parameters(place: Place) -> Diagnostic:
     """`WITHIN rule.minutes MINUTES`."""
     named = place.source.slice(place.span(place.index, place.index + 3))
-    return error(
-        "parameter-in-window",
-        place.span(place.index, place.index + 3),
-        f"{place.before} needs a number in the text, and cannot depend on {named}",
-        help=[f"compare times in FILTER: y.ts - x.ts <= {place.found.text}.span"],
-    )
+    message = f"{place.before} needs a number in the text, and cannot depend on {named}"
+    hint = f"compare times in FILTER: y.ts - x.ts <= {place.found.text}.span"
+    return error("parameter-in-window", place.span(place.index, place.index + 3), message, hint)
 
 
 def _measure(place: Place) -> str:
@@ -115,11 +107,9 @@ def _missing_unit(place: Place) -> Diagnostic:
         "missing-unit",
         number.span,
         f"it is not said what {_word(place)} {number.text} counts",
-        help=[
-            f"write {' or '.join(_window(place, choice) for choice in choices)}",
-            "a distance in the values of an attribute is written "
-            f"{_window(place, '10 [attribute]')}",
-        ],
+        f"write {' or '.join(_window(place, choice) for choice in choices)}",
+        "a distance in the values of an attribute is written "
+        f"{_window(place, '10 [attribute]')}",
         fixes=[Fix(span, choice) for choice in choices],
     )
 
@@ -154,19 +144,19 @@ def _limit(place: Place) -> Diagnostic:
         span = found.span.to(following.span)
         message = f"LIMIT needs a number without a sign, not '{place.source.slice(span)}'"
         fixes = [Fix(span, following.text)]
-        return error("bad-size", span, message, help=[f"write LIMIT {following.text}"], fixes=fixes)
+        return error("bad-size", span, message, f"write LIMIT {following.text}", fixes=fixes)
     if found.text.upper() in ("ALL", "NONE"):
         return error(
             "bad-size",
             found.span,
             f"LIMIT needs a number, not {described(found)}",
-            help=["leave LIMIT out for all matches"],
+            "leave LIMIT out for all matches",
             fixes=[Fix(place.span(place.index - 1, place.index + 1), "")],
         )
     message = f"LIMIT needs a number, not {described(found)}"
     if found.type == END:
         message = "LIMIT needs a number after it"
-    return error("bad-size", found.span, message, help=["write it as in LIMIT 10"])
+    return error("bad-size", found.span, message, "write it as in LIMIT 10")
 
 
 # --- windows of a part of the formula -------------------------------------------------------------
@@ -179,13 +169,10 @@ def local_window(place: Place) -> Diagnostic | None:
     if place.before == "LSQB" and _in_brackets(place) and place.accepts("INTEGER"):
         return _size_in_brackets(place)
     if place.before == "ATTRIBUTE" and _in_brackets(place) and place.found.type == "NAME":
-        return error(
-            "missing-brackets",
-            place.found.span,
-            "the attribute that measures a window stands in brackets",
-            help=[f"write [{place.found.text}]"],
-            fixes=[Fix(place.found.span, f"[{place.found.text}]")],
-        )
+        message = "the attribute that measures a window stands in brackets"
+        hint = f"write [{place.found.text}]"
+        fixes = [Fix(place.found.span, f"[{place.found.text}]")]
+        return error("missing-brackets", place.found.span, message, hint, fixes=fixes)
     if place.before == "RSQB" and place.accepted == {"LPAR"}:
         return _without_parentheses(place)
     return None
@@ -200,7 +187,7 @@ def _without_brackets(place: Place) -> Diagnostic:
         "missing-brackets",
         place.previous.span,
         "WITHIN of a part of a formula needs its window in brackets, and the part in parentheses",
-        help=[f"write WITHIN[{mended}](…)" if mended else f"write it as in {example}"],
+        f"write WITHIN[{mended}](…)" if mended else f"write it as in {example}",
         fixes=[Fix(place.span(place.index, opener), f"[{mended}]")] if mended else [],
     )
 
@@ -212,13 +199,10 @@ def _size_in_brackets(place: Place) -> Diagnostic:
     close = next((i for i in ends if tokens[i + 1].type != "RSQB"), place.index)
     signed = place.found.type in ("MINUS", "PLUS") and place.following.type == "INTEGER"
     mended = place.raw(place.index + 1, close) if signed else _rewritten(place, close)
-    return error(
-        "bad-size",
-        place.found.span,
-        f"WITHIN[…] needs a number, not {described(place.found)}",
-        help=[f"write WITHIN[{mended}]" if mended else "write it as in WITHIN[10 EVENTS]"],
-        fixes=[Fix(place.span(place.index, close), mended)] if mended else [],
-    )
+    message = f"WITHIN[…] needs a number, not {described(place.found)}"
+    hint = f"write WITHIN[{mended}]" if mended else "write it as in WITHIN[10 EVENTS]"
+    fixes = [Fix(place.span(place.index, close), mended)] if mended else []
+    return error("bad-size", place.found.span, message, hint, fixes=fixes)
 
 
 def _without_parentheses(place: Place) -> Diagnostic | None:
@@ -235,13 +219,10 @@ def _without_parentheses(place: Place) -> Diagnostic | None:
     following = place.found
     is_name = following.type == "NAME"
     part = following.text if is_name else "…"
-    return error(
-        "missing-parentheses",
-        place.previous.span,
-        "the part of the formula that a window holds for stands in parentheses",
-        help=[f"write {window}({part})"],
-        fixes=[Fix(following.span, f"({part})")] if is_name else [],
-    )
+    message = "the part of the formula that a window holds for stands in parentheses"
+    hint = f"write {window}({part})"
+    fixes = [Fix(following.span, f"({part})")] if is_name else []
+    return error("missing-parentheses", place.previous.span, message, hint, fixes=fixes)
 
 
 # --- after the size -------------------------------------------------------------------------------
@@ -254,13 +235,9 @@ def rest_of_window(place: Place) -> Diagnostic | None:
         return None
     found, tokens = place.found, place.tokens
     if found.type in ("COMMA", "AND") and place.following.type in ("INTEGER", "DOUBLE"):
-        return error(
-            "misplaced-sign",
-            found.span,
-            f"{described(found)} cannot stand in a duration",
-            help=[f"leave it out: {place.text(within, place.index)} {place.following.text} …"],
-            fixes=[Fix(found.span, "")],
-        )
+        message = f"{described(found)} cannot stand in a duration"
+        hint = f"leave it out: {place.text(within, place.index)} {place.following.text} …"
+        return error("misplaced-sign", found.span, message, hint, fixes=[Fix(found.span, "")])
     if place.before != "ATTRIBUTE" or found.type not in ("NAME", "LPAR"):
         return None
     end, name = place.index + 1, found
@@ -270,13 +247,10 @@ def rest_of_window(place: Place) -> Diagnostic | None:
     is_attribute = name.type == "NAME" and declared(place).of_type(name.text)
     if not is_attribute and (found.type != "LPAR" or tokens[end - 1].type != "RPAR"):
         return None
-    return error(
-        "missing-brackets",
-        place.span(place.index, end),
-        "the attribute that measures a window stands in brackets",
-        help=[f"write {place.text(within, place.index)} [{name.text}]"],
-        fixes=[Fix(place.span(place.index, end), f"[{name.text}]")],
-    )
+    message = "the attribute that measures a window stands in brackets"
+    hint = f"write {place.text(within, place.index)} [{name.text}]"
+    fixes = [Fix(place.span(place.index, end), f"[{name.text}]")]
+    return error("missing-brackets", place.span(place.index, end), message, hint, fixes=fixes)
 
 
 def limit_of_two(place: Place) -> Diagnostic | None:
@@ -284,10 +258,7 @@ def limit_of_two(place: Place) -> Diagnostic | None:
     if place.found.type != "COMMA" or place.tokens[max(0, place.index - 2)].type != "LIMIT":
         return None
     number = place.following.text
-    return error(
-        "misplaced-sign",
-        place.found.span,
-        "LIMIT takes one number: the most matches for each end position",
-        help=[f"write LIMIT {number}"],
-        fixes=[Fix(place.span(place.index - 1, place.index + 2), number)],
-    )
+    message = "LIMIT takes one number: the most matches for each end position"
+    hint = f"write LIMIT {number}"
+    fixes = [Fix(place.span(place.index - 1, place.index + 2), number)]
+    return error("misplaced-sign", place.found.span, message, hint, fixes=fixes)
