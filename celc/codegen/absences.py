@@ -14,17 +14,7 @@ from celc_runtime.plan.strategy import KeyTerm, NearestEvent
 from celc.codegen.checks import CheckCode
 from celc.codegen.escape import comment_text
 from celc.core.formula import Expression, Window
-from celc.normal.flat_form import (
-    ABSENT,
-    AbsentEvent,
-    AbsentPart,
-    EventAfter,
-    EventBefore,
-    FirstWithKey,
-    PartAfter,
-    PartBefore,
-    RoleClause,
-)
+from celc.normal import flat_form as flat
 from celc.normal.normal_form import Event
 from celc.normal.show import show_length, show_predicate, show_window
 from celc.normal.traversal import events_of
@@ -64,7 +54,7 @@ class AbsenceCode:
     nearest: dict[NearestEvent, int] = field(default_factory=dict)
     symbols: list[AbsentSymbols] = field(default_factory=list)
 
-    def absent_part_lines(self, number: int, part: AbsentPart) -> list[str]:
+    def absent_part_lines(self, number: int, part: flat.AbsentPart) -> list[str]:
         """Lines that turn down two events with a part in a window between them: one that begins
         behind the first of them (with `inclusive`: not before it)."""
         state = f"state[{self.checks.states}"
@@ -86,7 +76,7 @@ class AbsenceCode:
             f"{state}, depth] = closing",
         ]
 
-    def part_before_lines(self, number: int, part: PartBefore) -> list[str]:
+    def part_before_lines(self, number: int, part: flat.PartBefore) -> list[str]:
         """Lines that turn down a first event with a part before it; `number` is that of the part's
         column."""
         names = ", ".join(dict.fromkeys(event.name for event in events_of(part.form)))
@@ -96,7 +86,7 @@ class AbsenceCode:
             "    return False",
         ]
 
-    def part_after_lines(self, number: int, part: PartAfter) -> list[str]:
+    def part_after_lines(self, number: int, part: flat.PartAfter) -> list[str]:
         """Lines that turn down a last event with a part after it; `number` is that of the part's
         column. Where the length counts from the start, a whole match."""
         length = self.numbers[part.length]
@@ -113,7 +103,7 @@ class AbsenceCode:
         ]
 
     # Long: the lines of one loop, in their order.
-    def absent_lines(self, absent: AbsentEvent, part: int | None) -> list[str]:
+    def absent_lines(self, absent: flat.AbsentEvent, part: int | None) -> list[str]:
         """Lines of `completes` that find an event which must be absent, in between two roles; with
         a part, `part` is the number of the part's column."""
         began = "" if part is None else f"started_{part}[between] > start + first"
@@ -182,7 +172,7 @@ class AbsenceCode:
             "        between = end if behind < 0 or behind > end else behind",
         ]
 
-    def first_lines(self, first: FirstWithKey) -> list[str]:
+    def first_lines(self, first: flat.FirstWithKey) -> list[str]:
         """Lines that turn down an event which is not the first one with its key."""
         before = self._lookup(first.events, first.terms, first.terms, after=False, ever=True)
         key = ", ".join(named_term(term)[0] for term in first.terms)
@@ -193,7 +183,7 @@ class AbsenceCode:
             "    return False",
         ]
 
-    def event_before_lines(self, before: EventBefore) -> list[str]:
+    def event_before_lines(self, before: flat.EventBefore) -> list[str]:
         """Lines of `completes` that find an event which must be absent before a role."""
         checks = self._absent_checks(before.events, before.clauses)
         length = self.numbers[before.length]
@@ -225,7 +215,7 @@ class AbsenceCode:
             f"        between = nearest_{key.next}[between] - first if asker >= 0 else between - 1",
         ]
 
-    def event_after_lines(self, after: EventAfter) -> list[str]:
+    def event_after_lines(self, after: flat.EventAfter) -> list[str]:
         """Lines of `completes` that find an event which must be absent after a match."""
         checks = self._absent_checks(after.events, after.clauses)
         length, key = self.numbers[after.length], self._key(after, lambda _: True, after=True)
@@ -259,7 +249,7 @@ class AbsenceCode:
 
     def _key(
         self,
-        absent: AbsentEvent | EventBefore | EventAfter,
+        absent: flat.AbsentEvent | flat.EventBefore | flat.EventAfter,
         can_ask: Callable[[str], bool],
         *,
         after: bool = True,
@@ -314,7 +304,7 @@ class AbsenceCode:
         return f"(path[{place}] >> {self.checks.kind_bits}) - first"
 
     def _absent_checks(
-        self, events: Sequence[Event], clauses: Sequence[RoleClause], more: str = ""
+        self, events: Sequence[Event], clauses: Sequence[flat.RoleClause], more: str = ""
     ) -> list[str]:
         """Lines that turn down a match if `between` is one of some events, which must be absent;
         `more` has to be true of it besides."""
@@ -325,12 +315,12 @@ class AbsenceCode:
         depths: list[list[str]] = []
         for clause in clauses:
             text = " OR ".join(map(show_predicate, clause.written.predicates))
-            code = self.checks.sets.of_clause(clause.clause, {ABSENT: "between"})
+            code = self.checks.sets.of_clause(clause.clause, {flat.ABSENT: "between"})
             labels = clause.clause.labels
             block = [f"# {comment_text(text)}"]
             indent = ""
             for place, role in enumerate(labels):
-                if role == ABSENT:
+                if role == flat.ABSENT:
                     continue
                 block += [indent + line for line in self.checks.events_of(role, place)]
                 block.append(f"{indent}for place_{place} in range(events_{place}.shape[0]):")

@@ -11,24 +11,11 @@ from dataclasses import dataclass, field, replace
 from celc.automata.determinize import DetState
 from celc.codegen.choices import ChoiceCode
 from celc.codegen.escape import comment_text
+from celc.core import formula as core
 from celc.core.bits import bits_of
-from celc.core.formula import (
-    Aggregate,
-    AttributeValue,
-    Clause,
-    Comparison,
-    ComparisonOperator,
-    Expression,
-    NullTest,
-    Previous,
-    Window,
-)
 from celc.core.terms import distances_looked_back, labels_in_order, nodes_named_in
 from celc.core.traversal import Leaf, map_leaves
-from celc.normal.flat_form import (
-    RoleClause,
-    RoleWindow,
-)
+from celc.normal import flat_form as flat
 from celc.normal.normal_form import ROLE
 from celc.normal.show import show_predicate, show_window
 from celc.plan.pile_bounds import EVENT
@@ -46,21 +33,21 @@ class EventCode(ChoiceCode):
 
     _furthest: int = 1
 
-    def of_clause(self, clause: Clause, named: Mapping[str, str] | None = None) -> str:
+    def of_clause(self, clause: core.Clause, named: Mapping[str, str] | None = None) -> str:
         self._furthest = furthest(clause)
         return ChoiceCode.of_clause(self, clause, named)
 
-    def value_at(self, expression: Expression, event: str) -> tuple[str, str]:
+    def value_at(self, expression: core.Expression, event: str) -> tuple[str, str]:
         """The value of a side of a pairing at an event, and whether it is not NULL."""
         known: dict[str, None] = {}
         self._labels, self._named = (EVENT,), {EVENT: event}
         self._needs(expression, known)
         return self._value(expression), " & ".join(known) or "True"
 
-    def _event(self, node: AttributeValue | Previous | Aggregate) -> str:
-        if isinstance(node, Previous):
+    def _event(self, node: core.AttributeValue | core.Previous | core.Aggregate) -> str:
+        if isinstance(node, core.Previous):
             return "here" if node.distance == self._furthest else f"before_{node.distance}"
-        assert isinstance(node, AttributeValue)
+        assert isinstance(node, core.AttributeValue)
         return self._named.get(node.label, f"event_{self._labels.index(node.label)}")
 
     def _lacks(self, label: str, distance: int) -> str | None:
@@ -97,7 +84,7 @@ class CheckCode:
             self.states += 1
         return f"state[{self._room}]"
 
-    def lines(self, clauses: Sequence[RoleClause]) -> list[str]:
+    def lines(self, clauses: Sequence[flat.RoleClause]) -> list[str]:
         """The body of `admits`: for each clause, and for each of its roles that the newest event
         can play, a loop over the events that can play the other roles."""
         lines: list[str] = []
@@ -121,7 +108,7 @@ class CheckCode:
                     lines += self._for_pivot(clause, pivot, code)
         return lines
 
-    def running_lines(self, functions: Sequence[Aggregate]) -> list[str]:
+    def running_lines(self, functions: Sequence[core.Aggregate]) -> list[str]:
         """Lines that keep the number of each function in `state[n]`: how many events there are, the
         sum so far, or the event with the value (−1: there is none)."""
         lines: list[str] = []
@@ -129,7 +116,7 @@ class CheckCode:
             lines += self._running(function)
         return lines
 
-    def _running(self, function: Aggregate) -> list[str]:
+    def _running(self, function: core.Aggregate) -> list[str]:
         state, name = f"state[{self.states}", function.function
         self.states += 1
         starts = "0" if name in ("COUNT", "SUM") else "-1"
@@ -173,7 +160,9 @@ class CheckCode:
             "    kept = here",
         ]
 
-    def window_lines(self, window: RoleWindow, numbers: Mapping[Window, int]) -> list[str]:
+    def window_lines(
+        self, window: flat.RoleWindow, numbers: Mapping[core.Window, int]
+    ) -> list[str]:
         """Lines that keep the last event of a part in `state[n]` until its first one is there (−1:
         no part is open), and turn down each event in between that the window does not reach."""
         state, number = f"state[{self.states}", numbers[window.window]
@@ -190,7 +179,7 @@ class CheckCode:
             f"{state}, depth] = closing",
         ]
 
-    def complete_lines(self, clauses: Sequence[RoleClause]) -> list[str]:
+    def complete_lines(self, clauses: Sequence[flat.RoleClause]) -> list[str]:
         """The body of `completes`: for each clause the events of its roles, and a loop over the
         choices."""
         lines: list[str] = []
@@ -235,21 +224,23 @@ class CheckCode:
         self.states += 1
         return lines
 
-    def _for_waiting(self, clause: RoleClause) -> list[str]:
+    def _for_waiting(self, clause: flat.RoleClause) -> list[str]:
         """Lines that keep the event that waits for a witness: `state[n]` counting the newest event,
         `state[n + 1]` without it. The latter must be −1 at the first event of a match. −1: no event
         waits, −2: an event waits for ever."""
         (role,) = clause.clause.labels
         (predicate,) = clause.clause.predicates
-        assert isinstance(predicate, Comparison)
+        assert isinstance(predicate, core.Comparison)
         number = self.states
         self.waiting.append(number)
         self.states += 2
         satisfied = self.choices.of_clause(clause.clause)
-        null = replace(clause.clause, predicates=(NullTest(predicate.left, False, predicate.span),))
+        null = replace(
+            clause.clause, predicates=(core.NullTest(predicate.left, False, predicate.span),)
+        )
         of_newest = map_leaves(replace(predicate, right=predicate.left), _before_alone)
-        assert isinstance(of_newest, Comparison)
-        asks: ComparisonOperator = "<" if predicate.operator[0] == ">" else ">"
+        assert isinstance(of_newest, core.Comparison)
+        asks: core.ComparisonOperator = "<" if predicate.operator[0] == ">" else ">"
         stronger = replace(predicate, operator=asks, left=of_newest.left, right=predicate.left)
         more = self.choices.of_clause(replace(clause.clause, predicates=(stronger,)))
         alone = self.choices.of_clause(null, {role: "here"})
@@ -270,7 +261,7 @@ class CheckCode:
             f"state[{number}, depth], state[{number + 1}, depth] = waits, waits_besides",
         ]
 
-    def _for_later(self, clause: RoleClause, code: str) -> list[str]:
+    def _for_later(self, clause: flat.RoleClause, code: str) -> list[str]:
         """Lines for a condition of the newest event with all later events of its role."""
         (role,) = clause.clause.labels
         bit = 1 << self.bit(role)
@@ -288,7 +279,7 @@ class CheckCode:
             "            return False",
         ]
 
-    def _for_neighbours(self, clause: RoleClause, code: str) -> list[str]:
+    def _for_neighbours(self, clause: flat.RoleClause, code: str) -> list[str]:
         """Lines for a condition of the newest event with the next event of its role, or with the
         k-th next: `state[n]` keeps the newest event of the role, the k - 1 rows behind it those
         before (−1: there is none in this round)."""
@@ -324,7 +315,7 @@ class CheckCode:
         """The number of the bit of a role or of the mark of a round."""
         return self.bit_of.setdefault(role, len(self.bit_of))
 
-    def _for_pivot(self, clause: RoleClause, pivot: int, code: str) -> list[str]:
+    def _for_pivot(self, clause: flat.RoleClause, pivot: int, code: str) -> list[str]:
         """The choices in which the newest event plays role `pivot`, and no role before `pivot`.
 
         Each choice is asked once, when its last event is there, and no other choice is ever asked,
@@ -431,7 +422,7 @@ def roles_later(tables: Tables) -> dict[str, frozenset[str]]:
     return {role: frozenset(names[k] for k in bits_of(mask)) for role, mask in later.items()}
 
 
-def furthest(clause: Clause) -> int:
+def furthest(clause: core.Clause) -> int:
     """How many events before the chosen one there must be for a clause to be asked, at least 1."""
     found = [d for p in clause.predicates for d in distances_looked_back(p).values()]
     return max(found, default=1)
@@ -442,10 +433,10 @@ def _nearby(count: int) -> list[str]:
     return ["nearest", *(f"nearest_{number}" for number in range(2, count + 1))][:count]
 
 
-def _distances(clause: Clause) -> set[int]:
+def _distances(clause: core.Clause) -> set[int]:
     """The distances at which a clause reads a value."""
     nodes = [node for predicate in clause.predicates for node in nodes_named_in(predicate)]
-    return {node.distance for node in nodes if isinstance(node, Previous)}
+    return {node.distance for node in nodes if isinstance(node, core.Previous)}
 
 
 def is_role(mark: str) -> bool:
@@ -453,7 +444,7 @@ def is_role(mark: str) -> bool:
     return mark.startswith(ROLE)
 
 
-def _before_alone(node: Leaf) -> Expression:
+def _before_alone(node: Leaf) -> core.Expression:
     """The attribute of the newest event, which PREV reads, in place of that of the chosen event."""
-    assert isinstance(node, AttributeValue)
-    return Previous(node.label, node.attribute, node.type, node.span)
+    assert isinstance(node, core.AttributeValue)
+    return core.Previous(node.label, node.attribute, node.type, node.span)

@@ -14,20 +14,7 @@ from typing import TypeAlias
 
 from celc.codegen.conditions import ConditionCode
 from celc.codegen.own_aggregates import OwnAggregateCode
-from celc.core.formula import (
-    Aggregate,
-    AttributeValue,
-    Clause,
-    Comparison,
-    Constant,
-    DataType,
-    Expression,
-    Membership,
-    NullTest,
-    PatternMatch,
-    Predicate,
-    Previous,
-)
+from celc.core import formula as core
 from celc.core.terms import distances_looked_back, labels_in_order, type_tested
 from celc.core.traversal import operands_of
 
@@ -71,7 +58,7 @@ class ChoiceCode(ConditionCode):
         """The column with the numbers of the texts of an attribute, negative for NULL."""
         return self._code(attribute)
 
-    def of_clause(self, clause: Clause, named: Mapping[str, str] | None = None) -> str:
+    def of_clause(self, clause: core.Clause, named: Mapping[str, str] | None = None) -> str:
         """An expression that is true where the clause is TRUE of a choice.
 
         `named`: variables with the event chosen for a label, where `place_k` does not say it.
@@ -80,13 +67,13 @@ class ChoiceCode(ConditionCode):
         parts = [self.predicate(predicate) for predicate in clause.predicates]
         return " | ".join(parts) if parts else "False"
 
-    def predicate(self, predicate: Predicate) -> str:
+    def predicate(self, predicate: core.Predicate) -> str:
         """An expression that is true where the predicate is TRUE of a choice."""
         if type_tested(predicate) is not None:
             truth = self._type_tested(predicate)
-        elif operands_of(predicate)[0].type is DataType.STRING:
+        elif operands_of(predicate)[0].type is core.DataType.STRING:
             truth = self._texts_compared(predicate)
-        elif isinstance(predicate, NullTest):
+        elif isinstance(predicate, core.NullTest):
             known: dict[str, None] = {}
             self._needs(predicate.operand, known)
             valid = " & ".join(known) or "True"
@@ -105,10 +92,10 @@ class ChoiceCode(ConditionCode):
         place = f"place_{self._labels.index(label)}"
         return f"({place} == 0)" if distance == 1 else f"({place} < {distance})"
 
-    def _type_tested(self, predicate: Predicate) -> str:
+    def _type_tested(self, predicate: core.Predicate) -> str:
         """An expression that is true where the chosen event has one of the types."""
-        assert isinstance(predicate, Membership)
-        assert isinstance(predicate.operand, AttributeValue)
+        assert isinstance(predicate, core.Membership)
+        assert isinstance(predicate.operand, core.AttributeValue)
         event = self._event(predicate.operand)
         symbols = sorted(
             symbol
@@ -129,24 +116,24 @@ class ChoiceCode(ConditionCode):
 
     # --- events -----------------------------------------------------------------------------------
 
-    def _events(self, node: Aggregate) -> str:
+    def _events(self, node: core.Aggregate) -> str:
         number = self._labels.index(node.label)
         return f"events_{number}[:place_{number}]" if node.prior else f"events_{number}"
 
-    def _event(self, node: AttributeValue | Previous | Aggregate) -> str:
+    def _event(self, node: core.AttributeValue | core.Previous | core.Aggregate) -> str:
         """The index of the event whose attribute is read; −1 where there is no such event."""
         number = self._labels.index(node.label)
         match node:
-            case AttributeValue():
+            case core.AttributeValue():
                 return self._named.get(node.label, f"events_{number}[place_{number}]")
-            case Previous(distance=1):
+            case core.Previous(distance=1):
                 return f"events_{number}[place_{number} - 1]"
-            case Previous():
+            case core.Previous():
                 # Where there are fewer events, the value is read and not looked at.
                 return f"events_{number}[max(place_{number} - {node.distance}, 0)]"
-            case Aggregate(function="FIRST" | "LAST"):
+            case core.Aggregate(function="FIRST" | "LAST"):
                 return self.imports.call(_ENDS[node.function], self._events(node))
-            case Aggregate(type=DataType.STRING):
+            case core.Aggregate(type=core.DataType.STRING):
                 assert node.attribute is not None
                 code, rank = self._code(node.attribute), self._rank(node.attribute)
                 function = f"{_EXTREMES[node.function]}_text"
@@ -160,24 +147,24 @@ class ChoiceCode(ConditionCode):
 
     # --- numbers ----------------------------------------------------------------------------------
 
-    def _needs(self, expression: Expression, known: dict[str, None]) -> None:
+    def _needs(self, expression: core.Expression, known: dict[str, None]) -> None:
         match expression:
-            case Constant(value=None):
+            case core.Constant(value=None):
                 known["False"] = None
-            case AttributeValue() | Previous():
+            case core.AttributeValue() | core.Previous():
                 _, valid = self._column(expression.attribute)
                 known[f"{valid}[{self._event(expression)}]"] = None
-            case Aggregate(attribute=None):
+            case core.Aggregate(attribute=None):
                 pass
-            case Aggregate(function="DISTINCT"):
+            case core.Aggregate(function="DISTINCT"):
                 pass
-            case Aggregate(function="OWN"):
+            case core.Aggregate(function="OWN"):
                 known[f"{self._own_call(expression)}[1]"] = None
-            case Aggregate(function="VARIANCE" | "STDDEV", attribute=str() as attribute):
+            case core.Aggregate(function="VARIANCE" | "STDDEV", attribute=str() as attribute):
                 _, valid = self._column(attribute)
                 count = self.imports.call("count_known", valid, self._events(expression))
                 known[f"({count} > 1)"] = None
-            case Aggregate(attribute=str() as attribute):
+            case core.Aggregate(attribute=str() as attribute):
                 _, valid = self._column(attribute)
                 events = self._events(expression)
                 if expression.function in _ENDS:
@@ -185,31 +172,31 @@ class ChoiceCode(ConditionCode):
                     known[f"{valid}[{self._event(expression)}]"] = None
                 else:
                     known[self.imports.call("some_known", valid, events)] = None
-                if (expression.function, expression.type) == ("SUM", DataType.INTERVAL):
+                if (expression.function, expression.type) == ("SUM", core.DataType.INTERVAL):
                     column, _ = self._column(attribute)
                     known[self.imports.call("can_sum_interval", column, valid, events)] = None
             case _:
                 ConditionCode._needs(self, expression, known)
 
-    def _value(self, expression: Expression) -> str:
+    def _value(self, expression: core.Expression) -> str:
         match expression:
-            case Constant(value=None):
+            case core.Constant(value=None):
                 return "0"
-            case AttributeValue() | Previous():
+            case core.AttributeValue() | core.Previous():
                 column, _ = self._column(expression.attribute)
                 return f"{column}[{self._event(expression)}]"
-            case Aggregate():
+            case core.Aggregate():
                 return self._aggregate(expression)
             case _:
                 return ConditionCode._value(self, expression)
 
-    def _aggregate(self, node: Aggregate) -> str:
+    def _aggregate(self, node: core.Aggregate) -> str:
         events = self._events(node)
         if node.attribute is None:
             return f"{events}.shape[0]"
         if node.function == "OWN":
             return f"{self._own_call(node)}[0]"
-        if node.function == "DISTINCT" and node.read == (DataType.STRING,):
+        if node.function == "DISTINCT" and node.read == (core.DataType.STRING,):
             return self.imports.call(
                 "count_distinct_texts", self._code(node.attribute), events, self._room(events)
             )
@@ -221,15 +208,15 @@ class ChoiceCode(ConditionCode):
             return self.imports.call(function, column, valid, events)
         if node.function in ("MEDIAN", "DISTINCT"):
             function = "count_distinct" if node.function == "DISTINCT" else "median"
-            if node.type is DataType.INTERVAL:
+            if node.type is core.DataType.INTERVAL:
                 function = "median_interval"
             return self.imports.call(function, column, valid, events, self._room(events))
-        if node.type is DataType.INTERVAL:
+        if node.type is core.DataType.INTERVAL:
             function = "average" if node.function == "AVG" else "sum"
             return self.imports.call(f"{function}_interval", column, valid, events)
         if node.function == "AVG":
             return self.imports.call("average", column, valid, events)
-        kind = "real" if node.type is DataType.DOUBLE else "whole"
+        kind = "real" if node.type is core.DataType.DOUBLE else "whole"
         return self.imports.call(f"sum_{kind}", column, valid, events)
 
     def _room(self, events: str) -> str:
@@ -239,7 +226,7 @@ class ChoiceCode(ConditionCode):
         self.imports.use("np")
         return f"np.empty({events}.shape[0], np.int64)"
 
-    def _own_call(self, node: Aggregate) -> str:
+    def _own_call(self, node: core.Aggregate) -> str:
         """The call of an aggregate that the file declares; its value, and whether it has one."""
         assert self.own is not None
         function = self.own.function(node)
@@ -257,34 +244,34 @@ class ChoiceCode(ConditionCode):
         self._code(attribute)
         return f"rank_{self.ranks.setdefault(attribute, len(self.ranks))}"
 
-    def _texts_compared(self, predicate: Predicate) -> str:
-        operands = [o for o in operands_of(predicate) if not isinstance(o, Constant)]
-        if any(isinstance(o, Constant) and o.value is None for o in operands_of(predicate)):
+    def _texts_compared(self, predicate: core.Predicate) -> str:
+        operands = [o for o in operands_of(predicate) if not isinstance(o, core.Constant)]
+        if any(isinstance(o, core.Constant) and o.value is None for o in operands_of(predicate)):
             return "False"
         if len(operands) == 2 and not _of_one_event(operands):
-            assert isinstance(predicate, Comparison)
+            assert isinstance(predicate, core.Comparison)
             return self._two_texts(predicate)
         alone = _of_event(predicate)
-        attributes = {o.attribute for o in operands_of(alone) if isinstance(o, AttributeValue)}
+        attributes = {o.attribute for o in operands_of(alone) if isinstance(o, core.AttributeValue)}
         self.text_attributes |= attributes
         truth = f"text_{self._text(alone)}"
         node = operands[0]
-        assert isinstance(node, AttributeValue | Previous | Aggregate)
+        assert isinstance(node, core.AttributeValue | core.Previous | core.Aggregate)
         event = self._event(node)
-        if not isinstance(node, Aggregate):
+        if not isinstance(node, core.Aggregate):
             return f"{truth}[{event}]"
-        if isinstance(predicate, NullTest) and not predicate.negated:
+        if isinstance(predicate, core.NullTest) and not predicate.negated:
             return f"(({event} < 0) | {truth}[{event}])"
         return f"(({event} >= 0) & {truth}[{event}])"
 
-    def _two_texts(self, predicate: Comparison) -> str:
+    def _two_texts(self, predicate: core.Comparison) -> str:
         known: dict[str, None] = {}
         codes, ranks = [], []
         for operand in (predicate.left, predicate.right):
-            assert isinstance(operand, AttributeValue | Previous | Aggregate)
+            assert isinstance(operand, core.AttributeValue | core.Previous | core.Aggregate)
             assert operand.attribute is not None
             event = self._event(operand)
-            if isinstance(operand, Aggregate):
+            if isinstance(operand, core.Aggregate):
                 known[f"({event} >= 0)"] = None
             code = f"{self._code(operand.attribute)}[{event}]"
             known[f"({code} >= 0)"] = None
@@ -305,24 +292,24 @@ def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
             start = place + 1
 
 
-def _of_one_event(operands: Sequence[Expression]) -> bool:
+def _of_one_event(operands: Sequence[core.Expression]) -> bool:
     """Whether all operands are attributes of the event chosen for one label."""
-    labels = {o.label for o in operands if isinstance(o, AttributeValue)}
-    return len(labels) == 1 and all(isinstance(o, AttributeValue) for o in operands)
+    labels = {o.label for o in operands if isinstance(o, core.AttributeValue)}
+    return len(labels) == 1 and all(isinstance(o, core.AttributeValue) for o in operands)
 
 
-def _of_event(predicate: Predicate) -> Predicate:
+def _of_event(predicate: core.Predicate) -> core.Predicate:
     """The predicate with its text read from one event, without a label."""
 
-    def read(operand: Expression) -> Expression:
-        if isinstance(operand, Constant):
+    def read(operand: core.Expression) -> core.Expression:
+        if isinstance(operand, core.Constant):
             return operand
-        assert isinstance(operand, AttributeValue | Previous | Aggregate)
+        assert isinstance(operand, core.AttributeValue | core.Previous | core.Aggregate)
         assert operand.attribute is not None
-        return AttributeValue("", operand.attribute, operand.type, operand.span)
+        return core.AttributeValue("", operand.attribute, operand.type, operand.span)
 
     match predicate:
-        case Comparison():
+        case core.Comparison():
             return replace(predicate, left=read(predicate.left), right=read(predicate.right))
-        case Membership() | PatternMatch() | NullTest():
+        case core.Membership() | core.PatternMatch() | core.NullTest():
             return replace(predicate, operand=read(predicate.operand))

@@ -14,37 +14,16 @@ from typing import assert_never
 from celc_runtime.plan.conditions import TextComparison, TextCondition
 
 from celc.codegen.imports import Imports
-from celc.core.formula import (
-    MIRRORED,
-    Absolute,
-    Aggregate,
-    Arithmetic,
-    AttributeValue,
-    Cast,
-    Choice,
-    Comparison,
-    Conditional,
-    Constant,
-    DataType,
-    Expression,
-    Membership,
-    Negation,
-    NullTest,
-    PatternMatch,
-    Predicate,
-    Previous,
-    TotalOf,
-    Variable,
-)
+from celc.core import formula as core
 from celc.core.like import like_to_regex
 from celc.core.traversal import operands_of
 from celc.normal.normal_form import EventClause
 
 _WHOLE = (
-    *(DataType.INT, DataType.LONG, DataType.BOOLEAN),
-    *(DataType.TIMESTAMP, DataType.DATE, DataType.INTERVAL),
+    *(core.DataType.INT, core.DataType.LONG, core.DataType.BOOLEAN),
+    *(core.DataType.TIMESTAMP, core.DataType.DATE, core.DataType.INTERVAL),
 )
-_LONG = (DataType.LONG, DataType.TIMESTAMP, DataType.INTERVAL)
+_LONG = (core.DataType.LONG, core.DataType.TIMESTAMP, core.DataType.INTERVAL)
 """Types whose arithmetic is that of 64-bit numbers; for times it is checked beforehand."""
 
 _OPERATIONS = {"+": "add", "-": "subtract", "*": "multiply"}
@@ -86,25 +65,27 @@ class ConditionCode:
         parts = [self.predicate(predicate) for predicate in clause.predicates]
         return parts[0] if len(parts) == 1 else "(" + " | ".join(parts) + ")"
 
-    def predicate(self, predicate: Predicate) -> str:
+    def predicate(self, predicate: core.Predicate) -> str:
         """An expression that is true where the predicate is TRUE."""
         operands = operands_of(predicate)
-        if operands[0].type is DataType.STRING:
-            self.text_attributes |= {o.attribute for o in operands if isinstance(o, AttributeValue)}
+        if operands[0].type is core.DataType.STRING:
+            self.text_attributes |= {
+                o.attribute for o in operands if isinstance(o, core.AttributeValue)
+            }
             return f"text_{self._text(predicate)}"
         known: dict[str, None] = {}
         for operand in operands:
             self._needs(operand, known)
-        if isinstance(predicate, NullTest):
+        if isinstance(predicate, core.NullTest):
             valid = " & ".join(known)
             return f"({valid})" if predicate.negated else f"(not ({valid}))"
         values = [self._value(operand) for operand in operands]
         match predicate:
-            case Comparison():
+            case core.Comparison():
                 truth = self._comparison(predicate, values[0], values[1])
-            case Membership():
+            case core.Membership():
                 truth = self._membership(predicate, values[0])
-            case PatternMatch():
+            case core.PatternMatch():
                 raise AssertionError("LIKE and RLIKE are about texts")
             case _:
                 assert_never(predicate)
@@ -117,82 +98,98 @@ class ConditionCode:
         number = self.attributes.setdefault(attribute, len(self.attributes))
         return f"column_{number}", f"valid_{number}"
 
-    def _needs(self, expression: Expression, known: dict[str, None]) -> None:
+    def _needs(self, expression: core.Expression, known: dict[str, None]) -> None:
         """Add to `known` the conditions under which an expression is not NULL."""
         match expression:
-            case Constant():
+            case core.Constant():
                 pass
-            case AttributeValue():
+            case core.AttributeValue():
                 known[self._column(expression.attribute)[1]] = None
-            case Cast() | Negation() | Absolute():
+            case core.Cast() | core.Negation() | core.Absolute():
                 self._needs(expression.operand, known)
-                if expression.type is DataType.INTERVAL:
+                if expression.type is core.DataType.INTERVAL:
                     known[f"({self._value(expression.operand)} != {_SMALLEST})"] = None
-            case Arithmetic():
+            case core.Arithmetic():
                 for side in (expression.left, expression.right):
                     self._needs(side, known)
-                    if isinstance(side, Cast) and side.type is DataType.TIMESTAMP:
+                    if isinstance(side, core.Cast) and side.type is core.DataType.TIMESTAMP:
                         days = self._value(side.operand)
                         known[self.imports.call("begins_at_time", days)] = None
                 if expression.type.is_checked:
                     sides = (self._value(expression.left), self._value(expression.right))
                     operation = _OPERATIONS[expression.operator]
                     known[self.imports.call(f"can_{operation}", *sides)] = None
-                if expression.operator in ("/", "%") and not isinstance(expression.right, Constant):
+                if expression.operator in ("/", "%") and not isinstance(
+                    expression.right, core.Constant
+                ):
                     known[f"({self._value(expression.right)} != 0)"] = None
-            case Aggregate() | Previous() | Variable() | Choice() | Conditional() | TotalOf():
+            case (
+                core.Aggregate()
+                | core.Previous()
+                | core.Variable()
+                | core.Choice()
+                | core.Conditional()
+                | core.TotalOf()
+            ):
                 raise AssertionError("not a condition on one event")
             case _:
                 assert_never(expression)
 
-    def _value(self, expression: Expression) -> str:
+    def _value(self, expression: core.Expression) -> str:
         """The value of an expression where it is not NULL."""
         match expression:
-            case Constant():
+            case core.Constant():
                 return self._constant(expression.value, expression.type)
-            case AttributeValue():
+            case core.AttributeValue():
                 return self._column(expression.attribute)[0]
-            case Cast():
+            case core.Cast():
                 return self._cast(expression)
-            case Negation():
+            case core.Negation():
                 value = self._value(expression.operand)
-                if expression.type is DataType.INT:
+                if expression.type is core.DataType.INT:
                     return self.imports.call("subtract_int", "0", value)
                 if expression.type in _LONG:
                     return self.imports.call("subtract_long", "0", value)
                 return f"(-{value})"
-            case Absolute():
+            case core.Absolute():
                 value = self._value(expression.operand)
-                if expression.type is DataType.INT:
+                if expression.type is core.DataType.INT:
                     return self.imports.call("absolute_int", value)
                 if expression.type in _LONG:
                     return self.imports.call("absolute_long", value)
                 return f"abs({value})"
-            case Arithmetic():
+            case core.Arithmetic():
                 return self._arithmetic(expression)
-            case Aggregate() | Previous() | Variable() | Choice() | Conditional() | TotalOf():
+            case (
+                core.Aggregate()
+                | core.Previous()
+                | core.Variable()
+                | core.Choice()
+                | core.Conditional()
+                | core.TotalOf()
+            ):
                 raise AssertionError("not a condition on one event")
             case _:
                 assert_never(expression)
 
-    def _cast(self, cast: Cast) -> str:
+    def _cast(self, cast: core.Cast) -> str:
         value = self._value(cast.operand)
         match cast.type:
-            case DataType.DOUBLE:
+            case core.DataType.DOUBLE:
                 self.imports.use("np")
                 return f"np.float64({value})"
-            case DataType.FLOAT:
+            case core.DataType.FLOAT:
                 return self.imports.call("whole_to_float", value)
-            case DataType.TIMESTAMP:
+            case core.DataType.TIMESTAMP:
                 return self.imports.call("days_to_microseconds", value)
             case _:
                 return value
 
-    def _arithmetic(self, expression: Arithmetic) -> str:
+    def _arithmetic(self, expression: core.Arithmetic) -> str:
         left = self._value(expression.left)
         right = self._value(expression.right)
         whole = "long" if expression.type in _LONG else None
-        if expression.type is DataType.INT:
+        if expression.type is core.DataType.INT:
             whole = "int"
         match expression.operator:
             case "/":
@@ -201,7 +198,7 @@ class ConditionCode:
                 if whole:
                     return self.imports.call("remainder_whole", left, right)
                 rest = self.imports.call("remainder_real", left, right)
-                return self._float(rest) if expression.type is DataType.FLOAT else rest
+                return self._float(rest) if expression.type is core.DataType.FLOAT else rest
             case "+" | "-" | "*" if whole is None:
                 return f"({left} {expression.operator} {right})"
             case "+" | "-" | "*":
@@ -210,11 +207,11 @@ class ConditionCode:
             case _:
                 assert_never(expression.operator)
 
-    def _constant(self, value: object, type: DataType) -> str:
+    def _constant(self, value: object, type: core.DataType) -> str:
         assert value is not None, "what is NULL for every event is folded away"
         if isinstance(value, bool):
             return str(int(value))
-        if isinstance(value, float) and type is DataType.FLOAT:
+        if isinstance(value, float) and type is core.DataType.FLOAT:
             return self._float(self._number(value))
         return self._number(value)
 
@@ -228,18 +225,18 @@ class ConditionCode:
         self.imports.use("np")
         return f"np.float32({value})"
 
-    def _comparison(self, predicate: Comparison, left: str, right: str) -> str:
+    def _comparison(self, predicate: core.Comparison, left: str, right: str) -> str:
         operator = "==" if predicate.operator == "=" else predicate.operator
         if predicate.left.type in _WHOLE:
             return f"({left} {operator} {right})"
         # Spark: NaN = NaN, and NaN is larger than any number. A constant is never NaN. So where the
         # answer of IEEE for NaN is wrong, the opposite question has the right one.
-        if isinstance(predicate.right, Constant):
+        if isinstance(predicate.right, core.Constant):
             opposite = {">": "<=", ">=": "<"}.get(operator)
             if opposite:
                 return f"(not ({left} {opposite} {right}))"
             return f"({left} {operator} {right})"
-        if isinstance(predicate.left, Constant):
+        if isinstance(predicate.left, core.Constant):
             opposite = {"<": ">=", "<=": ">"}.get(operator)
             if opposite:
                 return f"(not ({left} {opposite} {right}))"
@@ -260,13 +257,13 @@ class ConditionCode:
             case _:
                 assert_never(predicate.operator)
 
-    def _membership(self, predicate: Membership, value: str) -> str:
+    def _membership(self, predicate: core.Membership, value: str) -> str:
         type = predicate.operand.type
         if len(predicate.values) <= _LONGEST_CHAIN:
             parts = [f"({value} == {self._constant(item, type)})" for item in predicate.values]
             truth = "(" + " | ".join(parts) + ")" if parts else "False"
         else:
-            dtype = "float64" if type in (DataType.FLOAT, DataType.DOUBLE) else "int64"
+            dtype = "float64" if type in (core.DataType.FLOAT, core.DataType.DOUBLE) else "int64"
             items = tuple(sorted(item for item in predicate.values if not isinstance(item, str)))
             name = f"VALUES_{len(self.members)}"
             self.members[name] = (items, dtype)
@@ -275,38 +272,38 @@ class ConditionCode:
 
     # --- texts ------------------------------------------------------------------------------------
 
-    def _text(self, predicate: Predicate) -> int:
+    def _text(self, predicate: core.Predicate) -> int:
         return self.texts.setdefault(text_condition(predicate), len(self.texts))
 
 
-def text_condition(predicate: Predicate) -> TextCondition | TextComparison:
+def text_condition(predicate: core.Predicate) -> TextCondition | TextComparison:
     """A condition on the texts of one event, as the runtime evaluates it."""
 
-    def condition(kind: str, operand: Expression, *values: str) -> TextCondition:
+    def condition(kind: str, operand: core.Expression, *values: str) -> TextCondition:
         return TextCondition(kind, _name(operand), values)
 
     match predicate:
-        case NullTest():
+        case core.NullTest():
             return condition("is_not_null" if predicate.negated else "is_null", predicate.operand)
-        case PatternMatch():
+        case core.PatternMatch():
             pattern = predicate.pattern
             if predicate.operator == "LIKE":
                 pattern = like_to_regex(pattern)
             kind = "not_rlike" if predicate.negated else "rlike"
             return condition(kind, predicate.operand, pattern)
-        case Membership():
+        case core.Membership():
             kind = "not_in" if predicate.negated else "in"
             return condition(kind, predicate.operand, *map(str, predicate.values))
-        case Comparison(left=left, right=right, operator=operator):
-            if isinstance(left, Constant):
-                left, right, operator = right, left, MIRRORED[operator]
-            if isinstance(right, Constant):
+        case core.Comparison(left=left, right=right, operator=operator):
+            if isinstance(left, core.Constant):
+                left, right, operator = right, left, core.MIRRORED[operator]
+            if isinstance(right, core.Constant):
                 return condition(operator, left, str(right.value))
             return TextComparison(operator, _name(left), _name(right))
         case _:
             assert_never(predicate)
 
 
-def _name(expression: Expression) -> str:
-    assert isinstance(expression, AttributeValue), "texts have no arithmetic"
+def _name(expression: core.Expression) -> str:
+    assert isinstance(expression, core.AttributeValue), "texts have no arithmetic"
     return expression.attribute

@@ -22,16 +22,10 @@ from celc.codegen.varieties import holds_lines, same_lines, varieties_of
 from celc.codegen.watched_parts import key_of_part, watched_part
 from celc.core.formula import Window, text_of_type
 from celc.core.traversal import windows_in
+from celc.normal import flat_form as flat
 from celc.normal import normal_form as lp
 from celc.normal.divide import joins_ends
 from celc.normal.ends import ways_of
-from celc.normal.flat_form import (
-    AbsentPart,
-    EventAfter,
-    KeyedPart,
-    PartAfter,
-    PartBefore,
-)
 from celc.normal.normal_form import shown
 from celc.plan.code import code as in_module
 from celc.plan.deadlines import Deadline, deadlines_of
@@ -158,7 +152,7 @@ def checks_literal(
     lines += writer.running_lines(checks.running_functions)
     fails_by = writer.states if checks.fails_alike else 0
     complete_lines = writer.complete_lines(checks.clauses)
-    watched: tuple[AbsentPart | KeyedPart | PartBefore | PartAfter, ...]
+    watched: tuple[flat.AbsentPart | flat.KeyedPart | flat.PartBefore | flat.PartAfter, ...]
     watched = (*checks.absent_parts, *checks.parts_before)
     names = ["latest"] * len(checks.absent_parts) + ["preceded"] * len(checks.parts_before)
     of_absent: list[int | None] = []
@@ -167,7 +161,7 @@ def checks_literal(
         if absent.part is not None:
             watched, names = (*watched, absent.part), [*names, "started"]
     for after in checks.after:
-        if isinstance(after, EventAfter):
+        if isinstance(after, flat.EventAfter):
             continue
         after_lines = absences.part_after_lines(len(watched), after)
         if after.from_start:
@@ -188,7 +182,7 @@ def checks_literal(
         complete_lines += absences.absent_lines(absent, column)
     for event in checks.events_before:
         complete_lines += absences.event_before_lines(event)
-    events_after = [after for after in checks.after if isinstance(after, EventAfter)]
+    events_after = [after for after in checks.after if isinstance(after, flat.EventAfter)]
     for event_after in events_after:
         complete_lines += absences.event_after_lines(event_after)
     begins = bool(checks.events_before or events_after)

@@ -21,30 +21,11 @@ from celc.codegen.conditions import ConditionCode
 from celc.codegen.escape import comment_text
 from celc.codegen.imports import Imports
 from celc.codegen.templates import TemplateView
+from celc.core import formula as core
 from celc.core.fold import fold_predicate, is_always_null
-from celc.core.formula import (
-    Aggregate,
-    AttributeValue,
-    Cast,
-    Choice,
-    Comparison,
-    Conditional,
-    Constant,
-    DataType,
-    Every,
-    Expression,
-    Membership,
-    NullTest,
-    OwnAggregate,
-    PatternMatch,
-    Predicate,
-    Some,
-    Truth,
-    Variable,
-)
 from celc.plan.code import code
 
-_Key: TypeAlias = tuple[OwnAggregate, tuple[str, ...], tuple[DataType, ...]]
+_Key: TypeAlias = tuple[core.OwnAggregate, tuple[str, ...], tuple[core.DataType, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +81,7 @@ class OwnAggregateCode:
     members: dict[str, tuple[tuple[int | float, ...], str]]
     functions: dict[_Key, OwnFunction] = field(default_factory=dict)
 
-    def function(self, node: Aggregate) -> OwnFunction:
+    def function(self, node: core.Aggregate) -> OwnFunction:
         """The function of an aggregate of these attributes."""
         assert node.own is not None
         key = (node.own, node.attributes, node.read)
@@ -111,7 +92,7 @@ class OwnAggregateCode:
             self.functions[key] = body.function(name, *key)
         return self.functions[key]
 
-    def tree(self, node: Aggregate) -> plan.OwnAggregate:
+    def tree(self, node: core.Aggregate) -> plan.OwnAggregate:
         """An aggregate in an expression of SELECT."""
         function = self.function(node)
         function.text = replace(function.text, of_matches=True)
@@ -138,9 +119,9 @@ class _Body(ConditionCode):
     def function(
         self,
         name: str,
-        own: OwnAggregate,
+        own: core.OwnAggregate,
         attributes: tuple[str, ...],
-        types: tuple[DataType, ...],
+        types: tuple[core.DataType, ...],
     ) -> OwnFunction:
         """The function of an aggregate of attributes of these types."""
         state = {one.name: (f"state_{n}", f"known_{n}") for n, one in enumerate(own.state)}
@@ -158,7 +139,7 @@ class _Body(ConditionCode):
         self.names = {**self.names, **state}
         following = []
         for number, one in enumerate(own.state):
-            if one.step == Variable(one.name, one.type, own.result.span):
+            if one.step == core.Variable(one.name, one.type, own.result.span):
                 continue
             known, value = self._settled(one.step)
             self._line(f"has_{number} = {known}")
@@ -188,7 +169,7 @@ class _Body(ConditionCode):
         )
 
     def _load(
-        self, own: OwnAggregate, attributes: tuple[str, ...], types: tuple[DataType, ...]
+        self, own: core.OwnAggregate, attributes: tuple[str, ...], types: tuple[core.DataType, ...]
     ) -> tuple[str, ...]:
         """Write the lines that load the arguments of an event, and pass an event where one is NULL;
         the attributes that are read as numbers."""
@@ -198,11 +179,11 @@ class _Body(ConditionCode):
         for number, (parameter, attribute, data_type) in enumerate(
             zip(own.parameters, attributes, types, strict=True)
         ):
-            if parameter.type is DataType.STRING:
+            if parameter.type is core.DataType.STRING:
                 self.attribute_of[parameter.name] = attribute
-                there = AttributeValue("", attribute, DataType.STRING, own.result.span)
+                there = core.AttributeValue("", attribute, core.DataType.STRING, own.result.span)
                 self.text_attributes.add(attribute)
-                text = self._text(NullTest(there, True, own.result.span))
+                text = self._text(core.NullTest(there, True, own.result.span))
                 valid[f"texts_{text}[event]"] = None
                 continue
             if attribute not in columns:
@@ -211,10 +192,10 @@ class _Body(ConditionCode):
             raw = f"column_{column}[event]"
             valid[f"valid_{column}[event]"] = None
             self.names[parameter.name] = (f"given_{number}", "")
-            if (data_type, parameter.type) == (DataType.DATE, DataType.TIMESTAMP):
+            if (data_type, parameter.type) == (core.DataType.DATE, core.DataType.TIMESTAMP):
                 valid[self.imports.call("begins_at_time", raw)] = None
                 raw = self.imports.call("days_to_microseconds", raw)
-            elif parameter.type is DataType.FLOAT and data_type is not DataType.FLOAT:
+            elif parameter.type is core.DataType.FLOAT and data_type is not core.DataType.FLOAT:
                 raw = self.imports.call("whole_to_float", raw)
             loads.append(f"given_{number} = {self._typed(parameter.type, raw)}")
         self._line(f"if not ({' & '.join(valid)}):")
@@ -226,49 +207,49 @@ class _Body(ConditionCode):
     def _line(self, line: str) -> None:
         self.lines.append(self.indent + line)
 
-    def _typed(self, data_type: DataType, value: str) -> str:
+    def _typed(self, data_type: core.DataType, value: str) -> str:
         """A value in the one type that a variable has."""
-        kinds = {DataType.DOUBLE: "float64", DataType.FLOAT: "float32"}
+        kinds = {core.DataType.DOUBLE: "float64", core.DataType.FLOAT: "float32"}
         return f"np.{kinds.get(data_type, 'int64')}({value})"
 
     # --- expressions ------------------------------------------------------------------------------
 
-    def _settled(self, expression: Expression) -> tuple[str, str]:
+    def _settled(self, expression: core.Expression) -> tuple[str, str]:
         """When an expression is not NULL, and its value then."""
         if is_always_null(expression):
             return "False", "0"
         known: dict[str, None] = {}
         self._needs(expression, known)
-        if isinstance(expression, Cast) and expression.type is DataType.TIMESTAMP:
+        if isinstance(expression, core.Cast) and expression.type is core.DataType.TIMESTAMP:
             days = self._value(expression.operand)
             known[self.imports.call("begins_at_time", days)] = None
         return " & ".join(known) or "True", self._value(expression)
 
-    def _needs(self, expression: Expression, known: dict[str, None]) -> None:
+    def _needs(self, expression: core.Expression, known: dict[str, None]) -> None:
         match expression:
-            case Constant(value=None):
+            case core.Constant(value=None):
                 known["False"] = None
-            case Variable():
+            case core.Variable():
                 there = self.names[expression.name][1]
                 if there:
                     known[there] = None
-            case Choice() | Conditional():
+            case core.Choice() | core.Conditional():
                 known[self._variables(expression)[1]] = None
             case _:
                 ConditionCode._needs(self, expression, known)
 
-    def _value(self, expression: Expression) -> str:
+    def _value(self, expression: core.Expression) -> str:
         match expression:
-            case Constant(value=None):
+            case core.Constant(value=None):
                 return "0"
-            case Variable():
+            case core.Variable():
                 return self.names[expression.name][0]
-            case Choice() | Conditional():
+            case core.Choice() | core.Conditional():
                 return self._variables(expression)[0]
             case _:
                 return ConditionCode._value(self, expression)
 
-    def _variables(self, node: Choice | Conditional) -> tuple[str, str]:
+    def _variables(self, node: core.Choice | core.Conditional) -> tuple[str, str]:
         """The variables with the value of a node, and with the truth that it is not NULL; the lines
         that set them are written once."""
         if id(node) not in self._made:
@@ -276,13 +257,13 @@ class _Body(ConditionCode):
             number = len(self._made)
             names = (f"value_{number}", f"found_{number}")
             self._made[id(node)] = names
-            if isinstance(node, Choice):
+            if isinstance(node, core.Choice):
                 self._choice(node, *names)
             else:
                 self._conditional(node, *names)
         return self._made[id(node)]
 
-    def _conditional(self, node: Conditional, value: str, found: str) -> None:
+    def _conditional(self, node: core.Conditional, value: str, found: str) -> None:
         condition = self._truth(node.condition)
         (then_known, then), (else_known, otherwise) = map(
             self._settled, (node.then, node.otherwise)
@@ -294,14 +275,14 @@ class _Body(ConditionCode):
         typed = self._typed(node.type, f"{then} if {taken} else {otherwise}")
         self._line(f"{value} = {typed} if {found} else {zero}")
 
-    def _choice(self, node: Choice, value: str, found: str) -> None:
+    def _choice(self, node: core.Choice, value: str, found: str) -> None:
         settled = [self._settled(operand) for operand in node.operands]
         self._line(f"{value}, {found} = {self._typed(node.type, '0')}, False")
         for known, other in settled:
             test = f"(not {found})"
             if node.function != "COALESCE":
                 sides = (other, value) if node.function == "LEAST" else (value, other)
-                is_real = node.type in (DataType.FLOAT, DataType.DOUBLE)
+                is_real = node.type in (core.DataType.FLOAT, core.DataType.DOUBLE)
                 less = f"({sides[0]} < {sides[1]})"
                 if is_real:
                     less = self.imports.call("less_real", *sides)
@@ -311,33 +292,36 @@ class _Body(ConditionCode):
 
     # --- conditions -------------------------------------------------------------------------------
 
-    def _truth(self, truth: Truth) -> str:
+    def _truth(self, truth: core.Truth) -> str:
         match truth:
-            case Every() | Some():
-                sign = " & " if isinstance(truth, Every) else " | "
+            case core.Every() | core.Some():
+                sign = " & " if isinstance(truth, core.Every) else " | "
                 return "(" + sign.join(map(self._truth, truth.parts)) + ")"
             case _:
                 folded = fold_predicate(truth)
                 return self.predicate(truth) if folded is None else str(folded)
 
-    def predicate(self, predicate: Predicate) -> str:
-        if isinstance(predicate, NullTest) and predicate.operand.type is not DataType.STRING:
+    def predicate(self, predicate: core.Predicate) -> str:
+        if (
+            isinstance(predicate, core.NullTest)
+            and predicate.operand.type is not core.DataType.STRING
+        ):
             known, _ = self._settled(predicate.operand)
             return f"({known})" if predicate.negated else f"(not ({known}))"
         # Not by `super()`: a dataclass with slots is not the class that it looks for.
         return ConditionCode.predicate(self, _of_attributes(predicate, self.attribute_of))
 
 
-def _of_attributes(predicate: Predicate, attribute_of: Mapping[str, str]) -> Predicate:
+def _of_attributes(predicate: core.Predicate, attribute_of: Mapping[str, str]) -> core.Predicate:
     """A predicate in which attributes stand for the texts among the parameters."""
 
-    def read(operand: Expression) -> Expression:
-        if not isinstance(operand, Variable) or operand.type is not DataType.STRING:
+    def read(operand: core.Expression) -> core.Expression:
+        if not isinstance(operand, core.Variable) or operand.type is not core.DataType.STRING:
             return operand
-        return AttributeValue("", attribute_of[operand.name], operand.type, operand.span)
+        return core.AttributeValue("", attribute_of[operand.name], operand.type, operand.span)
 
     match predicate:
-        case Comparison():
+        case core.Comparison():
             return replace(predicate, left=read(predicate.left), right=read(predicate.right))
-        case Membership() | PatternMatch() | NullTest():
+        case core.Membership() | core.PatternMatch() | core.NullTest():
             return replace(predicate, operand=read(predicate.operand))

@@ -24,29 +24,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from celc.core.formula import (
-    NUMBERS,
-    TIMES,
-    Absolute,
-    Arithmetic,
-    AttributeValue,
-    Cast,
-    Comparison,
-    Constant,
-    DataType,
-    Expression,
-    Negation,
-    Predicate,
-    Previous,
-    Query,
-)
+from celc.core import formula as core
 from celc.core.terms import labels_in_order
 from celc.core.traversal import Leaf, map_expression, nodes_of
 from celc.normal.flat_form import RoleClause
 from celc.plan.piles import PilePlan, Write
 from celc.plan.tables import Kind
 
-_ORDERED = (*NUMBERS, *TIMES, DataType.INTERVAL)
+_ORDERED = (*core.NUMBERS, *core.TIMES, core.DataType.INTERVAL)
 
 MAX_BOUNDS = 24
 """The most bounds of one update, each of which is two variables; conditions behind are left to the
@@ -65,11 +50,11 @@ class Pairing:
     `falls`; it may be equal unless `strict`.
     """
 
-    written: Predicate
+    written: core.Predicate
     earlier: str
     later: str
-    of_earlier: Expression
-    of_later: Expression
+    of_earlier: core.Expression
+    of_later: core.Expression
     falls: bool
     strict: bool
 
@@ -91,7 +76,7 @@ class PileBounds:
 
 
 def pile_bounds(
-    query: Query, clauses: tuple[RoleClause, ...], piles: PilePlan, kinds: tuple[Kind, ...]
+    query: core.Query, clauses: tuple[RoleClause, ...], piles: PilePlan, kinds: tuple[Kind, ...]
 ) -> PileBounds | None:
     """The bounds that conditions give; None where there are none.
 
@@ -114,7 +99,7 @@ def pile_bounds(
     return PileBounds(tuple(pairings), tuple(sorted(kept))) if kept else None
 
 
-def _constant_in_partition(query: Query) -> frozenset[str]:
+def _constant_in_partition(query: core.Query) -> frozenset[str]:
     """The attributes that all events of a partition have in common."""
     keys = {key.name for key in query.partition_by if not key.alternatives}
     if query.parameters is not None:
@@ -130,7 +115,7 @@ def _pairings(condition: RoleClause, constant: frozenset[str]) -> Iterator[Pairi
     (comparison,), (shown,) = clause.predicates, condition.written.predicates
     if condition.round_mark is not None:
         return  # the last event of the earlier role can be of another round
-    if not isinstance(comparison, Comparison) or comparison.beside:
+    if not isinstance(comparison, core.Comparison) or comparison.beside:
         return
     if comparison.operator in ("=", "!=") or comparison.left.type not in _ORDERED:
         return
@@ -162,30 +147,36 @@ class _Side:
     in a partition, and the side with all of it read from one event."""
 
     reads: frozenset[tuple[str, bool]]
-    at_event: Expression
+    at_event: core.Expression
 
     @staticmethod
-    def of(side: Expression, constant: frozenset[str]) -> _Side | None:
+    def of(side: core.Expression, constant: frozenset[str]) -> _Side | None:
         """None where more is read than the attributes of events."""
         reads = set()
         for node in nodes_of(side):
             match node:
-                case AttributeValue(attribute=attribute) if attribute in constant:
+                case core.AttributeValue(attribute=attribute) if attribute in constant:
                     pass
-                case AttributeValue(label=label):
+                case core.AttributeValue(label=label):
                     reads.add((label, False))
-                case Previous(label=label, distance=1):
+                case core.Previous(label=label, distance=1):
                     reads.add((label, True))
-                case Constant() | Arithmetic() | Negation() | Absolute() | Cast():
+                case (
+                    core.Constant()
+                    | core.Arithmetic()
+                    | core.Negation()
+                    | core.Absolute()
+                    | core.Cast()
+                ):
                     pass
                 case _:
                     return None
         return _Side(frozenset(reads), map_expression(side, _of_event))
 
 
-def _of_event(leaf: Leaf) -> Expression:
-    assert isinstance(leaf, AttributeValue | Previous)
-    return AttributeValue(EVENT, leaf.attribute, leaf.type, leaf.span)
+def _of_event(leaf: Leaf) -> core.Expression:
+    assert isinstance(leaf, core.AttributeValue | core.Previous)
+    return core.AttributeValue(EVENT, leaf.attribute, leaf.type, leaf.span)
 
 
 def _piles_with_bound(
