@@ -111,3 +111,22 @@ def test_without_a_window_only_keys_are_kept() -> None:
     for number in range(10):
         assert not list(run.push(_batch(10_000 + number * _ROWS)))
     assert run._update.nbytes > 4 * table
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("SELECT LONGEST * WHERE A AS a ; B AS b WITHIN 100 [ts]", "_choice"),
+        ("SELECT * WHERE A AS a ; B AS b ; !C WITHIN 100 [ts]", "_choice"),
+        ("SELECT COLLAPSED * WHERE A AS a ; B AS b ; !(C : C) WITHIN 2 [ts]", "_answer"),
+        ("SELECT NXT * WHERE A AS a ; B AS b ; C AS c", "_update"),
+    ],
+)
+def test_what_waits_for_later_events_counts_as_memory(text: str, part: str) -> None:
+    with interpreted():
+        query = only_query(celc.compile(_DECLARATION.replace("SELECT * WHERE ", text)))
+    run = run_of(query.program)
+    for first in (0, 60):
+        for _ in run.push(_batch(first, 60)):
+            pass
+    assert run.buffer_bytes >= getattr(run, part).nbytes >= 60

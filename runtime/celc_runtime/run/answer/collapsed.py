@@ -39,6 +39,10 @@ class CollapsedRows(GroupRows):
         self._are_unions = isinstance(program.listing, United)
         self._lasting = program.plan.source.begin is not None
 
+    @property
+    def nbytes(self) -> int:
+        return int(sum(rows.nbytes for rows in self._waiting) + 16 * self._rows)
+
     def add(self, rows: pa.RecordBatch, listed: Listed | None) -> Iterator[pa.RecordBatch]:
         counts = None if listed is None else listed.walk.counts(listed.output)
         if counts is None:

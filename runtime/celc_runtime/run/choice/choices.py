@@ -22,7 +22,7 @@ class ChoiceOfRun:
 
     @property
     def nbytes(self) -> int:
-        """The size of the matches that are held."""
+        """The size of the batches and of the matches that wait."""
         return 0
 
     # --- batches ----------------------------------------------------------------------------------

@@ -126,8 +126,8 @@ class Deadlines(ChoiceOfRun):
 
     @property
     def nbytes(self) -> int:
-        """The size of the matches that are held."""
-        return sum(held.matches.nbytes for held in self._held)
+        waiting = sum(one.reading.prepared.events.nbytes for one in self._waiting)
+        return int(waiting + sum(held.matches.nbytes for held in self._held))
 
     # --- batches ------------------------------------------------------------------------------
 

@@ -53,6 +53,11 @@ class StartChoice(ChoiceOfRun):
         # The end of the last rows handed out, and how many they were (LIMIT).
         self._last_end, self._given = -1, 0
 
+    @property
+    def nbytes(self) -> int:
+        arrays = (self._starts, self._ends, self._answered, self._answers)
+        return int(sum(one.nbytes for one in (*self._tables, *arrays)))
+
     def narrow(self, listed: Listed) -> None:
         """Drop matches that another one of their start has beaten."""
         listed.keep(self._candidates(listed.entries.starts, listed.entries.ends))

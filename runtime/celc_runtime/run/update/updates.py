@@ -43,6 +43,7 @@ from celc_runtime.plan.strategy import (
     Counted,
     InWorlds,
     Keyed,
+    LongestRuns,
     StraightLine,
     UnionLists,
 )
@@ -211,6 +212,10 @@ class ListsUpdate(UpdateOfRun):
         self._lists = new_lists(len(update.tables.skip))
         self._lists.clock[:] = first_position
 
+    @property
+    def nbytes(self) -> int:
+        return int(sum(array.nbytes for array in self._lists))
+
     def enter(self, prepared: Prepared, memory: Memory) -> Prepared:
         batch = prepared.batch
         if not self.has_contexts or len(batch.letters):
@@ -315,7 +320,7 @@ class InterleavedUpdate(ListsUpdate):
 def update_of(program: Program, *, first_position: int) -> UpdateOfRun:
     """The update of a run; `first_position`: the position of its first event."""
     plan, update = program.plan, program.update
-    if isinstance(program.listing, Counted | InWorlds):
+    if isinstance(program.listing, Counted | InWorlds | LongestRuns):
         return UpdateOfRun(plan)  # nothing: the listing reads alone
     match update:
         case BranchFree():
