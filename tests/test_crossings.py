@@ -78,6 +78,7 @@ _APART = {
     # What the language refuses, or has no text for.
     *(("?", "absence between"), ("S>R", "reader"), ("two streams", "reader")),
     *(("TOTAL", "is read"), ("COLLAPSED", "is read")),
+    *(("TOTAL", "match_id"), ("COLLAPSED", "match_id")),
     *(("reader", "FOR EACH"), ("is read", "FOR EACH")),
     *(("reader", "without order"), ("is read", "without order"), ("many queries", "without order")),
     *(("simultaneous", "without order"), ("simultaneous", "uncertain time")),

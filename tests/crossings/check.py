@@ -240,6 +240,14 @@ def _engines(
             return None
 
 
+def asked_query(one: Drawn, matcher: Matcher, name: str) -> CompiledQuery:
+    """A query of the file, with what the call asks for where its rows are matches."""
+    query = matcher.queries[name]
+    if "match_id" in one.draft.traits and query.plan.is_of_matches:
+        query = query.with_options(match_id=True)
+    return query
+
+
 def shrunk(problem: DifferenceError) -> DifferenceError:
     """The difference with fewer features and events, as far as one of them can be left out."""
     case = problem.case
@@ -309,9 +317,7 @@ def compare(
         wanted = None
     first: list[Row] | None = None
     for engine, matcher in matchers.items():
-        plain = query = matcher.queries[name]
-        if "match_id" in case.one.draft.traits and query.plan.is_of_matches:
-            query = query.with_options(match_id=True)
+        plain, query = matcher.queries[name], asked_query(case.one, matcher, name)
         with _quiet(rng):
             for route, rows in _answers(case, query, rng):
                 tally.routes[route] += 1

@@ -187,7 +187,7 @@ def _many(draft: Draft) -> None:
 
 
 def _simultaneous(draft: Draft) -> None:
-    if draft.uncertain:
+    if draft.uncertain or not draft.order_by:
         raise UnfitError
     draft.ties = "simultaneous"
     draft.traits.add("ties")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import why_not
-from crossings.check import Drawn, compiled, drawn
+from crossings.check import Drawn, asked_query, compiled, drawn
 from crossings.events import events_for, rules_for
 from crossings.pairs import covering, pairs_of
 from crossings.routes import by_table, in_one_spelling, table_for
@@ -29,7 +29,7 @@ def _compared(spark: Any, seed: int, one: Drawn) -> int | None:
     rules = rules_for(rng) if one.draft.for_each else []
     compared = 0
     for name in one.draft.asked:
-        query = matcher.queries[name]
+        query = asked_query(one, matcher, name)
         if why_not(query.program, Route.SPARK) is not None:
             continue
         given = {} if not one.draft.for_each else {"rule": rows_table(query, rules)}

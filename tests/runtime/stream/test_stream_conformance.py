@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from cases_io import Case, case_stems, load_cases
+from celc_runtime import CompiledQuery
 from celc_runtime.stream.formats import StreamOptions
-from engines import answer_of, engines, interpreted, only_query
+from engines import Event, Row, answer_of, engines, interpreted, only_query, table_of
+from match_ids import ids_of
 from places import CASES
 from reference import difference
 from streams_by_hand import EVENT_TIME, instant, streamed, timed
@@ -51,11 +53,22 @@ def _problems(query: str, cases: Iterable[Case]) -> Iterator[str]:
             {**event, EVENT_TIME: instant(1 + number)} for number, event in enumerate(case.events)
         ]
         for engine, matcher in compiled.items():
-            rows = streamed(only_query(matcher), events, random.Random(case.name))
-            answer = answer_of(only_query(matcher), rows, events)
-            told = difference(answer, case.expected)
+            query_of_case = only_query(matcher)
+            if query_of_case.plan.is_of_matches:
+                query_of_case = query_of_case.with_options(match_id=True)
+            rows = streamed(query_of_case, events, random.Random(case.name))
+            answer = answer_of(query_of_case, rows, events)
+            told = difference(answer, case.expected) or _other_ids(query_of_case, rows, events)
             if told:
                 yield f"{case.name} {engine}: {told}\n{case.query}"
+
+
+def _other_ids(query: CompiledQuery, rows: Sequence[Row], events: Sequence[Event]) -> str:
+    """What is wrong with the ids of a stream's rows: those of a table are wanted."""
+    if query.plan.answer.match_id is None:
+        return ""
+    wanted = ids_of(query.match_table(table_of(query.plan, events)).to_pylist())
+    return "" if ids_of(rows) == wanted else f"ids {ids_of(rows)} and not {wanted}"
 
 
 _EACH = 4

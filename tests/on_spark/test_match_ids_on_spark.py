@@ -1,0 +1,117 @@
+"""`match_id` on Spark: the bytes of one machine, by every route, with and without positions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cases_io import Case
+from cases_on_spark import query_of
+from celc_runtime import finish
+from chosen_cases import some_cases
+from engines import interpreted, only_query
+from pyspark.sql import functions
+from spark_routes import ROUTES, has_table_functions, table
+from stream_routes import (
+    DECLARATIONS,
+    SETTINGS,
+    events,
+    files,
+    parts,
+    query,
+    run,
+    settings,
+    write_files,
+)
+from stream_routes import table as stream_table
+
+import celc
+
+_CASES = 12
+
+
+def _wanted(query: Any, case: Case) -> list[str]:
+    return sorted(
+        one.hex() for one in query.match_table(table(case.events))["match_id"].to_pylist()
+    )
+
+
+@pytest.mark.parametrize("route", list(ROUTES))
+def test_some_queries(route: str, spark: Any) -> None:
+    """Half of them without positions, whose rows are filtered before Python."""
+    if "sql" in route and not has_table_functions():
+        return
+    cases = some_cases(_CASES, start=list(ROUTES).index(route))
+    asked = [
+        query_of(case, route).with_options(match_id=True, positions=bool(number % 2))
+        for number, case in enumerate(cases)
+    ]
+    found: dict[int, list[str]] = {number: [] for number in range(len(cases))}
+    all_ids = None
+    for number, (one, case) in enumerate(zip(asked, cases, strict=True)):
+        rows = ROUTES[route](one, spark.createDataFrame(table(case.events)))
+        assert rows.columns == one.output_schema.names
+        ids = rows.select(functions.lit(number).alias("number"), functions.hex("match_id"))
+        all_ids = ids if all_ids is None else all_ids.unionAll(ids)
+    assert all_ids is not None
+    for number, id in all_ids.collect():
+        found[number].append(id.lower())
+    for number, (one, case) in enumerate(zip(asked, cases, strict=True)):
+        assert sorted(found[number]) == _wanted(one, case), case.name
+        assert len({*found[number]}) == len(found[number]), case.name
+    assert sum(map(len, found.values())) > _CASES
+
+
+def test_joins_make_way(spark: Any) -> None:
+    """Joins do not compute ids: the plan is the kernel's, and where joins are asked for that is
+    said."""
+    pair = query("SELECT a, b FROM S WHERE A AS a ; B AS b WITHIN 2 SECONDS [ts]")
+    frame = spark.createDataFrame(stream_table(events(40, keys=2)))
+    with_ids = pair.with_options(match_id=True, positions=False)
+    with pytest.raises(ValueError, match="match_id is computed in Python"):
+        with_ids.match(frame, plan="joins")
+    found = sorted(bytes(row[0]) for row in with_ids.match(frame).select("match_id").collect())
+    wanted = with_ids.match_table(stream_table(events(40, keys=2)))["match_id"].to_pylist()
+    assert found == sorted(wanted)
+
+
+def test_time_ranges_have_the_ids_of_the_whole(spark: Any) -> None:
+    """Rows before a range come to Python twice, and all in any order."""
+    pair = query("SELECT a, b FROM S WHERE A AS a ; B AS b WITHIN 3 SECONDS [ts]")
+    rows = stream_table(events(200, keys=2))
+    with_ids = pair.with_options(match_id=True)
+    frame = spark.createDataFrame(rows).repartition(3)
+    found = with_ids.match(frame, ranges=3).select("match_id").collect()
+    wanted = with_ids.match_table(rows)["match_id"].to_pylist()
+    assert sorted(bytes(row[0]) for row in found) == sorted(wanted)
+    assert len({*wanted}) == len(wanted) > 50
+
+
+def test_a_stream_that_starts_anew_goes_on_with_the_same_ids(spark: Any, tmp_path: Path) -> None:
+    """A query that is compiled again goes on from the state, and `finish` ends it."""
+    text = """QUERY keyed: SELECT x[v], COUNT(y) AS n FROM S WHERE (A AS x ; (B AS y)+)
+        FILTER x.v > 40 PARTITION BY id WITHIN 4 SECONDS [ts]"""
+    rows = events(90, keys=3)
+    checkpoint = str(tmp_path / "checkpoint")
+    first = 0
+    with settings(spark, SETTINGS):
+        for part in parts(rows, 2):
+            with interpreted():
+                made = only_query(celc.compile(DECLARATIONS + text, order_by="ts", tiebreak="row"))
+            keyed = made.with_options(match_id=True, positions=False)
+            write_files(tmp_path / "in", [stream_table(one) for one in parts(part, 2)], first)
+            first += 2
+            stream = keyed.match_stream(files(spark, tmp_path / "in"), watermark="1 second")
+            run(stream, tmp_path)
+        found = spark.read.parquet(str(tmp_path / "out")).select("match_id").collect()
+        rest: list[Any] = []
+        assert finish(
+            spark,
+            checkpoint,
+            stream,
+            lambda batch, _: rest.extend(batch.select("match_id").collect()),
+        )
+    ids = sorted(bytes(row[0]) for row in (*found, *rest))
+    assert ids == sorted(keyed.match_table(stream_table(rows))["match_id"].to_pylist())
+    assert len({*ids}) == len(ids) > 30
