@@ -76,10 +76,10 @@ def check_csv_safe(format: str, *, safe: bool) -> None:
         )
 
 
-def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
-    """One object per line, as the language page fixes it; rows of totals and unions have theirs."""
-    if query.plan.answer.totals is not None:
-        return _lines_of_totals(query, out)
+def json_lines(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer:
+    """One object per line, as the language page fixes it; other rows than matches have theirs."""
+    if isinstance(query, RowPatternQuery) or query.plan.answer.totals is not None:
+        return _lines_of_rows(query, out)
     partition_by, labels = query.plan.source.partition_by, [
         label.name for label in query.plan.answer.labels
     ]
@@ -110,7 +110,7 @@ def json_lines(query: CompiledQuery, out: IO[bytes]) -> Writer:
     return write
 
 
-def _lines_of_totals(query: CompiledQuery, out: IO[bytes]) -> Writer:
+def _lines_of_rows(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer:
     """One object for each row: its columns, with the query's name."""
 
     def write(rows: pa.RecordBatch | None) -> None:
@@ -126,9 +126,11 @@ def json_line(row: dict[str, object]) -> bytes:
     return (visible_json(json.dumps(row, default=str, ensure_ascii=False)) + "\n").encode()
 
 
-def _parameters(query: CompiledQuery, row: dict[str, object]) -> dict[str, object]:
+def _parameters(
+    query: CompiledQuery | RowPatternQuery, row: dict[str, object]
+) -> dict[str, object]:
     """The row of the parameter set, which is then none of the other columns."""
-    parameters = query.plan.source.parameters
+    parameters = None if isinstance(query, RowPatternQuery) else query.plan.source.parameters
     if parameters is None:
         return {}
     return {"parameters": {parameters.name: json_ready(row.pop(parameters.name))}}

@@ -15,6 +15,7 @@ from typing import IO, Any
 from celc_runtime import EventError, EventWarning
 from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.query import CompiledQuery
+from celc_runtime.row_pattern.query import RowPatternQuery
 
 from celc.cli import match_formats
 from celc.cli.events import Form
@@ -76,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
                 if format == "html":
                     _report(query, events, first, out, tables)
                 else:
-                    write = _writer(format, query, out, arguments)
+                    write = writer_of(format, query, out, arguments)
                     _match(query, events, first, _live(write, out, arguments.output), tables)
                 if first.are_all:
                     break  # the rest of the events was not read, and may have what these lack
@@ -233,8 +234,11 @@ def output_of(path: Path | None, format: str) -> AbstractContextManager[IO[bytes
     return standard_output()
 
 
-def _writer(
-    format: str, query: CompiledQuery, out: IO[bytes], arguments: argparse.Namespace
+def writer_of(
+    format: str,
+    query: CompiledQuery | RowPatternQuery,
+    out: IO[bytes],
+    arguments: argparse.Namespace,
 ) -> Callable[[Any], None]:
     """A function that takes each batch of matches, and None at the end."""
     match format:

@@ -1,9 +1,7 @@
 """`celc run` for MATCH_RECOGNIZE: rows in, rows out."""
 
 import argparse
-import shutil
 from collections.abc import Callable
-from functools import partial
 from typing import IO
 
 import pyarrow as pa
@@ -15,7 +13,7 @@ from celc.cli.origins import Origin, opened_origins
 from celc.cli.output import check_name, check_output, tell
 from celc.cli.problems import FINE, CommandProblem
 from celc.cli.row_patterns import compiled
-from celc.cli.run import WIDTH, check_form, form_of, output_of
+from celc.cli.run import check_form, form_of, output_of, writer_of
 from celc.cli.stream import EventStream
 from celc.cli.wanted import Wanted
 from celc.loader import Matcher
@@ -51,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
             if format == "html":
                 _report(query, EventStream(origins, _wanted(query), form), out)
                 return FINE
-            write = _writer(format, query, out, arguments)
+            write = writer_of(format, query, out, arguments)
             rows = EventStream(origins, _wanted(query), form)
             limit = arguments.max_matches
             stopped = _match(query, rows, write, limit)
@@ -120,29 +118,3 @@ def _match(
     except EventError as problem:
         raise CommandProblem(str(problem)) from None
     return False
-
-
-def _writer(
-    format: str, query: RowPatternQuery, out: IO[bytes], arguments: argparse.Namespace
-) -> Callable[[pa.RecordBatch | None], None]:
-    """A function that takes each batch of the result, and None at the end."""
-    match format:
-        case "json":
-            return partial(_write_json, query, out)
-        case "csv":
-            return match_formats.csv(query, out, safe=arguments.csv_safe)
-        case "parquet":
-            return match_formats.parquet(query, out)
-        case _:
-            from celc.cli.table import table
-
-            in_file = arguments.output is not None
-            most = match_formats.ROWS_IN_FILE if in_file else match_formats.ROWS_SHOWN
-            width = shutil.get_terminal_size((WIDTH, 0)).columns if out.isatty() else WIDTH
-            return table(query, out, most, width, warn_beyond=in_file)
-
-
-def _write_json(query: RowPatternQuery, out: IO[bytes], rows: pa.RecordBatch | None) -> None:
-    for row in [] if rows is None else rows.to_pylist():
-        line = {"query": query.name, "row": match_formats.json_ready(row)}
-        out.write(match_formats.json_line(line))
