@@ -5,9 +5,13 @@ anything.
 """
 
 import math
+import os
 from dataclasses import dataclass
 
 from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK, SIMULTANEOUS
+
+VERIFYING = os.environ.get("CELC_VERIFY") == "1"
+"""Whether each representation is checked before the next pass takes it."""
 
 AT_END = ("open", "closed")
 """Whether more events may come after the input."""

@@ -8,7 +8,6 @@ CELC_VERIFY is 1, each result is verified before the next pass takes it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar, assert_never
@@ -30,7 +29,7 @@ from celc.normal.normalize import normalize, output_labels
 from celc.normal.rewrite import relabel
 from celc.normal.runs_of_events import run_of_events
 from celc.normal.traversal import is_correlated
-from celc.options import Options
+from celc.options import VERIFYING, Options
 from celc.parse.parser import parse
 from celc.parse.syntax import File
 from celc.plan.growth import growth_of, is_bounded
@@ -51,9 +50,6 @@ from celc.plan.why_listed import Cause, why_listed
 from celc.plan.window_selector import DETERMINISTIC, WindowSelector, window_selector
 from celc.resolve.first_order.reader import read_first_order
 from celc.resolve.resolver import resolve
-
-VERIFYING = os.environ.get("CELC_VERIFY") == "1"
-"""Whether each representation is checked before the next pass takes it."""
 
 if VERIFYING or TYPE_CHECKING:
     from celc import verify

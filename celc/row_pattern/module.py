@@ -5,7 +5,7 @@ Long: what a module holds, in the order in which it stands there.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from celc_runtime.plan import row_pattern as plan
 
@@ -19,11 +19,16 @@ from celc.codegen.imports import Imports
 from celc.codegen.module import ModuleStart
 from celc.codegen.templates import TemplateView
 from celc.core.formula import DataType
+from celc.options import VERIFYING
 from celc.plan.code import code
 from celc.row_pattern import core
 from celc.row_pattern.code import Lines, Place, Shared, Value
 from celc.row_pattern.program import AggregateMemory, Memory, Program, RowMemory
 from celc.version import VERSION
+
+if VERIFYING or TYPE_CHECKING:
+    from celc import verify
+    from celc.verify.rows import row_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,10 @@ class _Writer:
         aggregates = self._aggregate_list()
         functions["arguments_1"] = self._argument_function()
         written = tuple(one for one in functions.values() if one is not None)
-        text = emit(self._plan(measures, aggregates), self._imports)
+        found = self._plan(measures, aggregates)
+        if VERIFYING:
+            verify.verify("lower", "plan", row_plan(found))
+        text = emit(found, self._imports)
         return RowPatternPart(
             tuple(self._legend()),
             written,
@@ -430,7 +438,6 @@ class _Writer:
 
     # --- the plan ---------------------------------------------------------------------------------
 
-    # Long: a list of the fields of the plan.
     # Long: a list of the fields of the plan.
     def _plan(
         self, measures: tuple[plan.Measure, ...], aggregates: tuple[plan.RowAggregate, ...]

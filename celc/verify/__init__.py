@@ -4,8 +4,9 @@ In: a representation, with its context. Out: its *violations*, none where it is 
 A violation is a mistake of celc, never of a query, so it is no `CelError`.
 
 Off by default, and then not even imported. On where the environment variable CELC_VERIFY is 1, as
-it is in all tests. `lowered` is imported where a module is written, because it alone reads data of
-the runtime. May import all passes and representations, but not `pipeline`, which calls it.
+it is in all tests. `lowered` and `rows` are imported where a module is written, because they alone
+read data of the runtime. May import all passes and representations, but not `pipeline`, which calls
+it.
 """
 
 from celc.verify.automata import (

@@ -152,7 +152,7 @@ def _kinds(found: Plan, listing: Listing) -> Violations:
 
 
 def _checks_of(listing: Listing) -> Checked | None:
-    match _named(listing):
+    match named(listing):
         case Checked() as checks:
             return checks
         case LongestRuns(checks=checks) | InWorlds(checks=checks) if checks is not None:
@@ -162,7 +162,7 @@ def _checks_of(listing: Listing) -> Checked | None:
 
 
 def _remembered(listing: Listing) -> Remembers | None:
-    match _named(listing):
+    match named(listing):
         case ByDefinition(remembers=remembers):
             return remembers
         case InWorlds(definition=definition) if definition is not None:
@@ -172,6 +172,6 @@ def _remembered(listing: Listing) -> Remembers | None:
             return None if checks is None else checks.remembers
 
 
-def _named(value: Any) -> Any:
+def named(value: Any) -> Any:
     """A value; the module may have a name for it."""
     return value.value if isinstance(value, Code) else value

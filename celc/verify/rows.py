@@ -1,0 +1,135 @@
+"""The invariants of the plan of a query of MATCH_RECOGNIZE."""
+
+from collections.abc import Iterable
+
+from celc_runtime.plan.row_pattern import (
+    ComputedValue,
+    LabelOfRow,
+    RowAggregate,
+    RowPlan,
+    RowState,
+    ValueOfAggregate,
+    ValueOfRow,
+    Variables,
+)
+
+from celc.verify.lowered import named
+from celc.verify.violations import Violation, Violations
+
+ONCE = "names of columns, variables and the columns of the result are there once"
+NUMBERS = "columns, variables, rows and measures are named by numbers that there are"
+STATES = "a move leads to a state, on a variable and a condition that there are"
+FOUND_BEFORE = "a condition that is found beforehand has one of the bits"
+IN_ORDER = "what generated code computes is numbered in its order"
+ONE_ARGUMENT = "an aggregate has one argument, with its type; only COUNT can have none"
+MEMORY = "a search has memory for each state, and nothing else has any"
+TARGETS = "variables are skipped to where the clause says so, and only there"
+TIME = "WITHIN is measured on a first order column that is a time, from the first time on"
+
+
+def row_plan(found: RowPlan) -> Violations:
+    """A plan speaks of its own columns, variables and states.
+
+    The runtime looks all of these up by number without asking, partly in machine code: a wrong
+    number would read what lies behind an array.
+    """
+    for names in (found.columns, found.outputs):
+        yield from _once(one.name for one in names)
+    yield from _once(found.variables)
+    yield from _columns(found)
+    yield from _automaton(found)
+    yield from _measures(found)
+    yield from _aggregates(found)
+    if (found.skip in ("TO FIRST", "TO LAST")) != bool(found.targets):
+        yield Violation(TARGETS, f"SKIP {found.skip} has {found.targets}")
+    yield from _in_range(NUMBERS, "skipped to", found.targets, found.variables)
+    first = [(found.columns[one.column].type, one.descending) for one in found.order_by[:1]]
+    if found.within is not None and first not in ([("TIMESTAMP", False)], [("DATE", False)]):
+        yield Violation(TIME, f"it is measured on {first}")
+
+
+def _once(given: Iterable[str]) -> Violations:
+    names = [name.lower() for name in given]
+    if len(names) != len({*names}):
+        yield Violation(ONCE, str(names))
+
+
+def _columns(found: RowPlan) -> Violations:
+    named = {
+        "PARTITION BY": found.partition_by,
+        "ORDER BY": [order.column for order in found.order_by],
+        "conditions": found.read,
+        "the result": [one.number for one in found.outputs if not one.measure],
+        "measures": [one.column for one in found.measures if isinstance(one, ValueOfRow)],
+        "aggregates": [one.argument for one in found.aggregates if one.argument is not None],
+    }
+    for where, numbers in named.items():
+        yield from _in_range(NUMBERS, f"columns of {where}", numbers, found.columns)
+
+
+def _automaton(found: RowPlan) -> Violations:
+    states: tuple[RowState, ...] = named(found.states)
+    moves = [move for state in states for move in state.moves]
+    targets = [found.first, found.start, *(target for *_, target in moves)]
+    yield from _in_range(STATES, "states", targets, states)
+    yield from _in_range(STATES, "variables", [variable for variable, *_ in moves], found.variables)
+    asked = [condition for _, condition, _, _ in moves if condition != -1]
+    yield from _in_range(STATES, "conditions", asked, found.conditions)
+    local = [one.local for one in found.conditions if one.local != -1]
+    yield from _in_range(FOUND_BEFORE, "bits", local, range(found.local_conditions))
+    if {*local} != {*range(found.local_conditions)}:
+        yield Violation(FOUND_BEFORE, f"{sorted({*local})} of {found.local_conditions} are asked")
+    if len(found.live) != (len(states) if found.searches else 0):
+        yield Violation(MEMORY, f"{len(found.live)} of {len(states)} states")
+    live = [register for registers in found.live for register in registers]
+    yield from _in_range(MEMORY, "registers", live, found.registers)
+
+
+def _measures(found: RowPlan) -> Violations:
+    shown = [one.number for one in found.outputs if one.measure]
+    yield from _in_range(NUMBERS, "measures of the result", shown, found.measures)
+    rows, aggregates, computed = [], [], []
+    for measure in found.measures:
+        match measure:
+            case ValueOfRow(row=number) | LabelOfRow(row=number):
+                rows.append(number)
+            case ValueOfAggregate(aggregate=number):
+                aggregates.append(number)
+            case ComputedValue(number=number):
+                computed.append(number)
+    yield from _in_range(NUMBERS, "rows of measures", rows, found.navigations)
+    yield from _in_range(NUMBERS, "aggregates of measures", aggregates, found.aggregates)
+    if computed != [*range(len(computed))]:
+        yield Violation(IN_ORDER, f"measures have the numbers {computed}")
+    for row in found.navigations:
+        yield from _variables(found, "a row", row.variables)
+
+
+def _aggregates(found: RowPlan) -> Violations:
+    computed = [one.computed for one in found.aggregates if one.computed is not None]
+    arguments = range(len(found.computed_arguments))
+    yield from _in_range(NUMBERS, "computed arguments", computed, arguments)
+    first = [*dict.fromkeys(computed)]
+    if first != [*arguments]:
+        yield Violation(IN_ORDER, f"arguments have the numbers {first}")
+    for one in found.aggregates:
+        yield from _variables(found, one.function, one.variables)
+        given = _given(one)
+        if given > 1 or bool(given) != bool(one.read) or not (given or one.function == "COUNT"):
+            yield Violation(ONE_ARGUMENT, f"{one.function} has {given}, of type {one.read!r}")
+
+
+def _given(one: RowAggregate) -> int:
+    return (one.argument is not None) + one.label + (one.computed is not None)
+
+
+def _variables(found: RowPlan, what: str, variables: Variables) -> Violations:
+    yield from _in_range(NUMBERS, f"variables of {what}", variables or (), found.variables)
+
+
+def _in_range(
+    invariant: str, what: str, numbers: Iterable[int], there: tuple[object, ...] | range
+) -> Violations:
+    wrong = sorted({number for number in numbers if not 0 <= number < len(there)})
+    if wrong:
+        yield Violation(invariant, f"{what}: {wrong} of {len(there)}")
