@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -145,7 +144,7 @@ class Segments:
             data = self._piece(places[section])
             if not directory.fits(section, data):
                 raise self._not_there()
-            yield replace(segment, rows=directory.rows(section)), data
+            yield segment._replace(rows=directory.rows(section)), data
 
     def _piece(self, place: int) -> bytes:
         """The bytes of a piece of a segment that has sections."""
@@ -185,11 +184,11 @@ class Segments:
             values,
             len(pieces),
             rows,
-            zlib.crc32(data),
-            sum(map(len, pieces)),
-            least,
-            latest,
-            max(0, len(sections).bit_length() - 1),
+            checksum=zlib.crc32(data),
+            bits=max(0, len(sections).bit_length() - 1),
+            size=sum(map(len, pieces)),
+            least=least,
+            latest=latest,
         )
         if place is None:
             self._state.segments.append(segment)

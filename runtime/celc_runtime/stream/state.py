@@ -65,6 +65,7 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -79,8 +80,8 @@ from celc_runtime.stream.rows import RowLayout, Rows, row_bytes
 from celc_runtime.stream.sections import MOST_BITS
 from celc_runtime.stream.state_rows import KEY_VALUES, KeptEvents, KeyRecords, unknown_keys
 
-_HEADER = struct.Struct("<4sHHI18sHIIqqqqqqqqQ")
-_ENTRY = struct.Struct("<qBBHIIIQqq")
+_HEADER = struct.Struct("<4sHHI18sHIIqqqqqqqqQ")  # a `_Header`
+_ENTRY = struct.Struct("<qBBHIIIQqq")  # a `Segment`
 _MAGIC = b"celc"
 _VERSION = 5
 _HAS_FRONTIER, _HAS_TIMER = 1, 2
@@ -92,9 +93,30 @@ WAITING, KEPT, KEYS = 0, 1, 2
 """The kinds of segments."""
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """What the header says of a segment; the fields are those of the format above."""
+class _Header(NamedTuple):
+    """The numbers of a header, in the order of the format above."""
+
+    magic: bytes
+    version: int
+    flags: int
+    checksum: int
+    identity: bytes
+    rules: int
+    buckets: int
+    number: int
+    frontier: int
+    evicted: int
+    timer: int
+    next_event: int
+    next_segment: int
+    next_deadline: int
+    pending: int
+    busy: int
+    segments: int
+
+
+class Segment(NamedTuple):
+    """What the header says of a segment, in the order of the format above."""
 
     number: int
     kind: int
@@ -102,10 +124,10 @@ class Segment:
     pieces: int
     rows: int
     checksum: int
+    bits: int
     size: int
     least: int
     latest: int
-    bits: int = 0
 
     @property
     def places(self) -> list[int]:
@@ -185,34 +207,26 @@ class StateFormat:
         flags = _HAS_FRONTIER * (state.frontier is not None) + _HAS_TIMER * (
             state.timer is not None
         )
-        parts = [
-            _HEADER.pack(
-                _MAGIC,
-                _VERSION,
-                flags,
-                0,
-                self._identity,
-                self._rules,
-                state.buckets,
-                state.number,
-                state.frontier or 0,
-                state.evicted,
-                state.timer or 0,
-                state.next_event,
-                state.next_segment,
-                state.next_deadline,
-                state.pending,
-                state.busy,
-                len(state.segments),
-            )
-        ]
-        parts += [
-            _ENTRY.pack(
-                *(s.number, s.kind, s.values, s.pieces, s.rows, s.checksum, s.bits),
-                *(s.size, s.least, s.latest),
-            )
-            for s in state.segments
-        ]
+        header = _Header(
+            magic=_MAGIC,
+            version=_VERSION,
+            flags=flags,
+            checksum=0,
+            identity=self._identity,
+            rules=self._rules,
+            buckets=state.buckets,
+            number=state.number,
+            frontier=state.frontier or 0,
+            evicted=state.evicted,
+            timer=state.timer or 0,
+            next_event=state.next_event,
+            next_segment=state.next_segment,
+            next_deadline=state.next_deadline,
+            pending=state.pending,
+            busy=state.busy,
+            segments=len(state.segments),
+        )
+        parts = [_HEADER.pack(*header), *(_ENTRY.pack(*one) for one in state.segments)]
         data = bytearray(b"".join(parts))
         data[_CHECKSUM] = struct.pack("<I", checksum_of(data))
         return bytes(data)
@@ -226,75 +240,63 @@ class StateFormat:
         name = self._plan.name
         if len(data) < _HEADER.size or data[:4] != _MAGIC:
             raise StateError(f"query {name!r}: the state is not one of celc, or has been cut off")
-        _, version, flags, checksum, found, rules, buckets, bucket, *times, segments = (
-            _HEADER.unpack_from(data)
-        )
-        if version != _VERSION:
+        header = _Header._make(_HEADER.unpack_from(data))
+        if header.version != _VERSION:
             raise StateError(
-                f"query {name!r}: the state is of format {version}, and this version of celc "
-                f"reads format {_VERSION}: go on with the version that wrote it, or begin a new "
-                "checkpoint"
+                f"query {name!r}: the state is of format {header.version}, and this version of "
+                f"celc reads format {_VERSION}: go on with the version that wrote it, or begin a "
+                "new checkpoint"
             )
-        if checksum != checksum_of(data):
+        if header.checksum != checksum_of(data):
             raise self.damaged("its checksum does not fit")
-        if found != self._identity:
-            raise self._other_query(found)
-        if bool(rules) != bool(self._rules):
+        if header.identity != self._identity:
+            raise self._other_query(header.identity)
+        if bool(header.rules) != bool(self._rules):
             raise self.damaged("its header says what no header does")
-        if rules != self._rules:
+        if header.rules != self._rules:
             raise StateError(
                 f"query {name!r}: the checkpoint was begun with another table of parameters: its "
                 "rows are fixed for a checkpoint, since the state is kept for each row; give the "
                 "table that it was begun with, or begin a new checkpoint"
             )
-        if buckets != self._buckets:
+        if header.buckets != self._buckets:
             raise StateError(
-                f"query {name!r}: the checkpoint was begun with {buckets:,} buckets, and this "
-                f"stream has {self._buckets:,}: say match_stream(df, buckets={buckets})"
+                f"query {name!r}: the checkpoint was begun with {header.buckets:,} buckets, and "
+                f"this stream has {self._buckets:,}: say match_stream(df, buckets={header.buckets})"
             )
-        frontier, evicted, timer, next_event, next_segment, next_deadline, pending, busy = times
         if (
-            flags > 3
-            or bucket != number
-            or not (0 <= next_event < _MOST_POSITIONS and 0 <= next_segment < _MOST_SEGMENTS)
-            or min(pending, busy) < 0
+            header.flags > 3
+            or header.number != number
+            or not 0 <= header.next_event < _MOST_POSITIONS
+            or not 0 <= header.next_segment < _MOST_SEGMENTS
+            or min(header.pending, header.busy) < 0
         ):
             raise self.damaged("its header says what no header does")
-        if len(data) != _HEADER.size + segments * _ENTRY.size:
-            raise self.damaged(f"{segments:,} segments do not fit in")
+        if len(data) != _HEADER.size + header.segments * _ENTRY.size:
+            raise self.damaged(f"{header.segments:,} segments do not fit in")
         state = self.fresh(number)
-        state.frontier = frontier if flags & _HAS_FRONTIER else None
-        state.timer = timer if flags & _HAS_TIMER else None
-        state.evicted, state.next_event = evicted, next_event
-        state.next_segment, state.next_deadline = next_segment, next_deadline
-        state.pending, state.busy = pending, busy
-        state.segments = [self._entry(*e) for e in _ENTRY.iter_unpack(data[_HEADER.size :])]
+        state.frontier = header.frontier if header.flags & _HAS_FRONTIER else None
+        state.timer = header.timer if header.flags & _HAS_TIMER else None
+        state.evicted, state.next_event = header.evicted, header.next_event
+        state.next_segment, state.next_deadline = header.next_segment, header.next_deadline
+        state.pending, state.busy = header.pending, header.busy
+        entries = map(Segment._make, _ENTRY.iter_unpack(data[_HEADER.size :]))
+        state.segments = list(map(self._checked, entries))
         numbers = {s.number for s in state.segments}
-        if len(numbers) < segments or min(numbers, default=0) < 0:
+        if len(numbers) < header.segments or min(numbers, default=0) < 0:
             raise self.damaged("its segments are not told apart")
-        if max(numbers, default=-1) >= next_segment:
+        if max(numbers, default=-1) >= header.next_segment:
             raise self.damaged("the number of the next segment is taken")
         return state
 
-    def _entry(
-        self,
-        number: int,
-        kind: int,
-        values: int,
-        pieces: int,
-        rows: int,
-        checksum: int,
-        bits: int,
-        size: int,
-        least: int,
-        latest: int,
-    ) -> Segment:
-        wrong = kind > KEYS or not rows or not pieces or least > latest
-        if bits:
-            wrong = wrong or kind == WAITING or bits > MOST_BITS or pieces != 1 + (1 << bits)
-        if wrong or values >> len(KEY_VALUES.names or ()) or (values and kind != KEYS):
+    def _checked(self, one: Segment) -> Segment:
+        wrong = one.kind > KEYS or not one.rows or not one.pieces or one.least > one.latest
+        if one.bits:
+            wrong = wrong or one.kind == WAITING or one.bits > MOST_BITS
+            wrong = wrong or one.pieces != 1 + (1 << one.bits)
+        if wrong or one.values >> len(KEY_VALUES.names or ()) or (one.values and one.kind != KEYS):
             raise self.damaged("its header says what no header does")
-        return Segment(number, kind, values, pieces, rows, checksum, size, least, latest, bits)
+        return one
 
     # --- segments ---------------------------------------------------------------------------------
 
@@ -426,13 +428,13 @@ def buckets_in(header: bytes) -> int | None:
     """The number of buckets that a header tells of; None where it is none of this format."""
     if len(header) < _HEADER.size:
         return None
-    magic, version, *_, buckets = _HEADER.unpack_from(header)[:7]
-    return int(buckets) if (magic, version) == (_MAGIC, _VERSION) else None
+    found = _Header._make(_HEADER.unpack_from(header))
+    return found.buckets if (found.magic, found.version) == (_MAGIC, _VERSION) else None
 
 
 def pending_in(header: bytes) -> int:
     """How many kept events of a bucket have a deadline to come, as its header says."""
-    return int(_HEADER.unpack_from(header)[-3])
+    return _Header._make(_HEADER.unpack_from(header)).pending
 
 
 def checksum_of(data: bytes | bytearray) -> int:

@@ -100,7 +100,7 @@ def test_a_hundred_thousand_idle_keys_are_not_written() -> None:
 
 
 def _segment(number: int, size: int, least: int = 0, latest: int = 0) -> Segment:
-    return Segment(number, KEYS, 0, 1, 1, 0, size, least, latest)
+    return Segment(number, KEYS, 0, 1, 1, 0, 0, size, least, latest)
 
 
 def _merged(sizes: Iterator[int]) -> Iterator[tuple[int, list[Segment], int]]:

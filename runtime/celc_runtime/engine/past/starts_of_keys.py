@@ -16,34 +16,21 @@ from celc_runtime.jit.kernels import njit
 
 @njit(nogil=True, cache=True)
 def follow_keys(  # type: ignore[no-untyped-def]
-    values,
-    table,
-    terms,
-    brings,
-    entry,
-    symbols,
-    keys,
-    floors,
-    begins,
-    positions_of,
-    before,
-    starts_part,
-    ends_part,
-    of_key,
-    latest,
-    rows,
-    found,
+    keyed, positions, window, brings, entry, symbols, begins, of_key, latest, rows, found
 ):
     """Write for the events in `rows`, a range, the latest start of a match so far (an entry, `NONE`
     where there is none), with `of_key` of the matches with the event's key; returns how many keys
     were new.
 
-    values: int64[terms, events]; terms: the numbers of those of the key; brings: bool[events],
-    whether an event is one of the part and has a key. entry: that of the first event. keys, floors:
-    those of each event on the window. begins: int64[events], the first entry of its partition.
-    positions_of: bool[symbols, positions]; before: bool[positions, positions]; starts_part,
-    ends_part: bool[positions]. latest: int64[1], the latest start of all matches so far.
+    keyed: `(values, table, terms)`: int64[terms, events], the table of keys, and the numbers of the
+    terms of the key. positions: those of the part, as `positions_of` gives them. window: keys and
+    floors of each event on the window. brings: bool[events], whether an event is one of the part
+    and has a key. entry: that of the first event. begins: int64[events], the first entry of its
+    partition. latest: int64[1], the latest start of all matches so far.
     """
+    values, table, terms = keyed
+    positions_of, before, starts_part, ends_part = positions
+    keys, floors = window
     count = starts_part.shape[0]
     new = np.zeros((2, count), np.int64)
     head = FIRST_KEY + terms.shape[0]

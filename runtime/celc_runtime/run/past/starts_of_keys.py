@@ -51,7 +51,7 @@ class StartsOfKeys:
         is_of_part = np.append(positions.any(axis=1), False)
         brings = is_of_part[np.minimum(symbols, len(positions))]
         brings &= self._keys.memory.known.all(axis=0)
-        keys, floors = window or (np.zeros(rows, np.int64), np.full(rows, ALWAYS))
+        window = window or (np.zeros(rows, np.int64), np.full(rows, ALWAYS))
         found = np.empty(rows, np.int64)
         done = 0
         while done < rows:
@@ -64,16 +64,13 @@ class StartsOfKeys:
                 continue
             part = (done, min(rows, done + room))
             memory.filled[0] += follow_keys(
-                memory.values,
-                table,
-                self._terms,
+                (memory.values, table, self._terms),
+                self._tables,
+                window,
                 brings,
                 entry,
                 symbols,
-                keys,
-                floors,
                 begins,
-                *self._tables,
                 self._of_key,
                 self._latest,
                 part,
