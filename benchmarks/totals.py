@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from celc_runtime.run.answer.counted import CountedListing
+from celc_runtime.run.answer.counted import CountedWalk
 from celc_runtime.run.run_of import run_of
 from common import best_of, calibrate, rows_of
 from rates import run_alone
@@ -57,7 +57,7 @@ def counting(query: Any, events: pa.RecordBatch) -> Callable[[], None]:
 
     def count() -> None:
         walk = run_of(query.program)._walk
-        assert isinstance(walk, CountedListing)
+        assert isinstance(walk, CountedWalk)
         walk.read_silently(prepared)
 
     return count

@@ -16,7 +16,7 @@ from celc_runtime.chain.rows import declared_rows, event_table
 from celc_runtime.chain.run import ChainRun, why_gathered
 from celc_runtime.plan.strategy import Checked
 from celc_runtime.run.matching import matches_of_table
-from celc_runtime.run.walk.by_definition import DefinitionListing
+from celc_runtime.run.walk.by_definition import DefinitionWalk
 from engines import interpreted
 from places import CASES
 from queries_over_queries import chain_answer, source_table
@@ -297,7 +297,7 @@ def test_a_listing_by_definition_keeps_nothing_of_matches_that_were_handed_out()
     for batch in source_table(query, events).to_batches(max_chunksize=6):
         list(run.push(batch))
     listing = run._levels["reader"].run._walk
-    assert isinstance(listing, DefinitionListing)
+    assert isinstance(listing, DefinitionWalk)
     assert len(listing._begins) == len(listing._numbers) == 0
 
 

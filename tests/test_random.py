@@ -27,7 +27,7 @@ from celc_runtime.run import run
 from celc_runtime.run.past import history, key_memory
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.update import updates
-from celc_runtime.run.walk import checked, latest, listings, window_listings
+from celc_runtime.run.walk import checked, latest, walks, window_walks
 from engines import answer_of, answers, engines, interpreted, only_query, table_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -108,17 +108,17 @@ def cramped(rng: random.Random) -> Iterator[None]:
         size, room = rng.choice((1, 2, 4, 16, 1024)), rng.choice((1, 2, 4))
         patch.setattr(run, "new_memory", partial(arena.new_memory, size=size))
         patch.setattr(updates, "new_lists", partial(lists.new_lists, room=room))
-        for chooser in (latest, window_listings):
+        for chooser in (latest, window_walks):
             patch.setattr(chooser, "new_memory", partial(arena.new_memory, size=size))
         patch.setattr(latest, "_CELLS_ROOM", room)
-        patch.setattr(window_listings, "_EVENTS_ROOM", room)
+        patch.setattr(window_walks, "_EVENTS_ROOM", room)
         patch.setattr(checked, "_COLLECTED", room)
         patch.setattr(checked, "_COLLECTED_ENTRIES", room)
         patch.setattr(history, "_FIRST_ROOM", room)
         # An event may enter several keys, so there is a least size that is of use.
         patch.setattr(key_memory, "_FEWEST_ROWS", 64)
-        patch.setattr(listings, "_MATCHES_PER_BATCH", rng.choice((1, 2, 3, 1 << 16)))
-        patch.setattr(listings, "_ENTRIES_PER_BATCH", rng.choice((1, 2, 5, 1 << 18)))
+        patch.setattr(walks, "_MATCHES_PER_BATCH", rng.choice((1, 2, 3, 1 << 16)))
+        patch.setattr(walks, "_ENTRIES_PER_BATCH", rng.choice((1, 2, 5, 1 << 18)))
         yield
 
 

@@ -125,14 +125,14 @@ class Turns:
 @pytest.fixture
 def turns(monkeypatch: pytest.MonkeyPatch) -> Turns:
     found = Turns()
-    totals = counted.CountedListing
+    totals = counted.CountedWalk
     remove, attempt = totals._remove_bounds, totals._try_bounds
 
-    def removing(self: counted.CountedListing, *, until: int) -> None:
+    def removing(self: counted.CountedWalk, *, until: int) -> None:
         found.removed += 1
         remove(self, until=until)
 
-    def trying(self: counted.CountedListing, row: int) -> None:
+    def trying(self: counted.CountedWalk, row: int) -> None:
         found.tried += 1
         attempt(self, row)
 

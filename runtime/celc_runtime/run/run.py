@@ -51,8 +51,8 @@ from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.run.source.stretches import Behind, Stretches
 from celc_runtime.run.update.updates import ASKS_UPDATE, UpdateOfRun
 from celc_runtime.run.walk.listed import Listed, kinds_of
-from celc_runtime.run.walk.listings import ListingOfRun
 from celc_runtime.run.walk.many_matches import ManyMatches
+from celc_runtime.run.walk.walks import WalkOfRun
 
 
 class Run:
@@ -72,7 +72,7 @@ class Run:
         program: Program,
         source: EventSource,
         update: UpdateOfRun,
-        walk: ListingOfRun,
+        walk: WalkOfRun,
         choice: ChoiceOfRun,
         answer: AnswerOfRun,
         options: RunOptions,

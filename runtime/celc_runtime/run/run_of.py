@@ -25,7 +25,7 @@ from celc_runtime.routes.why_not import check
 from celc_runtime.run.answer.answers import AnswerOfRun, MatchRows, WorldRows
 from celc_runtime.run.answer.collapsed import CollapsedRows
 from celc_runtime.run.answer.compact import CompactRows
-from celc_runtime.run.answer.counted import CountedListing
+from celc_runtime.run.answer.counted import CountedWalk
 from celc_runtime.run.answer.totals import TotalRows
 from celc_runtime.run.choice.choices import ChoiceOfRun
 from celc_runtime.run.choice.deadlines import Deadlines
@@ -34,22 +34,22 @@ from celc_runtime.run.run import Run
 from celc_runtime.run.source.event_source import EventSource
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
 from celc_runtime.run.update.updates import update_of
-from celc_runtime.run.walk.by_definition import DefinitionListing
-from celc_runtime.run.walk.checked import CheckedListing
-from celc_runtime.run.walk.compact import CompactListing, DeferredListing, are_graphs
-from celc_runtime.run.walk.in_worlds import WorldsListing
-from celc_runtime.run.walk.latest import LatestListing
-from celc_runtime.run.walk.listings import AllListing, ListingOfRun, RunsListing
-from celc_runtime.run.walk.longest_runs import LongestRunsListing
-from celc_runtime.run.walk.united import UnitedListing
-from celc_runtime.run.walk.window_listings import EarliestListing, SelectorListing
+from celc_runtime.run.walk.by_definition import DefinitionWalk
+from celc_runtime.run.walk.checked import CheckedWalk
+from celc_runtime.run.walk.compact import CompactWalk, DeferredWalk, are_graphs
+from celc_runtime.run.walk.in_worlds import WorldsWalk
+from celc_runtime.run.walk.latest import LatestWalk
+from celc_runtime.run.walk.longest_runs import LongestRunsWalk
+from celc_runtime.run.walk.united import UnitedWalk
+from celc_runtime.run.walk.walks import AllWalk, RunsWalk, WalkOfRun
+from celc_runtime.run.walk.window_walks import EarliestWalk, SelectorWalk
 
 
 def run_of(
     program: Program,
     options: RunOptions = PLAIN,
     *,
-    walk: ListingOfRun | None = None,
+    walk: WalkOfRun | None = None,
     answer: AnswerOfRun | None = None,
 ) -> Run:
     """A fresh run, to be fed batch by batch; `walk`, `answer`: in place of those that the program
@@ -75,11 +75,11 @@ def compact_run(program: Program, options: RunOptions = PLAIN) -> Run:
     """A run that hands out its matches as graphs. Raises EventError for a query without compact
     answers."""
     check(program, Route.COMPACT)
-    walk: ListingOfRun | None = None
+    walk: WalkOfRun | None = None
     if are_graphs(program):
-        walk = CompactListing()
+        walk = CompactWalk()
     elif isinstance(program.listing, All | InRuns):
-        walk = DeferredListing()
+        walk = DeferredWalk()
     return run_of(program, options, walk=walk, answer=CompactRows(program))
 
 
@@ -94,37 +94,37 @@ def _instants_of(program: Program) -> Instants | None:
 
 def _walk_of(
     program: Program, instants: Instants | None, source: EventSource, *, with_letters: bool
-) -> ListingOfRun:
+) -> WalkOfRun:
     """How matches are found; `with_letters`: the update writes the letters of events."""
     plan, listing = program.plan, program.listing
     match listing:
         case All():
-            return AllListing()
+            return AllWalk()
         case InRuns():
-            return RunsListing(listing, plan)
+            return RunsWalk(listing, plan)
         case Checked():
-            return CheckedListing(listing, plan, instants)
+            return CheckedWalk(listing, plan, instants)
         case InWindow():
-            return SelectorListing(listing, plan, with_letters=with_letters)
+            return SelectorWalk(listing, plan, with_letters=with_letters)
         case EarliestInWindow():
-            return EarliestListing(listing, plan, with_letters=with_letters)
+            return EarliestWalk(listing, plan, with_letters=with_letters)
         case Latest():
-            return LatestListing()
+            return LatestWalk()
         case United(weighs=weighs):
-            return UnitedListing(weighs=weighs)
+            return UnitedWalk(weighs=weighs)
         case Counted(tables=tables):
-            return CountedListing(tables, plan)
+            return CountedWalk(tables, plan)
         case LongestRuns():
-            return LongestRunsListing(listing, plan)
+            return LongestRunsWalk(listing, plan)
         case ByDefinition():
-            return DefinitionListing(listing, plan, instants)
+            return DefinitionWalk(listing, plan, instants)
         case InWorlds():
-            return WorldsListing(program, source.row_name)
+            return WorldsWalk(program, source.row_name)
         case _:
             assert_never(listing)
 
 
-def _choice_of(program: Program, walk: ListingOfRun, options: RunOptions) -> ChoiceOfRun:
+def _choice_of(program: Program, walk: WalkOfRun, options: RunOptions) -> ChoiceOfRun:
     """Which matches stay, and when that is known. A query with deadlines chooses none by starts."""
     plan = program.plan
     if plan.choice.per_start is not None:
@@ -138,11 +138,11 @@ def _choice_of(program: Program, walk: ListingOfRun, options: RunOptions) -> Cho
     return ChoiceOfRun()
 
 
-def _answer_of(program: Program, walk: ListingOfRun, *, in_instants: bool) -> AnswerOfRun:
+def _answer_of(program: Program, walk: WalkOfRun, *, in_instants: bool) -> AnswerOfRun:
     """What becomes of the matches."""
     if program.plan.answer.totals is not None:
         return TotalRows(program, in_instants=in_instants)
-    if isinstance(walk, WorldsListing):
+    if isinstance(walk, WorldsWalk):
         return WorldRows(walk)
     if program.plan.answer.collapsed:
         return CollapsedRows(program, in_instants=in_instants)

@@ -39,7 +39,7 @@ from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
 from celc_runtime.run.walk.listed import Listed
-from celc_runtime.run.walk.listings import RunsListing
+from celc_runtime.run.walk.walks import RunsWalk
 from celc_runtime.spark.single_labels import (
     sent_name,
     wire_columns,
@@ -186,7 +186,7 @@ class _FactorisedRows(MatchRows):
             yield rows.batch(self._factors, shown)
 
 
-class _WholeRuns(RunsListing):
+class _WholeRuns(RunsWalk):
     """Lists a run of matches as one."""
 
     lists_runs = True

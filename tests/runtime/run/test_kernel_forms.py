@@ -22,7 +22,7 @@ from celc_runtime.engine.arena import nodes as arena
 from celc_runtime.engine.arena.batch import NO_INTEGERS, Batch
 from celc_runtime.plan.strategy import BranchFree, InRuns, StraightLine
 from celc_runtime.run.run_of import run_of
-from celc_runtime.run.walk import listings
+from celc_runtime.run.walk import walks
 from engines import engines, interpreted, only_query
 
 from celc.options import Options
@@ -96,8 +96,8 @@ def test_long_streams(formula: str, clause: str, monkeypatch: pytest.MonkeyPatch
     # No room at first, buffers that are full in the middle of a run, batches that end anywhere.
     memory = partial(arena.new_memory, size=rng.choice((1, 2, 4, 64)))
     monkeypatch.setattr(run_module, "new_memory", memory)
-    monkeypatch.setattr(listings, "_MATCHES_PER_BATCH", rng.choice((1, 7, 64)))
-    monkeypatch.setattr(listings, "_ENTRIES_PER_BATCH", rng.choice((9, 100, 1000)))
+    monkeypatch.setattr(walks, "_MATCHES_PER_BATCH", rng.choice((1, 7, 64)))
+    monkeypatch.setattr(walks, "_ENTRIES_PER_BATCH", rng.choice((9, 100, 1000)))
     batches = []
     start = 0
     while start < len(declared):
@@ -130,7 +130,7 @@ def test_rows_that_the_update_keeps_are_those_of_the_matches(
     )
     expected = _rows(general.match_table(table))
     assert len(expected) > 1000
-    monkeypatch.setattr(listings, "_MATCHES_PER_BATCH", room)
+    monkeypatch.setattr(walks, "_MATCHES_PER_BATCH", room)
     assert _rows(chosen.match_table(table)) == expected
     for rows in (5000, 999):
         batches = table.combine_chunks().to_batches(max_chunksize=rows)

@@ -17,8 +17,8 @@ from celc_runtime import CompiledQuery, EventWarning
 from celc_runtime.engine.arena import nodes as arena
 from celc_runtime.plan.strategy import Checked
 from celc_runtime.run.run_of import run_of
-from celc_runtime.run.walk import listings
 from celc_runtime.run.walk import many_matches as many
+from celc_runtime.run.walk import walks
 from engines import interpreted, only_query
 
 import celc
@@ -168,8 +168,8 @@ def test_matches_are_counted_as_many_as_are_listed(
             counted[int(fire[1])] = many.count_matches(memory, kinds, fire)
 
     monkeypatch.setattr(many.ManyMatches, "look", look)
-    monkeypatch.setattr(listings, "_MATCHES_PER_BATCH", 1)
-    monkeypatch.setattr(listings, "_ENTRIES_PER_BATCH", 4)
+    monkeypatch.setattr(walks, "_MATCHES_PER_BATCH", 1)
+    monkeypatch.setattr(walks, "_ENTRIES_PER_BATCH", 4)
     listed: Counter[int] = Counter()
     batches = run_of(query.program).push(events.to_batches()[0])
     whole = events.to_pylist()

@@ -18,9 +18,9 @@ from celc_runtime.engine.walk.listing import list_fired, new_output
 from celc_runtime.engine.walk.walk import walk_of
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.source.run_options import RunOptions
-from celc_runtime.run.walk import listings
-from celc_runtime.run.walk.latest import LatestListing
-from celc_runtime.run.walk.window_listings import SelectorListing
+from celc_runtime.run.walk import walks
+from celc_runtime.run.walk.latest import LatestWalk
+from celc_runtime.run.walk.window_walks import SelectorWalk
 from engines import answer_of, engines, only_query, table_of
 from reference import as_expected, difference, evaluate
 from strategies import random_stream
@@ -238,8 +238,8 @@ _STREAM = """CREATE STREAM S {
 @pytest.mark.parametrize("formula", ["A+ ; B", "A ; B ; C", "A:+ ; B", "(A OR B)+ : C"])
 def test_enumeration_stops_and_resumes(formula: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Buffers for one match, or shorter than a match, and an arena and stack that must grow."""
-    monkeypatch.setattr(listings, "_MATCHES_PER_BATCH", 1)
-    monkeypatch.setattr(listings, "_ENTRIES_PER_BATCH", 2)
+    monkeypatch.setattr(walks, "_MATCHES_PER_BATCH", 1)
+    monkeypatch.setattr(walks, "_ENTRIES_PER_BATCH", 2)
     small = run_module.new_memory
 
     def tiny(piles: int, **options: Any) -> arena.Memory:
@@ -339,7 +339,7 @@ def test_matches_that_are_not_chosen_cost_nothing(strategy: str, formula: str) -
         rows = [row for found in run.push(batch) for row in found.to_pylist()]
         assert [(len(row["A"]), row["end_pos"]) for row in rows] == [(count, count + 1)]
         made = int(run._memory.counters[arena.NEXT_NODE])
-        if isinstance(run._walk, LatestListing | SelectorListing):
+        if isinstance(run._walk, LatestWalk | SelectorWalk):
             made += int(run._walk._scratch.counters[arena.NEXT_NODE])
         nodes.append(made)
     assert nodes[2] - nodes[1] == 2 * (nodes[1] - nodes[0])

@@ -12,7 +12,7 @@ from celc_runtime.arrow.event_store import INSTANT_POSITION, EventStore
 from celc_runtime.arrow.output import matches_batch
 from celc_runtime.program import Program
 from celc_runtime.run.source.event_source import Reading
-from celc_runtime.run.walk.in_worlds import WorldsListing
+from celc_runtime.run.walk.in_worlds import WorldsWalk
 from celc_runtime.run.walk.listed import Listed
 
 
@@ -105,18 +105,18 @@ class MatchRows(AnswerOfRun):
 
 
 class WorldRows(AnswerOfRun):
-    """Hands out the rows that the listing of uncertain times makes."""
+    """Hands out the rows that the walk of uncertain times makes."""
 
-    def __init__(self, listing: WorldsListing) -> None:
+    def __init__(self, walk: WorldsWalk) -> None:
         super().__init__()
-        self._listing = listing
+        self._walk = walk
 
     @property
     def stored_events(self) -> int:
-        return self._listing.events_kept
+        return self._walk.events_kept
 
     def rows(self, listed: Listed) -> Iterator[pa.RecordBatch]:
-        yield self._listing.rows
+        yield self._walk.rows
 
 
 class GroupRows(MatchRows):

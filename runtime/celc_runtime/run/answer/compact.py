@@ -18,7 +18,7 @@ from celc_runtime.engine.walk.match_tree import (
 from celc_runtime.program import Program
 from celc_runtime.run.answer.answers import AnswerOfRun
 from celc_runtime.run.source.event_source import Reading
-from celc_runtime.run.walk.compact import CompactListing, are_graphs
+from celc_runtime.run.walk.compact import CompactWalk, are_graphs
 from celc_runtime.run.walk.listed import Listed
 
 
@@ -41,7 +41,7 @@ class CompactRows(AnswerOfRun):
 
     def rows(self, listed: Listed) -> Iterator[pa.RecordBatch]:
         walk = listed.walk
-        if isinstance(walk, CompactListing):
+        if isinstance(walk, CompactWalk):
             yield self._batch(walk.graphs, listed.prepared.events, listed.entries_read)
             walk.taken()
             return

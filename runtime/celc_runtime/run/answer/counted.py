@@ -47,7 +47,7 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.transitions import TransitionArrays
 from celc_runtime.run.answer.match_groups import measured, places_of
 from celc_runtime.run.source.positions import Positions
-from celc_runtime.run.walk.listings import ListingOfRun
+from celc_runtime.run.walk.walks import WalkOfRun
 
 _ROOM = 1 << 14
 _STAY = 1 << 14
@@ -55,7 +55,7 @@ _STAY = 1 << 14
 time of some hundred rows."""
 
 
-class CountedListing(ListingOfRun):
+class CountedWalk(WalkOfRun):
     """Lists no match: reads the events of a run, and adds up the matches that end at each of
     them. In the buffers such an event counts as one match."""
 

@@ -1,9 +1,9 @@
 """The answer of TOTAL: its rows are about groups of matches.
 
 Where the automaton decides the formula, no match is listed: the kernel of `engine.totals.kernel`
-finds the totals at each end (`CountedListing`). Where the update finds the matches and no others,
+finds the totals at each end (`CountedWalk`). Where the update finds the matches and no others,
 as it does with keys, each event of all matches with one end is added up as often as there are
-matches with it (`UnitedListing`). Otherwise matches are listed, and added up batch by batch.
+matches with it (`UnitedWalk`). Otherwise matches are listed, and added up batch by batch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from celc_runtime.engine.totals.measures import measures_of
 from celc_runtime.engine.totals.unions import Found
 from celc_runtime.program import Program
 from celc_runtime.run.answer.answers import GroupRows
-from celc_runtime.run.answer.counted import CountedListing
+from celc_runtime.run.answer.counted import CountedWalk
 from celc_runtime.run.answer.match_groups import (
     WaitingGroups,
     Weights,
@@ -25,7 +25,7 @@ from celc_runtime.run.answer.match_groups import (
     groups_of_unions,
 )
 from celc_runtime.run.walk.listed import Listed
-from celc_runtime.run.walk.united import UnitedListing
+from celc_runtime.run.walk.united import UnitedWalk
 
 
 class TotalRows(GroupRows):
@@ -43,13 +43,13 @@ class TotalRows(GroupRows):
         return self._waiting.nbytes
 
     def rows(self, listed: Listed) -> Iterator[pa.RecordBatch]:
-        if isinstance(listed.walk, CountedListing):
+        if isinstance(listed.walk, CountedWalk):
             self._waiting.add(listed.walk.groups)
         else:
             yield from super().rows(listed)
 
     def add(self, rows: pa.RecordBatch, listed: Listed | None) -> Iterator[pa.RecordBatch]:
-        if listed is not None and isinstance(listed.walk, UnitedListing):
+        if listed is not None and isinstance(listed.walk, UnitedWalk):
             found, weights = _of_unions(listed.walk, listed)
             groups = groups_of_unions(self._of_groups, self._measures, rows, found, weights)
         else:
@@ -66,7 +66,7 @@ class TotalRows(GroupRows):
             yield rows
 
 
-def _of_unions(walk: UnitedListing, listed: Listed) -> tuple[Found, dict[str, Weights]]:
+def _of_unions(walk: UnitedWalk, listed: Listed) -> tuple[Found, dict[str, Weights]]:
     """What was found beside the unions in the buffers, and that of the events of each label."""
     output, kinds = listed.output, listed.kinds
     rows, events = map(int, output.used)

@@ -2,7 +2,7 @@
 
 Whether something is absent behind a match shows in later events. So a batch waits until the events
 behind it have passed the deadlines of all matches that end in it, or its partition is over; only
-then the update reads it. The listing has remembered these later events by then, and finds the
+then the update reads it. The walk has remembered these later events by then, and finds the
 matches that nothing undoes. Of these, the *decided* ones are handed out: no event that could still
 come could undo them.
 
@@ -40,7 +40,7 @@ from celc_runtime.run.past.history import History, measured
 from celc_runtime.run.source.event_source import Reading
 from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.run.source.stretches import Stretches
-from celc_runtime.run.walk.by_definition import DefinitionListing
+from celc_runtime.run.walk.by_definition import DefinitionWalk
 from celc_runtime.run.walk.listed import Listed
 
 PASSED = 2**63 - 1
@@ -241,7 +241,7 @@ class Deadlines(ChoiceOfRun):
             held = pa.array(is_held)
             self._held.append(HeldMatches(matches.filter(held), keys[is_held], numbers[is_held]))
         self.undecided += int((~is_decided & ~is_held).sum())
-        if not isinstance(listed.walk, DefinitionListing):  # that has asked `judge`
+        if not isinstance(listed.walk, DefinitionWalk):  # that has asked `judge`
             is_decided &= ~was_decided
         return matches if is_decided.all() else matches.filter(pa.array(is_decided))
 

@@ -8,7 +8,7 @@ ends. So it takes the rows of all matches, and hands out those that are chosen o
 * DISJOINT: when no later match can have their start or an earlier one, so that it is known which
   matches before are kept.
 
-Of the matches with one start and one end the listing hands over only those with the support that
+Of the matches with one start and one end the walk hands over only those with the support that
 NXT prefers, so a match is known here by its first and its last event. Both are entries: numbers
 that ascend along the stream, over all partitions.
 """

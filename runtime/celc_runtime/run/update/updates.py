@@ -53,7 +53,7 @@ from celc_runtime.run.past.key_memory import KeyMemory
 from celc_runtime.run.source.positions import Positions
 
 ASKS_UPDATE = frozenset({ARENA_FULL, KEYS_FULL, LISTS_FULL})
-"""The statuses that ask the update for more room, and not the listing."""
+"""The statuses that ask the update for more room, and not the walk."""
 
 
 class UpdateOfRun:
@@ -77,7 +77,7 @@ class UpdateOfRun:
         return 0
 
     def remember(self, history: History | None) -> None:
-        """Know the past events that the listing remembers; None: it remembers none."""
+        """Know the past events that the walk remembers; None: it remembers none."""
 
     def enter(self, prepared: Prepared, memory: Memory) -> Prepared:
         """Take in a batch before the kernel reads it."""
@@ -321,7 +321,7 @@ def update_of(program: Program, *, first_position: int) -> UpdateOfRun:
     """The update of a run; `first_position`: the position of its first event."""
     plan, update = program.plan, program.update
     if isinstance(program.listing, Counted | InWorlds | LongestRuns):
-        return UpdateOfRun(plan)  # nothing: the listing reads alone
+        return UpdateOfRun(plan)  # nothing: the walk reads alone
     match update:
         case BranchFree():
             return BranchFreePiles(update, plan)

@@ -1,4 +1,4 @@
-"""The listing of a query whose conditions no automaton decides.
+"""The walk of a query whose conditions no automaton decides.
 
 At each event at which a match could end, matches are found by the definitions (`definition`) among
 remembered events.
@@ -42,7 +42,7 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import ByDefinition
 from celc_runtime.run.past.history import History
 from celc_runtime.run.source.positions import Positions
-from celc_runtime.run.walk.listings import NOTED_ROWS, Floors, ListingOfRun
+from celc_runtime.run.walk.walks import NOTED_ROWS, Floors, WalkOfRun
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ class _Noted(NamedTuple):
     part: int
 
 
-class DefinitionListing(ListingOfRun):
+class DefinitionWalk(WalkOfRun):
     """Finds the matches that end at each event that fired, by the definitions."""
 
     most_rows = NOTED_ROWS
@@ -120,7 +120,7 @@ class DefinitionListing(ListingOfRun):
 
     @property
     def nbytes(self) -> int:
-        """As for every listing; lists of Python are counted by their slots."""
+        """As for every walk; lists of Python are counted by their slots."""
         kept = sum(4 * len(part.entries) for part in self._parts.values())
         return self._history.nbytes + 32 * kept
 

@@ -1,4 +1,4 @@
-"""The listing with conditions across events, which are checked while matches are listed.
+"""The walk with conditions across events, which are checked while matches are listed.
 
 There are two kernels. Most queries hand out each match as it is found (`listing_kernel`); so does
 SELECT LAST where it can search in the order of its preference (`latest_checked`). Where all matches
@@ -42,13 +42,13 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Checked
 from celc_runtime.run.past.history import History
 from celc_runtime.run.source.positions import Positions
-from celc_runtime.run.walk.listings import NOTED_ROWS, Floors, ListingOfRun
+from celc_runtime.run.walk.walks import NOTED_ROWS, Floors, WalkOfRun
 
 _COLLECTED = 1 << 12
 _COLLECTED_ENTRIES = 1 << 14
 
 
-class CheckedListing(ListingOfRun):
+class CheckedWalk(WalkOfRun):
     """Lists the matches that conditions admit; holds the past events that the conditions read."""
 
     # What is remembered of larger batches costs more to make room for than to read.

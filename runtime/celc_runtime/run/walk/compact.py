@@ -1,7 +1,7 @@
-"""The listings of compact answers: the matches that end at an event as a graph.
+"""The walks of compact answers: the matches that end at an event as a graph.
 
 Where each path below a cell of the arena is a match, the graph is taken from there, and no match is
-listed. Where a listing chooses some of them, they are listed, and become a tree. Where conditions
+listed. Where a walk chooses some of them, they are listed, and become a tree. Where conditions
 are checked match by match, a graph would cost what the matches cost: that is refused, in words.
 """
 
@@ -17,7 +17,7 @@ from celc_runtime.plan.strategy import (
     InRuns,
 )
 from celc_runtime.program import Program
-from celc_runtime.run.walk.listings import ListingOfRun
+from celc_runtime.run.walk.walks import WalkOfRun
 
 _ROOM = 1 << 16
 _FIRES = 1 << 12
@@ -28,7 +28,7 @@ def are_graphs(program: Program) -> bool:
     return isinstance(program.listing, All | InRuns) and program.plan.choice.limit is None
 
 
-class DeferredListing(ListingOfRun):
+class DeferredWalk(WalkOfRun):
     """Lists all matches, each by a walk from its last event back, when it is asked to."""
 
     are_paths = True
@@ -40,7 +40,7 @@ class DeferredListing(ListingOfRun):
         return status
 
 
-class CompactListing(ListingOfRun):
+class CompactWalk(WalkOfRun):
     """Writes the graph of each event that fired. In the buffers such an event counts as one
     match."""
 

@@ -1,4 +1,4 @@
-"""The listing of a query over events whose time is uncertain.
+"""The walk of a query over events whose time is uncertain.
 
 Events come by their least times, and are kept per partition until no match can need them. An event
 is asked for the matches that end at it once no event to come can be before its last point. Events
@@ -70,7 +70,7 @@ from celc_runtime.run.past.history import History
 from celc_runtime.run.source.positions import Positions
 from celc_runtime.run.source.waiting_events import WaitingEvents
 from celc_runtime.run.walk.judged_chains import JudgedChains
-from celc_runtime.run.walk.listings import Floors, ListingOfRun
+from celc_runtime.run.walk.walks import Floors, WalkOfRun
 
 _MATCHES = 1 << 14
 _EVENTS_OF_MATCHES = 1 << 17
@@ -85,7 +85,7 @@ _KEPT = 1 << 16
 """So many events wait before matches are looked for, where a partition goes on."""
 
 
-class WorldsListing(ListingOfRun):
+class WorldsWalk(WalkOfRun):
     """Finds the matches of events whose time is uncertain, as rows, with their confidences.
 
     In the buffers a batch of rows counts as one match. `row_name`: the name of a row in messages.
@@ -181,7 +181,7 @@ class WorldsListing(ListingOfRun):
         return OUTPUT_FULL
 
     def oldest(self) -> int:
-        """Behind all events: the listing keeps those that its rows show."""
+        """Behind all events: the walk keeps those that its rows show."""
         return self._behind
 
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:

@@ -1,4 +1,4 @@
-"""The listing of SELECT LAST under WITHIN: the match of the latest events (see `latest_walk`)."""
+"""The walk of SELECT LAST under WITHIN: the match of the latest events (see `latest_walk`)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import numpy as np
 from celc_runtime.engine.arena.nodes import WINDOW_FULL, Memory, new_memory
 from celc_runtime.engine.walk.latest_walk import choose_latest
 from celc_runtime.engine.walk.listing import Kinds, Output
-from celc_runtime.run.walk.listings import ListingOfRun, with_more_scratch
+from celc_runtime.run.walk.walks import WalkOfRun, with_more_scratch
 
 _CELLS_ROOM = 256
 """Cells of one match for which there is room at first."""
 
 
-class LatestListing(ListingOfRun):
+class LatestWalk(WalkOfRun):
     """Lists the match of the latest events."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from celc_runtime.engine.arena.nodes import ENTRY, Memory
 from celc_runtime.engine.walk.collected_matches import keep_matches
 from celc_runtime.engine.walk.listing import Kinds, Output
 from celc_runtime.plan.plan import Plan
-from celc_runtime.run.walk.listings import ListingOfRun
+from celc_runtime.run.walk.walks import WalkOfRun
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class Listed:
     names: the labels of the query; prepared: the batch in which the matches end.
     """
 
-    walk: ListingOfRun
+    walk: WalkOfRun
     names: Sequence[str]
     output: Output
     kinds: Kinds
@@ -68,7 +68,7 @@ class Listed:
         self._entries = None
 
 
-def kinds_of(plan: Plan, walk: ListingOfRun) -> Kinds:
+def kinds_of(plan: Plan, walk: WalkOfRun) -> Kinds:
     """The kinds of cells as arrays."""
     columns = range(len(plan.answer.label_names))
     belongs = [[column in kind.columns for kind in plan.matching.kinds] for column in columns]

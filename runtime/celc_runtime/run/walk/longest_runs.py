@@ -1,4 +1,4 @@
-"""The listing of SELECT LONGEST where the longest matches are runs of events.
+"""The walk of SELECT LONGEST where the longest matches are runs of events.
 
 It reads the events that matter itself, and keeps those of the runs that may go on. A run is listed
 when its end is known, which is when an event comes that it does not hold. A run that is open at the
@@ -29,10 +29,10 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Checked, LongestRuns
 from celc_runtime.run.past.history import History
 from celc_runtime.run.source.positions import Positions
-from celc_runtime.run.walk.listings import NOTED_ROWS, Floors, ListingOfRun
+from celc_runtime.run.walk.walks import NOTED_ROWS, Floors, WalkOfRun
 
 
-class LongestRunsListing(ListingOfRun):
+class LongestRunsWalk(WalkOfRun):
     """Lists the longest run from each event, or, with DISJOINT, from each event behind a run."""
 
     reads_alone = True

@@ -20,7 +20,7 @@ from celc_runtime.engine.walk.listing import Kinds, Output
 from celc_runtime.engine.walk.match_count import count_matches
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
-from celc_runtime.run.walk.listings import ListingOfRun
+from celc_runtime.run.walk.walks import WalkOfRun
 
 MOST_MATCHES = 1_000_000
 """More matches than this at one event are worth a warning."""
@@ -34,9 +34,9 @@ been listed."""
 class ManyMatches:
     """Looks at the matches that a run lists, and warns once where too many end at one event."""
 
-    def __init__(self, plan: Plan, listing: ListingOfRun) -> None:
+    def __init__(self, plan: Plan, walk: WalkOfRun) -> None:
         self._plan = plan
-        self._listing = listing
+        self._walk = walk
         self._watches = plan.choice.limit is None or plan.choice.limit > MOST_MATCHES
         self._row = -1
         self._matches = self._events = 0
@@ -62,8 +62,8 @@ class ManyMatches:
         if row != self._row:
             self._row, self._matches, self._events = row, 0, 0
             self._is_counted = False
-        self._matches += self._listing.matches_in(output, first)
-        self._events += self._listing.events_in(output, first)
+        self._matches += self._walk.matches_in(output, first)
+        self._events += self._walk.events_in(output, first)
         found: float = self._matches
         if self._is_interrupted(memory) and not self._is_counted and self._are_many:
             self._is_counted = True
@@ -81,7 +81,7 @@ class ManyMatches:
         return bool(memory.counters[STACK_SIZE] or memory.counters[RUN_LEFT])
 
     def _counted(self, memory: Memory, kinds: Kinds) -> float:
-        if not self._listing.are_paths:
+        if not self._walk.are_paths:
             return 0
         fire = memory.fires[memory.counters[LISTED] - 1]
         return count_matches(memory, kinds, fire)

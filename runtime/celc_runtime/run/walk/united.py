@@ -1,4 +1,4 @@
-"""The listing of a run whose rows are about all matches with one end, and which lists none."""
+"""The walk of a run whose rows are about all matches with one end, and which lists none."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from celc_runtime.engine.totals.unions import Found, new_found, union_scratch, u
 from celc_runtime.engine.totals.wide_columns import WideColumn, column_of
 from celc_runtime.engine.walk.listing import Kinds, Output
 from celc_runtime.engine.walk.match_graph import for_arena
-from celc_runtime.run.walk.listings import ListingOfRun
+from celc_runtime.run.walk.walks import WalkOfRun
 
 _ROOM = 1 << 10
 """Nodes of one graph for which there is room at first."""
 
 
-class UnitedListing(ListingOfRun):
+class UnitedWalk(WalkOfRun):
     """Hands out one row for each event that fired, with the events of all its matches.
 
     weighs: whether it is also found in how many matches each event is.

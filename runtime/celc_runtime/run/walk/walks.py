@@ -1,6 +1,6 @@
-"""The listing of a run: how the matches that end at the events that fired are found.
+"""The walk of a run: how the matches that end at the events that fired are found.
 
-`ListingOfRun` is the protocol. The listings that hand out all matches in the arena are here; the
+`WalkOfRun` is the protocol. The walks that hand out all matches in the arena are here; the
 others are in modules of their own.
 """
 
@@ -35,7 +35,7 @@ _MATCHES_PER_BATCH = 1 << 16
 _ENTRIES_PER_BATCH = 1 << 17
 
 NOTED_ROWS = 1 << 18
-"""The most rows of a batch at a time where a listing notes all its events."""
+"""The most rows of a batch at a time where a walk notes all its events."""
 
 Floors: TypeAlias = Callable[[], np.ndarray | int]
 """The floor that no window of a later event reaches behind: one for all, or one for each partition
@@ -46,8 +46,8 @@ Judge: TypeAlias = Callable[[int, tuple[int, int], int], tuple[bool, bool]]
 """See `Deadlines.judge`."""
 
 
-class ListingOfRun:
-    """What a run asks of its listing; with the answers of most listings."""
+class WalkOfRun:
+    """What a run asks of its walk; with the answers of most walks."""
 
     defers = True
     """Whether the update leaves all matches to `choose`, and lists nothing itself."""
@@ -72,7 +72,7 @@ class ListingOfRun:
     """Whether the output holds a run of such matches as one (`engine.walk.runs`)."""
 
     hands_out = True
-    """Whether the matches that end in a batch are handed out, of a listing that reads alone."""
+    """Whether the matches that end in a batch are handed out, of a walk that reads alone."""
 
     judge: Judge | None = None
     """Says which matches are decided, where the plan has deadlines."""
@@ -88,7 +88,7 @@ class ListingOfRun:
 
     @property
     def history(self) -> History | None:
-        """The remembered events; None: the listing remembers none."""
+        """The remembered events; None: the walk remembers none."""
         return None
 
     def look(self, prepared: Prepared, positions: Positions) -> None:
@@ -108,16 +108,16 @@ class ListingOfRun:
         return with_deeper_stack(memory)
 
     def oldest(self) -> int:
-        """The first stored event that a later match can refer to, of a listing that reads alone."""
-        raise AssertionError("only asked of a listing that reads alone")
+        """The first stored event that a later match can refer to, of a walk that reads alone."""
+        raise AssertionError("only asked of a walk that reads alone")
 
     def of_stretches(self, silent: np.ndarray | None) -> None:
         """Read stretches: find the matches of all starts, although others come to choose among
-        them. `silent`: bool[rows], where a listing that reads alone hands out none; None: nowhere.
+        them. `silent`: bool[rows], where a walk that reads alone hands out none; None: nowhere.
         """
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The rows of matches that wait in the listing for more events, of which there are none."""
+        """The rows of matches that wait in the walk for more events, of which there are none."""
         yield from ()
 
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
@@ -159,14 +159,14 @@ def with_more_scratch(scratch: Memory, status: int) -> Memory:
     return with_deeper_stack(scratch)
 
 
-class AllListing(ListingOfRun):
+class AllWalk(WalkOfRun):
     """Lists all matches, each by a walk from its last event back."""
 
     defers = False
     are_paths = True
 
 
-class RunsListing(ListingOfRun):
+class RunsWalk(WalkOfRun):
     """Lists all matches of one shape, place by place."""
 
     defers = False

@@ -1,4 +1,4 @@
-"""The listings of selectors under WITHIN: choosing among the matches in the window of each event.
+"""The walks of selectors under WITHIN: choosing among the matches in the window of each event.
 
 A match that a selector would prefer may leave the window while a lesser one stays. So the choice at
 one event says little about the choice at the next, and no fixed number of nodes per state can hold
@@ -32,7 +32,7 @@ from celc_runtime.engine.walk.window_selection import (
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import EarliestInWindow, InWindow
 from celc_runtime.run.source.positions import Positions
-from celc_runtime.run.walk.listings import NOTED_ROWS, Floors, ListingOfRun, with_more_scratch
+from celc_runtime.run.walk.walks import NOTED_ROWS, Floors, WalkOfRun, with_more_scratch
 
 _NO_EVENTS = WindowEvents(*[NO_INTEGERS] * 5)
 
@@ -40,7 +40,7 @@ _EVENTS_ROOM = 256
 """Events of one window for which there is room at first."""
 
 
-class WindowListing(ListingOfRun):
+class WindowWalk(WalkOfRun):
     """Notes the events that windows can reach back to; subclasses choose among their matches."""
 
     most_rows = NOTED_ROWS
@@ -98,7 +98,7 @@ class WindowListing(ListingOfRun):
         self._places[FIRST], self._places[BOUNDARY] = 0, -1
 
 
-class SelectorListing(WindowListing):
+class SelectorWalk(WindowWalk):
     """Lists the matches that a selector's automaton chooses, run over the events of each window."""
 
     def __init__(self, listing: InWindow, plan: Plan, *, with_letters: bool) -> None:
@@ -131,7 +131,7 @@ class SelectorListing(WindowListing):
         return memory
 
 
-class EarliestListing(WindowListing):
+class EarliestWalk(WindowWalk):
     """Lists the match of the earliest events in each window that still lead to its end."""
 
     def __init__(self, listing: EarliestInWindow, plan: Plan, *, with_letters: bool) -> None:
