@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from celc_runtime.plan.strategy import Latest
 from places import ROOT, TESTS
 
 from celc.automata.construct import construct_selection
@@ -41,7 +42,7 @@ from celc.options import Options
 from celc.parse.parser import parse
 from celc.pipeline import Stages, compile_source
 from celc.plan.shapes import fixed_shape
-from celc.plan.strategy import EarliestInWindow, Keyed, Latest, UnionLists
+from celc.plan.strategy import EarliestInWindow, Keyed, UnionLists
 from celc.resolve.first_order.reader import read_first_order
 from celc.resolve.resolver import resolve
 

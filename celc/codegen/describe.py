@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import assert_never
 
+from celc_runtime.plan.strategy import All, InRuns, Latest, United
+
 from celc.automata.automaton import Automaton, State
 from celc.automata.determinize import START, DetState
 from celc.automata.letters import Letters, Mask, Place
@@ -15,9 +17,7 @@ from celc.diagnostics.deadline import look
 from celc.normal.normal_form import EventClause
 from celc.normal.show import show_clauses
 from celc.plan.program import Program
-from celc.plan.shapes import InRuns
 from celc.plan.strategy import (
-    All,
     BranchFree,
     ByDefinition,
     Checked,
@@ -26,12 +26,10 @@ from celc.plan.strategy import (
     InWindow,
     InWorlds,
     Keyed,
-    Latest,
     Listing,
     LongestRuns,
     StraightLine,
     UnionLists,
-    United,
     Update,
 )
 

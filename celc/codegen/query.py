@@ -8,6 +8,7 @@ from typing import ClassVar, assert_never
 
 from celc_runtime.plan import strategy
 from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.strategy import All, InRuns, Latest, United
 
 from celc.codegen.branch_free import branch_free_update
 from celc.codegen.checks import EventCode
@@ -32,9 +33,7 @@ from celc.diagnostics.deadline import look
 from celc.normal.divide import interleaves
 from celc.plan.code import code as in_module
 from celc.plan.program import Program
-from celc.plan.shapes import InRuns
 from celc.plan.strategy import (
-    All,
     BranchFree,
     ByDefinition,
     Checked,
@@ -43,11 +42,9 @@ from celc.plan.strategy import (
     InWindow,
     InWorlds,
     Keyed,
-    Latest,
     LongestRuns,
     StraightLine,
     UnionLists,
-    United,
 )
 
 
@@ -232,12 +229,8 @@ def _listing(
     """The listing of the matches that end at an event."""
     imports, selector, listing = code.imports, program.query.strategy, program.listing
     match listing:
-        case All():
-            return ListingPart(strategy.All())
-        case Latest():
-            return ListingPart(strategy.Latest())
-        case InRuns(kinds=kinds, leaf_pile=pile):
-            return ListingPart(strategy.InRuns(kinds=kinds, leaf_pile=pile))
+        case All() | InRuns() | Latest() | United():
+            return ListingPart(listing)
         case InWindow(tables=selection, all_events=sees_all):
             before = selection_literal(number, selector, selection, imports)
             found = strategy.InWindow(in_module(f"SELECTION_{number}"), all_events=sees_all)
@@ -256,8 +249,6 @@ def _listing(
                 past=choices,
                 columns=checks.columns,
             )
-        case United(weighs=weighs):
-            return ListingPart(strategy.United(weighs=weighs))
         case Counted():
             return ListingPart(strategy.Counted(in_module(f"TABLES_{number}")))
         case LongestRuns():

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from collections.abc import Sequence as SequenceOf
 from typing import assert_never
 
+from celc_runtime.plan.strategy import All, InRuns, Latest, United
+
 from celc.automata.automaton import Automaton, EventPredicate, LetterSet, Transition
 from celc.automata.determinize import START, DeterministicAutomaton, DetState
 from celc.codegen.describe import (
@@ -30,9 +32,7 @@ from celc.normal.show import (
 from celc.normal.traversal import operands_of
 from celc.pipeline import Stages
 from celc.plan.program import Program
-from celc.plan.shapes import InRuns
 from celc.plan.strategy import (
-    All,
     BranchFree,
     ByDefinition,
     Checked,
@@ -41,11 +41,9 @@ from celc.plan.strategy import (
     InWindow,
     InWorlds,
     Keyed,
-    Latest,
     LongestRuns,
     StraightLine,
     UnionLists,
-    United,
 )
 from celc.plan.tables import Kind, Tables
 

@@ -5,22 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
+from celc_runtime.plan.strategy import All, InRuns, Latest, United
+
 from celc.automata.automaton import Automaton
 from celc.automata.predicates import Alphabet
 from celc.core import formula as core
-from celc.plan.shapes import InRuns
 from celc.plan.strategy import (
-    All,
     ByDefinition,
     Checked,
     Counted,
     EarliestInWindow,
     InWindow,
     InWorlds,
-    Latest,
     Listing,
     LongestRuns,
-    United,
     Update,
 )
 from celc.plan.tables import Kind, Tables

@@ -23,6 +23,7 @@ from functools import reduce
 from typing import TypeAlias, assert_never
 
 from celc_runtime.plan.relevance import AttributeTest, Clause, Relevant, Way
+from celc_runtime.plan.strategy import All, InRuns, United
 
 from celc.automata.predicates import TypeConditions
 from celc.core import formula as core
@@ -30,8 +31,7 @@ from celc.core.formula import MIRRORED, DataType, Predicate
 from celc.core.traversal import formulas_in, windows_in
 from celc.normal.normal_form import EventClause
 from celc.plan.program import Program
-from celc.plan.shapes import InRuns
-from celc.plan.strategy import All, Checked, Counted, Keyed, StraightLine, United
+from celc.plan.strategy import Checked, Counted, Keyed, StraightLine
 from celc.plan.tables import Tables
 
 _MOST_WAYS = 16

@@ -8,7 +8,7 @@ pile, and that nothing else is read with it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from celc_runtime.plan.strategy import InRuns
 
 from celc.automata.determinize import START, DetState
 from celc.plan.piles import PilePlan
@@ -16,15 +16,6 @@ from celc.plan.piles import PilePlan
 MAX_LEVELS = 32
 """The longest match that is listed column by column; as `celc_runtime.engine.arena.nodes` has
 it."""
-
-
-@dataclass(frozen=True, slots=True)
-class InRuns:
-    """All matches, which have one shape, written column by column: the kind of the event in each
-    place of a match, and the pile of the events in the first."""
-
-    kinds: tuple[int, ...]
-    leaf_pile: int
 
 
 def fixed_shape(plan: PilePlan) -> InRuns | None:
@@ -63,4 +54,4 @@ def fixed_shape(plan: PilePlan) -> InRuns | None:
         leaf_pile in write.reads and len(write.reads) > 1 for write in writes
     ):
         return None
-    return InRuns(tuple(kinds[place] for place in range(length)), leaf_pile)
+    return InRuns(kinds=tuple(kinds[place] for place in range(length)), leaf_pile=leaf_pile)

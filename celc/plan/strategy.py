@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, assert_never
 
+from celc_runtime.plan.strategy import All, InRuns, Latest, United
+
 from celc.automata.determinize import DeterministicAutomaton, looks_alike
 from celc.automata.letters import ContextMachine
 from celc.core.formula import Aggregate, Query
@@ -47,7 +49,7 @@ from celc.plan.keys import KeyPlan, plan_keys
 from celc.plan.orders import has_one_order
 from celc.plan.pile_bounds import PileBounds, pile_bounds
 from celc.plan.piles import MAX_PILES, MAX_WRITES, PilePlan, plan_piles
-from celc.plan.shapes import InRuns, fixed_shape
+from celc.plan.shapes import fixed_shape
 from celc.plan.tables import (
     Kind,
     SelectionTables,
@@ -103,11 +105,6 @@ GENERAL_ENGINE: Final = frozenset({UnionLists})
 `Keyed` are forms of `StraightLine`, and are chosen only beside it."""
 
 # --- how matches are listed -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class All:
-    """All matches that the update finds, up to LIMIT, each by a walk from its last event back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,19 +235,6 @@ class EarliestInWindow:
 
     tables: EarliestTables
     all_events: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Latest:
-    """The match of the latest events, found on the piles from its end back."""
-
-
-@dataclass(frozen=True, slots=True)
-class United:
-    """The union of all matches that the update finds at an event; weighs: with the number of
-    matches that each event is in."""
-
-    weighs: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,21 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from celc_runtime.plan.strategy import United
+
 from celc.normal.divide import Definitions, Roles, interleaves
 from celc.normal.equalities import equality_of
 from celc.normal.flat_form import RoleClause
 from celc.normal.flatten import OVERLAPPING
 from celc.normal.show import show_clause
 from celc.plan.keys import UNTIED, why_no_key
-from celc.plan.strategy import (
-    ByDefinition,
-    Checked,
-    ChoiceInput,
-    Counted,
-    Strategy,
-    UnionLists,
-    United,
-)
+from celc.plan.strategy import ByDefinition, Checked, ChoiceInput, Counted, Strategy, UnionLists
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import assert_never
 
+from celc_runtime.plan.strategy import All, InRuns, Latest, United
+
 from celc.automata.determinize import START
 from celc.automata.letters import Place
 from celc.diagnostics.deadline import look
@@ -11,9 +13,7 @@ from celc.plan.earliest import EarliestTables
 from celc.plan.keys import KeyPlan
 from celc.plan.piles import MAX_PILES, PilePlan, Write
 from celc.plan.program import Program
-from celc.plan.shapes import InRuns
 from celc.plan.strategy import (
-    All,
     BranchFree,
     ByDefinition,
     Checked,
@@ -22,11 +22,9 @@ from celc.plan.strategy import (
     InWindow,
     InWorlds,
     Keyed,
-    Latest,
     LongestRuns,
     StraightLine,
     UnionLists,
-    United,
 )
 from celc.plan.tables import Contexts, SelectionTables, Step, Tables
 from celc.verify.violations import Violation, Violations

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from celc_runtime import EventWarning
+from celc_runtime.plan.strategy import All
 from celc_runtime.run.past import key_memory
 from engines import answers, engines, interpreted, only_query, table_of
 from reference import Match, check_answer, evaluate
@@ -26,7 +27,7 @@ from test_random import cramped
 from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.pipeline import Stages, compile_source
-from celc.plan.strategy import All, ByDefinition, Checked, Keyed
+from celc.plan.strategy import ByDefinition, Checked, Keyed
 
 Event = dict[str, Any]
 

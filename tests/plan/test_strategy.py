@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from celc_runtime import CompiledQuery
+from celc_runtime.plan.strategy import All, InRuns, Latest, United
 from celc_runtime.program import Program as RunProgram
 from celc_runtime.program import ShippedFunction
 from celc_runtime.run.matching import sorted_route
@@ -19,11 +20,9 @@ from celc import Matcher
 from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.pipeline import Compilation, compile_source
-from celc.plan.shapes import InRuns
 from celc.plan.strategy import (
     EVERY_UPDATE,
     GENERAL_ENGINE,
-    All,
     BranchFree,
     ByDefinition,
     Checked,
@@ -32,12 +31,10 @@ from celc.plan.strategy import (
     InWindow,
     InWorlds,
     Keyed,
-    Latest,
     Listing,
     LongestRuns,
     StraightLine,
     UnionLists,
-    United,
     Update,
 )
 
