@@ -100,7 +100,7 @@ def test_every_message_has_a_golden(folder: str) -> None:
     goldens = [path.read_text(encoding="utf-8") for path in (FOLDER / folder).glob("*.expected")]
     shown = set(re.findall(r": (?:error|warning)\[([a-z-]+)\]: ", "\n".join(goldens)))
     for name, text in messages(CATALOGUE[folder]).items():
-        codes = re.findall(r"(?:error|warning)\(\s*f?\"([a-z-]+)(\{.*?\})?\"", text)
+        codes = re.findall(r"(?:error|warning|unknown)\(\s*f?\"([a-z-]+)(\{.*?\})?\"", text)
         assert codes, f"{name} has no code"
         for code, varying in codes:
             assert any(
@@ -113,6 +113,6 @@ def test_codes_are_one_message_each() -> None:
         code
         for module in CATALOGUE.values()
         for text in messages(module).values()
-        for code in re.findall(r"(?:error|warning)\(\s*f?\"([a-z-]+)", text)
+        for code in re.findall(r"(?:error|warning|unknown)\(\s*f?\"([a-z-]+)", text)
     ]
     assert len(codes) == len(set(codes))
