@@ -1,13 +1,15 @@
-"""Transition tables → the literals of the general engine and of selections in a module."""
+"""Transition tables → the numbers that a module gives its general engine and its selections.
+
+Nested tuples and dicts of numbers, which templates print as they are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from celc.automata.determinize import START
-from celc.codegen.escape import tuple_text
 from celc.codegen.imports import Imports
 from celc.codegen.templates import TemplateView
 from celc.codegen.update import UpdateInput
@@ -19,46 +21,49 @@ _MOST_WRITTEN_OUT = 2000
 text, a line for each move: black takes seconds for thousands of tuples, and nobody reads them."""
 
 
+Rows: TypeAlias = tuple[tuple[int, ...], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class ContextRows:
-    """The machine over all events: tuples by context."""
+    """The machine over all events: rows by context."""
 
-    following: tuple[str, ...]
-    letters: tuple[str, ...]
+    following: Rows
+    letters: Rows
 
 
 @dataclass(frozen=True, slots=True)
 class TablesUpdate(TemplateView):
     """The `update` of the general engine, made from tables.
 
-    `header` says how the update runs, and why. `starts` are tuples of moves by symbol. `as_text`:
-    `moves` and `skip` are lines of numbers; otherwise `moves` are the items of a dict for each
-    state, and `skip` a tuple for each state. `instants` are tuples of symbols by class, one for
-    each place in an instant; none where events of one instant are not simultaneous.
+    `header` says how the update runs, and why. `starts` are moves by symbol, `moves` by state and
+    symbol, `skip` states by state and symbol; `as_text`: both are lines of numbers. `instants` are
+    symbols by class, a row for each place in an instant; none where events of one instant are not
+    simultaneous.
     """
 
     template: ClassVar[str] = "tables_update"
 
     number: int
     header: str
-    starts: tuple[str, ...]
+    starts: tuple[Rows, ...]
     as_text: bool
-    moves: tuple[str, ...]
-    skip: tuple[str, ...]
-    idle: str
+    moves: tuple[dict[int, Rows], ...] | tuple[str, ...]
+    skip: Rows | tuple[str, ...]
+    idle: tuple[bool, ...]
     window: str
     size: int
     consumes: bool
     interleaved: bool
     contexts: ContextRows | None
-    instants: tuple[str, ...]
+    instants: Rows
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionLiteral(TemplateView):
     """The tables of a selector that is run over the events of a window.
 
-    `following` and `symbols` are tuples by state of the tracker; `starts`, `moves` and `skip` as in
+    `following` and `symbols` are rows by state of the tracker; `starts`, `moves` and `skip` as in
     `TablesUpdate`.
     """
 
@@ -66,31 +71,31 @@ class SelectionLiteral(TemplateView):
 
     number: int
     strategy: str
-    following: tuple[str, ...]
-    symbols: tuple[str, ...]
-    quiet: str
-    starts: tuple[str, ...]
-    moves: tuple[str, ...]
-    skip: tuple[str, ...]
+    following: Rows
+    symbols: Rows
+    quiet: tuple[bool, ...]
+    starts: tuple[Rows, ...]
+    moves: tuple[dict[int, Rows], ...]
+    skip: Rows
 
 
 @dataclass(frozen=True, slots=True)
 class EarliestLiteral(TemplateView):
     """The tables of a selector that marks an event whenever the end can still be reached.
 
-    `marks` and `end_kinds` are items of a dict by state, the others tuples.
+    `marks` and `end_kinds` are by state and symbol; see `EarliestTables`.
     """
 
     template: ClassVar[str] = "earliest"
 
     number: int
     strategy: str
-    marks: tuple[str, ...]
-    skip: tuple[str, ...]
-    end_kinds: tuple[str, ...]
-    sets: tuple[str, ...]
-    ends: str
-    back: tuple[str, ...]
+    marks: tuple[dict[int, tuple[int, int]], ...]
+    skip: Rows
+    end_kinds: tuple[dict[int, int], ...]
+    sets: Rows
+    ends: tuple[int, ...]
+    back: Rows
 
 
 def tables_update(given: UpdateInput, tables: Tables, *, interleaved: bool) -> TablesUpdate:
@@ -103,9 +108,9 @@ def tables_update(given: UpdateInput, tables: Tables, *, interleaved: bool) -> T
         given.header,
         _starts(tables),
         as_text,
-        _move_lines(tables) if as_text else _moves(tables),
-        _skip_lines(tables) if as_text else _skip(tables),
-        tuple_text(str(tables.is_idle(symbol)) for symbol in range(tables.symbols)),
+        _lines(_numbers(tables)) if as_text else _moves(tables),
+        _lines(_skip(tables)) if as_text else _skip(tables),
+        tuple(map(tables.is_idle, range(tables.symbols))),
         window.mode,
         window.size,
         given.consumes,
@@ -126,7 +131,7 @@ def selection_literal(
         strategy,
         _rows(selection.following),
         _rows(selection.symbols),
-        tuple_text(str(selection.is_quiet(letter)) for letter in letters),
+        tuple(map(selection.is_quiet, letters)),
         _starts(selection.tables),
         _moves(selection.tables),
         _skip(selection.tables),
@@ -142,25 +147,22 @@ def earliest_literal(
         number,
         strategy,
         marks=tuple(
-            ", ".join(f"{n}: ({way[0]}, {way[1]})" for n, way in enumerate(row) if way is not None)
-            for row in tables.marks
+            {n: way for n, way in enumerate(row) if way is not None} for row in tables.marks
         ),
         skip=tuple(
-            tuple_text("-1" if target is None else str(target) for target in row)
-            for row in tables.skip
+            tuple(-1 if target is None else target for target in row) for row in tables.skip
         ),
         end_kinds=tuple(
-            ", ".join(f"{n}: {kind}" for n, kind in enumerate(row) if kind is not None)
-            for row in tables.end_kinds
+            {n: kind for n, kind in enumerate(row) if kind is not None} for row in tables.end_kinds
         ),
-        sets=tuple(tuple_text(map(str, sorted(states))) for states in tables.sets),
-        ends=tuple_text(map(str, tables.ends)),
+        sets=_rows(map(sorted, tables.sets)),
+        ends=tuple(tables.ends),
         back=_rows(tables.back),
     )
 
 
-def _rows(rows: Iterable[Sequence[int]]) -> tuple[str, ...]:
-    return tuple(tuple_text(map(str, row)) for row in rows)
+def _rows(rows: Iterable[Sequence[int]]) -> Rows:
+    return tuple(map(tuple, rows))
 
 
 def _contexts(contexts: Contexts) -> ContextRows:
@@ -170,11 +172,11 @@ def _contexts(contexts: Contexts) -> ContextRows:
 # --- tables, with states numbered from 0: the start has no number ---------------------------------
 
 
-def _starts(tables: Tables) -> tuple[str, ...]:
-    """The moves from the start, a tuple for each symbol."""
+def _starts(tables: Tables) -> tuple[Rows, ...]:
+    """The moves from the start, by symbol."""
     return tuple(
-        tuple_text(
-            f"({step.kind}, {int(step.target is None)}, {(step.target or 0) - 1})"
+        tuple(
+            (step.kind, int(step.target is None), (step.target or 0) - 1)
             for step in steps
             for source in step.sources
             if source == START
@@ -183,19 +185,12 @@ def _starts(tables: Tables) -> tuple[str, ...]:
     )
 
 
-def _moves(tables: Tables) -> tuple[str, ...]:
-    """The other moves, for each state the items of a dict from symbols to moves."""
-    moves: list[dict[int, list[str]]] = [{} for _ in range(tables.states - 1)]
-    for source, symbol, kind, ends, target in _numbers(tables):
-        moves[source].setdefault(symbol, []).append(f"({kind}, {ends}, {target})")
-    return tuple(
-        ", ".join(f"{symbol}: {tuple_text(found)}" for symbol, found in of_state.items())
-        for of_state in moves
-    )
-
-
-def _move_lines(tables: Tables) -> tuple[str, ...]:
-    return tuple(" ".join(map(str, move)) for move in _numbers(tables))
+def _moves(tables: Tables) -> tuple[dict[int, Rows], ...]:
+    """The other moves, by state and symbol."""
+    found: tuple[dict[int, Rows], ...] = tuple({} for _ in range(tables.states - 1))
+    for source, symbol, *move in _numbers(tables):
+        found[source][symbol] = (*found[source].get(symbol, ()), tuple(move))
+    return found
 
 
 def _numbers(tables: Tables) -> list[tuple[int, int, int, int, int]]:
@@ -211,15 +206,11 @@ def _numbers(tables: Tables) -> list[tuple[int, int, int, int, int]]:
     return sorted(moves, key=lambda move: move[:2])
 
 
-def _skip(tables: Tables) -> tuple[str, ...]:
+def _skip(tables: Tables) -> Rows:
     return tuple(
-        tuple_text("-1" if target is None else str(target - 1) for target in row)
-        for row in tables.skip[1:]
+        tuple(-1 if target is None else target - 1 for target in row) for row in tables.skip[1:]
     )
 
 
-def _skip_lines(tables: Tables) -> tuple[str, ...]:
-    return tuple(
-        " ".join("-1" if target is None else str(target - 1) for target in row)
-        for row in tables.skip[1:]
-    )
+def _lines(rows: Iterable[Sequence[int]]) -> tuple[str, ...]:
+    return tuple(" ".join(map(str, row)) for row in rows)
