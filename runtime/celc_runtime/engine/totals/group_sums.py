@@ -123,18 +123,6 @@ def all_sums(parts: Sequence[GroupSums]) -> GroupSums:
     )
 
 
-def no_sums(shape: Shape) -> GroupSums:
-    """No rows."""
-    nothing = WideColumn(np.zeros(0, np.uint64), np.zeros(0, np.uint64))
-    return GroupSums(
-        nothing,
-        (WholeSum(nothing, nothing, NOT_ASKED),) * shape.whole,
-        np.zeros((0, shape.numbers)),
-        np.zeros((0, shape.numbers), np.int64),
-        np.zeros((0, shape.ordered), np.int64),
-    )
-
-
 def found_sums(found: Found, shape: Shape, *, bounded: bool) -> GroupSums:
     """What the update has found, in memory of its own."""
     rows, room = int(found.used[0]), len(found.rows)
