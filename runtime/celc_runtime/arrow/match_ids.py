@@ -37,27 +37,25 @@ _BYTES = 8 * _LANES
 
 def match_ids(plan: Plan, starts: np.ndarray, ends: np.ndarray, labels: LabelValues) -> pa.Array:
     """The ids of matches that start and end at entries (int64[matches]), with their labels."""
-    assert plan.answer.match_id is not None
-    under = [labels.entries(name) for name in plan.answer.label_names]
+    answer, source = plan.answer, plan.source
+    assert answer.match_id is not None
+    under = [labels.entries(name) for name in answer.label_names]
     events, places = _distinct([starts, ends, *under])
     # Without order columns the place of an event is its order.
-    names = plan.answer.match_id if plan.source.order_by else (*plan.answer.match_id, POSITION)
+    names = answer.match_id if source.order_by else (*answer.match_id, POSITION)
     values = {name: labels.look_up(name, events) for name in names}
     of_events = hashes(values, len(events))
-    if not plan.source.takes_ties:
+    if not source.takes_ties:
         found = _edges(of_events, places)
     else:
         # Which event of an instant comes first nobody says, nor which of two that can have one
         # time: a match starts and ends at values of the order columns, in a partition.
-        of_order = {name: values[name] for name in plan.source.order_by}
+        of_order = {name: values[name] for name in source.order_by}
         found = _edges(hashes(of_order, len(events)), places)
-        known = {
-            *plan.answer.match_id,
-            *plan.source.chosen_columns,
-        }  # and not the number of a parameter row
-        keys = {name: labels.at_end(name) for name in plan.source.key_columns if name in known}
+        known = {*answer.match_id, *source.chosen_columns}  # not the number of a parameter row
+        keys = {name: labels.at_end(name) for name in source.key_columns if name in known}
         found += _moved(hashes(keys, labels.matches), "partition")
-    for name, chosen in zip(plan.answer.label_names, places[2:], strict=True):
+    for name, chosen in zip(answer.label_names, places[2:], strict=True):
         of_label = _moved(of_events, "label", name)
         found += _sums(of_label[:, chosen], labels.offsets(name))
     return _as_bytes(_mixed(found))
