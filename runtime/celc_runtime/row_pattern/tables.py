@@ -35,6 +35,11 @@ class Reader:
         return self
 
     @property
+    def source(self) -> Any:
+        """This reader in place of the part of a plan that says what is read."""
+        return self
+
+    @property
     def name(self) -> str:
         """The query's name."""
         return self.row_plan.name
