@@ -144,26 +144,26 @@ def branch_free_update(
     imports.use("ROW", "SHIFT", "USABLE", *(["NEVER", "PART"] if partitioned else []))
     imports.use(*(["NEVER"] if empties else []))
     return BranchFreeUpdate(
-        given.number,
-        given.header,
-        (
+        number=given.number,
+        header=given.header,
+        piles=(
             *pile_legend(plan),
             LegendLine(empty, "always empty"),
             LegendLine(lost, "dead cells, never read"),
         ),
-        rows,
-        partitioned,
-        lost + 1,
+        rows=rows,
+        partitioned=partitioned,
+        forget_from=lost + 1,
         # Even a symbol that makes the most nodes writes a dead node behind them, for other symbols.
-        plan.nodes_per_event + (len(cells) > 1),
-        window.latest,
-        window.key_lines(imports, passing="entry += 1"),
-        tuple(lines),
-        any(cell.ends for cell in cells),
-        list_matches,
-        simultaneous,
-        empties,
-        code.forget(column + plan.most_removals) if clears else "",
+        bound=plan.nodes_per_event + (len(cells) > 1),
+        latest=window.latest,
+        key_lines=window.key_lines(imports, passing="entry += 1"),
+        lines=tuple(lines),
+        ends=any(cell.ends for cell in cells),
+        list_matches=list_matches,
+        simultaneous=simultaneous,
+        empties=empties,
+        forget=code.forget(column + plan.most_removals) if clears else "",
     )
 
 

@@ -104,19 +104,19 @@ def tables_update(given: UpdateInput, tables: Tables, *, interleaved: bool) -> T
     given.imports.use("update_by_tables", "tables", window.mode)
     as_text = tables.states * tables.symbols > _MOST_WRITTEN_OUT
     return TablesUpdate(
-        given.number,
-        given.header,
-        _starts(tables),
-        as_text,
-        _lines(_numbers(tables)) if as_text else _moves(tables),
-        _lines(_skip(tables)) if as_text else _skip(tables),
-        tuple(map(tables.is_idle, range(tables.symbols))),
-        window.mode,
-        window.size,
-        given.consumes,
-        interleaved,
-        None if tables.contexts is None else _contexts(tables.contexts),
-        () if tables.instants is None else _rows(tables.instants),
+        number=given.number,
+        header=given.header,
+        starts=_starts(tables),
+        as_text=as_text,
+        moves=_lines(_numbers(tables)) if as_text else _moves(tables),
+        skip=_lines(_skip(tables)) if as_text else _skip(tables),
+        idle=tuple(map(tables.is_idle, range(tables.symbols))),
+        window=window.mode,
+        size=window.size,
+        consumes=given.consumes,
+        interleaved=interleaved,
+        contexts=None if tables.contexts is None else _contexts(tables.contexts),
+        instants=() if tables.instants is None else _rows(tables.instants),
     )
 
 
