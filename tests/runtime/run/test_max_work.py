@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from celc_runtime import EventError, WorkLimitError
-from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.plan import Choice
 from engines import interpreted, only_query
 
 import celc
@@ -132,5 +132,5 @@ def test_compiler_and_runtime_have_the_same_limits(wrong: Any) -> None:
     with pytest.raises(ValueError, match="max_work") as in_runtime:
         query.with_options(max_work=wrong)
     assert str(in_compiler.value) == str(in_runtime.value)
-    (default,) = [field.default for field in fields(Plan) if field.name == "max_work"]
+    (default,) = [field.default for field in fields(Choice) if field.name == "max_work"]
     assert default == DEFAULT_MAX_WORK == Options().max_work
