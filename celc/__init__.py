@@ -63,6 +63,7 @@ def compile(
     tiebreak: str | Sequence[str] = (),
     ties: str | None = None,
     at_end: str = "open",
+    positions: bool = False,
     max_states: int = DEFAULT_MAX_STATES,
     max_work: int = DEFAULT_MAX_WORK,
     first_order: bool = False,
@@ -78,6 +79,7 @@ def compile(
     `celc compile --ties simultaneous`.
     at_end: "closed": no more events come after the input, so that all matches with an absence at
     their end are decided, as with `celc compile --at-end closed`.
+    positions: answers have positions on Spark as well, as with `celc compile --positions`.
     max_work: the most steps that conditions across events may take at one event without finding a
     match; after these the run ends with an error.
     first_order: read labels as `celc compile --first-order` does.
@@ -102,6 +104,7 @@ def compile(
             "tiebreak": tiebreak or None,
             "ties": ties,
             "at_end": None if at_end == "open" else at_end,
+            "positions": positions or None,
             "first_order": first_order or None,
         }
         _refuse_options(given)
@@ -121,6 +124,7 @@ def compile(
         _names(tiebreak),
         ties=ties,
         at_end=at_end,
+        positions=positions,
         max_states=max_states,
         max_work=max_work,
         first_order=first_order,
@@ -135,12 +139,14 @@ def compile(
     flag = ", first_order=True" if first_order else ""
     flag += f", ties={ties!r}" if ties is not None else ""
     flag += f", at_end={at_end!r}" if at_end != "open" else ""
+    flag += ", positions=True" if positions else ""
     again = partial(
         _compile_quietly,
         text,
         name=name,
         tiebreak=options.tiebreak,
         at_end=at_end,
+        positions=positions,
         max_states=max_states,
         max_work=max_work,
         first_order=first_order,

@@ -122,7 +122,7 @@ def written(
     from celc.codegen.module import lowered, module_parts
     from celc.codegen.query import ModuleOptions
 
-    given = ModuleOptions(text, tuple(options.tiebreak), options.at_end)
+    given = ModuleOptions(text, tuple(options.tiebreak), options.at_end, options.positions)
     module = lowered([stages.program for stages in queries], given)
     _verify("lower", "plan", lambda: _of_module(module))
     return module_parts(module, command)

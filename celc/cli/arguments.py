@@ -39,7 +39,9 @@ def parser() -> argparse.ArgumentParser:
         "--table", help="the table that a statement reads (default: called like the stream)"
     )
     compile_.add_argument(
-        "--no-positions", action="store_true", help="a statement whose output has no positions"
+        "--positions",
+        action="store_true",
+        help="answers have start_pos, end_pos and pos on Spark, and in a statement, as well",
     )
 
     check = _command(commands, "check", "show all errors and warnings of queries", several=True)

@@ -90,6 +90,8 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
             if parsed.command == "explain" and not any(name.startswith("-") for name in more):
                 # argparse has given up on names of events where an option stands before them.
                 parsed.events += more
+            elif "--no-positions" in more:
+                known.error("a statement has no positions unless --positions asks for them")
             elif more:
                 known.error(f"unrecognized arguments: {' '.join(more)}")
             return parsed
@@ -120,8 +122,10 @@ def _compile(arguments: argparse.Namespace) -> int:
 
         sql.write_statements(arguments, paths)
         return FINE
-    if arguments.table is not None or arguments.no_positions:
-        raise CommandProblem("--table and --no-positions are for statements: add --to spark-sql")
+    if arguments.table is not None:
+        raise CommandProblem("--table is for statements: add --to spark-sql")
+    if of_rows and arguments.positions:
+        raise CommandProblem("MATCH_RECOGNIZE has no positions: leave out --positions")
     if len(paths) > 1 and arguments.output is None:
         raise CommandProblem(
             f"{len(paths)} files become one module: name it with -o, as in -o rules_udf.py"

@@ -39,6 +39,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         () if arguments.tiebreak is None else _columns(arguments.tiebreak),
         ties=arguments.ties,
         at_end=arguments.at_end,
+        positions=getattr(arguments, "positions", False),
         max_states=arguments.max_states,
         max_work=arguments.max_work,
         first_order=arguments.first_order,
@@ -67,6 +68,8 @@ def shown_command(
         parts += ["--ties", arguments.ties]
     if arguments.at_end != "open":
         parts += ["--at-end", arguments.at_end]
+    if getattr(arguments, "positions", False):
+        parts.append("--positions")
     if getattr(arguments, "standalone", False):
         parts.append("--standalone")
     if arguments.max_states != DEFAULT_MAX_STATES:

@@ -86,14 +86,9 @@ def _statement(
     if table is None:
         table = query.streams[0].name if len(query.streams) == 1 else "stream"
     try:
-        if arguments.no_positions:
-            made = made.with_options(positions=False)
+        plan = made.program.on_spark.plan
         text = joins_text(
-            made.plan,
-            joined,
-            table_name(table, dialect),
-            dialect,
-            typed=made.plan.source.type_column,
+            plan, joined, table_name(table, dialect), dialect, typed=plan.source.type_column
         )
     except NotJoined as problem:
         raise CommandProblem(str(problem)) from None

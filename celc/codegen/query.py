@@ -54,7 +54,8 @@ class QueryEnd(TemplateView):
 
     `classified_by` is the function that finds symbols; `plan`, `updated_by` and `listed_by` are
     calls that make its plan and the two parts of its strategy; `listing_header` says how matches
-    are listed, and why. `reads` are the programs of the queries that it reads.
+    are listed, and why. `reads` are the programs of the queries that it reads. `positions`: they
+    are asked for.
     """
 
     template: ClassVar[str] = "query"
@@ -67,6 +68,7 @@ class QueryEnd(TemplateView):
     listing_header: str
     reads: tuple[str, ...]
     joins: str
+    positions: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,13 @@ class Lowered:
 
 @dataclass(frozen=True, slots=True)
 class ModuleOptions:
-    """What a module depends on besides its programs: its text, `tiebreak` and `at_end`."""
+    """What a module depends on besides its programs: its text, `tiebreak`, `at_end` and whether
+    positions are asked for."""
 
     text: str
     tiebreak: tuple[str, ...]
     at_end: str
+    positions: bool
 
 
 def lower(
@@ -166,6 +170,7 @@ def lower(
             header,
             tuple(f"query_{numbers[name]}.program" for name in query.reads),
             emit(joins, imports),
+            options.positions,
         ),
     )
     return Lowered(plan, update.value, listing.value, parts)

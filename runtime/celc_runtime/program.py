@@ -39,6 +39,7 @@ class Program:
     query is run, `module` are the globals of the generated module: by them its text is found when
     the query is sent to a Spark worker. `reads` are the queries whose rows are its events, as the
     module holds them (`levels`). `joins`: the query as joins of Spark, or why it is none.
+    `positions`: whether somebody wants positions in the answer; None: nobody has said (`on_spark`).
     """
 
     plan: Plan
@@ -48,6 +49,7 @@ class Program:
     module: dict[str, Any] = field(repr=False)
     reads: tuple[Program, ...] = ()
     joins: Joins = NO_JOINS
+    positions: bool | None = None
 
     @property
     def name(self) -> str:
@@ -181,7 +183,21 @@ class Program:
                 f"query {plan.name!r} would have no column without positions: select an attribute "
                 "or COUNT of a label, or name order columns"
             )
-        return replace(self, plan=plan)
+        said = self.positions if positions is None else positions
+        return replace(self, plan=plan, positions=said)
+
+    @cached_property
+    def on_spark(self) -> Program:
+        """The program as all routes of Spark run it.
+
+        Where nobody has said whether the answer has positions, it has none: they count every row,
+        and so every row would be sorted and numbered. A query that counts events numbers the rows
+        anyway, and shows it. Without order columns Spark runs nothing.
+        """
+        plan = self.plan
+        if self.positions is not None or plan.counts_events or not plan.source.order_by:
+            return self
+        return self.with_options(positions=False)
 
     def _check_runs(self, plan: Plan) -> None:
         """Raises ValueError where the choice of runs relies on another order."""
@@ -195,13 +211,14 @@ class Program:
 
     @cached_property
     def levels(self) -> tuple[Program, ...]:
-        """The queries that this one reads, run with its options."""
+        """The queries that this one reads, run with its options. Nobody sees their positions."""
         plan = self.plan
         return tuple(
             one.with_options(
                 tiebreak=plan.source.tiebreak,
                 max_work=plan.choice.max_work,
                 type_column=_type_column(one.plan, plan),
+                positions=False,
                 at_end=plan.choice.at_end,
                 clock=plan.choice.clock,
                 match_id=False,
@@ -238,7 +255,7 @@ class ShippedQuery:
             "tiebreak": plan.source.tiebreak,
             "max_work": plan.choice.max_work,
             "type_column": plan.source.type_name if plan.source.type_column else None,
-            "positions": plan.answer.positions,
+            "positions": self._program.positions,
             "at_end": plan.choice.at_end,
             "clock": plan.choice.clock,
             "match_id": plan.answer.match_id is not None,

@@ -112,12 +112,12 @@ class CompiledQuery:
 
     @property
     def output_schema(self) -> pa.Schema:
-        """The columns of a match."""
+        """The columns of a match, as `match_table`, `match_arrow` and `match_pandas` give it."""
         return self.program.output_schema
 
     @property
     def output_ddl(self) -> str:
-        """The columns of a match in Spark's notation."""
+        """The same in Spark's notation, for `mapInArrow` and `applyInPandas`."""
         return self.plan.output_ddl()
 
     # The names of a generated module: a query among several can be used like a module of one query.
@@ -238,7 +238,7 @@ class CompiledQuery:
         if parameters:
             given_rows(self.program, parameters)
         if is_spark_frame(events):
-            return spark_compact(self.program, events, ranges, presorted=presorted)
+            return spark_compact(self.program.on_spark, events, ranges, presorted=presorted)
         if ranges is not None or presorted:
             raise ValueError("ranges and presorted are for a DataFrame of Spark: leave them out")
         return compact_of_table(self.program, events)
@@ -275,6 +275,8 @@ class CompiledQuery:
     ) -> DataFrame:
         """All matches of a Spark DataFrame, `df.transform(query.match)`.
 
+        They have positions where `with_options(positions=True)` asks for them, or the query counts
+        events.
         Partitions are spread over the cluster by PARTITION BY. Without it, a query with a window is
         run on several time ranges side by side where its meaning allows that, and so is a partition
         that is much larger than the others; else one task reads everything. `explain_plan` shows
@@ -297,20 +299,17 @@ class CompiledQuery:
         """
         if plan != "joins":
             self._enter(Route.SPARK)
-        if self.plan.source.reads and plan != "joins":
-            check_without_tables(self.program, parameters)
-            return chain_matches(
-                self.program, events, ranges, presorted=presorted, progress=progress
-            )
-        rules = given_rules(self.program, parameters)
+        program = self.program.on_spark
+        if program.plan.source.reads and plan != "joins":
+            check_without_tables(program, parameters)
+            return chain_matches(program, events, ranges, presorted=presorted, progress=progress)
+        rules = given_rules(program, parameters)
         if progress is False:
             return spark_matches(
-                self.program, events, ranges, presorted=presorted, rules=rules, how=plan
+                program, events, ranges, presorted=presorted, rules=rules, how=plan
             )
         stream = sys.stderr if progress is True else progress
-        return watched(
-            self.program, events, stream, ranges, presorted=presorted, rules=rules, how=plan
-        )
+        return watched(program, events, stream, ranges, presorted=presorted, rules=rules, how=plan)
 
     def explain_plan(
         self,
@@ -328,19 +327,20 @@ class CompiledQuery:
         takes them. Raises ValueError for `ranges` or
         `presorted` with a stream.
         """
+        program = self.program.on_spark
         if events.isStreaming:
             if ranges is not None or presorted:
                 raise ValueError("a stream has no ranges and no order: leave out ranges, presorted")
-            return explain_stream(self.program, events, given_rules(self.program, parameters))
+            return explain_stream(program, events, given_rules(program, parameters))
         found: ChainPlan | SparkPlan
         with jobs_told() as jobs:
-            if self.plan.source.reads and plan != "joins":
-                check_without_tables(self.program, parameters)
-                found = chain_plan(self.program, events, ranges, presorted=presorted)
+            if program.plan.source.reads and plan != "joins":
+                check_without_tables(program, parameters)
+                found = chain_plan(program, events, ranges, presorted=presorted)
             else:
-                rules = given_rules(self.program, parameters)
+                rules = given_rules(program, parameters)
                 found = spark_plan(
-                    self.program, events, ranges, presorted=presorted, rules=rules, how=plan
+                    program, events, ranges, presorted=presorted, rules=rules, how=plan
                 )
         return f"{found.text}\n{in_numbers(found.rows(), found.matches, jobs)}"
 
@@ -400,7 +400,7 @@ class CompiledQuery:
         rules = given_rules(query.program, parameters)
         query._enter(Route.UNBOUNDED if allow_unbounded_state else Route.STREAM)
         return stream_matches(
-            query.program,
+            query.program.on_spark,
             events,
             watermark=watermark,
             late=late,
@@ -449,7 +449,7 @@ class CompiledQuery:
         tasks.
         """
         self._enter(Route.SQL)
-        return registered(self.program, spark, name, sorts=sorts)
+        return registered(self.program.on_spark, spark, name, sorts=sorts)
 
     @property
     def all_task_route(self) -> ShippedFunction:
@@ -488,16 +488,16 @@ class CompiledQuery:
         before WorkLimitError is raised. type_column: the column of the event types, where that is
         not `type`; a query of one event type reads it as well once it is named. positions: whether
         the output has start_pos, end_pos and the field pos of labels (a label that shows nothing
-        else has no column without them); where it has not, `match` leaves out rows that can change
-        nothing. at_end: "closed" where no more events come after the input, so that all matches
-        with an absence at their end (`A ; !B FOR 1 HOUR`) are decided; "open": only those are
-        matches that no later event could undo. clock: the time of the first order column up to
-        which the whole input reaches, where `match` need not look for it. match_id: whether the
-        first column is `match_id`, 16 bytes that tell a match from all others and are the same on
-        every route: a hash of its partition, and of the order and the values that the query reads
-        of its events, by label. None leaves a choice as
-        it is. Raises ValueError for a column or a number that cannot serve, and where no column of
-        the output would be left.
+        else has no column without them). Where nothing is said, it has them on one machine, and on
+        Spark only where the query counts events (WITHIN 5 EVENTS); without them Spark leaves out
+        rows that can change nothing. at_end: "closed" where no more events come after the input, so
+        that all matches with an absence at their end (`A ; !B FOR 1 HOUR`) are decided; "open":
+        only those are matches that no later event could undo. clock: the time of the first order
+        column up to which the whole input reaches, where `match` need not look for it. match_id:
+        whether the first column is `match_id`, 16 bytes that tell a match from all others and are
+        the same on every route: a hash of its partition, and of the order and the values that the
+        query reads of its events, by label. None leaves a choice as it is. Raises ValueError for a
+        column or a number that cannot serve, and where no column of the output would be left.
         """
         changed = self.program.with_options(
             order_by=order_by,

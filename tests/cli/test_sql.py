@@ -24,9 +24,9 @@ _PAIR = f"{_STREAM}SELECT * FROM S WHERE A ; B WITHIN 5 [ts]\n"
 
 _GOLDEN = {
     # Neighbours of a partition; an absence between two; two types and a key.
-    "cards": ("recipes", ["--to", "spark-sql", "--order-by", "ts"]),
-    "again": ("recipes", ["--to", "spark-sql", "--order-by", "ts", "--no-positions"]),
-    "fire": ("joins", ["--to", "duckdb-sql", "--tiebreak", "row"]),
+    "cards": ("recipes", ["--to", "spark-sql", "--order-by", "ts", "--positions"]),
+    "again": ("recipes", ["--to", "spark-sql", "--order-by", "ts"]),
+    "fire": ("joins", ["--to", "duckdb-sql", "--tiebreak", "row", "--positions"]),
 }
 
 
@@ -67,6 +67,9 @@ def test_a_statement_finds_the_matches_of_the_page(folder: Path) -> None:
     connection = duckdb.connect()
     connection.register("given", table.set_column(place, "ts", times))
     connection.execute("CREATE TABLE cards AS SELECT * FROM given")
+    rows = connection.sql(f"SELECT * EXCLUDE (start_time, end_time) FROM ({_query('q.sql')})")
+    assert sorted(rows.fetchall()) == [("c1", "Lima", "Rome"), ("c1", "Rome", "Lima")]
+    assert main(["compile", "cards.cel", *arguments, "--positions", "--force"]) == 0
     rows = connection.sql(f"SELECT * EXCLUDE (start_time, end_time) FROM ({_query('q.sql')})")
     assert sorted(rows.fetchall()) == [("c1", 1, 2, "Lima", "Rome"), ("c1", 3, 4, "Rome", "Lima")]
 
@@ -111,8 +114,7 @@ def test_what_is_none_of_joins(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--table", "t"], "--table and --no-positions are for statements"),
-        (["--no-positions"], "--table and --no-positions are for statements"),
+        (["--table", "t"], "--table is for statements"),
         (["--to", "spark-sql", "--standalone"], "--standalone is for modules"),
         (["--to", "spark-sql", "--order-by", "id"], "a window is measured on 'ts'"),
         (["--to", "duckdb-sql", "--ties", "simultaneous"], "its events can be simultaneous"),
@@ -122,6 +124,12 @@ def test_wrong_command_lines(arguments: list[str], told: str, folder: Path, caps
     (folder / "q.cel").write_text(_PAIR)
     assert main(["compile", "q.cel", *arguments]) != 0
     assert told in capsys.readouterr().err
+
+
+def test_an_option_of_before(capsys: Any) -> None:
+    with pytest.raises(SystemExit):
+        main(["compile", "q.cel", "--to", "spark-sql", "--no-positions"])
+    assert "no positions unless --positions asks for them" in capsys.readouterr().err
 
 
 def test_a_query_without_an_order(folder: Path, capsys: Any) -> None:

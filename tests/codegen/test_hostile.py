@@ -288,7 +288,7 @@ def test_hostile_names_on_spark(spark: Any) -> None:
     piece = "a b'c\"d,e:f<g>h(i)\\j;{{ 7*7 }}"
     with interpreted():
         matcher: Any = celc.compile(
-            _query(piece).replace("nr`: INT", "nr`: LONG"), order_by=f"{piece} nr"
+            _query(piece).replace("nr`: INT", "nr`: LONG"), order_by=f"{piece} nr", positions=True
         )
     frame = spark.createDataFrame(
         pa.Table.from_pylist([{f"{piece} text": None} | event for event in _events(piece)])

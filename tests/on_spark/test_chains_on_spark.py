@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from cases_io import Case, load_cases
 from celc_runtime import EventError
+from engines import as_on_spark
 from places import CASES
 from queries_over_queries import rows_of_answer, source_table
 from reference import difference
@@ -71,8 +72,8 @@ def test_both_plans_are_one_machine(spark: Any, first: str, then: str, words: st
     for name in ("pairs", "ends"):
         query = module.queries[name]
         found = query.match(frame)
-        assert found.columns == query.output_schema.names
-        wanted = query.match_table(events)
+        wanted = as_on_spark(query).match_table(events)
+        assert found.columns == wanted.column_names
         assert len(wanted) > 3
         assert _sorted(found.toArrow()) == _sorted(wanted)
         assert words in query.explain_plan(frame)
@@ -96,5 +97,5 @@ def test_cases(spark: Any, case: Case) -> None:
     query = module.queries[case.query_name or next(iter(module.queries))]
     events = source_table(query, case.events)
     events = events.append_column("row", pa.array(range(len(events)), pa.int64()))
-    found = query.with_options(tiebreak="row").match(spark.createDataFrame(events))
+    found = query.with_options(tiebreak="row", positions=True).match(spark.createDataFrame(events))
     assert not difference(rows_of_answer(query, found.toArrow().to_pylist()), case.expected)

@@ -11,7 +11,7 @@ import celc_runtime
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, EventError, expand
-from engines import interpreted, only_query
+from engines import as_on_spark, interpreted, only_query
 
 import celc
 
@@ -69,13 +69,13 @@ def test_expanded_answers_are_the_matches(
     compact = one.match_compact(spark.createDataFrame(events), **called)
     found = expand(compact)
     assert found.schema == one.match(spark.createDataFrame(events.slice(0, 3))).schema
-    wanted = one.match_table(events)
+    wanted = as_on_spark(one).match_table(events)
     assert len(wanted) >= 30
-    assert _rows(found.toArrow(), one.output_schema) == _rows(wanted, one.output_schema)
+    assert _rows(found.toArrow(), wanted.schema) == _rows(wanted, wanted.schema)
 
 
 def test_a_row_for_each_end_which_files_keep(spark: Any, tmp_path: Path) -> None:
-    one, events = _query(_KEYED), _events()
+    one, events = _query(_KEYED, positions=True), _events()
     compact = one.match_compact(spark.createDataFrame(events))
     wanted = one.match_compact(events)
     assert compact.columns == wanted.schema.names

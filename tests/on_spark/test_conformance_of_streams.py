@@ -20,9 +20,9 @@ from cases_io import Case, load_cases
 from celc_runtime import CompiledQuery, finish
 from chosen_cases import some_cases
 from conftest import ON_SPARK, long_over_connect
-from engines import interpreted, only_query
-from reference import as_expected, difference, evaluate
-from spark_routes import expected_form
+from engines import as_on_spark, interpreted, only_query
+from reference import as_expected, evaluate
+from spark_routes import told
 from stream_routes import SETTINGS, START, files, run, settings, together, write_files
 
 import celc
@@ -134,21 +134,18 @@ def _problems(groups: list[list[Case]], compiled: list[CompiledQuery], found: An
     answers: dict[str, list[dict[str, Any]]] = {}
     for row in found.collect():
         number = int(row.stream)
-        match = expected_form(_Named(compiled[number]), json.loads(row.json))
-        answers.setdefault(match["partition"].pop("part"), []).append(match)
-    return [
-        f"{case.name}: {wrong}"
-        for cases in groups
-        for case in cases
-        if (wrong := difference(answers.get(case.name, []), case.expected))
-    ]
-
-
-class _Named:
-    """A matcher of one query."""
-
-    def __init__(self, query: CompiledQuery) -> None:
-        self.queries = {query.name: query}
+        match = json.loads(row.json)
+        assert ("start_pos" in match) == as_on_spark(compiled[number]).plan.answer.positions
+        answers.setdefault(match["part"], []).append(match)
+    problems = []
+    for number, (cases, query) in enumerate(zip(groups, compiled, strict=True)):
+        # Of a stream that is over; and as a table, whose events come in their order.
+        query = query.with_options(at_end="closed")
+        for case in cases:
+            events, rows = _table(_rows(case, number)), answers.get(case.name, [])
+            if wrong := told(query, events, rows, case.expected, apart="part"):
+                problems.append(f"{case.name}: {wrong}")
+    return problems
 
 
 def _streams(

@@ -16,8 +16,7 @@ from celc_runtime import EventWarning
 from chosen_cases import some_cases
 from conftest import ON_SPARK, long_over_connect
 from engines import only_query
-from reference import difference
-from spark_routes import ROUTES, answers, has_table_functions, table
+from spark_routes import ROUTES, answers, has_table_functions, table, told
 
 import celc
 
@@ -37,12 +36,14 @@ def _frame(spark: Any, case: Case) -> Any:
 _SOME_ROUTES = [
     (
         pytest.param(route, marks=pytest.mark.long)
-        if route == "sorting sql" or (ON_SPARK == "connect" and route != "match")
+        if route in ("sorting sql", "match with positions")
+        or (ON_SPARK == "connect" and route != "match")
         else route
     )
     for route in _ROUTES
 ]
-"""Over Connect the thirty queries take every route, and everywhere a table function that sorts."""
+"""Over Connect the thirty queries take every route, and everywhere a table function that sorts and
+positions."""
 
 
 @pytest.mark.parametrize("route", _ROUTES)
@@ -60,13 +61,13 @@ def test_thirty_queries(route: str, spark: Any) -> None:
         with pytest.raises(RuntimeError, match=r"needs PySpark 4\.1 or newer"):
             matcher(cases[0].query).register(spark, name="too_early")
         return
-    found = answers(
-        route, [(matcher(case.query, case.ties), _frame(spark, case)) for case in cases]
-    )
+    queries = [only_query(matcher(case.query, case.ties)) for case in cases]
+    frames = [_frame(spark, case) for case in cases]
+    found = answers(route, list(zip(queries, frames, strict=True)))
     problems = [
         f"{case.name}: {wrong}"
-        for case, answer in zip(cases, found, strict=True)
-        if (wrong := difference(answer, case.expected))
+        for case, query, rows in zip(cases, queries, found, strict=True)
+        if (wrong := told(query, table(case.events), rows, case.expected))
     ]
     assert not problems, "\n".join(problems)
 
@@ -149,7 +150,7 @@ def test_time_ranges_of_files(spark: Any, tmp_path: Path) -> None:
         "CREATE STREAM S { EVENT A { ts: LONG }, EVENT B { ts: LONG } } "
         "SELECT * FROM S WHERE A ; B WITHIN 3 [ts]"
     )
-    query = only_query(celc.compile(text, order_by="ts"))
+    query = only_query(celc.compile(text, order_by="ts", positions=True))
     frame = spark.read.parquet(str(tmp_path))
     told = query.explain_plan(frame, ranges=3)
     assert "plan: 3 time ranges" in told

@@ -14,6 +14,7 @@ from crossings.check import Drawn, asked_query, compiled, drawn
 from crossings.events import events_for, rules_for
 from crossings.pairs import covering, pairs_of
 from crossings.routes import by_table, in_one_spelling, table_for
+from engines import as_on_spark
 from parameters import rows_table
 from streams_by_hand import same_rows
 
@@ -37,9 +38,12 @@ def _compared(spark: Any, seed: int, one: Drawn) -> int | None:
         order = pa.array(rng.sample(range(len(table)), len(table)), pa.int64())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            wanted = by_table(query, events, rules)
+            if rng.random() < 0.2:
+                query = query.with_options(positions=True)
+            on_machine = as_on_spark(query)
+            wanted = by_table(on_machine, events, rules)
             found = query.match(spark.createDataFrame(table.take(order)), **given)
-            assert found.columns == query.output_schema.names
+            assert found.columns == on_machine.output_schema.names
             rows = found.toArrow().to_pylist()
         told = same_rows(in_one_spelling(rows), in_one_spelling(wanted))
         assert not told, f"seed {seed}, {name}, {one.features}: {told}\n{one.draft.text()}"

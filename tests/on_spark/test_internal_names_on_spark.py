@@ -45,7 +45,7 @@ def _query(names: tuple[str, ...], clauses: str) -> CompiledQuery:
     )
     clauses = clauses.replace("PART", f"PARTITION BY `{part}`").replace("ORDER", f"`{order}`")
     with interpreted():
-        return only_query(celc.compile(text + clauses, order_by=order))
+        return only_query(celc.compile(text + clauses, order_by=order, positions=True))
 
 
 def _events(names: tuple[str, ...], count: int) -> pa.Table:

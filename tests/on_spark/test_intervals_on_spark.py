@@ -36,7 +36,7 @@ _SECONDS = (None, 1, 30, -5, 1)
 
 def _query(text: str, **options: Any) -> Any:
     with interpreted():
-        return only_query(celc.compile(JOBS + text, order_by="ts", **options))
+        return only_query(celc.compile(JOBS + text, order_by="ts", positions=True, **options))
 
 
 def _jobs(rows: int = 120) -> pa.Table:

@@ -20,8 +20,7 @@ from cases_io import Case, load_cases
 from cases_on_spark import matcher, problems_of
 from conftest import ON_SPARK
 from engines import only_query
-from reference import difference
-from spark_routes import Way, answers, has_table_functions, table
+from spark_routes import Way, answers, has_table_functions, table, told
 
 pytestmark = [pytest.mark.long] if ON_SPARK == "connect" else []
 
@@ -135,12 +134,13 @@ def test_whole_streams(layout: str, cases: list[Case], spark: Any, tmp_path: Pat
     """Each case alone, of queries without PARTITION BY, in one task."""
     alone = [case for case in cases if "PARTITION" not in case.query][::4]
     made = [_LAYOUTS[layout](spark, table(case.events), tmp_path) for case in alone]
-    items = [(matcher(case.query), frame) for case, frame in zip(alone, made, strict=True)]
-    assert len(items) == 5
+    queries = [only_query(matcher(case.query)) for case in alone]
+    assert len(queries) == 5
+    found = answers("match", list(zip(queries, made, strict=True)))
     problems = [
         f"{case.name}: {wrong}"
-        for case, answer in zip(alone, answers("match", items), strict=True)
-        if (wrong := difference(answer, case.expected))
+        for case, query, rows in zip(alone, queries, found, strict=True)
+        if (wrong := told(query, table(case.events), rows, case.expected))
     ]
     assert not problems, "\n".join(problems)
 

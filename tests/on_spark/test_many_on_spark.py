@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from celc_runtime import EventError, PlanWarning
 from conftest import ON_SPARK
+from engines import as_on_spark
 
 import celc
 from celc import Matcher
@@ -70,7 +71,7 @@ def test_all_at_once_is_each_alone(spark: Any) -> None:
         assert _scans(found) == 1
     everything = found.toArrow()
     for name, query in module.queries.items():
-        alone = query.match_table(events)
+        alone = as_on_spark(query).match_table(events)
         part = module.rows(everything, name)
         assert _sorted(part.to_pylist()) == _sorted(alone.to_pylist()), name
         assert alone.num_rows > 5
@@ -93,7 +94,7 @@ def test_queries_with_one_order_take_one_shuffle(spark: Any) -> None:
         assert _scans(found) == 1
     everything = found.toArrow()
     for name, query in module.queries.items():
-        alone = query.match_table(events)
+        alone = as_on_spark(query).match_table(events)
         assert _sorted(module.rows(everything, name).to_pylist()) == _sorted(alone.to_pylist())
 
 

@@ -20,7 +20,7 @@ from celc_runtime.plan.relevance import AttributeTest, Relevant
 from celc_runtime.spark import parameters as parameters_on_spark
 from celc_runtime.spark.pushdown import can_matter
 from conftest import ON_SPARK, long_over_connect
-from engines import only_query
+from engines import as_on_spark, only_query
 from parameters import answer_for_each, rows_table
 from places import CASES
 from reference import difference
@@ -72,7 +72,7 @@ def _rows(frame: Any) -> list[str]:
 
 
 def _wanted(query: CompiledQuery, rules: Any) -> list[str]:
-    found = query.match_table(_quotes(), rule=rules).to_pylist()
+    found = as_on_spark(query).match_table(_quotes(), rule=rules).to_pylist()
     assert found
     return sorted(map(repr, found))
 
@@ -107,15 +107,15 @@ def test_ranges_and_positions_are_explained(spark: Any) -> None:
     shown = query.explain_plan(frame, rule=_rules(), ranges=3)
     assert "3 time ranges" in shown
     assert "parameters: 5 rows of 'rule' are sent to each task" in shown
-    bare = query.with_options(positions=False)
-    assert "told apart by positions" in bare.explain_plan(frame, rule=_rules(), ranges=3)
-    assert _rows(bare.match(frame, rule=_rules())) == _wanted(bare, _rules())
+    asked = query.with_options(positions=True)
+    assert "3 time ranges" in asked.explain_plan(frame, rule=_rules(), ranges=3)
+    assert _rows(asked.match(frame, rule=_rules(), ranges=3)) == _wanted(asked, _rules())
 
 
 @pytest.mark.parametrize("text", _PLANS)
 def test_rows_of_no_rule_stay_in_spark(text: str, spark: Any) -> None:
     """Without positions they are filtered before the shuffle, but for windows of EVENTS."""
-    query, rules = _query(text).with_options(positions=False), _rules()
+    query, rules = _query(text), _rules()
     frame = spark.createDataFrame(_quotes())
     assert _rows(query.match(frame, rule=rules)) == _wanted(query, rules)
     assert not _rows(query.match(frame, rule=rules.slice(0, 0)))
@@ -126,7 +126,7 @@ def test_rows_of_no_rule_stay_in_spark(text: str, spark: Any) -> None:
 def test_rows_of_no_rule_are_numbered_and_left_out(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    query, rules = _query(f"{_RISES} WITHIN 20 [ts]"), _rules()
+    query, rules = _query(f"{_RISES} WITHIN 20 [ts]", positions=True), _rules()
     frame = spark.createDataFrame(_quotes())
     numbered = "numbers the sorted rows, and keeps those that can matter"
     assert numbered in query.explain_plan(frame, rule=rules)
@@ -137,7 +137,7 @@ def test_rows_of_no_rule_are_numbered_and_left_out(
 
 def test_many_values_are_asked_for_before_rows_are_moved(spark: Any) -> None:
     """In one text of SQL, but for values that settings of a session could read differently."""
-    query = _query(f"{_RISES} WITHIN 20 [ts]").with_options(positions=False)
+    query = _query(f"{_RISES} WITHIN 20 [ts]")
     odd = ["it's", "back\\slash", "two\nlines", "ü – 株", "", "\\u0041", "r'x'", "${env:HOME}", "$"]
     symbols = [f"symbol {number}" for number in range(3000)] + odd
     rules = pa.table(
@@ -157,7 +157,8 @@ def test_many_values_are_asked_for_before_rows_are_moved(spark: Any) -> None:
         ]
     )
     quotes = quotes.set_column(quotes.schema.get_field_index("symbol"), "symbol", names)
-    wanted = sorted(map(repr, query.match_table(quotes, rule=rules).to_pylist()))
+    wanted = as_on_spark(query).match_table(quotes, rule=rules).to_pylist()
+    wanted = sorted(map(repr, wanted))
     assert len(wanted) > 20
     frame = spark.createDataFrame(quotes)
     filtered = "rows: those that can change nothing are filtered before they are moved"
@@ -176,7 +177,7 @@ def test_very_many_values_are_looked_up_by_their_hashes(type: str, spark: Any) -
         "SELECT a, b FROM S FOR EACH rule WHERE (A AS a ; B AS b) "
         "FILTER a.key = rule.key AND b.key = rule.key WITHIN 50 [ts]"
     )
-    query = only_query(celc.compile(text, order_by="ts")).with_options(positions=False)
+    query = only_query(celc.compile(text, order_by="ts"))
     rng = np.random.default_rng(5)
 
     def values(numbers: Any) -> pa.Array:
@@ -190,7 +191,8 @@ def test_very_many_values_are_looked_up_by_their_hashes(type: str, spark: Any) -
     events = events.set_column(
         1, "key", pc.if_else(pa.array(rng.random(300) < 0.1), None, events["key"])
     )
-    wanted = sorted(map(repr, query.match_table(events, rule=rules).to_pylist()))
+    wanted = as_on_spark(query).match_table(events, rule=rules).to_pylist()
+    wanted = sorted(map(repr, wanted))
     assert len(wanted) > 100
     frame = spark.createDataFrame(events)
     filtered = "rows: those that can change nothing are filtered before they are moved"
@@ -242,7 +244,7 @@ def test_large_tables_are_sent(spark: Any) -> None:
 def test_a_stream_gives_the_rows_of_a_table(spark: Any, tmp_path: Path) -> None:
     stream = _STREAM.replace("ts: LONG", "ts: TIMESTAMP")
     text = f"{_RISES} PARTITION BY venue WITHIN 30 SECONDS"
-    query = only_query(celc.compile(stream + text, order_by="ts")).with_options(positions=False)
+    query = only_query(celc.compile(stream + text, order_by="ts"))
     seconds = [START + dt.timedelta(seconds=number) for number in range(240)]
     quotes = _quotes().set_column(0, "ts", pa.array(seconds, pa.timestamp("us", "UTC")))
     # Larger than what Spark sends with a function: it becomes a broadcast.
@@ -257,7 +259,7 @@ def test_a_stream_gives_the_rows_of_a_table(spark: Any, tmp_path: Path) -> None:
     )
     rules = pa.concat_tables([others, _rules()])
     assert rules.nbytes > 1 << 20
-    wanted = query.match_table(quotes, rule=_rules())
+    wanted = as_on_spark(query).match_table(quotes, rule=_rules())
     assert len(wanted) > 20
     write_files(tmp_path / "in", [quotes.slice(at, 80) for at in range(0, 240, 80)])
     with settings(spark, SETTINGS):
@@ -265,7 +267,7 @@ def test_a_stream_gives_the_rows_of_a_table(spark: Any, tmp_path: Path) -> None:
         assert "buckets: 4 of rows of 'rule' and the keys of venue" in query.explain_plan(
             frame, rule=rules
         )
-        with pytest.raises(EventError, match=r"positions=False"):
+        with pytest.raises(EventError, match="leave out positions=True"):
             query.with_options(positions=True).match_stream(frame, rule=rules)
         found = query.match_stream(frame, watermark="1 second", rule=rules)
         run(found, tmp_path)
@@ -310,6 +312,7 @@ def test_cases(spark: Any) -> None:
     step = 3 if ON_SPARK == "classic" else 6
     cases = [case for case in load_cases(folder=CASES / "parameters") if _has_ts(case)][::step]
     queries = [only_query(matcher(case.query, case.ties, case.at_end)) for case in cases]
+    queries = [query.with_options(positions=True) for query in queries]
     made = []
     for number, (case, query) in enumerate(zip(cases, queries, strict=True)):
         rules = rows_table(query, case.parameters["rule"])

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from celc_runtime import EventWarning, PlanWarning
 from conftest import ON_SPARK
-from engines import interpreted, table_of
+from engines import as_on_spark, interpreted, table_of
 from test_random import TOO_LARGE
 from test_random_across import stream_for
 from test_random_many import file_of, rows
@@ -72,7 +72,7 @@ def _compared(seed: int, spark: Any) -> tuple[int, int]:
         assert counted.rows_read() == len(table), f"seed {seed}: not one scan\n{file.text}"
         with_matches = 0
         for name, query in queries.items():
-            alone = query.match_table(table)
+            alone = as_on_spark(query).match_table(table)
             wanted = rows(alone)
             assert rows(module.rows(found, name)) == wanted, f"seed {seed}, {name}\n{file.text}"
             with_matches += bool(wanted)

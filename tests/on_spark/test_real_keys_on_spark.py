@@ -37,7 +37,7 @@ def _rows(rows: Any) -> list[str]:
 @pytest.mark.parametrize("name", _QUERIES)
 def test_real_keys(name: str, spark: Any) -> None:
     with interpreted():
-        query = only_query(celc.compile(_STREAM + _QUERIES[name], order_by="n"))
+        query = only_query(celc.compile(_STREAM + _QUERIES[name], order_by="n", positions=True))
     wanted = sorted(map(repr, query.match_table(_TABLE).to_pylist()))
     assert wanted
     assert not query.plan.source.partition_by or "-0.0" not in str(wanted)

@@ -23,7 +23,7 @@ DECLARATIONS = """CREATE STREAM S {
 
 def _query(text: str, **options: Any) -> CompiledQuery:
     with interpreted():
-        return only_query(celc.compile(text, **options))
+        return only_query(celc.compile(text, positions=True, **options))
 
 
 def _rows(table: pa.Table) -> list[str]:

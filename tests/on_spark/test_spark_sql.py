@@ -9,7 +9,7 @@ import celc_runtime
 import pyarrow as pa
 import pytest
 from conftest import long_over_connect
-from engines import interpreted
+from engines import as_on_spark, interpreted
 
 import celc
 
@@ -87,7 +87,7 @@ def test_two_functions_in_one_statement(queries: Any, spark: Any, zone: str) -> 
     wanted = [
         {"which": which, **{name: row[name] for name in ("start_time", "end_time")}}
         for which, query in (("parts", "fires"), ("whole", "all fires"))
-        for row in queries[query].match_table(_table()).to_pylist()
+        for row in as_on_spark(queries[query]).match_table(_table()).to_pylist()
     ]
     assert len(wanted) > 15
     assert {row["which"] for row in wanted} == {"parts", "whole"}
@@ -98,7 +98,7 @@ def test_the_function_is_returned_for_dataframes(queries: Any, spark: Any) -> No
     fires = queries["fires"].register(spark, name="other_fires")
     events = spark.table("events")
     found = fires(events.asTable().partitionBy("station").orderBy("ts")).toArrow()
-    wanted = queries["fires"].match_table(_table())
+    wanted = as_on_spark(queries["fires"]).match_table(_table())
     assert found.schema.names == wanted.schema.names
     assert _sorted(found.to_pylist()) == _sorted(wanted.to_pylist())
 
@@ -108,7 +108,7 @@ def test_a_table_without_rows_has_no_matches(queries: Any, spark: Any) -> None:
     for call in (f"fires({none} {_PARTS})", f"all_fires({none} {_WHOLE})"):
         found = spark.sql(f"SELECT * FROM {call}")
         assert found.toArrow().num_rows == 0
-    assert found.columns == queries["all fires"].output_schema.names
+    assert found.columns == as_on_spark(queries["all fires"]).output_schema.names
 
 
 @long_over_connect
@@ -129,14 +129,14 @@ def test_partitions_in_one_table_need_their_order(queries: Any, spark: Any) -> N
     """A table as a whole will do where it is sorted as the query reads it."""
     call = "fires(TABLE(events) WITH SINGLE PARTITION ORDER BY (station, ts))"
     found = spark.sql(f"SELECT * FROM {call}").toArrow()
-    assert found.num_rows == len(queries["fires"].match_table(_table()))
+    assert found.num_rows == len(as_on_spark(queries["fires"]).match_table(_table()))
 
 
 def test_a_table_that_is_spread_and_sorted_needs_no_partition_by(queries: Any, spark: Any) -> None:
     """Spark hands over whole batches, and the run sees where a partition ends."""
     spread = "SELECT * FROM events DISTRIBUTE BY station SORT BY station"
     found = spark.sql(f"SELECT * FROM fires(TABLE({spread}, ts))").toArrow()
-    wanted = queries["fires"].match_table(_table())
+    wanted = as_on_spark(queries["fires"]).match_table(_table())
     assert _sorted(found.to_pylist()) == _sorted(wanted.to_pylist())
     assert "not in the order of ts" in _said(spark, f"fires(TABLE({spread}, ts DESC))")
 
@@ -151,10 +151,11 @@ def test_a_table_that_is_spread_and_sorted_needs_no_partition_by(queries: Any, s
 )
 def test_a_function_that_sorts(call: str, queries: Any, spark: Any) -> None:
     """Rows in no order; positions are those in the partitions."""
-    queries["fires"].register(spark, "sorting", sorts=True)
+    numbered = queries["fires"].with_options(positions=True)
+    numbered.register(spark, "sorting", sorts=True)
     frame = spark.createDataFrame(_table())
     frame.orderBy("value", "ts").createOrReplaceTempView("unsorted")
-    wanted = _sorted(queries["fires"].match_table(_table()).to_pylist())
+    wanted = _sorted(numbered.match_table(_table()).to_pylist())
     assert len(wanted) > 10
     assert _sorted(spark.sql(f"SELECT * FROM sorting{call}").toArrow().to_pylist()) == wanted
     assert spark.sql(f"SELECT * FROM sorting{call} LIMIT 1").count() == 1
@@ -178,7 +179,7 @@ def test_a_query_with_keys(queries: Any, spark: Any) -> None:
     """More events than such a query looks ahead."""
     queries["same"].register(spark)
     found = spark.sql(f"SELECT * FROM same(TABLE(events) {_WHOLE})").toArrow()
-    wanted = queries["same"].match_table(_table())
+    wanted = as_on_spark(queries["same"]).match_table(_table())
     assert len(wanted) > 10
     assert _sorted(found.to_pylist()) == _sorted(wanted.to_pylist())
 

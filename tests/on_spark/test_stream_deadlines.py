@@ -38,7 +38,10 @@ def _settings(spark: Any) -> Iterator[None]:
         yield
 
 
-SILENT = query("QUERY silent: SELECT x[v] WHERE A AS x ; !B FOR 10 SECONDS [ts] PARTITION BY id")
+SILENT = query(
+    "QUERY silent: SELECT x[v] WHERE A AS x ; !B FOR 10 SECONDS [ts] PARTITION BY id",
+    positions=True,  # without them an old event of a new partition is late
+)
 
 
 def _closed(spark: Any, rows: list[dict]) -> list[str]:

@@ -14,6 +14,7 @@ from celc_runtime import EventError, PlanWarning, split_late
 from celc_runtime.stream import session
 from celc_runtime.stream.buckets import labels_of, spark_hashes
 from celc_runtime.stream.session import CHANGELOG, ROCKS_DB, STORE, TASKS
+from engines import as_on_spark
 from stream_routes import END, SETTINGS, query, settings, table
 
 WINDOWED = "SELECT * FROM S WHERE A AS x ; B AS y PARTITION BY id WITHIN 5 SECONDS [ts]"
@@ -207,7 +208,7 @@ def test_unbounded_state_can_be_allowed(frame: Any) -> None:
     unbounded = query("SELECT x[v] FROM S WHERE A AS x ; B PARTITION BY id")
     found = unbounded.match_stream(frame, allow_unbounded_state=True)
     assert found.isStreaming
-    assert found.columns == unbounded.output_schema.names
+    assert found.columns == as_on_spark(unbounded).output_schema.names
 
 
 @pytest.mark.parametrize(

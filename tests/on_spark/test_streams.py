@@ -16,7 +16,7 @@ import pytest
 from celc_runtime import finish, split_late
 from celc_runtime.stream.monitor import micro_batch
 from conftest import long_over_connect
-from engines import interpreted, only_query
+from engines import as_on_spark, interpreted, only_query
 from pyspark import cloudpickle
 from stream_routes import (
     END,
@@ -49,7 +49,7 @@ def _settings(spark: Any) -> Iterator[None]:
 KEYED = query("""QUERY keyed: SELECT * FROM S WHERE (A AS x ; B AS y) FILTER x.v > 40 AND y.v > 45
     PARTITION BY id WITHIN 15 SECONDS [ts]""")
 KEYLESS = query("""QUERY keyless: SELECT MAX x[v], y[name] FROM S WHERE (A AS x)+ ; B AS y
-    FILTER x.v > 45 WITHIN 8 SECONDS [ts] CONSUME BY PARTITION""").with_options(positions=False)
+    FILTER x.v > 45 WITHIN 8 SECONDS [ts] CONSUME BY PARTITION""")
 
 
 # --- late events ----------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ def test_late_events_come_apart(spark: Any, tmp_path: Path) -> None:
         late="side",
         max_event_time_skew="1 hour",
     )
-    assert found.columns == ["kind", *KEYED.output_schema.names, "event"]
+    assert found.columns == ["kind", *as_on_spark(KEYED).output_schema.names, "event"]
     write, checkpoint = _writing(str(tmp_path)), str(tmp_path / "checkpoint")
     with _sent_by_value():
         writer = found.writeStream.foreachBatch(write).option("checkpointLocation", checkpoint)
@@ -96,7 +96,9 @@ def test_late_events_come_apart(spark: Any, tmp_path: Path) -> None:
     counts = sums(progress, "celc_keyed")
     assert (counts["late"], counts["ahead"]) == (3, 1)
     told_by_monitor = [micro_batch(one) for one in progress]
-    assert sum(one["rows"] for one in told_by_monitor) == len(rows) + 4
+    # Without positions rows that can change nothing are not read.
+    read = [row for row in rows if (row["v"] or 0) > {"A": 40, "B": 45}[row["type"]]]
+    assert sum(one["rows"] for one in told_by_monitor) == len(read) + 4
     assert max(one["keys"] for one in told_by_monitor) == 3
     assert sum(one["matches"] for one in told_by_monitor) == counts["matches"] > 0
     assert all(one["bytes"] > 88 for one in told_by_monitor)
@@ -195,7 +197,7 @@ def test_a_stream_gives_what_match_gives(spark: Any, tmp_path: Path) -> None:
 
     write_files(tmp_path / "in", [table([last])], first=9)
     changed = KEYLESS.text.partition("}\n}\n")[2].replace("8 SECONDS", "9 SECONDS")
-    other = query(changed).with_options(positions=False).match_stream(frame, api="pandas")
+    other = query(changed).match_stream(frame, api="pandas")
     said = "another query; what differs: the query's text, WITHIN. Run the query that"
     with pytest.raises(Exception, match=re.escape(said)):
         run(other, tmp_path)

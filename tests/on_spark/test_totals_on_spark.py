@@ -15,10 +15,10 @@ from cases_on_spark import matcher
 from celc_runtime import CompiledQuery, EventError
 from celc_runtime.plan.strategy import Counted, United
 from conftest import ON_SPARK
-from engines import only_query
+from engines import as_on_spark, only_query
 from places import CASES
-from reference import difference, totals_difference
-from spark_routes import ROUTES, has_table_functions, table
+from reference import totals_difference
+from spark_routes import ROUTES, has_table_functions, table, told
 from stream_routes import (
     END,
     SETTINGS,
@@ -81,21 +81,12 @@ def _rows(one: CompiledQuery, way: str, frames: list[tuple[Any, Any]]) -> list[l
 def _told(case: Case, one: CompiledQuery, rows: list[dict[str, Any]]) -> str:
     """What tells the rows from the case's; times are those of `ts`, which not all cases show."""
     if case.rows is None:
-        written = [
-            {
-                "partition": {name: row[name] for name in one.plan.source.partition_by},
-                "start": row["start_pos"],
-                "end": row["end_pos"],
-                "matches": str(row["matches"]),
-                "labels": {x.name: [e["pos"] for e in row[x.name]] for x in one.plan.answer.labels},
-            }
-            for row in rows
-        ]
-        return difference(written, case.expected)
-    kept = {name for row in case.rows for name in row}
+        return told(one, table(case.events), rows, case.expected)
+    kept = {name for row in case.rows for name in row if not rows or name in rows[0]}
+    expected = [{name: row[name] for name in row if name in kept} for row in case.rows]
     types = {field.name: field.type for field in one.output_schema}
     found = [{k: _plain(v, types[k]) for k, v in row.items() if k in kept} for row in rows]
-    return totals_difference(found, case.rows)
+    return totals_difference(found, expected)
 
 
 def _plain(value: Any, type: pa.DataType) -> Any:
@@ -151,18 +142,19 @@ def test_streams_give_the_rows_of_a_table(text: str, spark: Any, tmp_path: Path)
         frame = one.match_stream(files(spark, tmp_path / "in"), watermark="1 second")
         run(frame, tmp_path)
     found = spark.read.parquet(str(tmp_path / "out")).toPandas()
-    wanted = one.match_table(stream_table(rows)).to_pandas()
+    wanted = as_on_spark(one).match_table(stream_table(rows)).to_pandas()
     assert len(wanted) >= 20
-    if "span_start" in wanted:  # Spark's pandas shows times without their zone, which is UTC here
-        wanted["span_start"] = wanted["span_start"].dt.tz_localize(None)
-    order = ["id", "span_start" if text.endswith("PER 3 SECONDS") else "end_pos"]
+    # Spark's pandas shows times without their zone, which is UTC here.
+    for name in {"span_start", "start_time", "end_time"} & {*wanted}:
+        wanted[name] = wanted[name].dt.tz_localize(None)
+    order = ["id", "span_start" if text.endswith("PER 3 SECONDS") else "end_time"]
     left = found.sort_values(order).reset_index(drop=True)[[*order, *_counted(one)]]
     right = wanted.sort_values(order).reset_index(drop=True)[[*order, *_counted(one)]]
     assert left.astype(str).equals(right.astype(str))
 
 
 def _counted(one: CompiledQuery) -> list[str]:
-    return ["matches", "start_pos"] if one.plan.answer.collapsed else ["n", "s", "most"]
+    return ["matches", "start_time"] if one.plan.answer.collapsed else ["n", "s", "most"]
 
 
 def test_streams_refuse_groups_of_many_ends(spark: Any, tmp_path: Path) -> None:
@@ -196,7 +188,7 @@ def test_ranges_of_a_stream(spark: Any) -> None:
         if reason:
             assert reason in one.explain_plan(frame, ranges=4)
         found = one.match(frame, ranges=None if reason else 4).toPandas()
-        wanted = one.match_table(table(rows)).to_pandas()
+        wanted = as_on_spark(one).match_table(table(rows)).to_pandas()
         order = list(wanted.columns)
         left = found.sort_values(order).reset_index(drop=True)
         assert left.astype(str).equals(wanted.sort_values(order).reset_index(drop=True).astype(str))

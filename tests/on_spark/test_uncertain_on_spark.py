@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from cases_io import Case, load_cases
-from celc_runtime import EventError
+from celc_runtime import CompiledQuery, EventError
 from conftest import long_over_connect
-from engines import interpreted, only_query, table_of
+from engines import as_on_spark, interpreted, only_query, table_of
 from places import CASES
 from reference import difference
-from spark_routes import Way, answers, expected_form
+from spark_routes import Way, answers, expected_form, told
 from stream_routes import SETTINGS, files, run, settings, together, write_files
 from streams_by_hand import instant
 from uncertain import FIRST, UNTIL, in_numbers, on_a_clock, rows_on_a_clock
@@ -33,14 +33,22 @@ _STREAM = """CREATE STREAM Readings UNCERTAIN [low, high] BY 1 {
 def _item(case: Case, spark: Any) -> tuple[Any, Any]:
     with interpreted():
         query = only_query(celc.compile(case.query, tiebreak="row"))
+    return query, spark.createDataFrame(_table(query, case))
+
+
+def _table(query: CompiledQuery, case: Case) -> pa.Table:
     rows = [{**event, "row": row} for row, event in enumerate(case.events)]
-    return query, spark.createDataFrame(table_of(query.plan, rows))
+    return table_of(query.plan, rows)
 
 
 def _problems(way: Way, cases: list[Case], spark: Any) -> list[str]:
-    found = answers(way, [_item(case, spark) for case in cases])
-    told = [(c.name, difference(one, c.expected)) for c, one in zip(cases, found, strict=True)]
-    return [f"{name}: {wrong}" for name, wrong in told if wrong]
+    items = [_item(case, spark) for case in cases]
+    found = answers(way, items)
+    return [
+        f"{case.name}: {wrong}"
+        for case, (query, _), rows in zip(cases, items, found, strict=True)
+        if (wrong := told(query, _table(query, case), rows, case.expected))
+    ]
 
 
 def test_a_choice_of_cases(spark: Any) -> None:
@@ -88,12 +96,12 @@ def _readings(rng: random.Random, keys: int, events: int) -> pa.Table:
 def test_many_keys_give_the_rows_of_a_table(text: str, spark: Any) -> None:
     query = only_query(celc.compile(_STREAM + text, tiebreak="row"))
     events = _readings(random.Random(7), 9, 180)
-    wanted = query.match_table(events).to_pylist()
-    assert wanted
+    wanted = as_on_spark(query).match_table(events)
+    assert len(wanted)
     frame = spark.createDataFrame(events)
     found = query.match(frame).toArrow()
-    assert found.schema.names == query.output_schema.names
-    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, wanted))
+    assert found.column_names == wanted.column_names
+    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, wanted.to_pylist()))
     whole = "the time of events is uncertain" in query.explain_plan(frame)
     assert whole or query.plan.source.partition_by
 
@@ -125,6 +133,8 @@ def _file(rows: list[dict[str, Any]]) -> pa.Table:
 def _problems_of_streams(cases: list[Case], spark: Any, folder: Path) -> list[str]:
     """What is wrong with the answers of cases as streams, which are one of Spark's."""
     queries = [on_a_clock(case.query, f"q{number}") for number, case in enumerate(cases)]
+    # The numbers of the cases come out of them as positions and times alone.
+    queries = [query.with_options(positions=True) for query in queries]
     rng = random.Random(len(cases))
     dealt: list[list[dict[str, Any]]] = [[] for _ in range(_FILES)]
     for number, case in enumerate(cases):

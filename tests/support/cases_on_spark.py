@@ -14,8 +14,7 @@ import pyarrow as pa
 from cases_io import Case
 from celc_runtime.query import CompiledQuery
 from engines import interpreted, only_query, parts_of
-from reference import difference
-from spark_routes import Way, answers, table
+from spark_routes import Way, answers, table, told
 
 import celc
 from celc import Matcher
@@ -34,7 +33,7 @@ def matcher(query: str, ties: str | None = None, at_end: str = "open") -> Matche
 def query_of(case: Case, way: Way) -> CompiledQuery:
     """A case's query; only `match` finds the clock of all partitions itself."""
     query = only_query(matcher(case.query, case.ties, case.at_end))
-    if not query.plan.asks_for_clock or way == "match":
+    if not query.plan.asks_for_clock or way in ("match", "match with positions"):
         return query
     known = [e for part in parts_of(query.plan, case.events).values() for e in part]
     return query.with_options(clock=max(event["ts"] for event in known)) if known else query
@@ -57,7 +56,9 @@ def problems_of(cases: list[Case], way: Way, made: Callable[[pa.Table], Any]) ->
         for group, found in zip(wanted[at : at + _JOB], answers(way, items), strict=True):
             for case in group:
                 read += 1
-                if wrong := difference(_of_case(case, found), case.expected):
+                rows = _of_case(case, found)
+                query, events = query_of(case, way), table(case.events)
+                if wrong := told(query, events, rows, case.expected, apart="part"):
                     problems.append(f"{case.name}: {wrong}")
     assert read == len(cases)
     return problems
@@ -79,10 +80,5 @@ def _as_partitions(made: Callable[[pa.Table], Any], cases: list[Case], way: Way)
 
 
 def _of_case(case: Case, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The answers that are a case's, in the form of its `expected`."""
-    own = []
-    for match in found:
-        partition = dict(match["partition"])
-        if partition.pop("part", case.name) == case.name:
-            own.append({**match, "partition": partition})
-    return own
+    """The rows that are a case's."""
+    return [row for row in found if row.get("part", case.name) == case.name]

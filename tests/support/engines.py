@@ -163,6 +163,12 @@ def only_query(matcher: Matcher) -> CompiledQuery:
 # --- feeding --------------------------------------------------------------------------------------
 
 
+def as_on_spark(query: CompiledQuery) -> CompiledQuery:
+    """The query whose rows on one machine are those that Spark gives where nobody asks for
+    positions."""
+    return CompiledQuery(query.program.on_spark)
+
+
 def table_of(plan: Plan, events: Sequence[Event]) -> pa.Table:
     """Events as a table: the columns that the query reads, and all others that the events have."""
     read = {field.name: field.type for field in input_schema(plan)}

@@ -96,7 +96,7 @@ PARTS = (
     Part("no order column", {"window": "9 EVENTS"}, options={"order_by": None}),
     Part("an order column that is no TIMESTAMP", {"window": "9 [n]"}, options={"order_by": "n"}),
     Part('`at_end="closed"`', options={"at_end": "closed"}),
-    Part("`positions=False`", options={"positions": False}),
+    Part("`positions=True`", options={"positions": True}),
     Part("`match_id=True`", options={"match_id": True}),
 )
 """In the order of the documents, those around a formula from the inside out."""
@@ -112,8 +112,8 @@ TOGETHER = (
     ("`PARTITION BY`", "absence at the end"),
     ("`TOTAL`", "`match_id=True`"),
     ("`COLLAPSED`", "`match_id=True`"),
-    ("`FOR EACH`", "`positions=False`"),
-    ("`FOR EACH`", "`WITHIN` of EVENTS", "`positions=False`"),
+    ("`FOR EACH`", "`positions=True`"),
+    ("`FOR EACH`", "`WITHIN` of EVENTS"),
 )
 """What routes say of several parts together."""
 

@@ -1,12 +1,17 @@
 """The ways to run a query on Spark: by `match`, `match_arrow`, `match_pandas`, and in SQL.
 
 Queries run in one Spark job for each way, because a job costs more than such a query.
+
+`match` and SQL have no positions unless they are asked for, and the cases tell matches by them. So
+rows without positions are compared with those of one machine, which are the expected ones, less
+their positions.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import sys
 import sysconfig
 import uuid
@@ -17,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 from celc_runtime.plan.plan import Plan
 from celc_runtime.query import CompiledQuery
+from reference import difference
 
 INTERPRETED_PLANS = {
     "spark.sql.codegen.wholeStage": "false",
@@ -78,6 +84,10 @@ def _by_match(matcher: Any, frame: Any) -> Any:
     return frame.transform(matcher.match)
 
 
+def _with_positions(matcher: Any, frame: Any) -> Any:
+    return frame.transform(matcher.with_options(positions=True).match)
+
+
 def _keys(plan: Any) -> list[Any]:
     from pyspark.sql import functions
 
@@ -130,6 +140,7 @@ Way = str | Callable[[Any, Any], Any]
 
 ROUTES: dict[str, Callable[[Any, Any], Any]] = {
     "match": _by_match,
+    "match with positions": _with_positions,
     "arrow": _by_arrow,
     "pandas": _by_pandas,
     "sql": _by_sql,
@@ -138,7 +149,7 @@ ROUTES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def answers(way: Way, items: Sequence[tuple[Any, Any]]) -> list[list[dict[str, Any]]]:
-    """The answer of each matcher to its DataFrame in the form of the cases' `expected`."""
+    """The rows of each matcher for its DataFrame, as JSON has them."""
     from pyspark.sql import functions
 
     matches = ROUTES[way] if isinstance(way, str) else way
@@ -156,18 +167,82 @@ def answers(way: Way, items: Sequence[tuple[Any, Any]]) -> list[list[dict[str, A
         ]
     found: list[list[dict[str, Any]]] = [[] for _ in items]
     for row in parts[0].collect():
-        found[row.number].append(expected_form(items[row.number][0], json.loads(row.json)))
+        found[row.number].append(json.loads(row.json))
     return found
+
+
+def told(
+    query: CompiledQuery,
+    events: pa.Table,
+    rows: Sequence[dict[str, Any]],
+    expected: Sequence[dict[str, Any]],
+    *,
+    apart: str = "",
+) -> str:
+    """What differs between rows of a query, as JSON has them, and the expected answer, in which the
+    partition attribute `apart` is not."""
+    rows = [_less(row, apart) for row in rows]
+    if not rows or "start_pos" in rows[0]:
+        return difference([expected_form(query, row) for row in rows], expected)
+    assert not query.plan.counts_events, "a query that counts events has positions"
+    found = query.with_options(positions=True).match_table(events)
+    wanted = [_less(row, apart) for row in found.to_pylist()]
+    if wrong := difference([expected_form(query, row) for row in wanted], expected):
+        return f"one machine: {wrong}"
+    return difference(*([_bare_form(query, row) for row in answer] for answer in (rows, wanted)))
+
+
+def _less(row: dict[str, Any], name: str) -> dict[str, Any]:
+    return {one: value for one, value in row.items() if one != name}
+
+
+def _bare_form(query: CompiledQuery, row: dict[str, Any]) -> dict[str, Any]:
+    """A row in the form of the cases, with the events of labels in the place of positions."""
+    labels = {
+        label.name: label.attributes for label in query.plan.answer.labels if label.attributes
+    }
+    row = {name: _plain(value) for name, value in row.items()}
+    events = {
+        name: [tuple(event[attribute] for attribute in attributes) for event in row[name]]
+        for name, attributes in labels.items()
+    }
+    without = {label.name: [] for label in query.plan.answer.labels}
+    form = expected_form(query, {**row, "start_pos": 0, "end_pos": 0, **without})
+    return form | {"labels": events, "start_time": row["start_time"], "end_time": row["end_time"]}
+
+
+def _plain(value: Any) -> Any:
+    """A value of a row as JSON has it: times as texts in UTC."""
+    match value:
+        case list():
+            return [_plain(one) for one in value]
+        case dict():
+            return {name: _plain(one) for name, one in value.items()}
+        case dt.datetime() if value.tzinfo is not None:
+            return value.astimezone(dt.UTC).replace(tzinfo=None).isoformat()
+        case dt.date():
+            return value.isoformat()
+        case str() if _TIME.fullmatch(value):
+            return _plain(dt.datetime.fromisoformat(value))
+        case float() if value != value:
+            return "NaN"
+        case float() if abs(value) == float("inf"):
+            return "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT.*")
 
 
 def expected_form(matcher: Any, row: dict[str, Any]) -> dict[str, Any]:
     plan = plan_of(matcher)
     return {
-        "partition": {name: row[name] for name in plan.source.partition_by},
+        "partition": {name: row[name] for name in plan.source.partition_by if name in row},
         "start": row["start_pos"],
         "end": row["end_pos"],
         "labels": {label.name: [e["pos"] for e in row[label.name]] for label in plan.answer.labels},
-        **({"decided_time": _time(row["decided_time"])} if plan.shows_decided_time else {}),
+        **({"decided_time": _time(row["decided_time"])} if "decided_time" in row else {}),
+        **({"matches": str(row["matches"])} if plan.answer.collapsed else {}),
         **({} if plan.source.uncertain is None else _times(row)),
         "values": {item.name: row[item.name] for item in plan.answer.expressions},
     }

@@ -37,7 +37,8 @@ class AllQueries:
         """
         self._check(Route.ALL)
         warn_of_growth(self._programs.values(), stacklevel=3)
-        return matches_of_all_on_spark(self._programs, events)
+        on_spark = {name: program.on_spark for name, program in self._programs.items()}
+        return matches_of_all_on_spark(on_spark, events)
 
     def match_all_table(self, events: Any) -> dict[str, pa.Table]:
         """The answers of all queries to a table, by name, on this machine and without Spark.

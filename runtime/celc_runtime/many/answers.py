@@ -83,7 +83,7 @@ def rows_of(answers: Any, name: str, programs: Mapping[str, Program]) -> Any:
 
         of_query = answers.filter(pc.equal(answers.column(QUERY), name)).column(name)
         batches = [pa.RecordBatch.from_struct_array(chunk) for chunk in of_query.chunks]
-        return pa.Table.from_batches(batches, programs[name].output_schema)
+        return pa.Table.from_batches(batches, pa.schema(list(of_query.type)))
     if type(answers).__module__.split(".")[0] == "pyspark":
         from pyspark.sql import functions
 

@@ -157,7 +157,7 @@ def _answers_of_task(
     """The rows of `match_all` that one task finds."""
     queries = program.module["QUERIES"]
     programs = {
-        name: query.program.with_options(clock=dict(clocks).get(name))
+        name: query.program.on_spark.with_options(clock=dict(clocks).get(name))
         for name, query in queries.items()
     }
     wide = WideRows(programs)

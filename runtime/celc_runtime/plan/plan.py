@@ -328,7 +328,8 @@ class Answer:
     hidden: tuple[str, ...] = ()
     """The labels that are no columns; kinds number them after the label columns."""
     positions: bool = True
-    """Whether the output shows positions."""
+    """Whether the output shows positions; a plan as written does, and `Program.on_spark` decides it
+    for Spark."""
     match_id: tuple[str, ...] | None = None
     """The columns by which the column `match_id` tells events apart; None: there is no such
     column."""
@@ -377,6 +378,13 @@ class Plan:
     def is_of_matches(self) -> bool:
         """Whether each row of the answer is one match."""
         return self.answer.totals is None and not self.answer.collapsed
+
+    @property
+    def counts_events(self) -> bool:
+        """Whether a window or an absence is measured in EVENTS."""
+        parameters = self.source.parameters
+        of_rows = parameters is not None and parameters.position is not None
+        return of_rows or any(one.unit == "EVENTS" for one in self.matching.windows)
 
     @property
     def interleaves(self) -> bool:

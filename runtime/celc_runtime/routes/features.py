@@ -67,7 +67,7 @@ COUNTS_EVENTS = Feature(
     lambda p: p.plan.source.parameters is not None
     and p.plan.source.parameters.position is not None,
 )
-POSITIONS = Feature("positions in the output", lambda p: p.plan.answer.positions)
+POSITIONS = Feature("positions in the output on Spark", lambda p: p.on_spark.plan.answer.positions)
 MATCH_ID = Feature("match_id", lambda p: p.plan.answer.match_id is not None)
 TOTAL = Feature("TOTAL", lambda p: p.plan.answer.totals is not None)
 PER_PARTITION = Feature("PER PARTITION", lambda p: _per(p) == "PARTITION")

@@ -385,19 +385,19 @@ RULES = (
     ),
     _refused(
         _STREAMS,
-        (has.FOR_EACH, has.POSITIONS),
-        "for-each-and-positions",
-        "it is FOR EACH {set}, and on a stream a row gets the events that concern it, so their "
-        "positions among all events are not known",
-        "use with_options(positions=False).match_stream(df, {set}=rows)",
-    ),
-    _refused(
-        _STREAMS,
         has.COUNTS_EVENTS,
         "for-each-and-events",
         "it is FOR EACH {set} with a window of EVENTS, and on a stream a row gets the events that "
         "concern it alone",
         "use a window of time",
+    ),
+    _refused(
+        _STREAMS,
+        (has.FOR_EACH, has.POSITIONS),
+        "for-each-and-positions",
+        "it is FOR EACH {set}, and on a stream a row gets the events that concern it, so their "
+        "positions among all events are not known",
+        "leave out positions=True",
     ),
     _refused(
         _STREAMS,

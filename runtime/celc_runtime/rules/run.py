@@ -20,6 +20,7 @@ from itertools import chain
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import in_one_piece, plain, whole_numbers
 from celc_runtime.arrow.columns import Columns, Prepared
@@ -86,7 +87,7 @@ class ForEachRun:
         self._waiting: list[Events] = []
         self._part, self._position = 0, options.first_position
         self._counts = np.zeros(0, np.int64)
-        self._own: tuple[int, int] | None = None
+        self._own: tuple[pa.Scalar, pa.Scalar] | None = None
         self._is_range = False
         self.lists_matches = True
         """Whether the matches that end in the next batches are handed out."""
@@ -150,7 +151,7 @@ class ForEachRun:
         if given is not None:
             positions = given if prepared.known is None else given[prepared.known]
         self._part, self._position = int(parts[-1]), int(positions[-1]) + 1
-        self._mark_own(positions)
+        self._mark_own(events)
         if self._asks_for_clock:
             latest = int(whole_numbers(events.column(self._plan.source.order_by[0])).max())
             self._latest = latest if self._latest is None else max(latest, self._latest)
@@ -159,13 +160,22 @@ class ForEachRun:
         events = events.select(kept)
         self._waiting.append(Events(events, types, parts, positions))
 
-    def _mark_own(self, positions: np.ndarray) -> None:
-        """Remember between which positions matches are handed out, where others are not."""
+    def _mark_own(self, events: pa.RecordBatch) -> None:
+        """Remember between which times matches are handed out, where others are not: no two events
+        of one time are of different ranges."""
         if not self.lists_matches:
             self._is_range = True
-            return
-        first, behind = int(positions[0]), int(positions[-1]) + 1
-        self._own = (first if self._own is None else self._own[0], behind)
+        elif self._plan.source.order_by:
+            times = events.column(self._plan.source.order_by[0])
+            first = times[0] if self._own is None else self._own[0]
+            self._own = first, times[-1]
+
+    def _is_own(self, ends: pa.Array) -> pa.Array:
+        """bool: whether matches end in the range's own events."""
+        if self._own is None:
+            return pa.array(np.zeros(len(ends), np.bool_))
+        first, last = (one.cast(ends.type) for one in self._own)
+        return pc.and_(pc.less_equal(first, ends), pc.less_equal(ends, last))
 
     def _gathered(self, *, but_last_part: bool) -> Events | None:
         """The events that wait, which do so no longer; None: there are none."""
@@ -228,9 +238,7 @@ class ForEachRun:
             )
             found = found.append_column(self._place, pa.array(self._rows.places[of_rows]))
         if self._is_range:
-            first, behind = self._own or (0, 0)
-            ends = np.asarray(found.column("end_pos"))
-            found = found.filter(pa.array((ends >= first) & (ends < behind)))
+            found = found.filter(self._is_own(found.column("end_time")))
         if len(found):
             yield found
 

@@ -22,7 +22,7 @@ from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.key_columns import with_key_columns
 from celc_runtime.spark.order_column import OrderColumn
 from celc_runtime.spark.probe import asked, why_not_read_twice
-from celc_runtime.spark.pushdown import can_matter, why_all_matter, why_not_filtered
+from celc_runtime.spark.pushdown import can_matter, positions_line, why_all_matter, why_not_filtered
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -129,7 +129,6 @@ def joined(
     mark = uuid.uuid4().hex
     text = joins_text(plan, joins, mark, typed=typed).replace("{", "{{").replace("}", "}}")
     found = events.sparkSession.sql(text.replace(mark, f"{{{_TABLE}}}"), **{_TABLE: rows})
-    numbered = plan.answer.positions or joins.counts
     lines = [
         f"columns: {', '.join(narrow.columns)} ({len(narrow.columns)} of the DataFrame's "
         f"{len(events.columns)})",
@@ -138,15 +137,11 @@ def joined(
             if unfiltered
             else "rows: those that can change nothing are filtered before they are moved"
         ),
+        positions_line(plan),
         (
-            "numbers: Spark sorts and numbers the rows of each partition; "
-            "with_options(positions=False) does without"
-            if plan.answer.positions
-            else (
-                "numbers: Spark sorts and numbers the rows, because the query counts events"
-                if numbered
-                else "numbers: none, because the output has no positions"
-            )
+            "numbers: Spark sorts and numbers the rows of each partition"
+            if plan.answer.positions or joins.counts
+            else "numbers: none, because the query does not count events"
         ),
         f"plan: joins of Spark, without Python, because {why}",
     ]

@@ -63,7 +63,7 @@ from celc_runtime.spark.probe import (
     told_rows,
     why_not_read_twice,
 )
-from celc_runtime.spark.pushdown import can_matter, why_not_filtered
+from celc_runtime.spark.pushdown import can_matter, positions_line, why_not_filtered
 from celc_runtime.spark.single_labels import wire_ddl, with_lists
 from celc_runtime.spark.task_columns import EVENTS_ALONE, TaskColumns
 from celc_runtime.spark.task_sort import MOST_ROWS, unsorted_rows, why_spark_sorts
@@ -344,6 +344,7 @@ class _Planner:
                 if unfiltered
                 else "rows: those that can change nothing are filtered before they are moved"
             ),
+            positions_line(plan),
         ]
         if clock:
             self._lines.append(clock)
@@ -713,8 +714,6 @@ class _Planner:
 
     def _why_not_cut(self) -> str:
         """Why the query cannot be run on parts of the stream, or of a key."""
-        if self._rules is not None and not self._plan.answer.positions:
-            return "matches of a query FOR EACH are told apart by positions, which were left out"
         return why_not_split(self._plan) or self._order.why_not_cut
 
     def _time_ranges(self, ranges: int | None) -> tuple[list[TimeRange], str, str]:

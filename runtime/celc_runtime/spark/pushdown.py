@@ -51,10 +51,18 @@ _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
 """The metadata of a text that was declared CHAR(n): Spark compares it with blanks at its end."""
 
 
+def positions_line(plan: Plan) -> str:
+    """What a plan says of the positions in its answer."""
+    if not plan.answer.positions:
+        return "positions: none; with_options(positions=True) brings start_pos, end_pos and pos"
+    why = "the query counts events" if plan.counts_events else "positions=True asks for them"
+    return f"positions: in the answer, because {why}"
+
+
 def why_not_filtered(plan: Plan) -> str:
     """Why every row has to be read; empty where some rows need not be read."""
     if plan.source.relevant is not None and plan.answer.positions:
-        return "positions count every event; with_options(positions=False) does without"
+        return "positions, which were asked for, count every event"
     return why_all_matter(plan)
 
 

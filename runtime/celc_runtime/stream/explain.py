@@ -8,7 +8,7 @@ from celc_runtime.program import Program, growth_line
 from celc_runtime.rules.rows import Rows
 from celc_runtime.spark.columns import needed_columns
 from celc_runtime.spark.parameters import rules_line
-from celc_runtime.spark.pushdown import why_not_filtered
+from celc_runtime.spark.pushdown import positions_line, why_not_filtered
 from celc_runtime.stream.buckets import FOR_EACH_TASK
 from celc_runtime.stream.known_keys import key_values, window_length
 from celc_runtime.stream.match import check_stream, default_buckets
@@ -45,6 +45,7 @@ def explain_stream(program: Program, events: DataFrame, rules: Rows | None) -> s
             if unfiltered
             else "rows: those that can change nothing are filtered before they are packed"
         ),
+        positions_line(plan),
     ]
     if rules is not None:
         lines.append(rules_line(plan, rules.count))

@@ -6,6 +6,7 @@ import re
 from hashlib import blake2b
 from itertools import pairwise
 
+from celc_runtime.plan.errors import StateError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.stream.rows import RowLayout
 
@@ -31,6 +32,23 @@ def differences(found: bytes, wanted: bytes) -> list[str]:
         for what, (start, end) in zip(IDENTITY, pairwise(edges), strict=True)
         if found[start:end] != wanted[start:end]
     ]
+
+
+def other_query(plan: Plan, found: bytes, wanted: bytes, with_other_positions: bytes) -> StateError:
+    """The error for a state whose identity is not the wanted one; the last one: that of the same
+    query which has positions where it has none, or the other way round."""
+    if found == with_other_positions:
+        had = not plan.answer.positions
+        begun = "with" if had else "without"
+        return StateError(
+            f"query {plan.name!r}: the checkpoint was begun {begun} positions: go on with "
+            f"with_options(positions={had}), or begin a new checkpoint"
+        )
+    return StateError(
+        f"query {plan.name!r}: the checkpoint holds the state of another query; what differs: "
+        f"{', '.join(differences(found, wanted))}. Run the query that it was begun with, or begin "
+        "a new checkpoint"
+    )
 
 
 def identity(plan: Plan, layout: RowLayout, text: str, contexts: bytes) -> bytes:

@@ -64,7 +64,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -74,7 +74,7 @@ from celc_runtime.plan.errors import StateError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.stream.blocks import stored_rows
 from celc_runtime.stream.compression import compressed, decompressed, from_planes, planes
-from celc_runtime.stream.identity import differences, identity
+from celc_runtime.stream.identity import identity, other_query
 from celc_runtime.stream.known_starts import END_OF_TIME
 from celc_runtime.stream.rows import RowLayout, Rows, row_bytes
 from celc_runtime.stream.sections import MOST_BITS
@@ -191,6 +191,8 @@ class StateFormat:
         self._contexts = max(1, len(contexts))
         self._has_contexts = len(contexts) > 0
         self._identity = identity(plan, layout, text, contexts.tobytes())
+        other = replace(plan, answer=replace(plan.answer, positions=not plan.answer.positions))
+        self._with_other_positions = identity(other, layout, text, contexts.tobytes())
         self._buckets = buckets
         time = source.order_by[0] if source.uncertain is None else source.uncertain.high
         self._latest = [f.name for f in layout.fields].index(time)
@@ -250,7 +252,9 @@ class StateFormat:
         if header.checksum != checksum_of(data):
             raise self.damaged("its checksum does not fit")
         if header.identity != self._identity:
-            raise self._other_query(header.identity)
+            raise other_query(
+                self._plan, header.identity, self._identity, self._with_other_positions
+            )
         if bool(header.rules) != bool(self._rules):
             raise self.damaged("its header says what no header does")
         if header.rules != self._rules:
@@ -375,14 +379,6 @@ class StateFormat:
         return StateError(
             f"query {self._plan.name!r}: the state is damaged: {what}; go back to a copy of the "
             "checkpoint, or begin a new one"
-        )
-
-    def _other_query(self, found: bytes) -> StateError:
-        different = differences(found, self._identity)
-        return StateError(
-            f"query {self._plan.name!r}: the checkpoint holds the state of another query; what "
-            f"differs: {', '.join(different)}. Run the query that it was begun with, or begin a "
-            "new checkpoint"
         )
 
 

@@ -1,4 +1,4 @@
-"""`with_options(positions=False)`: the same matches without positions, whatever the route."""
+"""Answers without positions: where they are, and that the matches are the same on every route."""
 
 from __future__ import annotations
 
@@ -68,7 +68,9 @@ def test_the_choice_travels_and_can_be_taken_back() -> None:
     assert pickle.loads(pickle.dumps(short)).plan == short.plan
     assert short.with_options(order_by="ts").plan.answer.positions is False
     assert short.with_options(positions=True, tiebreak=()).plan == query.plan
-    assert pickle.loads(pickle.dumps(query)).plan.answer.positions is True
+    travelled = pickle.loads(pickle.dumps(query))
+    assert travelled.plan.answer.positions is True
+    assert travelled.program.on_spark.plan.answer.positions is False
 
 
 def test_a_label_that_shows_nothing_else_is_left_out() -> None:
@@ -114,3 +116,63 @@ def test_no_column_at_all_is_refused() -> None:
 )
 def test_which_queries_can_do_without_some_events(text: str, filtered: bool) -> None:
     assert (_compiled(text, order_by="ts").plan.source.relevant is not None) is filtered
+
+
+# --- on Spark -------------------------------------------------------------------------------------
+
+_ROWS = "PARAMETERS rule { id: INT }\nSELECT * FROM S FOR EACH rule WHERE (A ; B)"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (TEXT, False),
+        ("SELECT * FROM S WHERE A : B", False),
+        ("SELECT * FROM S WHERE NXT(A ; B) ; A", False),
+        ("SELECT COLLAPSED * FROM S WHERE A ; B WITHIN 3 [ts]", False),
+        ("SELECT TOTAL COUNT(*) AS n FROM S WHERE A ; B WITHIN 3 [ts]", False),
+        ("SELECT * FROM S WHERE A ; B WITHIN 3 EVENTS", True),
+        ("SELECT * FROM S WHERE WITHIN[3 EVENTS] (A ; B) ; A", True),
+        ("SELECT * FROM S WHERE !A FOR 3 EVENTS ; B", True),
+        ("SELECT * FROM S WHERE A ; !B FOR 3 EVENTS", True),
+        (f"{_ROWS} FILTER A.id = rule.id WITHIN 3 [ts]", False),
+        (f"{_ROWS} FILTER A.id = rule.id WITHIN 3 EVENTS", True),
+    ],
+)
+def test_spark_shows_them_where_the_query_counts_events(text: str, shown: bool) -> None:
+    query = _compiled(text, order_by="ts")
+    assert query.plan.answer.positions
+    assert query.program.on_spark.plan.answer.positions is shown
+    for wanted in (True, False):
+        chosen = query.with_options(positions=wanted)
+        assert chosen.program.on_spark.plan.answer.positions is wanted
+        assert chosen.program.on_spark.output_schema == chosen.output_schema
+
+
+def test_without_an_order_nothing_is_left_out() -> None:
+    """Without positions the row would have no column; no route of Spark runs such a query."""
+    query = _compiled("SELECT NONE FROM S WHERE A ; B")
+    assert query.program.on_spark.output_schema.names == ["start_pos", "end_pos"]
+
+
+def test_a_module_can_ask_for_them() -> None:
+    with interpreted():
+        asked = celc.compile(DECLARATION + TEXT, positions=True)
+        plain = celc.compile(DECLARATION + TEXT)
+    assert "positions=True,\n    )" in asked.source
+    assert "positions" not in plain.source
+    assert (
+        pickle.loads(pickle.dumps(only_query(asked))).program.on_spark.plan.answer.positions is True
+    )
+    changed = asked.with_options(positions=False)
+    assert pickle.loads(pickle.dumps(changed)).program.on_spark.plan.answer.positions is False
+
+
+def test_nobody_sees_the_positions_of_queries_that_are_read() -> None:
+    text = """QUERY low: SELECT x.id AS id FROM S WHERE A AS x WITHIN 3 EVENTS
+QUERY high: SELECT * FROM low, S WHERE low AS x ; B AS y WITHIN 3 [ts]"""
+    with interpreted():
+        query = celc.compile(DECLARATION + text, order_by="ts").queries["high"]
+    assert query.plan.answer.positions
+    assert [level.plan.answer.positions for level in query.program.levels] == [False]
+    assert query.match_table(EVENTS).column("start_pos").to_pylist()

@@ -277,6 +277,7 @@ def query() -> CompiledQuery:
                 "CREATE STREAM S { EVENT A { ts: LONG }, EVENT B { ts: LONG } } "
                 "SELECT * FROM S WHERE A ; B WITHIN 6 [ts]",
                 order_by="ts",
+                positions=True,
             )
         )
 
@@ -499,7 +500,7 @@ def queries() -> dict[str, CompiledQuery]:
     }
     with interpreted():
         return {
-            name: only_query(celc.compile(declared + text, order_by="ts"))
+            name: only_query(celc.compile(declared + text, order_by="ts", positions=True))
             for name, text in texts.items()
         }
 
@@ -599,7 +600,7 @@ def test_random_files_in_random_ranges(count: int, spark: Any, tmp_path: Path) -
     declared = f"CREATE STREAM S {{ EVENT A {event}, EVENT B {event}, EVENT C {event} }} "
     with interpreted():
         queries = [
-            only_query(celc.compile(declared + text, order_by="ts", tiebreak="row"))
+            only_query(celc.compile(declared + text, order_by="ts", tiebreak="row", positions=True))
             for text in _RANDOM
         ]
     cut_at_groups = 0

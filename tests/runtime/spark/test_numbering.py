@@ -34,7 +34,9 @@ _KEYED = "SELECT a[value], b[note] FROM S WHERE A AS a ; B AS b FILTER a.value >
 def _compiled(clauses: str, *, tiebreak: str = "row") -> CompiledQuery:
     text = f"{_DECLARATION}{_KEYED} {clauses}"
     with interpreted():
-        return only_query(celc.compile(text, order_by="ts", tiebreak=tiebreak or ()))
+        return only_query(
+            celc.compile(text, order_by="ts", tiebreak=tiebreak or (), positions=True)
+        )
 
 
 # --- by hand --------------------------------------------------------------------------------------
@@ -118,7 +120,8 @@ def test_rows_that_count_are_not_left_out_where_types_have_keys_of_their_own() -
     )
     with interpreted():
         counting, timed = (
-            only_query(celc.compile(text + unit, order_by="ts")) for unit in ("EVENTS", "[ts]")
+            only_query(celc.compile(text + unit, order_by="ts", positions=True))
+            for unit in ("EVENTS", "[ts]")
         )
     assert "a key is another attribute" in why_not_numbered(counting.plan)
     assert why_not_numbered(timed.plan) == ""
@@ -206,7 +209,7 @@ def test_no_row_matters_where_nothing_can_match(spark: Any) -> None:
         "SELECT * FROM S, T WHERE (S>A AS a ; T>A AS b) FILTER a.v > 3 AND a.v < 2"
     )
     with interpreted():
-        query = only_query(celc.compile(text, order_by="ts"))
+        query = only_query(celc.compile(text, order_by="ts", positions=True))
     assert query.plan.source.relevant == ()
     schema = "stream STRING, type STRING, v INT, ts LONG"
     frame = spark.createDataFrame([("S", "A", 1, 1), ("T", "A", None, 2)], schema)

@@ -92,16 +92,17 @@ def _plan(
     return lambda frame: _query(text, **(options or {})).explain_plan(made(frame), **asked)
 
 
-_NO_POSITIONS = {"positions": False}
+_POSITIONS = {"positions": True}
 _PLANS: dict[str, Callable[[Any], str]] = {
     "one_task": _plan(_IN_ORDER),
     "one_task_of_all_rows": _plan("SELECT * FROM S WHERE NXT(A ; B) WITHIN 30 [ts]"),
     "one_task_of_neighbours": _plan("SELECT * FROM S WHERE A : B WITHIN 30 [ts]"),
-    "one_task_without_positions": _plan(_IN_ORDER, _NO_POSITIONS),
+    "one_task_with_positions": _plan(_IN_ORDER, _POSITIONS),
     "one_task_presorted": _plan(_IN_ORDER, made=_in_one, presorted=True),
     "one_task_consuming": _plan(f"{_BY_KEY} CONSUME BY ANY"),
     "small_data": _plan(f"{_IN_ORDER} WITHIN 30 [ts]"),
     "time_ranges": _plan(f"{_IN_ORDER} WITHIN 30 [ts]", ranges=4),
+    "time_ranges_with_positions": _plan(f"{_IN_ORDER} WITHIN 30 [ts]", _POSITIONS, ranges=4),
     "time_ranges_at_row_groups": _plan(
         f"{_IN_ORDER} WITHIN 30 EVENTS", made=_in_small_row_groups, ranges=4
     ),
@@ -113,11 +114,12 @@ _PLANS: dict[str, Callable[[Any], str]] = {
     "by_key": _plan(_BY_KEY, ranges=1),
     "by_key_of_all_rows": _plan("SELECT * FROM S WHERE NXT(A ; B) PARTITION BY id", ranges=1),
     "by_key_of_neighbours": _plan("SELECT * FROM S WHERE A : B PARTITION BY id", ranges=1),
-    "by_key_without_positions": _plan(_BY_KEY, _NO_POSITIONS, ranges=1),
-    "by_key_sorted_by_spark": _plan(_BY_KEY, {"tiebreak": "value"}, ranges=1),
+    "by_key_with_positions": _plan(_BY_KEY, _POSITIONS, ranges=1),
+    "by_key_sorted_by_spark": _plan(_BY_KEY, {"tiebreak": "value", **_POSITIONS}, ranges=1),
     "by_key_presorted": _plan(_BY_KEY, made=_spread, presorted=True),
     "by_key_presorted_unknown": _plan(_BY_KEY, made=_of_two_parts, presorted=True),
     "hot_key": _plan(_BY_KEY, ranges=4),
+    "hot_key_with_positions": _plan(_BY_KEY, _POSITIONS, ranges=4),
 }
 
 

@@ -31,7 +31,7 @@ _DECLARED = (
 def _query(clauses: str, formula: str = "A AS a ; B AS b", select: str = "a, b") -> CompiledQuery:
     text = f"{_DECLARED}SELECT {select} FROM S WHERE {formula} {clauses}"
     with interpreted():
-        return only_query(celc.compile(text, order_by="ts", tiebreak="row"))
+        return only_query(celc.compile(text, order_by="ts", tiebreak="row", positions=True))
 
 
 def _put_back(query: CompiledQuery, batches: list[pa.RecordBatch]) -> list[tuple[object, ...]]:

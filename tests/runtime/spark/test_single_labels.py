@@ -86,7 +86,7 @@ def test_fields_travel_in_the_place_of_a_single_label() -> None:
 def test_the_answer_on_spark_has_the_types_of_the_plan(spark: Any) -> None:
     text = "SELECT a, b FROM S WHERE A AS a ; B AS b"
     with interpreted():
-        query = only_query(celc.compile(_STREAM + text, order_by="ts"))
+        query = only_query(celc.compile(_STREAM + text, order_by="ts", positions=True))
     frame = spark.createDataFrame([("A", 7, 1), ("B", None, 2)], "type STRING, id LONG, ts LONG")
     found = query.match(frame)
     assert found.schema == spark.createDataFrame([], query.output_ddl).schema

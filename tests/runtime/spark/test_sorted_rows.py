@@ -40,7 +40,9 @@ _QUERY = "SELECT a[value], b[value] FROM S WHERE (A AS a ; B AS b) FILTER a.valu
 
 def _compiled(clauses: str, **options: Any) -> CompiledQuery:
     with interpreted():
-        return only_query(celc.compile(f"{_DECLARATION}{_QUERY} {clauses}", **options))
+        return only_query(
+            celc.compile(f"{_DECLARATION}{_QUERY} {clauses}", positions=True, **options)
+        )
 
 
 # --- by hand --------------------------------------------------------------------------------------

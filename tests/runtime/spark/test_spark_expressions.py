@@ -168,7 +168,7 @@ def test_routes(spark: Any) -> None:
     select = f"COUNT(x) AS events, {_EVERYTHING}, SUM(x.l) AS total, x[i], AVG(x.i) AS mean"
     text = f"{DECLARATION}{_OWN}SELECT {select}, {_OWN_VALUES} WHERE STRICT((A AS x)+)"
     condition = "FILTER longest(x.s, x.i) > 0 OR COUNT(x) < 9"
-    matcher: Any = celc.compile(f"{text} {condition} PARTITION BY id", order_by="n")
+    matcher: Any = celc.compile(f"{text} {condition} PARTITION BY id", order_by="n", positions=True)
     # Spark hands a LONG with a NULL to pandas as DOUBLE, so large ones arrive as others.
     given = [{**event, "l": event.get("l") and event["l"] % 1000} for event in _events()]
     events = pa.Table.from_pylist(given, matcher.INPUT_SCHEMA)

@@ -68,7 +68,10 @@ NEW_YORK = "America/New_York"
 
 def _compiled(text: str, **options: Any) -> CompiledQuery:
     return only_query(
-        celc.compile(DECLARATION + text, **{"order_by": "ts", "tiebreak": "row"} | options)
+        celc.compile(
+            DECLARATION + text,
+            **{"order_by": "ts", "tiebreak": "row", "positions": True} | options,
+        )
     )
 
 
@@ -218,7 +221,9 @@ def _of_chosen_key(text: str = CHOSEN, type_: str = "LONG") -> CompiledQuery:
     declared = DECLARATION.replace("EVENT A { id: LONG", f"EVENT A {{ src: {type_}")
     declared = declared.replace("{ id: LONG", f"{{ dst: {type_}")
     with interpreted():
-        return only_query(celc.compile(declared + text, order_by="ts", tiebreak="row"))
+        return only_query(
+            celc.compile(declared + text, order_by="ts", tiebreak="row", positions=True)
+        )
 
 
 def _with_chosen_keys(events: pa.Table) -> pa.Table:

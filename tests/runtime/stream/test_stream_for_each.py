@@ -148,7 +148,7 @@ def test_another_table_does_not_fit_a_checkpoint() -> None:
 @pytest.mark.parametrize(
     ("window", "positions", "late", "told"),
     [
-        ("20 MILLISECONDS", True, "drop", r"with_options\(positions=False\)"),
+        ("20 MILLISECONDS", True, "drop", "leave out positions=True"),
         ("20 EVENTS", False, "drop", "use a window of time"),
         ("20 MILLISECONDS", False, "side", "late='drop' or late='error'"),
     ],

@@ -216,7 +216,7 @@ def test_a_hundred_thousand_partitions(spark: Any, tmp_path: Path) -> None:
         }
     )
     write_files(tmp_path / "in", [rows, table([END])])
-    compiled = query(TEXT)
+    compiled = query(TEXT).with_options(positions=True)
     with settings(spark, SETTINGS | {"spark.sql.shuffle.partitions": "2"}):
         progress = run(compiled.match_stream(files(spark, tmp_path / "in")), tmp_path)
         found = spark.read.parquet(str(tmp_path / "out"))

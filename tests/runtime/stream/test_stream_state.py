@@ -6,6 +6,7 @@ Whatever bytes there are: an error that says what is wrong, or an ordinary micro
 from __future__ import annotations
 
 import random
+import re
 import resource
 import struct
 import zlib
@@ -607,7 +608,6 @@ def test_options_are_part_of_what_a_query_is() -> None:
         (query, {}, "the tiebreak columns or their types"),
         (query.with_options(tiebreak="row"), {"row": "INT"}, "the tiebreak columns or their types"),
         (query.with_options(tiebreak="name"), {}, "the tiebreak columns or their types"),
-        (query.with_options(tiebreak="row", positions=False), {"row": "LONG"}, "the output"),
         (query.with_options(tiebreak="row", order_by=(EVENT_TIME, "ts")), {"row": "LONG"}, "order"),
         (query.with_options(tiebreak="row", type_column="kind"), {"row": "LONG"}, ""),
     ):
@@ -618,6 +618,19 @@ def test_options_are_part_of_what_a_query_is() -> None:
         else:
             # What the column of types is called is no matter: types are numbers in a state.
             assert states.read(written, 0).segments
+
+
+def test_a_checkpoint_with_positions_is_told_the_option() -> None:
+    """As of an earlier version, whose streams had positions where nobody had said anything."""
+    query, options = _compiled(_TEXT).with_options(tiebreak="row"), StreamOptions({"row": "LONG"})
+    bare = query.with_options(positions=False)
+    for written, reads, told in (
+        (query, bare, "begun with positions: go on with with_options(positions=True), or"),
+        (bare, query, "begun without positions: go on with with_options(positions=False), or"),
+    ):
+        states = StreamFormats(reads.program, options).states
+        with pytest.raises(StateError, match=re.escape(told)):
+            states.read(_state_of(written, options), 0)
 
 
 @pytest.mark.parametrize(
