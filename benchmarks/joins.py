@@ -150,7 +150,7 @@ def serve(jobs: Connection) -> None:
 
         @cache
         def query(text: str) -> Any:
-            return celc.compile(text, order_by="ts").with_options(positions=False)
+            return celc.compile(text, order_by="ts")
 
         while True:
             try:

@@ -1,8 +1,8 @@
 """`A ; B ; C` by a self-join of DataFrames, as a user would write it instead, beside `match`.
 
 Events are put into buckets of the window's size; each pair of a match is in one bucket or in
-neighbours. A join knows no positions: so it stands beside `match` without them, and numbers the
-rows first to stand beside `match` with them. All ways must find the same matches before they are
+neighbours. A join knows no positions, and neither does `match`; the join numbers the rows first to
+stand beside `match` with `positions=True`. All ways must find the same matches before they are
 timed.
 
 Where a window is wide and has no key, the rows of the answer are the cost of each way. So the
@@ -51,6 +51,8 @@ OF_QUERY = "type IN ('A', 'B', 'C')"
 
 MOST_COUNTED = 2_000_000
 """Of so many rows the join counts a thousand million matches."""
+
+NUMBERED = "match, positions=True"
 
 UNMEASURED = "match, batches not measured"
 """With the setting that `explain_plan` names: Spark does not add up a batch's size row by row."""
@@ -111,11 +113,11 @@ def _figures_of_count(frame: DataFrame, join: Join, settings: Settings) -> Itera
 
 def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterator[Figure]:
     own = "ts" if join.keyed else "row"
-    query = _query_of_join(join, "ts")
-    without = _query_of_join(join, own).with_options(positions=False)
+    query = _query_of_join(join, own)
+    numbered = _query_of_join(join, "ts").with_options(positions=True)
     ways = {
-        "match": lambda: _fields(query.match(frame), "ts" if join.keyed else "pos"),
-        "match, positions=False": lambda: _fields(without.match(frame), own),
+        "match": lambda: _fields(query.match(frame), own),
+        NUMBERED: lambda: _fields(numbered.match(frame), "ts" if join.keyed else "pos"),
         "self-join": lambda: by_join(frame, join),
         "self-join of numbered rows": lambda: by_join(_with_numbers(frame, join), join),
     }
@@ -143,8 +145,8 @@ def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterat
     for way, other in (
         ("match", "self-join"),
         (UNMEASURED, "self-join"),
-        ("match", "self-join of numbered rows"),
-        ("match, positions=False", "self-join"),
+        (NUMBERED, "self-join of numbered rows"),
+        (NUMBERED, "self-join"),
         *((way, "self-join") for way in alone),
     ):
         figure = quotient(
@@ -215,7 +217,7 @@ def _query(join: Join, selected: str, attributes: str, last: str = "") -> Any:
 
 
 def _with_numbers(frame: DataFrame, join: Join) -> DataFrame:
-    """The rows with their positions, which `match` gives by default, in place of a given number."""
+    """The rows with their positions in place of a given number."""
     from pyspark.sql import Window, functions
 
     window = Window.partitionBy(*(["id"] if join.keyed else [])).orderBy("ts", "row")

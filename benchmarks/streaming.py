@@ -68,8 +68,8 @@ ABSOLUTE_GOALS = {(100_000, 1_000_000): 483.0}
 cannot matter left out by hand, as measured for this project."""
 
 COUNT = "Spark's count"
-OURS = {True: "match_stream", False: "match_stream, positions=False"}
-"""By `positions`. Without positions, rows that cannot matter leave inside the JVM."""
+OURS = {False: "match_stream", True: "match_stream, positions=True"}
+"""By whether positions are asked for. Without them rows that cannot matter leave inside the JVM."""
 
 
 class FileCost(NamedTuple):
@@ -235,7 +235,7 @@ def _made(cell: Cell) -> dict[str, Stream]:
     """All streams by name."""
     streams: dict[str, Stream] = {COUNT: count}
     for positions, name in OURS.items():
-        query = celc.compile(QUERY, order_by="ts").query.with_options(positions=positions)
+        query = celc.compile(QUERY, order_by="ts", positions=positions).query
         options = {} if cell.buckets is None else {"buckets": cell.buckets}
         streams[name] = partial(query.match_stream, watermark=DELAY, **options)
     return streams
