@@ -26,7 +26,9 @@ _FILES = {
         Source: TypeAlias = Rows | Chain
         class Plan:
             source: Source
-            limit: int | None = None
+            limit: Limit
+        class Limit:
+            matches: int | None = None
     """,
     "runtime/celc_runtime/run/__init__.py": '"""The run."""\n',
     "runtime/celc_runtime/run/run.py": """
@@ -76,7 +78,7 @@ def test_a_small_tree(tmp_path: Path) -> None:
         "classes that run 2 Grouped, Run",
         "variants of Source 2 Rows, Chain",
         "classes of Run in run/ 3",
-        "fields of Plan 2",
+        "fields of Plan and its parts 3 Plan 2, Limit 1",
         "walks over the arena 1 one.walk",
         "functions over 60 lines 1 tables.make 452",
         "files over 450 lines 1 plan.tables 455",

@@ -201,14 +201,19 @@ def methods_of(of_class: ast.ClassDef) -> set[str]:
     return {node.name for node in of_class.body if isinstance(node, _FUNCTIONS)}
 
 
-def fields_of(modules: Iterable[Module], name: str) -> int:
-    """How many fields the dataclasses of a name have."""
-    return sum(
-        isinstance(node, ast.AnnAssign)
-        for one in classes_of(modules)
-        if one.name == name
-        for node in one.body
-    )
+def fields_of(modules: Iterable[Module], name: str) -> dict[str, int]:
+    """How many fields the dataclass of a name has, and those of its module that are its parts."""
+    found: dict[str, int] = {}
+    for module in modules:
+        fields = {
+            one.name: [node for node in one.body if isinstance(node, ast.AnnAssign)]
+            for one in module.tree.body
+            if isinstance(one, ast.ClassDef)
+        }
+        if name in fields:
+            parts = [ast.unparse(node.annotation) for node in fields[name]]
+            found |= {one: len(fields[one]) for one in (name, *parts) if one in fields}
+    return found
 
 
 def variants(modules: Iterable[Module]) -> dict[str, list[str]]:
@@ -338,7 +343,8 @@ def table(root: Path) -> Iterator[str]:
         yield _row(f"variants of {axis}", len(names), ", ".join(names))
     for top, count in sorted(families(runs).items()):
         yield _row(f"classes of {top} in run/", count)
-    yield _row("fields of Plan", fields_of(runtime, "Plan"))
+    fields = fields_of(runtime, "Plan")
+    yield _row("fields of Plan and its parts", sum(fields.values()), _told(fields))
     yield _row("walks over the arena", len(walks(engine)), ", ".join(map(_short, walks(engine))))
     for what, long in (("functions", long_functions(modules)), ("files", long_files(modules))):
         most = MOST_LINES if what == "files" else MOST_LINES_OF_A_FUNCTION
