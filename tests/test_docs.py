@@ -399,7 +399,7 @@ def codes_in_code() -> Iterator[str]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
                 continue
-            if node.func.id in ("error", "warning") and node.args:
+            if node.func.id in ("error", "warning", "unknown") and node.args:
                 yield from _codes(node.args[0])
 
 

@@ -1,6 +1,6 @@
 """The rows of a batch that can matter to each of many queries, with each condition tested once.
 
-`Plan.relevant` says it for a query: conditions on the events of each type that it names. Many
+`Source.relevant` says it for a query: conditions on the events of each type that it names. Many
 queries name the same types, and test the same attributes. So rows are sorted out by type once, by
 the values of an attribute once for all equalities with it, and each other condition is tested once.
 A query with an equality then costs what its rows cost, and not what the batch costs. That holds for

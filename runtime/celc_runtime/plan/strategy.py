@@ -140,7 +140,7 @@ class NearestEvent:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembers:
     """The columns of past events to remember, beside those of the windows inside the formula
-    (`Plan.local_windows`); their order is that of `plan.past_columns`.
+    (`Matching.local_windows`); their order is that of `plan.past_columns`.
 
     columns: attributes. texts: conditions on the texts of one event, as their truth values. codes:
     text attributes, as numbers (−1: NULL). ranks: text attributes in `codes` that are compared by

@@ -1,4 +1,7 @@
-"""The run of a program: here its five parts are chosen, and nowhere else."""
+"""The run of a program: here its five parts are chosen.
+
+Matches that travel together to Spark (`spark/factorised`) bring a walk and an answer of their own.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Where each path below a cell of the arena is a match, the graph is taken from there, and no match is
 listed. Where a walk chooses some of them, they are listed, and become a tree. Where conditions
-are checked match by match, a graph would cost what the matches cost: that is refused, in words.
+are checked match by match, a graph would cost what the matches cost: `routes` refuses that.
 """
 
 from __future__ import annotations
