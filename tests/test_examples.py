@@ -118,7 +118,8 @@ def test_spark(
     example: Example, data: Path, expected: dict[str, list[Place]], tmp_path: Path, spark: Any
 ) -> None:
     module = tmp_path / f"{example.query}_udf.py"
-    celc("compile", EXAMPLES / f"{example.query}.cel", "-o", module, *order(example))
+    query = EXAMPLES / f"{example.query}.cel"
+    celc("compile", query, "-o", module, "--positions", *order(example))
     events = spark.read.parquet(str(data / f"{example.query}.parquet"))
     matches = events.transform(load_file(module).match)
     rows = matches.select(example.key, "start_pos", "end_pos").collect()

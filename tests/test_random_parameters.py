@@ -391,8 +391,8 @@ def check(seed: int, tally: Counts, *, streams: int = 4, by_numba: bool = False)
                     assert not differs, f"{where}, {route}: {differs}\n{shown}"
     if text in tally.texts:
         one = only_query(next(iter(matchers.values()))).plan
-        assert one.parameters is not None
-        concerns = one.parameters.concerns or ()
+        assert one.source.parameters is not None
+        concerns = one.source.parameters.concerns or ()
         tally.indexed += any(concern.ways for concern in concerns)
         tally.totals += not one.is_of_matches
 
