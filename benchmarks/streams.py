@@ -97,6 +97,8 @@ class Reading:
         self._arguments = reader._source._columns.arguments(prepared.events)
         keys = np.array(prepared.batch.keys)
         self._prepared = replace(prepared, batch=prepared.batch._replace(keys=keys))
+        positions: Any = None  # only messages need them
+        self._reading = event_source.Reading(self._prepared, positions)
         self._later = int(keys[-1] - keys[0]) + _step(keys) if len(keys) else 0
         self.run = run_of(query.program)
         if not listed:
@@ -125,11 +127,9 @@ class Reading:
 
     def update(self) -> None:
         """Read the symbols once, list what fires if asked to; counts matches and positions."""
-        run, counters = self.run, self.run._memory.counters
+        run, counters, reading = self.run, self.run._memory.counters, self._reading
         counters[ROW] = counters[PART] = counters[READ] = 0
         self.matches = self.positions = 0
-        positions: Any = None  # only messages need them
-        reading = event_source.Reading(self._prepared, positions)
         for _ in run._advance(reading):
             used = run._output.used
             self.matches += int(used[0])

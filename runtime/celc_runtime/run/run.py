@@ -309,10 +309,10 @@ class Run:
     def _listed(self, reading: Reading) -> Iterator[pa.RecordBatch]:
         """Read a batch that has been entered; yields the rows that are known."""
         alone = self._walk.reads_alone
-        for listed in self._found_alone(reading) if alone else self._advance(reading):
+        for _ in self._found_alone(reading.prepared.batch) if alone else self._advance(reading):
             if not alone:
                 self._many.look(self._memory, self._output, self._kinds, reading.positions.of)
-            yield from self._take(listed)
+            yield from self._take(self._buffers(reading))
         yield from self._answer.close(reading, int(self._memory.counters[ENTRY]))
 
     def _take(self, listed: Listed) -> Iterator[pa.RecordBatch]:
@@ -329,23 +329,23 @@ class Run:
         self._output.used[:] = 0
 
     def _buffers(self, reading: Reading) -> Listed:
-        names = self._plan.answer.label_names
-        return Listed(self._walk, names, self._output, self._kinds, self._memory, reading.prepared)
+        plan, walk = self._plan, self._walk
+        return Listed(walk, plan, self._output, self._kinds, self._memory, reading.prepared)
 
-    def _found_alone(self, reading: Reading) -> Iterator[Listed]:
-        """What the walk finds without the update, buffer by buffer."""
+    def _found_alone(self, batch: Batch) -> Iterator[None]:
+        """Let the walk find matches without the update; yields whenever they must be taken."""
         memory = self._memory
-        memory.counters[ENTRY] += int(np.count_nonzero(reading.prepared.batch.symbols))
+        memory.counters[ENTRY] += int(np.count_nonzero(batch.symbols))
         while self._walk.choose(memory, self._output, self._kinds) != DONE:
             if self._output.used[0]:
-                yield self._buffers(reading)
+                yield
             else:
                 self._output = with_more_room(self._output, 2 * len(self._output.tags))
         if self._output.used[0]:
-            yield self._buffers(reading)
+            yield
 
-    def _advance(self, reading: Reading) -> Iterator[Listed]:
-        """What update and walk find up to the end of the batch, buffer by buffer."""
+    def _advance(self, reading: Reading) -> Iterator[None]:
+        """Run update and walk to the end of the batch; yields whenever matches must be taken."""
         batch, update, walk = reading.prepared.batch, self._update, self._walk
         rows = len(batch.symbols)
         status = self._read(batch)
@@ -354,7 +354,7 @@ class Run:
                 # A single match is longer than the buffers.
                 self._output = with_more_room(self._output, 2 * len(self._output.tags))
             elif status == OUTPUT_FULL:
-                yield self._buffers(reading)
+                yield
             elif status == TOO_MUCH_WORK:
                 raise self._out_of_work(reading.positions)
             elif status in ASKS_UPDATE:
@@ -369,7 +369,7 @@ class Run:
             else:
                 status = self._read(batch)
         if self._output.used[0]:
-            yield self._buffers(reading)
+            yield
 
     def _read(self, batch: Batch) -> int:
         """Let the update read on. Where rows are silent, no event waits behind it that is one."""

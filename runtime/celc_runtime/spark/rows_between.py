@@ -1,8 +1,9 @@
 """Rows that were left out, put back in front of a query that counts them.
 
 A window of EVENTS counts rows, and a row in between keeps two events from being neighbours. Of such
-a row the query needs nothing else (`Source.told_apart`). So it stays in the JVM as other rows do that
-cannot matter (`numbering`), and the numbers of the rows that come tell how many were between them.
+a row the query needs nothing else (`Source.told_apart`). So it stays in the JVM as other rows do
+that cannot matter (`numbering`), and the numbers of the rows that come tell how many were between
+them.
 
 A row that is put back is a copy of the row behind it in the columns of type, keys and order, and
 has no other values. All are put back but those behind the last row of a partition: so positions are

@@ -73,7 +73,7 @@ def _of_unions(walk: UnitedWalk, listed: Listed) -> tuple[Found, dict[str, Weigh
     found = walk.found(rows, events)
     marks = output.tags[:events] & ((1 << int(kinds.bits[0])) - 1)
     weights = {}
-    for name, belongs in zip(listed.names, kinds.belongs, strict=True):
+    for name, belongs in zip(listed.plan.answer.label_names, kinds.belongs, strict=True):
         under = belongs[marks] != 0
         weights[name] = Weights(
             found.weights[under], found.weight_sizes[under], found.weight_scales[under]

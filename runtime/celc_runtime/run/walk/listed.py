@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,11 +19,11 @@ from celc_runtime.run.walk.walks import WalkOfRun
 class Listed:
     """The matches in the buffers; what is asked for is found once, and only then.
 
-    names: the labels of the query; prepared: the batch in which the matches end.
+    prepared: the batch in which the matches end.
     """
 
     walk: WalkOfRun
-    names: Sequence[str]
+    plan: Plan
     output: Output
     kinds: Kinds
     memory: Memory
@@ -52,7 +51,7 @@ class Listed:
     def entries(self) -> LabelEntries:
         """Their events, under each label."""
         if self._entries is None:
-            self._entries = self.walk.entries(self.names, self.output, self.kinds)
+            self._entries = self.walk.entries(self.plan.answer.label_names, self.output, self.kinds)
         return self._entries
 
     @property
