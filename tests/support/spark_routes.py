@@ -148,6 +148,13 @@ ROUTES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+_JSON = {
+    "ignoreNullFields": "false",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+}
+"""Spark writes milliseconds where nothing else is said."""
+
+
 def answers(way: Way, items: Sequence[tuple[Any, Any]]) -> list[list[dict[str, Any]]]:
     """The rows of each matcher for its DataFrame, as JSON has them."""
     from pyspark.sql import functions
@@ -156,7 +163,7 @@ def answers(way: Way, items: Sequence[tuple[Any, Any]]) -> list[list[dict[str, A
     parts = [
         matches(matcher, frame).select(
             functions.lit(number).alias("number"),
-            functions.to_json(functions.struct("*"), {"ignoreNullFields": "false"}).alias("json"),
+            functions.to_json(functions.struct("*"), _JSON).alias("json"),
         )
         for number, (matcher, frame) in enumerate(items)
     ]
