@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from engines import as_on_spark, only_query
 from parameters import answer_for_each, rows_table
 from places import CASES
 from reference import difference
-from spark_routes import table
+from spark_routes import json_rows, table
 from stream_routes import SETTINGS, START, files, run, settings, write_files
 
 import celc
@@ -307,26 +306,19 @@ def test_what_does_not_fit_is_an_error(spark: Any) -> None:
 
 def test_cases(spark: Any) -> None:
     """Cases in one job."""
-    from pyspark.sql import functions
-
     step = 3 if ON_SPARK == "classic" else 6
     cases = [case for case in load_cases(folder=CASES / "parameters") if _has_ts(case)][::step]
     queries = [only_query(matcher(case.query, case.ties, case.at_end)) for case in cases]
     queries = [query.with_options(positions=True) for query in queries]
-    made = []
-    for number, (case, query) in enumerate(zip(cases, queries, strict=True)):
-        rules = rows_table(query, case.parameters["rule"])
-        frame = query.match(spark.createDataFrame(table(case.events)), rule=rules)
-        text = functions.to_json(functions.struct("*"), {"ignoreNullFields": "false"})
-        made.append(frame.select(functions.lit(number).alias("number"), text.alias("json")))
-    while len(made) > 1:
-        made = [
-            made[at].unionAll(made[at + 1]) if at + 1 < len(made) else made[at]
-            for at in range(0, len(made), 2)
+    found = json_rows(
+        [
+            query.match(
+                spark.createDataFrame(table(case.events)),
+                rule=rows_table(query, case.parameters["rule"]),
+            )
+            for case, query in zip(cases, queries, strict=True)
         ]
-    found: list[list[dict[str, Any]]] = [[] for _ in cases]
-    for row in made[0].collect():
-        found[row.number].append(json.loads(row.json))
+    )
     problems = []
     for case, query, rows in zip(cases, queries, found, strict=True):
         answer = answer_for_each(query, rows, case.events)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import random
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from conftest import ON_SPARK
 from engines import as_on_spark, only_query
 from places import CASES
 from reference import totals_difference
-from spark_routes import ROUTES, has_table_functions, table, told
+from spark_routes import ROUTES, answers, has_table_functions, table, told
 from stream_routes import (
     END,
     SETTINGS,
@@ -55,27 +54,6 @@ def _has_ts(case: Case) -> bool:
 
 
 _NAMES = ("type", "id", "value", "name", "ts", "src", "dst", "mileage")
-
-
-def _rows(one: CompiledQuery, way: str, frames: list[tuple[Any, Any]]) -> list[list[Any]]:
-    from pyspark.sql import functions
-
-    found: list[list[Any]] = [[] for _ in frames]
-    made = [
-        ROUTES[way](query, frame).select(
-            functions.lit(number).alias("number"),
-            functions.to_json(functions.struct("*"), {"ignoreNullFields": "false"}).alias("json"),
-        )
-        for number, (query, frame) in enumerate(frames)
-    ]
-    while len(made) > 1:
-        made = [
-            made[at].unionAll(made[at + 1]) if at + 1 < len(made) else made[at]
-            for at in range(0, len(made), 2)
-        ]
-    for row in made[0].collect():
-        found[row.number].append(json.loads(row.json))
-    return found
 
 
 def _told(case: Case, one: CompiledQuery, rows: list[dict[str, Any]]) -> str:
@@ -116,7 +94,7 @@ def test_cases(route: str, spark: Any) -> None:
         (one, spark.createDataFrame(table(case.events)))
         for one, case in zip(queries, cases, strict=True)
     ]
-    found = _rows(queries[0], route, frames)
+    found = answers(route, frames)
     problems = [
         f"{case.name}: {told}"
         for case, one, rows in zip(cases, queries, found, strict=True)

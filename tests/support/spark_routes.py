@@ -148,31 +148,36 @@ ROUTES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-_JSON = {
+def answers(way: Way, items: Sequence[tuple[Any, Any]]) -> list[list[dict[str, Any]]]:
+    """The rows of each matcher for its DataFrame, as JSON has them."""
+    matches = ROUTES[way] if isinstance(way, str) else way
+    return json_rows([matches(matcher, frame) for matcher, frame in items])
+
+
+AS_JSON = {
     "ignoreNullFields": "false",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
 }
-"""Spark writes milliseconds where nothing else is said."""
+"""How `to_json` writes rows: with NULLs, and with microseconds, which it cuts off by itself."""
 
 
-def answers(way: Way, items: Sequence[tuple[Any, Any]]) -> list[list[dict[str, Any]]]:
-    """The rows of each matcher for its DataFrame, as JSON has them."""
+def json_rows(frames: Sequence[Any]) -> list[list[dict[str, Any]]]:
+    """The rows of DataFrames of any columns, as JSON has them, by one job."""
     from pyspark.sql import functions
 
-    matches = ROUTES[way] if isinstance(way, str) else way
     parts = [
-        matches(matcher, frame).select(
+        frame.select(
             functions.lit(number).alias("number"),
-            functions.to_json(functions.struct("*"), _JSON).alias("json"),
+            functions.to_json(functions.struct("*"), AS_JSON).alias("json"),
         )
-        for number, (matcher, frame) in enumerate(items)
+        for number, frame in enumerate(frames)
     ]
     while len(parts) > 1:
         parts = [
             parts[at].unionAll(parts[at + 1]) if at + 1 < len(parts) else parts[at]
             for at in range(0, len(parts), 2)
         ]
-    found: list[list[dict[str, Any]]] = [[] for _ in items]
+    found: list[list[dict[str, Any]]] = [[] for _ in frames]
     for row in parts[0].collect():
         found[row.number].append(json.loads(row.json))
     return found

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from celc_runtime import CompiledQuery
 from celc_runtime.stream.monitor import observed
 from engines import interpreted, only_query
-from spark_routes import INTERPRETED_PLANS
+from spark_routes import AS_JSON, INTERPRETED_PLANS
 
 import celc
 
@@ -174,7 +174,7 @@ def together(streams: Mapping[str, Any]) -> Any:
     tagged = [
         stream.select(
             functions.lit(name).alias("stream"),
-            functions.to_json(functions.struct("*"), {"ignoreNullFields": "false"}).alias("json"),
+            functions.to_json(functions.struct("*"), AS_JSON).alias("json"),
         )
         for name, stream in streams.items()
     ]
@@ -200,7 +200,7 @@ def canonical(value: Any) -> str:
 
 
 def _iso(time: dt.datetime) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.microsecond // 1000:03}Z"
+    return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def wanted(found: pa.Table) -> list[str]:
