@@ -64,6 +64,7 @@ def compile(
     ties: str | None = None,
     at_end: str = "open",
     positions: bool = False,
+    match_id: bool = False,
     max_states: int = DEFAULT_MAX_STATES,
     max_work: int = DEFAULT_MAX_WORK,
     first_order: bool = False,
@@ -80,6 +81,8 @@ def compile(
     at_end: "closed": no more events come after the input, so that all matches with an absence at
     their end are decided, as with `celc compile --at-end closed`.
     positions: answers have positions on Spark as well, as with `celc compile --positions`.
+    match_id: answers whose rows are matches have a first column `match_id`, as with
+    `celc compile --match-id`.
     max_work: the most steps that conditions across events may take at one event without finding a
     match; after these the run ends with an error.
     first_order: read labels as `celc compile --first-order` does.
@@ -92,8 +95,8 @@ def compile(
     DataFrame.
     What the compiler warns of is given to Python's `warnings`, as CelWarning, and stands in
     `warnings` of the result. Raises CelError with all errors of the text, and ValueError for a
-    max_work that is no number of steps, a max_compile_seconds that is no time, or another value of
-    ties, at_end or dialect.
+    max_work that is no number of steps, a max_compile_seconds that is no time, another value of
+    ties, at_end or dialect, and where match_id is the name of another column.
     """
     from celc.diagnostics.source import Source
     from celc.loader import Matcher
@@ -105,6 +108,7 @@ def compile(
             "ties": ties,
             "at_end": None if at_end == "open" else at_end,
             "positions": positions or None,
+            "match_id": match_id or None,
             "first_order": first_order or None,
         }
         _refuse_options(given)
@@ -125,6 +129,7 @@ def compile(
         ties=ties,
         at_end=at_end,
         positions=positions,
+        match_id=match_id,
         max_states=max_states,
         max_work=max_work,
         first_order=first_order,
@@ -140,6 +145,7 @@ def compile(
     flag += f", ties={ties!r}" if ties is not None else ""
     flag += f", at_end={at_end!r}" if at_end != "open" else ""
     flag += ", positions=True" if positions else ""
+    flag += ", match_id=True" if match_id else ""
     again = partial(
         _compile_quietly,
         text,
@@ -147,6 +153,7 @@ def compile(
         tiebreak=options.tiebreak,
         at_end=at_end,
         positions=positions,
+        match_id=match_id,
         max_states=max_states,
         max_work=max_work,
         first_order=first_order,

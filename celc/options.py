@@ -25,10 +25,11 @@ class Options:
     `tiebreak`: columns that tell apart events which are equal in the order columns; they need not
     be declared. `ties`: None, or SIMULTANEOUS, with which such events are one instant. `at_end`:
     "closed" where no more events come, so that all matches with an absence at their end are
-    decided; else "open". `positions`: answers have positions on Spark as well. `first_order`:
-    labels made with AS are read as in the first paper.
-    `max_work`: steps that conditions across events may take at one event without finding a match.
-    `max_compile_seconds`: the most seconds that the compilation may take, None for any time.
+    decided; else "open". `positions`: answers have positions on Spark as well. `match_id`: answers
+    whose rows are matches have the column `match_id`. `first_order`: labels made with AS are read
+    as in the first paper. `max_work`: steps that conditions across events may take at one event
+    without finding a match. `max_compile_seconds`: the most seconds that the compilation may take,
+    None for any time.
     """
 
     order_by: tuple[str, ...] | None = None
@@ -36,6 +37,7 @@ class Options:
     ties: str | None = None
     at_end: str = "open"
     positions: bool = False
+    match_id: bool = False
     max_states: int = DEFAULT_MAX_STATES
     first_order: bool = False
     max_work: int = DEFAULT_MAX_WORK

@@ -122,8 +122,14 @@ def written(
     from celc.codegen.module import lowered, module_parts
     from celc.codegen.query import ModuleOptions
 
-    given = ModuleOptions(text, tuple(options.tiebreak), options.at_end, options.positions)
+    given = ModuleOptions(
+        text, tuple(options.tiebreak), options.at_end, options.positions, options.match_id
+    )
     module = lowered([stages.program for stages in queries], given)
+    if options.match_id and not any(one.plan.is_of_matches for one in module.queries):
+        from celc_runtime.plan.match_ids import NoMatchId
+
+        raise NoMatchId("no query of this text has rows that are matches: leave out match_id")
     _verify("lower", "plan", lambda: _of_module(module))
     return module_parts(module, command)
 

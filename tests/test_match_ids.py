@@ -302,3 +302,53 @@ def test_rows_of_match_recognize_have_none(
     (tmp_path / "q.sql").write_text("SELECT 1")
     assert main(["run", str(tmp_path / "q.sql"), "e.csv", "--match-id"]) == 2
     assert "--match-id is for CEL" in capsys.readouterr().err
+
+
+_THREE = """QUERY one: SELECT a FROM S WHERE A AS a
+QUERY total: SELECT TOTAL COUNT(*) AS n FROM S WHERE A
+QUERY two: SELECT a, b FROM S WHERE A AS a ; B AS b"""
+
+
+def test_a_module_can_have_them(tmp_path: Path) -> None:
+    """All queries whose rows are matches, as each by its options; a total has none."""
+    with interpreted():
+        asked = celc.compile(_DECLARED + _THREE, order_by="ts", match_id=True)
+        plain = celc.compile(_DECLARED + _THREE, order_by="ts")
+    assert "match_id=True)" in asked.source
+    for name in ("one", "two"):
+        wanted = plain.queries[name].with_options(match_id=True).match_table(_table(_ROWS))
+        assert asked.queries[name].match_table(_table(_ROWS)).equals(wanted)
+        assert asked.match_all_table(_table(_ROWS))[name].equals(wanted)
+        again = pickle.loads(pickle.dumps(asked.queries[name]))
+        assert again.match_table(_table(_ROWS)).equals(wanted)
+    assert "match_id" not in asked.queries["total"].output_schema.names
+    ordered = asked.queries["one"].with_options(tiebreak="row").plan.answer.match_id
+    assert ordered is not None
+    assert ordered[-1] == "row"
+    (tmp_path / "q.cel").write_text(_DECLARED + _THREE)
+    written = tmp_path / "q_udf.py"
+    options = ["--order-by", "ts", "--match-id"]
+    assert main(["compile", str(tmp_path / "q.cel"), "-o", str(written), *options]) == 0
+    assert "q_udf.py --order-by ts --match-id\n" in written.read_text()
+    assert written.read_text().count("match_id=(") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "told"),
+    [
+        ("SELECT a.id AS match_id FROM S WHERE A AS a", [], "has a column 'match_id' already"),
+        ("SELECT TOTAL COUNT(*) AS n FROM S WHERE A", [], "no query of this text has rows"),
+        ("SELECT a FROM S WHERE A AS a", ["--to", "spark-sql"], "computes no match_id"),
+    ],
+)
+def test_a_module_is_told_where_there_is_none(
+    text: str, options: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "q.cel").write_text(_DECLARED + text)
+    given = ["compile", str(tmp_path / "q.cel"), "-o", str(tmp_path / "q_udf.py"), "--match-id"]
+    assert main([*given, "--order-by", "ts", *options]) == 2
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "q_udf.py").exists()
+    if not options:
+        with pytest.raises(ValueError, match=re.escape(told)):
+            celc.compile(_DECLARED + text, order_by="ts", match_id=True)

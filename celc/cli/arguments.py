@@ -43,6 +43,11 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="answers have start_pos, end_pos and pos on Spark, and in a statement, as well",
     )
+    compile_.add_argument(
+        "--match-id",
+        action="store_true",
+        help="answers whose rows are matches have a first column match_id",
+    )
 
     check = _command(commands, "check", "show all errors and warnings of queries", several=True)
     check.add_argument("--format", choices=["text", "json", "sarif"], default="text")

@@ -118,6 +118,8 @@ def _compile(arguments: argparse.Namespace) -> int:
     if arguments.to != "module":
         if of_rows:
             raise CommandProblem(f"{paths[0].name} is SQL already: leave out --to")
+        if arguments.match_id:
+            raise CommandProblem("a statement computes no match_id: leave out --match-id")
         from celc.cli import sql
 
         sql.write_statements(arguments, paths)
@@ -126,17 +128,24 @@ def _compile(arguments: argparse.Namespace) -> int:
         raise CommandProblem("--table is for statements: add --to spark-sql")
     if of_rows and arguments.positions:
         raise CommandProblem("MATCH_RECOGNIZE has no positions: leave out --positions")
+    if of_rows and arguments.match_id:
+        raise CommandProblem("MATCH_RECOGNIZE has no match_id: leave out --match-id")
     if len(paths) > 1 and arguments.output is None:
         raise CommandProblem(
             f"{len(paths)} files become one module: name it with -o, as in -o rules_udf.py"
         )
+    from celc_runtime.plan.match_ids import NoMatchId
+
     output = arguments.output or module_path(paths)
     check_output(output, force=arguments.force, inputs=paths, whose="celc", ours=_is_generated)
     command = shown_command(arguments, paths, output)
     if of_rows:
         text = row_patterns.compiled(arguments, paths[0]).module_text(command)
     else:
-        text = compiled(arguments, paths).module_text(command)
+        try:
+            text = compiled(arguments, paths).module_text(command)
+        except NoMatchId as problem:
+            raise CommandProblem(f"--match-id: {problem}") from None
     if arguments.standalone:
         from celc.standalone import standalone
 

@@ -40,6 +40,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         ties=arguments.ties,
         at_end=arguments.at_end,
         positions=getattr(arguments, "positions", False),
+        match_id=arguments.command == "compile" and arguments.match_id,
         max_states=arguments.max_states,
         max_work=arguments.max_work,
         first_order=arguments.first_order,
@@ -70,6 +71,8 @@ def shown_command(
         parts += ["--at-end", arguments.at_end]
     if getattr(arguments, "positions", False):
         parts.append("--positions")
+    if arguments.command == "compile" and arguments.match_id:
+        parts.append("--match-id")
     if getattr(arguments, "standalone", False):
         parts.append("--standalone")
     if arguments.max_states != DEFAULT_MAX_STATES:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, assert_never
 
 from celc_runtime.plan import strategy
+from celc_runtime.plan.match_ids import with_match_id
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import All, InRuns, Latest, United
 
@@ -111,12 +112,13 @@ class Lowered:
 @dataclass(frozen=True, slots=True)
 class ModuleOptions:
     """What a module depends on besides its programs: its text, `tiebreak`, `at_end` and whether
-    positions are asked for."""
+    positions and `match_id` are asked for."""
 
     text: str
     tiebreak: tuple[str, ...]
     at_end: str
     positions: bool
+    match_id: bool
 
 
 def lower(
@@ -126,7 +128,8 @@ def lower(
     imports: Imports,
     numbers: Mapping[str, int],
 ) -> Lowered:
-    """Query `number`, from 1; `numbers` are those of all queries of the module."""
+    """Query `number`, from 1; `numbers` are those of all queries of the module. Raises NoMatchId
+    where `match_id` is asked for, and a query of matches cannot have it."""
     alone = len(numbers) == 1
     query = program.query
     look(query.formula.span, "writing the module")
@@ -150,6 +153,8 @@ def lower(
         program,
         Asked(code, own, read, options.tiebreak, options.at_end, listing.sees_all_events),
     )
+    if options.match_id and plan.is_of_matches:
+        plan = with_match_id(plan)
     how = f"listed {describe_listing(program.listing)}"
     if isinstance(program.listing, Counted | United):
         how = "not listed" if isinstance(program.listing, Counted) else "united, not listed"

@@ -18,7 +18,8 @@ import pyarrow as pa
 from celc_runtime.jit.shipping import TOLD, pickled
 from celc_runtime.plan.errors import PlanWarning
 from celc_runtime.plan.joins import NO_JOINS, Joins
-from celc_runtime.plan.plan import MATCH_ID, Plan
+from celc_runtime.plan.match_ids import with_match_id
+from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import ARROW_TYPES, input_schema, match_schema, output_schema
 from celc_runtime.plan.strategy import (
     ByDefinition,
@@ -177,7 +178,7 @@ class Program:
             plan = replace(plan, choice=replace(plan.choice, at_end=at_end))
         if clock is not None:
             plan = replace(plan, choice=replace(plan.choice, clock=clock_of(plan, clock)))
-        plan = replace(plan, answer=replace(plan.answer, match_id=_match_id(plan, match_id)))
+        plan = _with_match_id(plan, match_id)
         if not output_schema(plan).names:
             raise ValueError(
                 f"query {plan.name!r} would have no column without positions: select an attribute "
@@ -377,23 +378,14 @@ def _typed(plan: Plan, type_column: str) -> Plan:
     return replace(plan, source=replace(plan.source, type_column=True, type_name=type_column))
 
 
-def _match_id(plan: Plan, asked: object) -> tuple[str, ...] | None:
-    """The columns by which `match_id` tells events apart, None without such a column; `asked`: None
-    leaves the choice as it is. Raises ValueError where the output has another column of the name.
-    """
+def _with_match_id(plan: Plan, asked: object) -> Plan:
+    """The plan with the column `match_id` or without it; `asked`: None leaves the choice as it is,
+    though other columns may tell events apart now."""
     if asked is not None and type(asked) is not bool:
         raise ValueError(f"match_id must be True or False, not {asked!r}")
-    if asked is False or (asked is None and plan.answer.match_id is None):
-        return None
-    for name in output_schema(replace(plan, answer=replace(plan.answer, match_id=None))).names:
-        if name.casefold() == MATCH_ID:
-            raise ValueError(
-                f"query {plan.name!r} has a column {name!r} already: rename it with AS, or leave "
-                "out match_id"
-            )
-    # The order of rows of other queries is one of their values.
-    tiebreak = () if plan.source.reads else plan.source.tiebreak
-    return tuple(dict.fromkeys((*(one.name for one in plan.source.attributes), *tiebreak)))
+    if asked is False:
+        return replace(plan, answer=replace(plan.answer, match_id=None))
+    return plan if asked is None and plan.answer.match_id is None else with_match_id(plan)
 
 
 def _ordered(plan: Plan, order_by: tuple[str, ...]) -> Plan:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cases_io import Case
+from cases_io import Case, load_cases
 from cases_on_spark import query_of
 from celc_runtime import finish
 from chosen_cases import some_cases
@@ -37,12 +39,9 @@ def _wanted(query: Any, case: Case) -> list[str]:
     )
 
 
-@pytest.mark.parametrize("route", [name for name in ROUTES if name != "match with positions"])
-def test_some_queries(route: str, spark: Any) -> None:
-    """Half of them without positions, whose rows are filtered before Python."""
-    if "sql" in route and not has_table_functions():
-        return
-    cases = some_cases(_CASES, start=list(ROUTES).index(route))
+def _problems(route: str, cases: Sequence[Case], spark: Any) -> Iterator[str]:
+    """What differs from the ids of one machine; half of the queries have no positions, so that
+    their rows are filtered before Python."""
     asked = [
         query_of(case, route).with_options(match_id=True, positions=bool(number % 2))
         for number, case in enumerate(cases)
@@ -58,9 +57,48 @@ def test_some_queries(route: str, spark: Any) -> None:
     for number, id in all_ids.collect():
         found[number].append(id.lower())
     for number, (one, case) in enumerate(zip(asked, cases, strict=True)):
-        assert sorted(found[number]) == _wanted(one, case), case.name
-        assert len({*found[number]}) == len(found[number]), case.name
-    assert sum(map(len, found.values())) > _CASES
+        if sorted(found[number]) != _wanted(one, case):
+            yield f"{case.name}: {sorted(found[number])} and not {_wanted(one, case)}"
+
+
+@pytest.mark.parametrize("route", [name for name in ROUTES if name != "match with positions"])
+def test_some_queries(route: str, spark: Any) -> None:
+    if "sql" in route and not has_table_functions():
+        return
+    cases = some_cases(_CASES, start=list(ROUTES).index(route))
+    problems = list(_problems(route, cases, spark))
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.long
+def test_all_cases(spark: Any) -> None:
+    """Of rows that are matches, by `match`."""
+    cases = [
+        case
+        for case in load_cases()
+        if case.order_by in (None, ("ts",))
+        and not re.search("SELECT (TOTAL|COLLAPSED)", case.query)
+    ]
+    assert len(cases) > 600
+    problems: list[str] = []
+    for at in range(0, len(cases), _CASES):
+        problems += _problems("match", cases[at : at + _CASES], spark)
+    assert not problems, "\n".join(problems)
+
+
+def test_all_queries_of_a_module_have_them(spark: Any) -> None:
+    """`match_all` takes no options: the module asks for them."""
+    text = f"{DECLARATIONS} QUERY pair: SELECT a, b FROM S WHERE A AS a ; B AS b "
+    text += "WITHIN 2 SECONDS [ts] QUERY total: SELECT TOTAL COUNT(*) AS n FROM S WHERE A"
+    with interpreted():
+        module = celc.compile(text, order_by="ts", match_id=True)
+    rows = stream_table(events(60, keys=2))
+    wanted = sorted(module.match_all_table(rows)["pair"]["match_id"].to_pylist())
+    answers = module.match_all(spark.createDataFrame(rows))
+    found = module.rows(answers, "pair").select("match_id").collect()
+    assert sorted(bytes(row[0]) for row in found) == wanted
+    assert len({*wanted}) == len(wanted) > 10
+    assert "match_id" not in module.rows(answers, "total").columns
 
 
 def test_joins_make_way(spark: Any) -> None:
