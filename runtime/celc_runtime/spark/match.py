@@ -273,7 +273,7 @@ def check_events(program: Program, events: DataFrame, route: Route) -> None:
             f"query {program.name!r}: {route.value} reads a DataFrame that is there as a whole, "
             "and this one is a stream: use match_stream, or read the data with spark.read"
         )
-    check(program, Route.SPARK)
+    check(program, route)
 
 
 def with_clock(program: Program, rows: DataFrame) -> tuple[Program, str]:
@@ -455,27 +455,23 @@ class _Planner:
 
     def _row_numbers(self) -> RowNumbers:
         """How many rows the plan reads, as far as the plan has found it out or Spark knows it."""
-        read = UNKNOWN
+        sampled = "" if self._sampled is None else f"about {self._sampled:,} (by a sample)"
         if self._told is not None:
             read = f"{self._told:,} (by the statistics of the files)"
-        elif not self._is_filtered and self._sampled is not None:
-            read = f"about {self._sampled:,} (by a sample)"
         else:
-            read = told_rows(self._all_rows)
-        relevant = UNKNOWN
-        if not self._is_filtered and not self._is_numbered:
-            relevant = ALL
-        elif self._is_filtered and self._sampled is not None:
-            relevant = f"about {self._sampled:,} (by a sample)"
-        twice = f", {self._read_twice:.1%} of them twice" if self._read_twice else ""
-        once = not twice
+            read = "" if self._is_filtered else sampled
+        relevant = UNKNOWN if self._is_numbered else ALL
         if self._is_filtered:
-            return RowNumbers(read, relevant, f"{MATTERING}{twice}", counts_relevant=once)
-        if self._numbers_rows:
-            return RowNumbers(read, relevant, f"{MATTERING}{twice}")
-        counts_all = once and not self._is_numbered
+            relevant = sampled or UNKNOWN
+        hands_all = not self._is_filtered and not self._numbers_rows
+        twice = f", {self._read_twice:.1%} of them twice" if self._read_twice else ""
+        counts_relevant = self._is_filtered or (hands_all and not self._is_numbered)
         return RowNumbers(
-            read, relevant, f"{ALL}{twice}", counts_read=once, counts_relevant=counts_all
+            read or told_rows(self._all_rows),
+            relevant,
+            f"{ALL if hands_all else MATTERING}{twice}",
+            counts_read=hands_all and not twice,
+            counts_relevant=counts_relevant and not twice,
         )
 
     # --- building ---------------------------------------------------------------------------------
