@@ -33,7 +33,7 @@ _DEFINED = "* FROM S WHERE (A AS x ; B AS y FILTER x.value > y.value) UNLESS C"
 def _lowered(body: str) -> Lowered:
     options = Options(order_by=("id",))
     (stages,) = compile_source(source_of(body), options).queries
-    (query,) = lowered([stages.program], ModuleOptions("", (), "open", False)).queries
+    (query,) = lowered([stages.program], ModuleOptions("", (), "open", False, False)).queries
     return query
 
 
