@@ -1,5 +1,4 @@
-"""The stages of a compilation as text and as graphs, for `celc explain` and for golden files.
+"""The stages of a compilation as text and graphs, for `celc explain` and golden files.
 
-In: `pipeline.Stages`. Out: text, or a graph in the language of Graphviz. Imports `pipeline` and
-below.
+In: `pipeline.Stages`. Out: text, or a graph in Graphviz's language. Imports `pipeline` and below.
 """

@@ -1,8 +1,8 @@
-"""Queries over queries: which query reads which streams and the rows of which queries.
+"""Queries over queries: what each query reads.
 
-A chain is shown level by level: a query that reads streams alone is of level 1, and any other query
-is one level above the highest that it reads. A tree below each reader would show a query as often
-as there are ways to it, and these can be as many as 2 to the number of queries.
+A chain is shown level by level. A query that reads only streams has level 1. Any other query is one
+level above the highest query that it reads. Rejected: a tree below each query. It would show a
+query once for each way to it, and there can be 2ⁿ ways with n queries.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from celc.resolve.readers import columns_of_rows, why_rows_are_not_read
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One name in FROM, a stream or a query, and its event types that stand in the formula."""
+    """One name in FROM, a stream or a query, and those of its event types that the formula uses."""
 
     name: str
     of_query: bool
@@ -26,7 +26,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A query of a chain, and how many queries stand below each other with it on top."""
+    """A query of a chain, and the number of the highest level below it plus one."""
 
     number: int
     query: core.Query
@@ -59,7 +59,7 @@ def _readings(query: core.Query) -> Iterator[Reading]:
 
 
 def dump_chain(chosen: Sequence[core.Query], file: Sequence[core.Query]) -> str:
-    """Each level with its queries: what they read, by which keys, and the columns of their rows."""
+    """Each level with its queries: what they read, their keys, and the columns of their rows."""
     levels = levels_of(chosen, file)
     lines: list[str] = []
     for number in range(1, 1 + max(level.number for level in levels)):
@@ -93,9 +93,11 @@ def _rows(query: core.Query) -> str:
 
 
 def dump_names(chosen: Sequence[core.Query], file: Sequence[core.Query]) -> str:
-    """The names of a chain, those of queries that are read below those of their readers; empty
-    where none of the chosen queries reads any. Of a query that stands there already, the name is
-    repeated alone."""
+    """The names of a chain, each query below those that read it; empty where no chosen query reads
+    another.
+
+    Where a query is already shown, only its name is repeated.
+    """
     queries = {query.name: query for query in file}
     readers = [query for query in chosen if query.reads]
     below = {name for query in readers for name in query.reads}
@@ -123,8 +125,10 @@ def _names(
 
 
 def chain_dot(chosen: Sequence[core.Query], file: Sequence[core.Query]) -> str:
-    """Streams as boxes, queries as ellipses with their keys and columns; an edge goes from what is
-    read to its reader, and says which event types are read."""
+    """A graph of a chain: streams are boxes, queries are ellipses with their keys and columns.
+
+    An edge goes from what is read to its reader, and names the event types that are read.
+    """
     nodes: dict[object, str] = {}
     edges: dict[tuple[object, object], list[str]] = {}
     streams: set[object] = set()

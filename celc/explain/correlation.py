@@ -1,4 +1,4 @@
-"""Conditions across events, and how they are decided: by keys, while listing, or by definition."""
+"""How conditions across events are decided: by keys, while listing, or by definition."""
 
 from collections.abc import Iterable
 
@@ -22,7 +22,7 @@ _WHEN: dict[When, str] = {
 
 
 def across_lines(program: Program) -> list[str]:
-    """A line for each way in which conditions across events are decided; none without them."""
+    """A line for each way in which conditions across events are decided."""
     lines = _key_lines(program.update.keys) if isinstance(program.update, Keyed) else []
     match program.listing:
         case ByDefinition():
@@ -46,12 +46,11 @@ def _key_lines(plan: KeyPlan) -> list[str]:
 
 
 def clause_line(clause: RoleClause) -> str:
-    """A condition as it is written, and when it is decided."""
     return f"{show_clause(clause.written)}: {_WHEN[clause.when]}"
 
 
 def deadline_lines(program: Program) -> list[str]:
-    """A line for each deadline of matches; none where they are decided at their end."""
+    """A line for each deadline of matches; none where a match is decided at its end."""
     lines = []
     for deadline in deadlines_of(program.listing):
         length, counted = show_length(deadline.length), "start" if deadline.from_start else "end"

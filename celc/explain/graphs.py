@@ -1,4 +1,4 @@
-"""Graphs in Graphviz's language: automata, and the form of any graph."""
+"""Graphs in Graphviz's language."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -35,7 +35,7 @@ def automaton_dot(stages: Stages) -> str:
 
 
 def deterministic_dot(stages: Stages) -> str:
-    """The I/O-deterministic CEA; waiting is not drawn, a match ends in a double circle."""
+    """The I/O-deterministic CEA. Waiting is not drawn; a match ends in a double circle."""
     automaton = stages.minimal
     nodes: dict[object, str] = {
         state: describe_state(stages.program, DetState(state)) for state in range(automaton.states)
@@ -69,9 +69,9 @@ def graph_text(
     finals: AbstractSet[object] = frozenset(),
     boxes: AbstractSet[object] = frozenset(),
 ) -> str:
-    """A graph from left to right: nodes with their labels, edges with one line for each text.
+    """A graph from left to right, with labelled nodes and one line for each text of an edge.
 
-    `finals` are drawn with a double border, `boxes` as boxes, and all other nodes as ellipses.
+    `finals` have a double border, `boxes` are boxes, other nodes are ellipses.
     """
     lines = [f"digraph {name} {{", "  rankdir=LR;"]
     lines += ['  node [shape=ellipse, fontname="sans-serif"];', '  edge [fontname="sans-serif"];']

@@ -11,7 +11,7 @@ from celc.plan.strategy import EarliestInWindow, InWindow
 
 
 def parameter_lines(program: Program) -> list[str]:
-    """The lines about the table of a query; none where it has none."""
+    """The lines about the table of a query; empty where it has none."""
     parameters = program.query.parameters
     if parameters is None:
         return []
@@ -38,7 +38,7 @@ def _ways(concern: Concern, name: str) -> Iterator[str]:
     for way in concern.ways or ((),):
         choices = list(choices_of(way))
         searches = [_bounds_of(choice) for choice in choices]
-        # What is searched by whichever side of an OR is chosen.
+        # These conditions are searched by whichever side of an OR is chosen.
         shared = [test for test in choices[0] if all(test in choice for choice in choices)]
         parts = [f"{_shown(test, name)} looked up" for test in shared if _is_equality(test)]
         parts += [
@@ -65,7 +65,7 @@ def _is_equality(test: Test) -> bool:
 
 
 def _asks_more(choice: Sequence[Test], way: Sequence[Sequence[Test]]) -> bool:
-    """Whether there are conditions with attributes of the row that a search leaves out."""
+    """Whether the search ignores some condition on an attribute of the row."""
     searched = sum(isinstance(test, OfBoth) and not _is_equality(test) for test in choice)
     return searched > len(_bounds_of(choice)) or len(choice) < len(way)
 

@@ -25,7 +25,6 @@ from celc.plan.piles import Pile, PilePlan, Write
 
 
 def dump_form(form: NormalForm) -> str:
-    """A form, an operator or an event on each line."""
     return text_of(form_lines(form))
 
 
@@ -98,7 +97,7 @@ def dump_selection(selection: Selection, letters: Letters) -> str:
     for state, edges in enumerate(selection.starts):
         lines += [f"  in {state}: {_edge(edge, letters)}" for edge in edges]
     lines.append("matches that go on:")
-    # The graph still holds states that stand for beginnings, and are not reached.
+    # The graph still has start states that are not reached.
     reached = {
         edge.target for edges in (*selection.starts, *selection.graph.edges) for edge in edges
     }
@@ -149,7 +148,6 @@ def _write(write: Write) -> str:
 
 
 def dump_keys(plan: KeyPlan) -> str:
-    """The ties, the key of each state, and the conditions that keys decide."""
     lines = [f"tie {number}: {tie.text}" for number, tie in enumerate(plan.ties)]
     for state, key in enumerate(plan.keys):
         lines.append(f"state {state}: {', '.join(map(str, key)) or 'no key'}")

@@ -1,4 +1,4 @@
-"""The stages of a compilation as text, written to be reviewed by a person."""
+"""The stages of a compilation as text, for people to read."""
 
 from collections.abc import Iterable
 from collections.abc import Sequence as SequenceOf
@@ -55,7 +55,6 @@ def dump_formula(stages: Stages) -> str:
 
 
 def query_lines(query: core.Query) -> list[str]:
-    """The clauses of a query as resolved."""
     streams = [s.name for s in query.streams if s.name not in query.reads]
     lines = [f"query {query.name}"]
     if streams or not query.reads:
@@ -89,7 +88,7 @@ def query_lines(query: core.Query) -> list[str]:
 
 
 def text_of(lines: Iterable[str]) -> str:
-    """Lines as text; names can hold anything, so what would change a terminal is escaped."""
+    """Lines as text. Names can hold any character, so those that control a terminal are escaped."""
     return "".join(visible(line) + "\n" for line in lines)
 
 
@@ -237,7 +236,6 @@ def dump_automaton(stages: Stages) -> str:
 
 
 def automaton_lines(automaton: Automaton) -> list[str]:
-    """The lines of `dump_automaton`."""
     lines = [
         f"complex event automaton: {automaton.states} states, "
         f"{len(automaton.transitions)} transitions",
@@ -286,7 +284,6 @@ def dump_deterministic(stages: Stages) -> str:
 
 
 def describe_classes(stages: Stages) -> list[str]:
-    """The letter classes of the deterministic automaton, in words."""
     masks = [0] * stages.minimal.symbols
     for letter, number in enumerate(stages.minimal.class_of):
         masks[number] |= 1 << letter
@@ -294,7 +291,7 @@ def describe_classes(stages: Stages) -> list[str]:
 
 
 def move_lines(automaton: DeterministicAutomaton, state: DetState) -> list[str]:
-    """The moves out of a state, those to one target together."""
+    """The moves out of a state; moves to one target are joined."""
     by_text: dict[str, list[int]] = {}
     for symbol, row in enumerate(automaton.moves[state]):
         if state != START and not row:
@@ -304,7 +301,7 @@ def move_lines(automaton: DeterministicAutomaton, state: DetState) -> list[str]:
             targets = ["match"] * move.accepts
             targets += [f"state {move.target}"] if move.target is not None else []
             if targets == [f"state {state}"] and not move.marks:
-                continue  # a wait, as in every state of `;`
+                continue  # waiting, as in every state of `;`
             by_text.setdefault(f"/ {marks} --> {' and '.join(targets)}", []).append(symbol)
     return [f"{', '.join(map(str, symbols))} {text}" for text, symbols in by_text.items()]
 
@@ -317,7 +314,6 @@ def dump_tables(stages: Stages) -> str:
 
 
 def table_lines(tables: Tables) -> list[str]:
-    """The tables alone."""
     lines = [
         f"{tables.states} states, {tables.symbols} symbols",
         "symbol of each class: " + " ".join(map(str, tables.symbol_of)),
@@ -347,7 +343,7 @@ def table_lines(tables: Tables) -> list[str]:
 
 
 def kind_lines(kinds: SequenceOf[Kind]) -> list[str]:
-    """How events are marked, by the numbers of their kinds."""
+    """How events are marked: a line for each kind."""
     return [
         f"  {number}  {show_labels(kind.marks)}{' first' if kind.starts else ''}"
         for number, kind in enumerate(kinds)

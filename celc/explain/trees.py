@@ -1,4 +1,4 @@
-"""Syntax trees and core formulas as text: a node stands on one line, or with its parts below it."""
+"""Syntax trees and core formulas as text. A node is one line, or its parts stand below it."""
 
 from collections.abc import Iterator
 from dataclasses import fields
@@ -15,8 +15,8 @@ _WIDTH = 100
 def tree_text(node: Any, *, without: tuple[str, ...] = ()) -> str:
     """A node of the syntax tree or of core CEL, without its places in the text.
 
-    A part that is no node appears by its name where the name says more than the value, as in
-    `contiguous` and `negated`. `without`: parts of the node to leave out.
+    A part that is not a node is named where the name says more than the value, as in `contiguous`
+    and `negated`. `without` names parts to leave out.
     """
     return "".join(f"{visible(line)}\n" for line in _lines(node, "", without))
 
@@ -52,7 +52,7 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
 
 
 def _is_node(value: Any) -> bool:
-    """Whether a value has parts of its own to show: names and declared types are words."""
+    """Whether a value is shown with parts of its own. Names and declared types are words."""
     if isinstance(
         value, (syntax.Name, core.EventType, core.AttributeDeclaration, core.OwnAggregate, Span)
     ):

@@ -1,4 +1,4 @@
-"""Generated modules, loaded without files: where the compiler meets the runtime."""
+"""Loads generated modules without files. Here the compiler meets the runtime."""
 
 from celc.loader.matcher import Matcher, matches_of
 

@@ -1,4 +1,4 @@
-"""The names of a generated module that is loaded without a file."""
+"""A compiled file as an object with the names of its generated module."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from celc.diagnostics.errors import Diagnostic
 class Matcher:
     """A compiled file, with the attributes of its generated module (`match_table`, `match`, …).
 
-    It is made of the module's text, or of the parts of one, which are put into lines only where
-    somebody asks for `source`, the text as `celc compile` writes it: black takes most of the time
-    of a compilation. `warnings` are those of the compiler, `queries` the compiled queries by name.
-    `again` compiles the file with another value of `ties` and order columns.
+    It loads the module's text, or the parts of one. `source` is the text as `celc compile` writes
+    it. It is formatted only when it is asked for, because black takes most of the time of a
+    compilation. `warnings` are those of the compiler, `queries` the compiled queries by name.
+    `again` compiles the file with another value of `ties` and other order columns.
     """
 
     def __init__(
@@ -42,7 +42,6 @@ class Matcher:
 
     @property
     def source(self) -> str:
-        """The module's text."""
         if isinstance(self._text, tuple):
             from celc.codegen.layout import formatted
 
@@ -51,8 +50,10 @@ class Matcher:
 
     @property
     def queries(self) -> dict[str, Any]:
-        """The compiled queries by name, in the order of the file: each a `CompiledQuery`, or the
-        `RowPatternQuery` of MATCH_RECOGNIZE."""
+        """The compiled queries by name, in the order of the file.
+
+        Each is a `CompiledQuery`, or a `RowPatternQuery` for MATCH_RECOGNIZE.
+        """
         return dict(self._module.QUERIES)
 
     def with_options(
@@ -62,11 +63,11 @@ class Matcher:
         ties: str | None = None,
         **options: Any,
     ) -> Any:
-        """The query of a file that has one, with other options; see `CompiledQuery.with_options`,
-        for MATCH_RECOGNIZE `RowPatternQuery.with_options`.
+        """The query of a file with one query, with other options.
 
-        Simultaneous events need code of their own, so the file is compiled anew for them. Raises
-        CelError where the query has no meaning with them.
+        See `CompiledQuery.with_options` and `RowPatternQuery.with_options`. Simultaneous events
+        need other code, so the file is compiled again for them. Raises CelError where the query has
+        no meaning with them.
         """
         query = self._module.with_options.__self__
         if isinstance(query, RowPatternQuery):
@@ -108,17 +109,17 @@ def matches_of(
     read: Callable[[], Iterable[pa.RecordBatch]],
     tables: Mapping[str, Any] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The matches in events that can be read more than once, in bounded memory if they are sorted.
+    """The matches in events that can be read more than once.
 
-    Where the query needs an order, a first reading finds out whether the events have it. Sorted
-    events are matched batch by batch; other events are gathered and sorted, and so are all events
-    of a query with a parameter set, whose table is in `tables`, and of one that reads queries.
+    If the events are sorted, they are matched batch by batch in bounded memory; a first reading
+    finds this out. Other events are gathered and sorted. All events are gathered for a query with a
+    parameter set, whose table is in `tables`, and for a query over queries.
     """
     plan = query.plan if query.plan.source.parameters is None else over_events(query.plan)
     plan = source_of(query.program).plan if plan.source.reads else plan
 
     def conformed() -> Iterator[pa.RecordBatch]:
-        # Files can have one column in several types, whose values do not compare.
+        # Files can give one column several types, whose values cannot be compared.
         rows = 0
         for batch in read():
             yield conforming(plan, batch, rows)

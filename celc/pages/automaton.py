@@ -16,14 +16,12 @@ from celc.pages.layout import Arrow, Drawing, Size, laid_out
 from celc.pages.page import Page, page_of
 from celc.pipeline import Stages
 
+# a larger automaton is shown as a list, because nobody finds a state in its drawing
 MOST_DRAWN = 200
-"""A larger automaton is a list: nobody would find a state in its drawing."""
 
-MATCH = -1
-"""Stands for the end of a match among the targets of transitions."""
+MATCH = -1  # a target of transitions: the match ends
 
-_SIGN = 7.25
-"""The width of a sign of a label, whose letters have all the same width."""
+_SIGN = 7.25  # the width of one character of a label, in the units of the drawing
 
 _LINE = 16
 _LONGEST = 34
@@ -32,22 +30,18 @@ _MOST_LINES = 3
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """The moves between two states (or `MATCH`) with the same marks.
-
-    `events` are those that take it, in words, and `classes` the classes of the automaton's letters
-    for them. `waits`: an event passes unmarked, and the match stays in its state.
-    """
+    """The moves between two states (or `MATCH`) with the same marks."""
 
     source: int
     target: int
-    events: str
+    events: str  # the events that take it, in words
     marks: str
-    classes: frozenset[int]
+    classes: frozenset[int]  # the letter classes of these events
     labels: tuple[str, ...]
 
     @property
     def waits(self) -> bool:
-        """Whether nothing happens but that an event passes."""
+        """Whether the event passes unmarked and the match stays in its state."""
         return self.source == self.target and not self.labels
 
     @property
@@ -79,7 +73,7 @@ def transitions_of(stages: Stages) -> list[Transition]:
 
 
 def _events(letters: Letters, mask: int) -> str:
-    """Letters in words; a type whose events are all among them is its name alone."""
+    """Letters in words. A type all of whose events are among them is named alone."""
     if letters.machine.contexts > 1 or letters.symbols != letters.classes:
         return describe_letters(letters, mask)
     if mask == letters.all:
@@ -99,8 +93,11 @@ def _events(letters: Letters, mask: int) -> str:
 def automaton_page(
     stages: Stages, text: str, taken: Taken | None, title: str | None = None
 ) -> Page:
-    """The page of a query's automaton; `text`: of its file, `taken`: how often events took its
-    transitions, None: no events were given."""
+    """The page of a query's automaton.
+
+    `text` is the text of the query's file. `taken` counts how often events took each transition; it
+    is None where no events were given.
+    """
     automaton = stages.minimal
     transitions = transitions_of(stages)
     states = [describe_state(stages.program, DetState(n)) for n in range(automaton.states)]
@@ -222,7 +219,7 @@ def _state_name(number: int) -> str:
 def _label(
     transitions: Sequence[Transition], numbers: Sequence[int], counts: Sequence[int] | None
 ) -> list[str]:
-    """The lines of an arrow's label; an arrow that only waits has none."""
+    """The lines of an arrow's label. An arrow whose events only wait has none."""
     told = [number for number in numbers if not transitions[number].waits]
     lines = [_short(transitions[number].text) for number in told[:_MOST_LINES]]
     if len(told) > _MOST_LINES:
@@ -233,7 +230,7 @@ def _label(
 
 
 def _short(text: str) -> str:
-    """A label's line; what it is marked with stays to be seen."""
+    """A label's line, cut where it is too long; its marks are always kept."""
     if len(text) <= _LONGEST:
         return text
     events, _, marks = text.rpartition(" / ")
@@ -253,7 +250,7 @@ def _arrow(
     transitions: Sequence[Transition],
 ) -> dict[str, Any]:
     label_x, label_y = drawing.labels[place]
-    # Where several transitions share an arrow, an event takes one of them for each partial match.
+    # One event can take several transitions of an arrow, each for another partial match.
     count = 0 if counts is None else max(counts[number] for number in numbers)
     waits = all(transitions[number].waits for number in numbers)
     plain = waits or counts is None or not most
@@ -301,7 +298,7 @@ def _path(points: Sequence[tuple[float, float]], arrow: Arrow, sizes: Sequence[S
 def _rows(
     states: Sequence[str], transitions: Sequence[Transition], counts: Sequence[int] | None
 ) -> list[Mapping[str, Any]]:
-    """The list of an automaton that is not drawn."""
+    """The lines of an automaton that is shown as a list."""
     return [
         {
             "source": _state_name(one.source),

@@ -12,11 +12,9 @@ from celc_runtime.plan.uncertain import CONFIDENCE
 from celc.pages.marks import Marks, coordinates
 from celc.pages.tables import first_key
 
-MOST_EVENTS = 1_000
-"""So many events of one label of one match are drawn."""
+MOST_EVENTS = 1_000  # events drawn of one label of one match
 
-MOST_IN_ALL = 300_000
-"""So many events of all matches are drawn; where there are more, each label has fewer."""
+MOST_IN_ALL = 300_000  # events drawn of all matches; beyond it, fewer are drawn of each label
 
 
 @dataclass(frozen=True)
@@ -31,24 +29,25 @@ class Lanes:
 
 @dataclass(frozen=True)
 class Bars:
-    """Matches with their ends on both axes: float64 coordinates (NaN: not drawn), int64 positions
-    (−1: not known). `rows` are the events of the matches among the marks, those of match n from
-    `offsets[n]` to `offsets[n + 1]`; `labels` the places of their labels in `label_names`.
-    `counts`: how many events each match has."""
+    """Matches with their ends on both axes.
+
+    Coordinates are float64, NaN where nothing is drawn. Positions are int64, −1 where they are not
+    known. The events of match n are `rows[offsets[n]:offsets[n + 1]]`.
+    """
 
     starts: np.ndarray
     ends: np.ndarray
     start_positions: np.ndarray
     end_positions: np.ndarray
-    rows: np.ndarray
-    labels: np.ndarray
+    rows: np.ndarray  # rows of events among the marks
+    labels: np.ndarray  # for each of these events, the place of its label in `label_names`
     offsets: np.ndarray
     label_names: tuple[str, ...]
-    counts: np.ndarray
+    counts: np.ndarray  # how many events each match has
 
 
 def lanes_of(marks: Marks, matches: pa.Table) -> Lanes:
-    """The lanes in the order in which their keys come among the events, then among the matches."""
+    """The lanes. Keys of events come first, in their order, then keys that only matches have."""
     keys_at = range(first_key(matches.schema), len(matches.schema))[: len(marks.key_names)]
     of_matches = [plain(in_one_piece(matches.column(place))) for place in keys_at]
     both = [
@@ -68,7 +67,7 @@ def lanes_of(marks: Marks, matches: pa.Table) -> Lanes:
 
 
 def bars_of(marks: Marks, lanes: Lanes, matches: pa.Table) -> Bars:
-    """The bars of matches. Raises ValueError where they are not of these events."""
+    """The bars of matches. Raises ValueError where the matches were not found in these events."""
     label_names = tuple(
         field.name
         for field in matches.schema
@@ -123,7 +122,7 @@ def _sizes(lists: pa.Array) -> np.ndarray:
 
 
 def _most_of_label(sizes: list[np.ndarray]) -> int:
-    """How many events of one label are drawn, so that all matches have no more than fit."""
+    """How many events are drawn of each label, so that all matches stay below MOST_IN_ALL."""
     most = MOST_EVENTS
     while most > 1 and sum(int(np.minimum(of_rows, most).sum()) for of_rows in sizes) > MOST_IN_ALL:
         most //= 2
@@ -135,7 +134,7 @@ def _has_positions(type: pa.DataType) -> bool:
 
 
 def _numbers_in(parents: np.ndarray) -> np.ndarray:
-    """int64: the number of each item in its list; lists come one after another."""
+    """int64: the number of each item within its own list."""
     return np.arange(len(parents)) - np.searchsorted(parents, parents, side="left")
 
 
@@ -159,8 +158,6 @@ def coordinate_of_ends(matches: pa.Table | pa.RecordBatch, *names: str) -> np.nd
 
 
 class _Finder:
-    """Finds events by their lanes and positions."""
-
     def __init__(self, marks: Marks, lanes: Lanes) -> None:
         self._by_lane = np.argsort(lanes.of_events, kind="stable")
         ordered = lanes.of_events[self._by_lane]
@@ -189,9 +186,9 @@ def _check(marks: Marks, finder: _Finder, lanes: Lanes, matches: pa.Table) -> No
         if marks.order is None or time not in matches.schema.names:
             continue
         if place == "start_pos" and marks.last:
-            continue  # such a match begins with the earliest of its events, whichever ends first
+            continue  # such a match starts with its earliest event, whichever ends first
         if place == "end_pos" and CONFIDENCE in matches.schema.names:
-            continue  # the greatest time that any of its events can have
+            continue  # the latest time that any of its events can have
         theirs = plain(in_one_piece(matches.column(time)))
         ours = marks.order.take(pa.array(rows))
         same = pc.equal(ours.cast(theirs.type), theirs).fill_null(True)

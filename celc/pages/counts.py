@@ -1,9 +1,9 @@
-"""How often the transitions of an automaton are taken by events.
+"""How often events take the transitions of an automaton.
 
-The automaton is run over the symbols of events, which the generated module finds. A transition
-counts once for an event at which some partial match takes it, however many do: numbers of partial
-matches grow exponentially. Of the partial matches in one state, the one that began last fits a
-window if any does, so that one start for each state is enough.
+The generated module finds the symbols of the events, and the automaton runs over them here. A
+transition counts once for each event at which some partial match takes it. It does not count once
+for each partial match, because their number grows exponentially. Of the partial matches in one
+state, the one that began last fits a window if any does. So one start for each state is enough.
 """
 
 from dataclasses import dataclass, field
@@ -39,8 +39,8 @@ class _Transition(Protocol):
 
 @dataclass(frozen=True)
 class Taken:
-    """The number of events at which transitions were taken, by (source, target or −1, marks), and
-    at which some match ended."""
+    """How many events took each transition, by (source, target or −1, marks), and how many ended a
+    match."""
 
     events: int
     ends: int
@@ -48,13 +48,12 @@ class Taken:
     notes: tuple[str, ...] = field(default=())
 
     def of(self, transition: _Transition) -> int:
-        """How often a transition was taken."""
         return self.counts.get((transition.source, transition.target, transition.labels), 0)
 
 
 @dataclass(frozen=True)
 class _Symbols:
-    """The letters of events before contexts are known, with what a window measures."""
+    """The letters of events before contexts are known, and the window's measure of each event."""
 
     symbols: np.ndarray
     keys: np.ndarray
@@ -63,10 +62,10 @@ class _Symbols:
 
 
 def taken_by(stages: Stages, program: Program, events: pa.Table) -> Taken:
-    """The counts of a query's transitions; `program`: the query, compiled.
+    """The counts of a query's transitions. `program` is the compiled query.
 
-    Raises EventError where the events do not fit the query, ValueError for a query whose events are
-    read another way.
+    Raises EventError where the events do not fit the query. Raises ValueError for a query that
+    reads events in another way.
     """
     check(program, Route.COUNTS)
     read = _symbols(stages, program, events)
@@ -120,7 +119,8 @@ def _symbols(stages: Stages, program: Program, events: pa.Table) -> _Symbols:
 def _window(
     program: Program, keys: np.ndarray, floors: np.ndarray, parts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What the window measures of each event, and the least such number of a match's start."""
+    """What the window measures of each event, and the least such number that a match may start
+    with."""
     from celc.pages.marks import positions_in
 
     window, rows = program.plan.matching.window, len(parts)
@@ -136,8 +136,10 @@ def _window(
 def _counted(
     stages: Stages, program: Program, read: _Symbols
 ) -> tuple[int, dict[tuple[int, int, tuple[str, ...]], int]]:
-    """Run the automaton over the events of each partition; at how many of them matches end, and
-    how often each transition is taken."""
+    """Run the automaton over the events of each partition.
+
+    Returns the number of events at which matches end, and how often each transition is taken.
+    """
     automaton, machine = stages.minimal, stages.automaton.letters.machine
     following = machine.following
     width = len(following[0])

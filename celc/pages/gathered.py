@@ -1,4 +1,4 @@
-"""Matches as they come: counted over time, and kept as far as a report shows them."""
+"""Matches as they arrive. All are counted over time; those that a report shows are kept."""
 
 import numpy as np
 import pyarrow as pa
@@ -6,8 +6,7 @@ import pyarrow as pa
 from celc.pages.bars import coordinate_of_ends
 from celc.pages.sample import lowest, ranks
 
-BINS = 240
-"""Parts of the time for which matches are counted."""
+BINS = 240  # parts of the time for which matches are counted
 
 
 class Counts:
@@ -18,7 +17,7 @@ class Counts:
         self.counts = np.zeros(BINS, np.int64)
 
     def add(self, ends: np.ndarray) -> None:
-        """Count ends; NaN is none."""
+        """Count ends of matches. NaN is not counted."""
         ends = ends[np.isfinite(ends)]
         width = (self.high - self.low) or 1.0
         places = ((ends - self.low) * (BINS / width)).astype(np.int64)
@@ -26,7 +25,10 @@ class Counts:
 
 
 class Gathered:
-    """The matches of a run, batch by batch: `most` of them are kept, chosen by their numbers."""
+    """The matches of a run, batch by batch.
+
+    At most `most` of them are kept. A hash of their numbers chooses them.
+    """
 
     def __init__(self, schema: pa.Schema, most: int, by_order: Counts, by_position: Counts) -> None:
         self._schema = schema
@@ -39,7 +41,6 @@ class Gathered:
         self.by_position = by_position
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take the next matches."""
         self.by_order.add(coordinate_of_ends(batch, "end_time", "span_end"))
         self.by_position.add(coordinate_of_ends(batch, "end_pos"))
         self._batches.append(batch)
@@ -50,7 +51,6 @@ class Gathered:
             self._cut()
 
     def table(self) -> pa.Table:
-        """The matches that are kept, in their order."""
         self._cut()
         return pa.Table.from_batches(self._batches, self._schema)
 
@@ -60,7 +60,7 @@ class Gathered:
         table = pa.Table.from_batches(self._batches, self._schema)
         of_rows = np.concatenate(self._ranks)
         places = lowest(of_rows, self._most)
-        # `take` of long lists in pieces fails where they are joined; one batch holds what is kept.
+        # `take` fails on long lists in several chunks; one batch holds all that is kept.
         kept = table.take(pa.array(places))
         self._batches = kept.to_batches()
         self._ranks = [of_rows[places]]

@@ -1,12 +1,13 @@
 """A layered drawing of a graph, from left to right: Sugiyama's method, in four steps.
 
-Circles are cut at the edges that a depth-first search finds to lead back. Each node gets the layer
-of its longest path. Layers are ordered by barycentres, to and fro, and the best order is kept.
-Nodes then move to the middle of their neighbours, as far as the order leaves room.
+- Cycles are cut at the edges by which a depth-first search leads back.
+- Each node is put on the layer of its longest path.
+- Each layer is ordered by barycentres, forwards and backwards; the best order is kept.
+- Nodes move to the middle of their neighbours, as far as the order leaves room.
 
-Each edge has a node of its own between two layers, as large as its label, so labels cover neither
-each other nor nodes. Rejected: labels put on lines that are drawn already, which need a search of
-their own for free places.
+An edge has a node of its own between two layers, as large as its label. So labels cover neither
+each other nor nodes. Rejected: labels put on finished lines, because free places must then be
+searched for.
 """
 
 from __future__ import annotations
@@ -16,11 +17,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-BETWEEN = 18.0
-"""The least room between two nodes of a layer."""
+BETWEEN = 18.0  # the least space between two nodes of a layer
 
-GAP = 26.0
-"""The room between two layers."""
+GAP = 26.0  # the space between two layers
 
 _SWEEPS = 12
 _MOVES = 12
@@ -45,8 +44,11 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Where all is: the centres of nodes, and for each arrow the points that its line goes through
-    (the label stands at the point `labels`). A loop has the three points above its node."""
+    """Where everything is drawn.
+
+    An arrow's line goes through its points; its label stands at point number `labels`. A loop has
+    three points above its node.
+    """
 
     width: float
     height: float
@@ -66,7 +68,7 @@ class _Part:
 
 
 def laid_out(nodes: Sequence[Size], arrows: Sequence[Arrow], first: int = 0) -> Drawing:
-    """A drawing of a graph whose node `first` is on the left."""
+    """A drawing of a graph with the node `first` on the left."""
     forward = _without_circles(len(nodes), arrows, first)
     layers = _layers(len(nodes), forward)
     parts = [_Part(2 * layers[number], size) for number, size in enumerate(nodes)]
@@ -91,7 +93,7 @@ def laid_out(nodes: Sequence[Size], arrows: Sequence[Arrow], first: int = 0) -> 
 
 
 def _without_circles(nodes: int, arrows: Sequence[Arrow], first: int) -> dict[int, tuple[int, int]]:
-    """The ends of each arrow that is no loop, turned round where it leads back."""
+    """The ends of each arrow that is not a loop; an edge that closes a cycle is turned round."""
     out: dict[int, list[int]] = defaultdict(list)
     for number, arrow in enumerate(arrows):
         if arrow.source != arrow.target:
@@ -121,7 +123,6 @@ def _without_circles(nodes: int, arrows: Sequence[Arrow], first: int) -> dict[in
 
 
 def _layers(nodes: int, forward: Mapping[int, tuple[int, int]]) -> list[int]:
-    """The length of the longest path to each node."""
     targets: dict[int, list[int]] = defaultdict(list)
     waits = [0] * nodes
     for source, target in forward.values():
@@ -153,7 +154,7 @@ def _chain(parts: list[_Part], ends: tuple[int, int], arrow: Arrow) -> list[int]
 def _ordered(
     parts: Sequence[_Part], down: Mapping[int, list[int]], up: Mapping[int, list[int]]
 ) -> list[list[int]]:
-    """The parts of each layer from top to bottom, with few crossings."""
+    """The parts of each layer from top to bottom, ordered so that few lines cross."""
     order: list[list[int]] = [[] for _ in range(1 + max((p.layer for p in parts), default=0))]
     for number, part in enumerate(parts):
         order[part.layer].append(number)
@@ -214,9 +215,9 @@ def _placed(
 
 
 def _apart(parts: Sequence[_Part], layer: Sequence[int], wanted: Sequence[float]) -> list[float]:
-    """Heights as near as can be to the wanted ones, in order and with room between them.
+    """Heights as near to the wanted ones as order and spacing allow.
 
-    Neighbours that are too near join a block, whose place is the mean of what its parts want.
+    Neighbours that are too near join a block. A block stands at the mean of what its parts want.
     """
     blocks: list[tuple[float, int]] = []  # the sum of wishes for the block's top, and its size
     offsets: list[float] = []

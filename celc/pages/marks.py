@@ -1,7 +1,7 @@
 """Events as a report draws them: in the order of the query, with lanes, positions and types.
 
-A position is a number of an event in its partition, and says nothing of rows that the query does
-not count. So events are read here as a run reads them, by the same code.
+A position numbers the events of a partition. It leaves out rows that the query does not count. So
+the runtime's own code reads the events here.
 """
 
 from collections.abc import Sequence
@@ -26,34 +26,29 @@ from celc_runtime.rules.inner import over_events
 
 @dataclass(frozen=True)
 class Marks:
-    """The events that have positions, in the order of the query.
+    """Events in the order of the query."""
 
-    `table` has all columns of the events. `keys` are the columns of the partition of each row,
-    `positions` int64, the rows' numbers in their partitions, `types` int64, the places of their
-    types in `type_names`; −1: a type that the query does not name. `order` is the column that
-    orders events; None: they are in the order in which they come. `undeclared` rows have no
-    position. `last`: events last, because they are rows of
-    other queries. `quiet` is a type that is drawn in grey.
-    """
-
-    table: pa.Table
-    keys: tuple[pa.Array, ...]
+    table: pa.Table  # all columns of the events
+    keys: tuple[pa.Array, ...]  # for each row, the columns of its partition
     key_names: tuple[str, ...]
-    positions: np.ndarray
+    positions: np.ndarray  # int64: the rows' numbers in their partitions
     types: np.ndarray
+    """int64: the place of each row's type in `type_names`; −1: a type that the query does not name
+    """
     type_names: tuple[str, ...]
     order: pa.Array | None
+    """the column that orders the events; None: they are in the order of arrival"""
     order_name: str | None
-    undeclared: int = 0
-    last: bool = False
-    quiet: int | None = None
+    undeclared: int = 0  # rows without a position
+    last: bool = False  # the events that come last, because they are rows of other queries
+    quiet: int | None = None  # the type that is drawn in grey
 
     def __len__(self) -> int:
         return len(self.positions)
 
 
 def marks_of_program(program: Program, events: pa.Table) -> Marks:
-    """The marks of the events that a compiled query reads, the rows of other queries among them.
+    """The marks of the events that a compiled query reads, with the rows of the queries below it.
 
     Raises EventError where the events do not fit the query.
     """
@@ -117,7 +112,7 @@ def _marks_of_rows(program: Program, events: pa.Table) -> Marks:
 
 
 def _free(names: Sequence[str]) -> list[str]:
-    """Names of columns, a second one of a name with a number behind it."""
+    """Names of columns; a name that occurs twice gets a number behind it."""
     found: dict[str, None] = {}
     for name in names:
         free, number = name, 2
@@ -155,7 +150,7 @@ def positions_in(codes: np.ndarray) -> np.ndarray:
 
 
 def no_marks() -> Marks:
-    """No events, of a report that shows matches alone."""
+    """The marks of a report that shows matches alone."""
     nothing = np.zeros(0, np.int64)
     return Marks(pa.table({}), (), (), nothing, nothing, (), None, None)
 
@@ -163,10 +158,10 @@ def no_marks() -> Marks:
 def marks_of_columns(
     events: pa.Table, keys: Sequence[str], order: str | None, key_types: Sequence[pa.DataType]
 ) -> Marks:
-    """The marks of events whose query is not known: all rows have positions, and the column `type`
-    has the types. Rows of one order keep theirs.
+    """The marks of events whose query is not known.
 
-    key_types: the types of the keys in the matches.
+    All rows have positions. The column `type` has the types. Rows with equal order values keep
+    their order. `key_types` are the types of the keys in the matches.
     """
     events = events.rename_columns(_free(events.column_names))
     by = [*keys, *([order] if order is not None else [])]
@@ -201,8 +196,11 @@ def marks_of_columns(
 
 
 def coordinates(column: pa.Array) -> tuple[np.ndarray, int] | None:
-    """float64[rows] of a column that can be an axis, NaN where it cannot be placed, and whether it
-    is of times (microseconds since 1970); None: it cannot be an axis, as texts cannot."""
+    """float64[rows] of a column that can be an axis, and whether its values are times.
+
+    NaN is a value that cannot be placed. Times are microseconds since 1970. None: the column cannot
+    be an axis, like a column of texts.
+    """
     type = column.type
     times = pa.types.is_timestamp(type) or pa.types.is_date(type)
     if pa.types.is_date(type):

@@ -1,4 +1,4 @@
-"""The report on matches: what of them and of their events is shown, as the data of its page."""
+"""The data of a report: which matches and events are shown, and how."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,14 +13,10 @@ from celc.pages.page import Page, page_of
 from celc.pages.sample import with_others
 from celc.pages.values import column_of
 
-MOST_MARKS = 100_000
-"""So many events are drawn."""
+MOST_MARKS = 100_000  # events drawn
 
 SCRIPTS = ("report_values", "report_drawing", "report_moving", "report_list")
-"""The parts of the page's script, in their order."""
-
-MOST_BARS = 10_000
-"""So many matches are drawn and listed."""
+MOST_BARS = 10_000  # matches drawn and listed
 
 
 @dataclass(frozen=True)
@@ -31,7 +27,7 @@ class Limits:
     matches: int = MOST_BARS
 
     def __post_init__(self) -> None:
-        """ValueError for what is no number of events or matches."""
+        """Raises ValueError where a limit is not a number of events or matches."""
         for name, most in (("max_events", self.events), ("max_matches", self.matches)):
             if type(most) is not int or most < 0:
                 raise ValueError(f"{name} must be a whole number from 0, not {most!r}")
@@ -51,8 +47,10 @@ class Words:
 def gathering(
     marks: Marks, schema: pa.Schema, limits: Limits, low_high: tuple[float, float] | None = None
 ) -> Gathered:
-    """An object that takes the matches in these events; `low_high`: the ends of the axis, where
-    there are no events."""
+    """An object that takes the matches in these events.
+
+    `low_high` are the ends of the axis where there are no events.
+    """
     low, high = low_high or _span(_axis(marks)[0])
     _, last = _span(marks.positions.astype(np.float64))
     return Gathered(schema, limits.matches, Counts(low, high), Counts(0, last))
@@ -115,7 +113,7 @@ def page_of_tables(marks: Marks, matches: pa.Table, words: Words, limits: Limits
 
 
 def _shown(marks: Marks, bars: Bars, drawn: np.ndarray, limits: Limits) -> np.ndarray:
-    """The rows of the events that are drawn: those of matches first."""
+    """The rows of the events that are drawn; the events of matches come first."""
     needed = np.unique(bars.rows)
     place = np.full(len(marks), -1, np.int64)
     place[drawn] = np.arange(len(drawn))
@@ -138,7 +136,7 @@ def _notes(marks: Marks, bars: Bars, drawn: np.ndarray) -> list[str]:
 
 
 def _numbers(values: np.ndarray) -> list[float | None]:
-    """Numbers of JSON, whole ones without a point; NaN is null."""
+    """Numbers for JSON: whole numbers without a point, NaN as null."""
     return [
         None if value != value else int(value) if value == int(value) else value
         for value in values.tolist()

@@ -1,8 +1,8 @@
-"""The text of a page: a template, with its style, its script and its data inside.
+"""The text of a page: a template with its style, its script and its data.
 
-The page says by its Content-Security-Policy that it loads nothing, and that no other script and
-style than its own count, by their hashes. Texts reach the page in two ways: through Jinja, which
-escapes them, and as JSON in a block that is no script, without a sign that ends the block.
+The page's Content-Security-Policy allows no loading, and no script or style except the page's own,
+known by their hashes. Texts reach the page in two ways: through Jinja, which escapes them, and as
+JSON in a data block. No character in that JSON can end the block.
 """
 
 import base64
@@ -16,7 +16,7 @@ from celc.diagnostics.source import visible_lines
 
 
 class Page(str):
-    """A whole page of HTML; a notebook shows it in a frame of its own."""
+    """A whole page of HTML. A notebook shows it in a frame of its own."""
 
     __slots__ = ()
 
@@ -51,12 +51,11 @@ def page_of(
 
 
 def visible_title(title: str) -> str:
-    """A title of one line."""
     return "".join(sign if sign.isprintable() else " " for sign in title)
 
 
 def _visible(data: Any) -> Any:
-    """Data in which no text has a character that changes how a browser shows others."""
+    """Data without characters that change how a browser shows other text."""
     match data:
         case str():
             return visible_lines(data)
@@ -69,10 +68,10 @@ def _visible(data: Any) -> Any:
 
 
 def json_text(data: object) -> str:
-    """Data as JSON that can stand in an element `script`: in ASCII, without `<`, `>` and `&`."""
+    """Data as JSON in ASCII without `<`, `>` and `&`, as a `script` element can hold it."""
     text = _dumped(data)
     if "\\" in text or "\x7f" in text:
-        text = _dumped(_visible(data))  # only then, because data can be a million numbers
+        text = _dumped(_visible(data))  # slow, because data can be a million numbers
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return text
@@ -83,7 +82,7 @@ def _dumped(data: object) -> str:
 
 
 def _inside(text: str) -> str:
-    """A text that the template takes as it is; one that ends its element is a mistake."""
+    """A text that the template does not escape. It must not end its own element."""
     assert "</s" not in text.lower()
     assert "<!--" not in text
     return text

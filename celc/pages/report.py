@@ -21,7 +21,6 @@ from celc.pages.tables import arrow_table, first_key
 from celc.pages.wording import words_of
 
 _PLACES = ("start_pos", "start_time", "end_pos", "end_time", "span_start")
-"""The first column behind the keys of a partition is one of these."""
 
 
 def report(
@@ -76,7 +75,8 @@ def _page_of_rows(
 
 
 def _query(given: Any) -> CompiledQuery | RowPatternQuery | None:
-    """The compiled query of what `query=` names: a query, or a matcher or module of one."""
+    """The compiled query behind the argument `query=`: a query, a matcher, or a module with one
+    query."""
     if given is None or isinstance(given, CompiledQuery | RowPatternQuery):
         return given
     queries = getattr(given, "QUERIES", None) or {}
@@ -92,7 +92,7 @@ def _query(given: Any) -> CompiledQuery | RowPatternQuery | None:
 
 
 class ReportOfRun:
-    """The page of a query's run, whose matches come batch by batch and whose events are kept.
+    """The page of one run of a query. Matches arrive batch by batch; the events are kept.
 
     Raises EventError where the events do not fit the query.
     """
@@ -106,21 +106,21 @@ class ReportOfRun:
         self._gathered = gathering(self._marks, query.output_schema, self._limits)
 
     def batches(self) -> list[pa.RecordBatch]:
-        """The events, as the query reads them."""
         return list(self._batches)
 
     def add(self, matches: pa.RecordBatch) -> None:
-        """Take the next matches."""
         self._gathered.add(matches)
 
     def page(self) -> Page:
-        """The page of all matches that have come."""
         return matches_page(self._marks, self._gathered, self._words, self._limits)
 
 
 def conforming_table(query: CompiledQuery, events: Iterable[pa.RecordBatch]) -> pa.Table:
-    """The columns that a query reads, in their declared types: files can have one column in
-    several types. Raises EventError where the events do not fit the query."""
+    """The columns that a query reads, in their declared types, because files can disagree on a
+    type.
+
+    Raises EventError where the events do not fit the query.
+    """
     plan = query.plan if query.plan.source.parameters is None else over_events(query.plan)
     plan = source_of(query.program).plan if plan.source.reads else plan
     batches, rows = [], 0
@@ -137,9 +137,9 @@ def conforming_table(query: CompiledQuery, events: Iterable[pa.RecordBatch]) -> 
 
 
 def _marks_of_table(matches: pa.Table, events: pa.Table) -> Marks:
-    """The marks of events, with keys and order as the columns of matches tell them.
+    """The marks of events. The columns of the matches say which columns are keys and order.
 
-    Raises ValueError where they tell too little.
+    Raises ValueError where these columns do not say enough.
     """
     names = matches.schema.names[first_key(matches.schema) :]
     keys = names[: next((n for n, name in enumerate(names) if name in _PLACES), 0)]
@@ -155,7 +155,7 @@ def _marks_of_table(matches: pa.Table, events: pa.Table) -> Marks:
 
 
 def _order_column(matches: pa.Table, events: pa.Table, keys: list[str]) -> str | None:
-    """The column of events whose values are the times of matches; None: matches have no times."""
+    """The column of events that has the times of matches; None where matches have no times."""
     if "start_time" not in matches.schema.names or "start_pos" not in matches.schema.names:
         return None
     wanted = matches.schema.field("start_time").type

@@ -1,7 +1,7 @@
-"""The report on a query of MATCH_RECOGNIZE: its rows as marks, and its matches as bars.
+"""The report on a query of MATCH_RECOGNIZE: rows are marks, matches are bars.
 
-The result of such a query does not name the rows of its matches. So the query is run here, by the
-code that makes its result, and the matches are kept.
+The result of such a query does not say which rows are in its matches. So the query runs here, by
+the same code, and its matches are kept.
 """
 
 from collections.abc import Sequence
@@ -106,7 +106,7 @@ def _matches(
     chunks: _Chunks,
     results: list[pa.RecordBatch] | None,
 ) -> pa.Table:
-    """A table of matches in the form of those of CEL; `results`: their rows of the result."""
+    """A table of matches in the form of CEL's matches. `results` are their rows of the result."""
     names = query.plan.variables
     tables = []
     for number, (matches, variables) in enumerate(chunks):

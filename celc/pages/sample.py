@@ -1,6 +1,6 @@
-"""A choice among many rows that is the same each time: by a hash of their numbers.
+"""A repeatable random choice among many rows, by a hash of their numbers.
 
-Rejected: each nth row, which shows a period that the events may have as all or nothing.
+Rejected: every nth row. If the events have that period, it shows all or nothing of a pattern.
 """
 
 import numpy as np
@@ -17,14 +17,14 @@ def ranks(first: int, count: int) -> np.ndarray:
 
 
 def lowest(of_rows: np.ndarray, most: int) -> np.ndarray:
-    """The places of the `most` least ranks, ascending; all places where there are no more."""
+    """The places of the `most` lowest ranks, ascending."""
     if len(of_rows) <= most:
         return np.arange(len(of_rows))
     return np.sort(np.argpartition(of_rows, most)[:most]) if most else np.zeros(0, np.int64)
 
 
 def with_others(needed: np.ndarray, rows: int, most: int) -> np.ndarray:
-    """`most` places among `rows`: those that are `needed`, then others, each by their ranks."""
+    """`most` places among `rows`: first those in `needed`, then others by their ranks."""
     if rows <= most:
         return np.arange(rows)
     of_rows = ranks(0, rows)

@@ -1,5 +1,4 @@
-"""Tables of any library → Arrow, for a report: all columns, and of a Spark table a limited number
-of rows."""
+"""Tables of any library → Arrow, for a report."""
 
 import sys
 from typing import Any
@@ -7,23 +6,22 @@ from typing import Any
 import pyarrow as pa
 from celc_runtime.plan.plan import MATCH_ID
 
-MOST_COLLECTED = 1_000_000
-"""So many rows of a Spark DataFrame are collected."""
+MOST_COLLECTED = 1_000_000  # rows of a Spark DataFrame that are collected
 
 
 class TooManyRowsError(ValueError):
-    """A table of Spark has more rows than a report collects."""
+    """A Spark table has more rows than a report collects."""
 
 
 def arrow_table(given: Any, what: str) -> pa.Table:
-    """The rows of a table, as `_table_of` takes it, in the types that Arrow can sort and take."""
+    """The rows of a table that `_table_of` accepts, in types that Arrow can sort and take."""
     table = _table_of(given, what)
     columns = [_simple(column) for column in table.columns]
     return pa.Table.from_arrays(columns, names=table.column_names)
 
 
 def first_key(schema: pa.Schema) -> int:
-    """The place of the first key of a partition among the columns of matches."""
+    """The place of the first partition key among the columns of matches."""
     has_id = schema.names[:1] == [MATCH_ID] and pa.types.is_binary(schema.types[0])
     return int(has_id)
 
@@ -48,9 +46,9 @@ def _table_of(given: Any, what: str) -> pa.Table:
     """The rows of a table of Arrow, pandas, polars or DuckDB, of a dictionary of columns, or of a
     Spark DataFrame, which is collected.
 
-    what: the name of the argument, for messages. Raises TypeError for what is no table, and
-    TooManyRowsError for a DataFrame with more than `MOST_COLLECTED` rows: positions are those of
-    all events, so that a part of them would draw other matches.
+    `what` names the argument, for messages. Raises TypeError where `given` is not a table. Raises
+    TooManyRowsError for a DataFrame with more than `MOST_COLLECTED` rows: positions count all
+    events, so a part of the rows would give other matches.
     """
     if isinstance(given, pa.Table):
         return given

@@ -1,7 +1,7 @@
-"""Arrow columns → columns of a page's data, which JSON can hold.
+"""Arrow columns → columns of a page's data, in JSON.
 
-A number that JavaScript cannot hold exactly is a text. Times are microseconds since 1970 in UTC, as
-long as they are such numbers.
+A number that JavaScript cannot hold exactly becomes a text. Times are microseconds since 1970 in
+UTC if they are such numbers.
 """
 
 from datetime import date, datetime, timedelta
@@ -14,22 +14,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from celc_runtime.arrow.arrays import duration_text, in_one_piece, plain
 
-EXACT = 2**53
-"""JavaScript's numbers are exact up to this one."""
+EXACT = 2**53  # JavaScript's whole numbers are exact up to this one
 
-MOST_ITEMS = 50
-"""So many events of a label, or values of an array, are written into a cell."""
+MOST_ITEMS = 50  # events of a label, or values of an array, in one cell
 
-MOST_SIGNS = 2_000
-"""A longer text is cut off, so that one row cannot make a page that no browser opens."""
+MOST_SIGNS = 2_000  # characters of a text; a longer one is cut, so that the page still opens
 
 
 def column_of(name: str, values: pa.Array | pa.ChunkedArray) -> dict[str, Any]:
-    """A column as the page reads it: its name, its kind, and values by the kind.
+    """A column as the page reads it: name, kind, and values by kind.
 
-    number, time, boolean: the values, NULL as null. text: `texts` once each, and `codes`, the place
-    of each row's text among them, −1 for NULL; `numeric` where texts are long numbers. label: the
-    texts of each row's events, and `first`, the position of the first one.
+    - number, time, boolean: the values; null for NULL
+    - text: `texts` has each text once; `codes` the place of each row's text there, −1 for NULL;
+      `numeric`:
+    the texts are long numbers
+    - label: the texts of each row's events; `first` is the position of the first event
     """
     array = plain(in_one_piece(values))
     type = array.type
@@ -65,13 +64,13 @@ def _whole(array: pa.Array) -> _Numbers | None:
 
 
 def _floats(array: pa.Array) -> _Numbers | None:
-    """The numbers; None where some are NaN or without end, which JSON lacks."""
+    """The numbers; None where some are NaN or infinite, which JSON cannot hold."""
     if not pc.all(pc.is_finite(array), skip_nulls=True, min_count=0).as_py():
         return None
     values = array.to_pylist()
     if pa.types.is_float64(array.type):
         return list(values)
-    # The shortest text of a FLOAT is that of its own type: 0.1, and not 0.10000000149.
+    # The shortest text of a FLOAT is that of its own type: 0.1, not 0.10000000149.
     return [None if value is None else float(str(np.float32(value))) for value in values]
 
 
@@ -96,12 +95,11 @@ def _coded(array: pa.Array) -> dict[str, Any]:
 def _scalar_text(value: pa.Scalar) -> str:
     try:
         return value_text(value.as_py())
-    except (ValueError, OverflowError):  # times that Python does not have
+    except (ValueError, OverflowError):  # times outside Python's range
         return _short(str(value))
 
 
 def value_text(value: object) -> str:
-    """A value as text, in a cell of a table."""
     match value:
         case None:
             return "NULL"

@@ -6,7 +6,6 @@ from celc.pages.matches import Words
 
 
 def words_of(query: CompiledQuery, title: str | None = None) -> Words:
-    """The words of a compiled query."""
     plan = query.plan
     notes = []
     one, many = "match", "matches"

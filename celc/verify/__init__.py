@@ -1,12 +1,11 @@
 """The invariants of every representation, checked between passes (LLVM's verifier is the model).
 
-In: a representation, with its context. Out: its *violations*, none where it is right.
-A violation is a mistake of celc, never of a query, so it is no `CelError`.
+In: a representation, with its context. Out: its *violations*; none where it is right. A violation
+is a mistake of celc, never of a query, so it is not a `CelError`.
 
-Off by default, and then not even imported. On where the environment variable CELC_VERIFY is 1, as
-it is in all tests. `lowered` and `rows` are imported where a module is written, because they alone
-read data of the runtime. May import all passes and representations, but not `pipeline`, which calls
-it.
+Verification is off by default, and then not imported. CELC_VERIFY=1 in the environment turns it on;
+all tests do. `lowered` and `rows` are imported where a module is written, because only they read
+data of the runtime. May import all passes and representations, but not `pipeline`, which calls it.
 """
 
 from celc.verify.automata import (

@@ -29,17 +29,16 @@ GROUPS = "a condition on a type is in one group, and an atom asks for whole grou
 EXHAUSTIVE = "an event that an atom asks for falls into a class"
 
 _MOST_SAMPLES = 24
+# events of a type, times predicates, that EXHAUSTIVE tries; a check must cost less than the pass
 _MOST_EVALUATED = 4_000
-"""Events of a type, and predicates of it, that EXHAUSTIVE tries: a check must not cost more than
-the pass."""
 
 
 def alphabet(found: Alphabet, form: NormalForm) -> Violations:
-    """Symbols are disjoint, and exhaustive for the events that `form` asks for.
+    """Symbols are disjoint, and cover the events that `form` asks for.
 
-    The automaton relies on it: it reads symbols in place of events. To enumerate all events that
-    there can be would take exponential time; what is tried are events that the conditions
-    themselves name (each constant in its attribute, all others NULL).
+    The automaton relies on it, because it reads symbols instead of events. Trying all possible
+    events would take exponential time. So the check tries the constants that the conditions name,
+    each in its attribute, with all other attributes NULL.
     """
     if not found.symbols or (found.symbols[0].type, found.symbols[0].truth) != (None, 0):
         yield Violation(OTHERS_FIRST, "symbol 0 is another one")
@@ -88,14 +87,14 @@ def _exhaustive(found: Alphabet, form: NormalForm) -> Violations:
 
 
 def _sample_events(conditions: TypeConditions) -> Iterator[dict[str, object]]:
-    """Values of attributes, all others NULL: none, then each constant that is compared with."""
+    """Values of attributes: first none, then each constant that is compared with its attribute."""
     all_of_type = [
         predicate
         for group in conditions.groups
         for clause in group
         for predicate in clause.predicates
     ]
-    # A pattern would have to be matched by another library, which takes longer to import.
+    # Another library would have to match patterns, and it takes longer to import.
     matched = {
         node.attribute
         for predicate in all_of_type
@@ -118,7 +117,6 @@ def _sample_events(conditions: TypeConditions) -> Iterator[dict[str, object]]:
 
 
 def _is_of(value: object, type: core.DataType | None) -> bool:
-    """Whether an attribute of a type can have a value."""
     match type:
         case core.DataType.DOUBLE:
             return isinstance(value, float)
@@ -131,7 +129,7 @@ def _is_of(value: object, type: core.DataType | None) -> bool:
 
 
 def _truth(conditions: TypeConditions, values: dict[str, object]) -> int:
-    """The groups that an event satisfies, bit k for group k, decided as constants are."""
+    """The groups that an event satisfies, as bits. Constants decide them."""
 
     def value_of(node: Leaf) -> Expression:
         assert isinstance(node, core.AttributeValue)
@@ -159,10 +157,10 @@ CONTEXTS = "contexts are total: each has a next one for each symbol"
 
 
 def automaton(found: Automaton) -> Violations:
-    """Ends have one side only, and every state lies between them.
+    """No move enters the start or leaves the end, and every state lies between them.
 
-    Determinisation relies on the ends: it takes what reaches the final state for a match, and
-    never looks at it again. A state that leads nowhere would cost it subsets.
+    Determinisation relies on the ends: what reaches the final state is a match, and is not looked
+    at again. A state that leads nowhere would cost it subsets.
     """
     states = range(found.states)
     yield from _machine(found.letters.machine, found.letters.symbols)
@@ -195,8 +193,8 @@ STARTS = "each state of a tracker says which edges begin a match, and no other e
 def selection(found: Selection, letters: Letters) -> Violations:
     """The tracker is deterministic and total, and matches begin as it says.
 
-    The listing of each window relies on it: it looks the tracker's state up at every event, and
-    asks which matches begin there.
+    The listing of a window looks up the tracker's state at every event, and asks which matches
+    begin there.
     """
     states = len(found.tracker)
     for state, moves in enumerate(found.tracker):
@@ -246,10 +244,10 @@ SMALLEST = "no two states have the same continuations"
 
 
 def deterministic(found: DeterministicAutomaton, letters: int) -> Violations:
-    """I/O-determinism, and nothing that leads nowhere.
+    """I/O-determinism, and no state that leads nowhere.
 
-    Listing relies on the first: every match has one run, so none is reported twice. Tables rely on
-    rows for all classes.
+    Listing relies on I/O-determinism: every match has one run, so none is reported twice. Tables
+    rely on rows for all classes.
     """
     if len(found.class_of) != letters or {*found.class_of} != {*range(found.symbols)}:
         text = f"{len(found.class_of)} of {letters} letters are in {len({*found.class_of})} classes"
@@ -262,7 +260,7 @@ def deterministic(found: DeterministicAutomaton, letters: int) -> Violations:
         look()
         if len(rows) != found.symbols:
             yield Violation(TOTAL, f"state {state} has {len(rows)} of {found.symbols}")
-        # States share rows among nearly all classes.
+        # Nearly all classes share their rows among states.
         for row in {id(row): row for row in rows}.values():
             marks = [move.marks for move in row]
             if marks != sorted(set(marks)):
@@ -283,10 +281,10 @@ def deterministic(found: DeterministicAutomaton, letters: int) -> Violations:
 
 
 def minimal(found: DeterministicAutomaton, letters: int) -> Violations:
-    """The same, and as few states as there can be.
+    """The same, with as few states as possible.
 
-    Whether a selector has another one's choice is decided on minimal automata, and the limits on
-    piles and moves are meant for them.
+    Two selectors are compared by their minimal automata. The limits on piles and moves are meant
+    for minimal automata.
     """
     yield from deterministic(found, letters)
     states = minimise(found).states

@@ -27,14 +27,13 @@ FACTS_OPEN = "no fact is decided beforehand"
 BOUND = "conditions across events find their labels in the scopes around them"
 ROUNDS_COUNTED = "rounds are at least one, and two or more at most where there is a limit"
 LETTERS_ONLY = "an automaton is built of conditions on single events"
-"""Nothing across events is left."""
 
 
 def normal_form(form: NormalForm) -> Violations:
-    """Conditions sit on their events; no decidable or superfluous part is left.
+    """Conditions stand on their events; no part is left that can be decided or dropped.
 
-    The alphabet relies on it: each condition on an event is one that some events satisfy and some
-    do not. The construction relies on the shape.
+    The alphabet relies on it: some events satisfy each condition, and some do not. The construction
+    relies on the shape.
     """
     yield from _parts(form)
     for part in forms_in(form):
@@ -48,10 +47,11 @@ def normal_form(form: NormalForm) -> Violations:
 
 
 def letter_form(form: NormalForm) -> Violations:
-    """The same of a form that an automaton is built of, which need not be as simple as it can be.
+    """The invariants of a form of which an automaton is built. It need not be as simple as
+    possible.
 
-    The construction relies on it: it has no case for `Correlated`, `Scope`, `Within`,
-    `AbsenceBefore` and `AbsenceAfter`.
+    The construction has no case for `Correlated`, `Scope`, `Within`, `AbsenceBefore` and
+    `AbsenceAfter`.
     """
     yield from _parts(form)
     for part in forms_in(form):
@@ -62,7 +62,7 @@ def letter_form(form: NormalForm) -> Violations:
 
 
 def _parts(form: NormalForm) -> Violations:
-    # An absence of nothing at the end still says when a match is decided.
+    # An absence of nothing at the end still sets the deadline of a match.
     absent = {id(part.absent) for part in forms_in(form) if isinstance(part, lp.AbsenceAfter)}
     for part in forms_in(form):
         look()
@@ -118,9 +118,9 @@ NUMBERS_GONE = "iterations have no numbers when they are marked"
 
 
 def flat_form(flat: FlatForm) -> Violations:
-    """The form's events carry the roles and marks that its clauses name; nothing is correlated.
+    """The form's events have the roles and marks that its clauses name; nothing is correlated.
 
-    Listing relies on it: a clause about a role that no event carries would never be asked.
+    Listing relies on it: a clause about a role without events would never be asked.
     """
     yield from letter_form(flat.form)
     carried = labels_of(flat.form)
@@ -163,7 +163,7 @@ def _role_clause(clause: RoleClause, carried: frozenset[str]) -> Violations:
 
 
 def division(found: Division) -> Violations:
-    """The part that the automaton finds asks for single events only; so do roles.
+    """The part for the automaton, and the roles, ask for single events only.
 
     The construction relies on it: a letter says all that a transition asks of an event.
     """

@@ -33,10 +33,10 @@ NO_PILES = "code over piles has a number of piles"
 
 
 def plan(found: Plan, update: Update, listing: Listing) -> Violations:
-    """A plan speaks of its own columns, labels and windows, and its listing of its kinds.
+    """A plan names only its own columns, labels and windows; its listing names only its kinds.
 
-    The runtime looks up all of these without asking: a wrong number would be a `KeyError` there, or
-    the events of another label.
+    The runtime looks all of them up without a check. A wrong number would be a `KeyError`, or the
+    events of another label.
     """
     yield from _columns(found, listing)
     yield from _names(found)
@@ -137,7 +137,7 @@ def _kinds(found: Plan, listing: Listing) -> Violations:
         case InRuns():
             yield from _in_range("kinds of places", listing.kinds, kinds)
         case LongestRuns():
-            # Of symbol 0, which is no event of a run, it is -1.
+            # The kind of symbol 0 is −1; no event of a run has that symbol.
             yield from _in_range("kinds of a run", listing.kinds[1:], kinds)
     checks = _checks_of(listing)
     if checks is not None:
@@ -173,5 +173,5 @@ def _remembered(listing: Listing) -> Remembers | None:
 
 
 def named(value: Any) -> Any:
-    """A value; the module may have a name for it."""
+    """The value, or what the module's name for it stands for."""
     return value.value if isinstance(value, Code) else value

@@ -42,10 +42,10 @@ STARTS_APART = "for the general engine no cell begins a match and goes on with a
 
 
 def tables(found: Tables, classes: int) -> Violations:
-    """Tables are total, symbol 0 is inert.
+    """Tables are total, and symbol 0 changes nothing.
 
-    Kernels rely on it: they index without looking, and pass over events of symbol 0 where
-    unmarked events change nothing. `classes`: those of the alphabet.
+    Kernels index the tables without a check. They pass over events of symbol 0 where unmarked
+    events change nothing. `classes` is the number of classes of the alphabet.
     """
     yield from _symbols(found, classes)
     states, symbols = range(found.states), range(found.symbols)
@@ -106,7 +106,6 @@ def _contexts(found: Contexts, letters: int, symbols: int) -> Violations:
 
 
 def _inert_symbols(found: Tables) -> set[int]:
-    """The indices of steps for events of symbol 0, in all contexts."""
     return {0} if found.contexts is None else {row[0] for row in found.contexts.letters}
 
 
@@ -149,9 +148,9 @@ SETS = "an event before a set of states leads into it from all states that can r
 
 
 def selection_tables(found: SelectionTables, letters: int) -> Violations:
-    """A selection's tables, and a symbol of them for each letter in each state of the tracker.
+    """A selection has a symbol for each letter in each state of the tracker.
 
-    The listing of windows relies on it as kernels do on `tables`.
+    The listing of windows relies on it, as kernels rely on `tables`.
     """
     states = len(found.following)
     yield from tables(found.tables, found.tables.symbols)
@@ -164,10 +163,10 @@ def selection_tables(found: SelectionTables, letters: int) -> Violations:
 
 
 def earliest(found: EarliestTables) -> Violations:
-    """Reading back, the sets of states follow from the marks, one event after the other.
+    """Read backwards, each set of states follows from the marks and the set after it.
 
-    The search for the earliest match relies on it: it marks an event if the set behind it has the
-    state that this leads to.
+    The search for the earliest match relies on it. It marks an event if the move leads to a state
+    of the set behind that event.
     """
     letters = range(len(found.ends))
     numbers = {states: number for number, states in enumerate(found.sets)}
@@ -208,7 +207,7 @@ ENOUGH_NODES = "an event makes no more nodes than there is room for"
 
 
 def straight_line(found: PilePlan) -> Violations:
-    """Every slot that the update reads is written, and read before the event overwrites it.
+    """Every variable that the update reads is written, and is read before the event overwrites it.
 
     Generated updates rely on the order, the arena on the number of nodes.
     """
@@ -237,8 +236,10 @@ def straight_line(found: PilePlan) -> Violations:
 
 
 def _removals(found: PilePlan, symbol: int) -> Violations:
-    """An event empties the piles of the states whose unmarked matches it takes away, and no other;
-    what it moves goes to a pile of the next state, and is read before."""
+    """An event empties exactly the piles of the states whose unmarked matches it takes away.
+
+    What it moves goes to a pile of the next state, and is read before.
+    """
     removals = {removal.pile: removal.into for removal in found.removals[symbol]}
     for number, pile in enumerate(found.piles):
         target = found.tables.skip[pile.target][symbol]
@@ -285,9 +286,9 @@ KEYS_BROUGHT = "an event that enters or leaves a state with a key brings the key
 
 
 def joins(found: KeyPlan, of: Tables) -> Violations:
-    """Every move into or out of a state with a key carries all of the key's ties.
+    """Every move into or out of a state with a key carries all ties of the key.
 
-    The update relies on it: it finds the state's cells by what the event brings.
+    The update relies on it: the event's values find the cells of the state.
     """
     if len(found.keys) != of.states:
         yield Violation(KEYS, f"{len(found.keys)} of {of.states} states have an entry")
@@ -315,8 +316,8 @@ SOMETHING_LEFT = "there are checks only where something is left to check"
 def checks(found: Checked, keys: KeyPlan | None) -> Violations:
     """The listing has conditions to decide, and keys have not decided them already.
 
-    Plans rely on it: a query without checks is listed without a look at conditions. (That some
-    event carries each role cannot be asked of tables: where no match has such events, none does.)
+    A query without checks is listed without a look at conditions. That some event carries each role
+    cannot be checked on tables: where no match has such an event, no event does.
     """
     decided = () if keys is None else keys.decided
     for clause in found.clauses:
@@ -339,10 +340,7 @@ BOUNDED = "what takes long at one event has a bound on its work"
 
 
 def program(found: Program) -> Violations:
-    """The parts of a program fit together, and each is right by itself.
-
-    Generated modules rely on it.
-    """
+    """The parts of a program fit together, and each is right by itself."""
     of, update, listing = found.tables, found.update, found.listing
     keys = update.keys if isinstance(update, Keyed) else None
     wrong = [*tables(of, len(found.alphabet.symbols))]

@@ -28,10 +28,10 @@ TIME = "WITHIN is measured on a first order column that is a time, from the firs
 
 
 def row_plan(found: RowPlan) -> Violations:
-    """A plan speaks of its own columns, variables and states.
+    """A plan names only its own columns, variables and states.
 
-    The runtime looks all of these up by number without asking, partly in machine code: a wrong
-    number would read what lies behind an array.
+    The runtime looks them up by number without a check, partly in machine code. A wrong number
+    would read beyond an array.
     """
     for names in (found.columns, found.outputs):
         yield from _once(one.name for one in names)

@@ -19,10 +19,10 @@ QUERIES_NAMED = "a file has a query, and each of several queries has a name"
 
 
 def syntax_tree(file: syntax.File, source: Source) -> Violations:
-    """Spans nest, chains are in the order of the text, queries can be told apart.
+    """Spans nest, chains follow the order of the text, and queries have different names.
 
-    All messages rely on the spans. The resolver relies on the names of queries, and on the order
-    of chains: "the first" of a message is the first in the text.
+    All messages rely on the spans. The resolver relies on the names of queries. It also relies on
+    the order of chains: "the first" in a message is the first in the text.
     """
     waiting: list[tuple[Any, Span]] = [(file, Span(0, len(source.text)))]
     while waiting:
@@ -46,7 +46,7 @@ def syntax_tree(file: syntax.File, source: Source) -> Violations:
 
 
 def _placed(part: Any) -> Any:
-    """The node with a span that a part is: of a link of a chain, its operand; None: no node."""
+    """The node with a span that a part stands for: of a link, its operand; None: no node."""
     if isinstance(part, syntax.Link | syntax.Joint):
         return part.operand
     return None if isinstance(part, Span) or not is_dataclass(part) else part
@@ -70,10 +70,10 @@ ALL_MATCHES = "TOTAL and COLLAPSED are about all matches"
 
 
 def core_query(query: core.Query, max_depth: int) -> Violations:
-    """Names are resolved, conditions are typed; SELECT keeps labels that the formula binds.
+    """Names are resolved, conditions are typed, and SELECT keeps labels that the formula binds.
 
-    Normalisation relies on the labels: it looks for the scope that binds each. Generated code
-    relies on the types: it compares the values of columns as they are.
+    Normalisation looks for the scope that binds each label. Generated code compares the values of
+    columns by their types.
     """
     yield from safe_query(query, max_depth)
     bound = labels_bound(query.formula)
@@ -90,8 +90,7 @@ def core_query(query: core.Query, max_depth: int) -> Violations:
 
 
 def _total(query: core.Query, total: core.Total, bound: frozenset[str]) -> Violations:
-    """Its items name labels that the formula binds and attributes of the streams; HAVING names its
-    items."""
+    """The items name labels of the formula and attributes of streams; HAVING names the items."""
     attributes = _attributes_of(query)
     for item in total.items:
         for node in nodes_of(item.value):
@@ -122,7 +121,7 @@ def _attributes_of(query: core.Query) -> set[tuple[str, DataType]]:
 
 
 def safe_query(query: core.Query, max_depth: int) -> Violations:
-    """The same without the last: the column stays of a label whose branches are all gone."""
+    """The same, but SELECT may keep a label whose branches are all gone."""
     event_types = {one for stream in query.streams for one in stream.event_types}
     attributes = _attributes_of(query)
     waiting = [(query.formula, labels_bound(query.formula), 1)]
@@ -148,14 +147,14 @@ def safe_query(query: core.Query, max_depth: int) -> Violations:
                 pass
         scopes = _scopes_in(formula)
         for part in parts_of(formula):
-            # By identity: to compare formulas would mean to read all of them.
+            # By identity, because comparing formulas would read all of them.
             is_scope = any(part is one for one in scopes)
             sees = visible | labels_bound(part) if is_scope else visible
             waiting.append((part, sees, depth + 1))
 
 
 def _scopes_in(formula: core.Formula) -> tuple[core.Formula, ...]:
-    """The parts of a formula that are scopes: conditions in them see labels of their own."""
+    """The scopes of a formula. Conditions inside a scope see its own labels only."""
     match formula:
         case core.Rename() | core.Project() | core.Iteration() | core.Selector():
             return (formula.operand,)
@@ -240,4 +239,3 @@ _VALUES: dict[DataType, type] = {
     DataType.INTERVAL: int,
     DataType.DECIMAL: int,
 }
-"""The Python types of the constants of each type."""

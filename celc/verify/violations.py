@@ -14,12 +14,11 @@ class Violation:
 
 
 Violations: TypeAlias = Iterator[Violation]
-"""In the order in which they are found; nothing is looked at beyond the last one that is asked
-for."""
+"""They come in the order in which they are found. The check stops where no more are asked for."""
 
 
 class VerificationError(Exception):
-    """A pass has made a representation that is wrong: a mistake of celc, whatever the query is.
+    """A pass has made a wrong representation. This is a mistake of celc, whatever the query is.
 
     `representation` names it in words.
     """
@@ -38,9 +37,6 @@ class VerificationError(Exception):
 
 
 def verify(after: str, representation: str, violations: Iterable[Violation]) -> None:
-    """Refuse a representation that breaks an invariant.
-
-    Raises VerificationError for the first violation.
-    """
+    """Raises VerificationError for the first violation."""
     for violation in violations:
         raise VerificationError(after, representation, violation)
