@@ -1,4 +1,4 @@
-"""What stands in the data of a plan for code that only the generated module has."""
+"""Parts of a plan that stand for code of the generated module."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """An expression of the module: a function, a table, or what calls of its engine make.
+    """An expression of the module: a function, a table, or what a call into the runtime's engine
+    returns.
 
-    `value`: what it is the name of, where that is data as well; None: it is code.
+    `value` is the value that the expression has, where it is data as well; None: it is code only.
     """
 
     text: str
@@ -18,5 +19,5 @@ class Code:
 
 
 def code(text: str, value: object = None) -> Any:
-    """An expression of the module in the place of its value, of whatever type that is."""
+    """An expression of the module, typed as the value that it stands for."""
     return Code(text, value)

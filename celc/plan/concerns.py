@@ -1,9 +1,9 @@
-"""The rows of a parameter table that an event can concern, as conditions on each event type.
+"""The rows of a parameter table that an event can affect, as conditions on each event type.
 
-An event that can change nothing for a row need not be read for it. Which these are is known from
-the conditions on one event, as it is for the events that a query need not see at all
-(`plan/relevance`): those without a symbol. An event matters to a row also where it is a neighbour:
-a query that asks for neighbours, or has selectors inside, reads all events for every row.
+An event that cannot change the answer for a row is not read for that row. Conditions on one event
+tell which events these are, as in `plan/relevance`: they are the events without a symbol. A query
+that asks for neighbours, or has selectors inside, reads all events for every row, because an event
+also counts there as a neighbour.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ from celc.plan.relevance import (
     truths_that_matter,
 )
 
-_MOST_WAYS = 64
-"""Beyond this many combinations of conditions on a type, the type alone is asked for."""
+_MOST_WAYS = 64  # combinations of conditions on a type; beyond them only the type is asked for
 
 
 _Clause: TypeAlias = tuple[Test, ...]
@@ -36,17 +35,16 @@ _Clause: TypeAlias = tuple[Test, ...]
 
 @dataclass(frozen=True, slots=True)
 class Concerns:
-    """The rows that events concern, by type; `of_types` None: all, because `why`."""
+    """The rows that events can affect, by event type. `of_types` is None where every event can
+    affect every row; `why` says why."""
 
     of_types: tuple[Concern, ...] | None
     why: str = ""
 
 
 def concerns_of(program: Program, *, sees_all_events: bool) -> Concerns:
-    """The rows that an event can concern, of a query with a parameter set.
-
-    `sees_all_events`: a selection has to read the events that the query does not ask about.
-    """
+    """The rows that an event can affect, of a query with a parameter set. `sees_all_events`: the
+    selection also reads events that the query does not ask about."""
     query, tables = program.query, program.tables
     parameters = query.parameters
     assert parameters is not None
@@ -58,7 +56,7 @@ def concerns_of(program: Program, *, sees_all_events: bool) -> Concerns:
         return Concerns(None, "a selector compares matches")
     found = []
     columns = dict(parameters.columns)
-    # Answers to patterns are attributes neither of the event nor of the row.
+    # Answers to patterns are not attributes of the event or of the row.
     columns |= {one.column: "" for one in parameters.patterns}
     for conditions, truths in truths_that_matter(program):
         found.append(_concern(conditions, truths, columns))
@@ -72,7 +70,7 @@ def _concern(conditions: TypeConditions, truths: set[int], columns: Mapping[str,
 
 
 def _way(conditions: TypeConditions, truth: int, columns: Mapping[str, str]) -> tuple[_Clause, ...]:
-    """The clauses of the groups in a bit set, without those that no index can answer."""
+    """The clauses of the groups in a bit set, without clauses that an index cannot answer."""
     clauses = [_clause(clause, columns) for clause in clauses_of(conditions, truth)]
     return tuple(clause for clause in clauses if clause is not None)
 
@@ -138,7 +136,7 @@ _KEPT = (DataType.INT, DataType.LONG, DataType.FLOAT, DataType.DOUBLE)
 
 
 def _attribute(operand: core.Expression) -> str | None:
-    """The attribute that an operand is, also as a wider number; None where it is something else."""
+    """The attribute that an operand is, perhaps cast to a wider number; None for anything else."""
     if isinstance(operand, core.Cast):
         if operand.type not in _KEPT or operand.operand.type not in _KEPT:
             return None

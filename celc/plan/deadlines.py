@@ -1,4 +1,4 @@
-"""When a match with an absence at its end is decided: the deadlines of a query."""
+"""The deadlines of a query: when a match with an absence at its end is decided."""
 
 from __future__ import annotations
 
@@ -13,18 +13,16 @@ from celc.plan.strategy import ByDefinition, Checked, Listing
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A match is decided when `length` has passed since its end, or with `from_start` since its
-    start."""
+    """A match is decided when `length` has passed since its end, or since its start with
+    `from_start`."""
 
     length: core.Window
     from_start: bool
 
 
 def deadlines_of(listing: Listing) -> tuple[Deadline, ...]:
-    """The deadlines of the matches that a listing can find, each once.
-
-    An absence at the end of a branch without matches sets none: no match waits for it.
-    """
+    """The deadlines of the matches that a listing can find, each once. An absence at the end of a
+    branch without matches sets no deadline."""
     match listing:
         case ByDefinition(form=form):
             parts = (part for part in forms_in(form) if isinstance(part, lp.AbsenceAfter))
@@ -37,10 +35,8 @@ def deadlines_of(listing: Listing) -> tuple[Deadline, ...]:
 
 
 def written_deadlines(formula: core.Formula) -> tuple[Deadline, ...]:
-    """Those of all absences at the ends of a formula, each once, in the order of the text.
-
-    The columns of the answer depend on them, and not on which matches conditions leave.
-    """
+    """The deadlines of all absences at the ends of a formula, each once, in the order of the text.
+    The columns of the answer depend on these, whatever matches the conditions leave."""
     found = (
         Deadline(part.length, part.from_start)
         for part in formulas_in(formula)

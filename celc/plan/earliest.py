@@ -1,10 +1,10 @@
-"""SELECT NXT under WITHIN: the states that can still reach the end, read from the end back.
+"""SELECT NXT under WITHIN: which states can still reach the end, read backwards from the end.
 
-NXT takes the earliest events it can. Where an automaton has at most one way to mark an event, the
-marked events decide its run. So the choice of NXT is the run that marks an event whenever the end
-at hand can still be reached afterwards. The states from which it can be reached are read from the
-end back: before each event, the states out of which some run accepts at the end. These sets are the
-states of a deterministic machine, the reverse of the automaton, which is small as a rule.
+NXT takes the earliest events that it can. Where an automaton can mark an event in at most one way,
+the marked events decide its run. So the choice of NXT is the run that marks an event whenever the
+end can still be reached afterwards. To know this, the window is read backwards from the end. Before
+each event stands the set of the states from which some run accepts at the end. These sets are the
+states of a deterministic machine, the reverse of the automaton. It is usually small.
 """
 
 from __future__ import annotations
@@ -18,34 +18,32 @@ from celc.diagnostics.deadline import look
 from celc.plan.tables import Kind, Tables
 
 MAX_SETS = 128
+# sets, or steps (sets × states × letters); beyond it the selection automaton runs forwards, because
+# its tables grow with the number of moves only
 MAX_STEPS_IN_TABLE = 500_000
-"""Beyond this many sets, or steps (sets × states × letters), a selection automaton is run forward
-instead: its tables grow with the number of moves alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class EarliestTables:
-    """The automaton, and its reverse.
-
-    `marks[state][letter]`: (kind, target) of the only way to mark an event and go on, None where
-    there is none. `skip[state][letter]`: the state after an unmarked event, None where the match is
-    lost; it leaves the start as it is. `ends[letter]`: the set of the states that accept with this
-    letter; `end_kinds[state][letter]`: the kind of that last event. `back[set][letter]`: the set
-    before an event, by the set after it. `sets[set]` are the states of a set. `kinds`: the meaning
-    of the numbers of kinds.
-    """
+    """The automaton and its reverse."""
 
     marks: tuple[tuple[tuple[int, DetState] | None, ...], ...]
+    """`[state][letter]`: kind and target of the one way to mark an event and go on; None: there is
+    none."""
     skip: tuple[tuple[DetState | None, ...], ...]
+    """`[state][letter]`: the state after an unmarked event, None: the match is lost; START stays
+    START."""
     end_kinds: tuple[tuple[int | None, ...], ...]
-    sets: tuple[frozenset[DetState], ...]
-    ends: tuple[int, ...]
+    """`[state][letter]`: the kind of the event that ends a match here."""
+    sets: tuple[frozenset[DetState], ...]  # the states of each set
+    ends: tuple[int, ...]  # `[letter]`: the set of the states that accept with this letter
     back: tuple[tuple[int, ...], ...]
-    kinds: tuple[Kind, ...]
+    """`[set][letter]`: the set before an event, by the set after it."""
+    kinds: tuple[Kind, ...]  # what the numbers of kinds mean
 
 
 def earliest_tables(tables: Tables) -> EarliestTables | None:
-    """The tables of NXT; None where an event can be marked in two ways or have no label, and where
+    """The tables of NXT. None where an event can be marked in two ways or has no label, and where
     the tables would be too large."""
     letters = range(tables.symbols)
     marks: list[list[tuple[int, DetState] | None]] = [
@@ -108,14 +106,13 @@ def earliest_tables(tables: Tables) -> EarliestTables | None:
 
 
 Chosen: TypeAlias = tuple[DeterministicAutomaton, ContextMachine]
-"""A selection as an automaton, with its tracker over the letters."""
 
 
 def choose_the_same(one: Chosen, other: Chosen) -> bool:
     """Whether two selections on the same letters choose the same matches of every stream.
 
-    MAX chooses every match that NXT chooses: NXT would prefer a proper superset. So if the two
-    choose the same, MAX has one support for each end, and the tables of NXT find it.
+    MAX chooses every match that NXT chooses, because NXT would prefer a proper superset. So if the
+    two choose the same, MAX has one support for each end, and the tables of NXT find it.
     """
     letters = len(one[1].following[0])
     seen: set[tuple[bool, int, int]] = {(True, 0, 0)}

@@ -1,9 +1,9 @@
-"""How the time grows that a query takes by definition, in words.
+"""How the time of a query by definition grows, in words.
 
-A definition is evaluated for each choice of events that its single events can be, at each event
-that may end a match. So the time is a power of the number of events, if no part is repeated as
-often as events allow: one more event of the pattern is one more factor. What must be absent is
-looked for around each match, so its events count as well; of the operands of OR the largest counts.
+The definition is evaluated for each choice of events, at each event that may end a match. Without
+unlimited repetition the time is a power of the number of events: each event of the pattern is one
+factor. Absent events count as well, because they are looked for around each match. Of the operands
+of OR, only the largest counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _POWERS = {1: "in proportion to", 2: "with the square of", 3: "with the cube of"
 
 
 def growth_of(form: NormalForm, query: Query) -> str:
-    """How the time grows with the events, as in `the time …`."""
+    """How the time grows with the events, as the rest of a sentence `the time …`."""
     power = _power_of(form)
     few = "in a window" if is_bounded(form, query) else "so far"
     if power is None:
@@ -28,13 +28,12 @@ def growth_of(form: NormalForm, query: Query) -> str:
 
 
 def is_bounded(form: NormalForm, query: Query) -> bool:
-    """Whether a window bounds the events that are looked at."""
     selects = query.strategy not in ("ALL", "ANY")
     return query.window is not None and not nests_selectors(form, top=selects)
 
 
 def _power_of(form: NormalForm) -> int | None:
-    """How many events are chosen at once; None: as many as there are."""
+    """How many events are chosen at once; None: there is no limit."""
     if isinstance(form, lp.Event):
         return 1
     powers = [_power_of(operand) for operand in operands_of(form)]

@@ -1,22 +1,23 @@
-"""Equalities between roles → keys of states, by which an update looks up its partial matches.
+"""Equalities between roles → keys of states, by which an update finds its partial matches.
 
-Equalities tie roles together: in a match, all events of the roles of one *tie* have one value, its
-key. If every move that leaves a state carries the tie, and every move into it does, the content of
-the state can be kept apart by the key. Then an event finds just the partial matches that it can
-extend, in constant time. `A ; B ; C` on one id throughout is as many small automata as there are
-ids, which share one kernel and the positions of the stream. With different keys from step to step
-it is a chain of indexed joins.
+Equalities tie roles together. In a match, all events of the roles of one *tie* have one value, the
+key. If every move into a state and out of it carries the tie, the partial matches of the state can
+be kept apart by key. Then an event finds the partial matches that it can extend in constant time.
+`A ; B ; C` on one id is like one small automaton for each id; all share one kernel and the
+positions of the stream. With other attributes from step to step it is a chain of indexed joins.
 
-A tie is *live* between the first event of its roles and the last. The key of a state is made of the
-live ties that all moves in and out of it carry. An equality needs no other check if every move that
-carries its tie leaves a state with that key.
+A tie is *live* between the first event of its roles and the last. The key of a state consists of
+the live ties that all moves in and out of it carry. An equality needs no other check if every move
+that carries its tie leaves a state with that key.
 
-Within one round of an iteration a tie begins anew with each round, and is live until the last event
-of its roles in the round; so keys work there as well.
+Inside an iteration a tie begins again with each round. It is live until the last event of its roles
+in the round, so keys work there as well.
 
-Other equalities are left to the enumeration: where some match does not bind one of the roles (the
-condition then holds vacuously, which ties nothing), where a state can be reached with and without
-the tie, and where an event in between does not carry the tie.
+Other equalities are checked while matches are listed:
+
+- some match does not bind one of the roles (then the condition holds, but ties nothing)
+- a state can be reached with the tie and without it
+- an event in between does not carry the tie
 """
 
 from __future__ import annotations
@@ -33,21 +34,20 @@ from celc.normal.flat_form import ABSENT, RoleClause
 from celc.normal.show import show_predicate
 from celc.plan.tables import Tables
 
+# roles in one tie; the set of the roles met so far is followed through the automaton
 _MAX_ROLES = 12
-"""Roles in one tie. The set of the roles met so far is followed through the automaton."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tie:
-    """Roles whose events have one value in every match, and the term for that value for each role.
+    """Roles whose events have one value in every match, with the term for that value for each role.
 
-    `round_mark`: the events have one value in each round of the iteration with this mark only.
+    With `round_mark`, the events have one value in each round of the iteration with this mark.
     """
 
     terms: tuple[tuple[str, Expression], ...]
     round_mark: str | None
     text: str
-    """The equalities as they are written."""
 
     def of(self, marks: Sequence[str]) -> tuple[Expression, ...]:
         """The terms of an event with these marks, each once."""
@@ -56,7 +56,7 @@ class Tie:
 
 @dataclass(frozen=True, slots=True)
 class KeyPlan:
-    """Ties, the keys of states (numbers of ties, ascending), and the clauses that keys decide."""
+    """Ties, the keys of states (ascending numbers of ties), and the clauses that keys decide."""
 
     ties: tuple[Tie, ...]
     keys: tuple[tuple[int, ...], ...]
@@ -64,18 +64,16 @@ class KeyPlan:
 
     @property
     def attributes(self) -> set[str]:
-        """The attributes in the terms of all ties."""
         terms = [term for tie in self.ties for _, term in tie.terms]
         plain = [term.operand if isinstance(term, core.Cast) else term for term in terms]
         return {term.attribute for term in plain if isinstance(term, core.AttributeValue)}
 
     def key(self, state: DetState) -> tuple[int, ...]:
-        """The ties that make the key of a state."""
         return self.keys[state]
 
 
 def plan_keys(tables: Tables, clauses: Sequence[RoleClause]) -> KeyPlan | None:
-    """The keys of a query's states; None where no state has one."""
+    """The keys of a query's states; None where no state has a key."""
     ties = [tie for tie in _ties(clauses) if _is_firm(tables, tie)]
     ties = [tie for tie in ties if _live_states(tables, tie) is not None]
     while True:
@@ -102,7 +100,7 @@ def plan_keys(tables: Tables, clauses: Sequence[RoleClause]) -> KeyPlan | None:
 
 
 def why_no_key(tables: Tables, clauses: Sequence[RoleClause], clause: RoleClause) -> str:
-    """Why an equality is decided by no key, as a person reads it."""
+    """Why no key decides an equality, in words."""
     sides = equality_of(clause.clause)
     assert sides is not None, "asked of equalities only"
     ties = [tie for tie in _ties(clauses) if _is_among(clause, {*tie.terms}, tie.round_mark)]
@@ -123,7 +121,8 @@ UNTIED = "no such equality ties the events between its labels"
 
 
 def _ties(clauses: Sequence[RoleClause]) -> list[Tie]:
-    """Equalities that share a role and its term, joined; a role with two terms is in two ties."""
+    """Equalities that share a role and its term are joined. A role with two terms is in two
+    ties."""
     found: list[tuple[dict[Term, None], str | None]] = []
     for clause in clauses:
         look()
@@ -156,8 +155,8 @@ def _is_among(clause: RoleClause, terms: set[Term], mark: str | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AbsentKey:
-    """Equalities between an event that must be absent and each event of a role of the match:
-    `absent` are the terms of the former, `asking` those of the latter, in pairs."""
+    """Equalities between an absent event and each event of one role of the match, in pairs.
+    `absent` are the terms of the absent event, `asking` the terms of the role's events."""
 
     role: str
     absent: tuple[Expression, ...]
@@ -165,10 +164,10 @@ class AbsentKey:
 
 
 def absent_key(clauses: Sequence[RoleClause], can_ask: Callable[[str], bool]) -> AbsentKey | None:
-    """The key that finds an absent event: the most equalities with one role, at most as many as a
-    key may have; None without any. The other clauses are left to be checked.
+    """The key that finds an absent event; None where it has none.
 
-    can_ask: whether the search can begin with the events of a role.
+    It has the most equalities with one role, up to the size of a key. The other clauses are
+    checked. `can_ask` tells whether the search can begin with the events of a role.
     """
     by_role: dict[str, dict[tuple[Expression, Expression], None]] = {}
     for clause in clauses:
@@ -186,7 +185,7 @@ def absent_key(clauses: Sequence[RoleClause], can_ask: Callable[[str], bool]) ->
 
 
 def named_term(term: Expression) -> tuple[str, str]:
-    """A term as its attribute, and the type that its values have in a key."""
+    """A term as its attribute and the type of its values in a key."""
     if isinstance(term, core.Cast):
         name, _ = named_term(term.operand)
         return name, term.type.value
@@ -198,7 +197,8 @@ def named_term(term: Expression) -> tuple[str, str]:
 
 
 def _moves(tables: Tables) -> list[tuple[int, tuple[str, ...], int | None]]:
-    """(source, marks, target) of each move that marks, begins or ends; None: the match ends."""
+    """(source, marks, target) of each move that marks, begins or ends a match; target None: it
+    ends."""
     return [
         (source, tables.kinds[step.kind].marks, step.target)
         for steps in tables.steps
@@ -208,8 +208,8 @@ def _moves(tables: Tables) -> list[tuple[int, tuple[str, ...], int | None]]:
 
 
 def _is_firm(tables: Tables, tie: Tie) -> bool:
-    """Whether every match (every round) has events of all roles of the tie, and no event stands
-    for two of its terms."""
+    """Whether every match (or round) has events of all roles of the tie, and no event has two terms
+    of it."""
     if any(len(tie.of(marks)) > 1 for _, marks, _ in _moves(tables)):
         return False
     roles = [role for role, _ in tie.terms]
@@ -244,7 +244,7 @@ def _is_firm(tables: Tables, tie: Tie) -> bool:
 
 
 def _live_states(tables: Tables, tie: Tie) -> set[int] | None:
-    """The states between the first and the last event of a tie; None where some state can be
+    """The states between the first and the last event of a tie. None where some state can be
     reached both with the tie and without it."""
     carried: dict[int, set[bool]] = {START: {False}}
     needed: set[int] = set()
@@ -280,7 +280,7 @@ def _keys(
     keys = [{n for n in range(len(ties)) if state in live[n]} for state in range(tables.states)]
     for source, marks, target in _moves(tables):
         brought = {n for n, tie in enumerate(ties) if tie.of(marks)}
-        # A round that begins here has a key of its own.
+        # A round that begins here has its own key.
         keys[source] &= {n for n in brought if ties[n].round_mark not in marks}
         if target is not None:
             keys[target] &= brought
@@ -293,7 +293,7 @@ def _keys(
 def _decides(
     tables: Tables, number: int, tie: Tie, live: set[int], keys: Sequence[tuple[int, ...]]
 ) -> bool:
-    """Whether every event of a tie but the first looks its partial matches up by the tie."""
+    """Whether every event of a tie, except the first, finds its partial matches by the tie."""
     return all(
         source not in live or number in keys[source]
         for source, marks, _ in _moves(tables)

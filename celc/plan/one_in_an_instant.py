@@ -1,13 +1,13 @@
-"""Simultaneous events and code over piles: which queries can have both.
+"""Which queries can have simultaneous events and code over piles.
 
-The letters of the general engine tell the places of events in their instants. A query of `;`, `:`,
-`+` and OR needs no such letters, because a match takes one event of an instant at most. Its update
-is that of events in one order, except that the events of one instant read what was there before the
-instant. Then it finds exactly the runs of the automaton whose events are of rising instants.
+The general engine's letters tell the places of events in their instants. A query of `;`, `:`, `+`
+and OR does not need such letters, because a match takes at most one event of an instant. Its update
+is that for ordered events, with one difference: the events of one instant read what was there
+before the instant. So it finds exactly the runs of the automaton whose events have rising instants.
 
-Two of these can be one match, and a match is reported once. A match is told by its start, its end
-and its labels, and the start is now that of an instant. So each event that begins or ends a match
-has to be shown by a label; else the general engine runs the query.
+Two of these runs can be one match, and a match is reported once. A match is known by its start, its
+end and its labels, and its start is now that of an instant. So a label must show each event that
+begins or ends a match. Otherwise the general engine runs the query.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from celc.plan.strategy import BranchFree, ByDefinition, Keyed, StraightLine
 
 
 def in_one_order(form: NormalForm) -> NormalForm | None:
-    """The form of events in one order; None where a match can take two events of an instant."""
+    """The form for ordered events; None where a match can take two events of an instant."""
     if not all(isinstance(part, _ONE_AFTER_ANOTHER) for part in forms_in(form)):
         return None
     return _in_one_order(form)
@@ -40,8 +40,8 @@ def _in_one_order(form: NormalForm) -> NormalForm:
 
 
 def can_wait(program: Program) -> bool:
-    """Whether a program for events in one order is right for simultaneous events as well, once
-    these read what was there before their instant."""
+    """Whether a program for ordered events is right for simultaneous events too. It is, once its
+    events read what was there before their instant."""
     if not isinstance(program.update, BranchFree | StraightLine | Keyed):
         return False
     if isinstance(program.listing, ByDefinition) or program.update.piles.most_removals:

@@ -1,9 +1,8 @@
-"""Whether the events of a match can come in one order only.
+"""Whether the events of a match can occur in one order only.
 
-Where time is uncertain, one set of labelled events can be a match in several orders, and its
-confidence is the sum over them. Of `A ; B ; C` there is one order: an event is known by its symbol
-and its marks, and these come in one order in every word of the automaton. Of `A+` and of
-`(A ; B) OR (B ; A)` there are several.
+Where time is uncertain, one set of labelled events can be a match in several orders. Its confidence
+is the sum over them. `A ; B ; C` has one order: an event is known by its symbol and its marks, and
+these have one order in every word of the automaton. `A+` and `(A ; B) OR (B ; A)` have several.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _Letter: TypeAlias = tuple[int, tuple[str, ...]]
 
 
 def labels_tell_roles(tables: Tables) -> bool:
-    """Whether events with the same labels have the same roles, so that matches which look alike are
+    """Whether events with the same labels have the same roles. Then matches that look alike are
     one, and the orders of one match can be added up by its labels."""
     roles: dict[frozenset[str], frozenset[str]] = {}
     for kind in tables.kinds:
@@ -29,11 +28,12 @@ def labels_tell_roles(tables: Tables) -> bool:
 
 
 def has_one_order(tables: Tables) -> bool:
-    """Whether no two events of a match could change places, known by their symbols and marks.
+    """Whether no two events of a match could change places. Events are known by their symbols and
+    marks.
 
     An event is before another if a path of the automaton leads from the one to the other. There is
-    one order if that is a strict order of pairs of a symbol and marks. Sufficient, not necessary:
-    conditions of states are not looked at.
+    one order if this is a strict order of pairs (symbol, marks). This is sufficient but not
+    necessary, because conditions of states are not considered.
     """
     sources: dict[DetState, set[_Letter]] = {}
     targets: dict[_Letter, set[DetState]] = {}
@@ -59,7 +59,7 @@ def has_one_order(tables: Tables) -> bool:
 
 
 def _reached(state: DetState, following: dict[DetState, set[DetState]]) -> set[DetState]:
-    """The states that a path leads to, that state among them."""
+    """The states that a path leads to, including that state."""
     found, waiting = {state}, [state]
     while waiting:
         for target in following.get(waiting.pop(), ()):

@@ -1,11 +1,11 @@
-"""States that hand their matches on at the next event → states that last for one event.
+"""States that pass their matches on at the next event → states that last for one event.
 
 In `A : (B ; C):+ ; D` a match that has taken C goes on with a B at once, or with a D at any later
-time. The automaton has a state for the moment behind C, which hands its matches on to a state for
-the time after: it *passes* them. Here such a match is in both from the beginning: in the state that
-waits, and in one that any event loses, which keeps only the moves that the other lacks. No match is
-found twice, because the two never make the same move. So the automaton is no longer deterministic,
-but a match still has one run.
+time. The automaton has a state for the moment after C. It *passes* its matches on to a state for
+the time after. Here such a match is in two states from the beginning: in the state that waits, and
+in a state that any event loses. The second keeps only the moves that the first lacks. The two never
+make the same move, so no match is found twice. The automaton is no longer deterministic, but a
+match still has one run.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from celc.plan.tables import Step, Tables
 def with_passing_states_apart(tables: Tables) -> Tables:
     """The same matches, where a state that passes its matches on loses them instead.
 
-    A state is left as it is where it could not do so: where the state behind it has moves that it
-    lacks, or loses matches at events at which it does not itself.
+    A state stays as it is where the state after it has moves that it lacks, or loses matches at
+    events at which it keeps them.
     """
     passes = {
         DetState(state): waits
@@ -59,7 +59,7 @@ def with_passing_states_apart(tables: Tables) -> Tables:
 
 
 def _waiting_state(tables: Tables, state: DetState) -> DetState | None:
-    """The state to which a state passes its matches on; None where it cannot be taken apart."""
+    """The state to which a state passes its matches on; None where the two cannot be separated."""
     look()
     waits = tables.skip[state][0]
     if waits in (None, state) or tables.skip[waits] != tables.skip[state]:

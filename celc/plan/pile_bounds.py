@@ -1,22 +1,22 @@
-"""Conditions between events → bounds of piles, by which an update passes over a pile at one look.
+"""Conditions between events → bounds of piles, by which an update skips a pile after one look.
 
 A condition like `x.v > PREV(x.v)` or `a.v < b.v` is checked while matches are listed, for each
 partial match that an event would extend. Most events extend none. So the update keeps a *bound* for
-a pile: the least value that a later event is compared with, among all matches of the pile. An event
-that is not beyond the bound satisfies the condition with none of them, and is not added.
+a pile: the least value that a later event is compared with, over all matches of the pile. An event
+that is not beyond the bound satisfies the condition with no match of the pile, and is not added.
 
-The value is that of the last event with the role of the earlier side. An event that has the role
-brings its own value; any other event that is put on a pile hands on the bounds of the piles that it
-was made from. Where some match of a pile has no such event, the condition asks nothing of it, and
-the pile has no bound. Values that are greater than others where the condition asks for less are
-compared in the other order, so that a bound is always a least value.
+The value is that of the last event with the earlier role. An event with the role brings its own
+value. Any other event on a pile takes over the bounds of the piles that it was made from. Where
+some match of a pile has no event of the role, the condition holds for it, and the pile has no
+bound. Where the condition asks for less, values are compared in the reverse order. So a bound is
+always a least value.
 
-A bound is a necessary condition alone: it may be that of a match that has left the window. So it is
-forgotten in two steps: the least value since the window began anew, and the one before that. What
-was put on a pile before the window last began anew twice has left it.
+A bound is only a necessary condition, because it may come from a match that has left the window. So
+there are two values: the least since the window last began anew, and the least of the time before.
+What was put on a pile before that time has left the window.
 
-Not tried: the exact least value inside the window, by a queue of candidates for each pile; and a
-bound in each cell, by which the walk could leave a pile in the middle.
+Not tried: the exact least value inside the window, with a queue of candidates for each pile; a
+bound in each cell, with which the walk could leave a pile in the middle.
 """
 
 from __future__ import annotations
@@ -33,27 +33,22 @@ from celc.plan.tables import Kind
 
 _ORDERED = (*core.NUMBERS, *core.TIMES, core.DataType.INTERVAL)
 
+# bounds of one update, of two variables each; other conditions are left to the walk
 MAX_BOUNDS = 24
-"""The most bounds of one update, each of which is two variables; conditions behind are left to the
-walk."""
 
-EVENT = ""
-"""The label of the one event that a side of a pairing reads."""
+EVENT = ""  # the label of the one event that a side of a pairing reads
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """A condition on a later event and an earlier one of the same match.
-
-    `earlier` and `later` are their roles, `of_earlier` and `of_later` the sides of the comparison,
-    each read from its own event alone (`EVENT`). The later value must be greater, or less where it
-    `falls`; it may be equal unless `strict`.
-    """
+    """A condition on a later event and an earlier one of the same match. The later value must be
+    greater, or less where it `falls`. It may be equal unless `strict`."""
 
     written: core.Predicate
-    earlier: str
+    earlier: str  # the role of the earlier event
     later: str
     of_earlier: core.Expression
+    """The earlier side of the comparison, read from its own event alone (`EVENT`)."""
     of_later: core.Expression
     falls: bool
     strict: bool
@@ -61,13 +56,13 @@ class Pairing:
 
 @dataclass(frozen=True, slots=True)
 class PileBounds:
-    """The bounds that an update keeps: `kept` are pairs of a pile and the number of a pairing."""
+    """The bounds that an update keeps."""
 
     pairings: tuple[Pairing, ...]
-    kept: tuple[tuple[int, int], ...]
+    kept: tuple[tuple[int, int], ...]  # pairs of a pile and the number of a pairing
 
     def asked(self, pile: int, marks: tuple[str, ...]) -> tuple[int, ...]:
-        """The pairings that an event with these marks is compared by with a pile."""
+        """The pairings by which an event with these marks is compared with a pile."""
         return tuple(
             number
             for number, pairing in enumerate(self.pairings)
@@ -80,8 +75,8 @@ def pile_bounds(
 ) -> PileBounds | None:
     """The bounds that conditions give; None where there are none.
 
-    Only where each state keeps its matches: where events take matches away, cells lie on piles of
-    their own by the piles that they were made from, and a pile that is passed over would mix them.
+    Each state must keep its matches. Where events take matches away, cells are on piles by the
+    piles that they were made from, and a skipped pile would mix them.
     """
     if query.simultaneous or piles.fleeting or piles.most_removals:
         return None
@@ -100,7 +95,7 @@ def pile_bounds(
 
 
 def _constant_in_partition(query: core.Query) -> frozenset[str]:
-    """The attributes that all events of a partition have in common."""
+    """The attributes that have one value in all events of a partition."""
     keys = {key.name for key in query.partition_by if not key.alternatives}
     if query.parameters is not None:
         keys |= {column for column, _ in query.parameters.columns}
@@ -108,7 +103,7 @@ def _constant_in_partition(query: core.Query) -> frozenset[str]:
 
 
 def _pairings(condition: RoleClause, constant: frozenset[str]) -> Iterator[Pairing]:
-    """The pairings of a condition: one for each order in which its two events can come."""
+    """The pairings of a condition: one for each order of its two events."""
     clause = condition.clause
     if not len(clause.predicates) == len(condition.written.predicates) == 1:
         return
@@ -143,15 +138,15 @@ def _pairings(condition: RoleClause, constant: frozenset[str]) -> Iterator[Pairi
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One side of a comparison: the (role, whether by PREV) that it reads besides what is constant
-    in a partition, and the side with all of it read from one event."""
+    """One side of a comparison, read from one event. `reads` are the (role, whether by PREV) that
+    it reads, without what is constant in a partition."""
 
     reads: frozenset[tuple[str, bool]]
     at_event: core.Expression
 
     @staticmethod
     def of(side: core.Expression, constant: frozenset[str]) -> _Side | None:
-        """None where more is read than the attributes of events."""
+        """None where the side reads more than attributes of events."""
         reads = set()
         for node in nodes_of(side):
             match node:
@@ -182,9 +177,9 @@ def _of_event(leaf: Leaf) -> core.Expression:
 def _piles_with_bound(
     pairing: Pairing, piles: int, writes: list[tuple[Write, tuple[str, ...]]]
 ) -> list[int]:
-    """The piles whose bound by one pairing some event is compared with, and those that hand their
+    """The piles whose bounds by one pairing some event is compared with, and those that pass their
     bounds on to them, in order."""
-    known = set(range(piles))  # where every match has an event of the earlier role
+    known = set(range(piles))  # those where every match has an event of the earlier role
     changed = True
     while changed:
         changed = False

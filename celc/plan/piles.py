@@ -1,35 +1,35 @@
 """Transition tables → straight-line updates: the piles, and the steps of each symbol.
 
-A *pile* is a prepend-only list of cells in the order of their starts: behind a dead cell all cells
+A *pile* is a prepend-only list of cells in the order of their starts. Behind a dead cell all cells
 are dead. The order holds by construction, because all cells of one pile follow one *clock*: a time
-that is known for each event and never goes back. It is the latest start of a cell's sources.
+that is known for each event and never goes back. The clock is the latest start of a cell's sources.
 
-Where a match begins here, the event itself is a clock. Where unmarked events leave every match in
-its state, the content of a state only grows, so the latest start among some states is a clock. So
-there is a pile for each pair (target, sources), and a state's content is the union of its piles.
+Where a match begins, the event itself is a clock. Where unmarked events leave every match in its
+state, a state only gains matches, so the latest start among some states is a clock. So there is a
+pile for each pair (target, sources), and the content of a state is the union of its piles.
 
 A state can also be *fleeting*: any unmarked event loses its matches, as between the two sides of
-`:` and inside STRICT. The event just before has made its content. So the state follows the clock of
-its sources, an event late, and it has a pile for each such clock. It begins empty at each event
-(`fresh`), and counts only if the last event that mattered was the neighbour. (States that hand
-their matches on at the next event are made fleeting first: see `celc.plan.passing`.)
+`:` and inside STRICT. The event just before made its content. So the state follows the clock of its
+sources, one event late, and has a pile for each such clock. It begins empty at each event
+(`fresh`). It counts only if the last event that mattered was the neighbour. (States that pass their
+matches on at the next event are made fleeting first: see `celc.plan.passing`.)
 
-The third sort of state *holds* its matches until an event of some symbols, which takes them away
-whole: it loses them, as `!B` and UNLESS say, or moves them to another state, as the first event of
-a longer absent part does. Such a state can empty, and then the latest start in it goes back. But
-each of its piles still follows its clock: cells are put on it with the time of the clock, those
-after an event that emptied the pile with a later one than those before. So the latest start in one
-pile is a clock as well, and there are cells of their own for each clock that an event can meet in
-such a state. A move puts the whole of a pile in front of what was moved before: one merge, which is
-in order for the same reason, since a *moved* pile takes from one clock only. States must not move
-their matches in a circle; else merges would lie on merges, and a walk through them take long.
+The third sort of state *holds* its matches until an event of certain symbols takes all of them
+away. It loses them, as `!B` and UNLESS say, or moves them to another state, as the first event of a
+longer absent part does. Such a state can become empty, and then its latest start goes back. But
+each of its piles still follows its clock: cells put on after an event that emptied the pile have a
+later time than those before. So the latest start in one pile is a clock as well. There is a
+separate cell for each clock that an event can meet in such a state. A move puts a whole pile in
+front of what was moved before. This merge keeps the order for the same reason, because a *moved*
+pile takes from one clock only. States must not move their matches in a circle. Otherwise merges
+would be stacked on merges, and walks through them would take long.
 
-An event can meet matches of several clocks: some in states that stay, others in states that happen
-to hold some. One cell made out of all of them would follow no clock, since the next cell may be
-made out of the staying states alone, whose matches begin earlier. So there is a cell for each
-clock, on a pile of its own. A clock that is never ahead of another clock needs no cell: the matches
-that came out of a state are no later than its content now, while that is there, and the matches
-that a state has taken in are no later than those that it hands to itself.
+An event can meet matches of several clocks: some in states that stay, others in states that hold
+some at the moment. One cell for all of them would follow no clock, because the next cell may come
+from the staying states alone, whose matches begin earlier. So there is a cell for each clock, on
+its own pile. A clock that is never ahead of another clock needs no cell. Matches that came out of a
+state are no later than its present content, while it has any. Matches that a state has taken in are
+no later than those that it passes to itself.
 """
 
 from __future__ import annotations
@@ -45,111 +45,102 @@ from celc.plan.tables import Step, Tables
 
 MAX_PILES = 48
 MAX_WRITES = 160
-"""Beyond these, straight-line code is too long for a reader (and for the register allocator); the
-general engine's tables are then the better form."""
+"""More code is too long for a reader and for the register allocator. The general engine's tables
+are then better."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The latest start in some staying states (START: the event itself), as known in a state that
-    matches have come to `through` others: a number is the state that held them last, None is a
-    fleeting state, which makes the clock an event late."""
+    """The latest start in some staying states, as known in a state that matches came to through
+    others. START among the states is the event itself."""
 
     states: frozenset[DetState]
     through: tuple[DetState | None, ...] = ()
+    """The state that held them last; None: a fleeting state, which makes the clock an event
+    late."""
 
     def behind(self, state: DetState | None) -> Clock:
         """The clock of a cell that is made of cells with this clock in a state; None: a fleeting
-        one."""
+        state."""
         return Clock(self.states, (*self.through, state))
 
 
 @dataclass(frozen=True, slots=True)
 class Pile:
-    """The cells of `target` that were made out of `sources` (START: matches that begin there) and
-    follow one clock. `moved`: it takes whole piles of its one source, and no cells."""
+    """The cells of `target` that were made from `sources` (START: matches begin there) and follow
+    one clock."""
 
     target: DetState
     sources: tuple[DetState, ...]
     clock: Clock
-    moved: bool = False
+    moved: bool = False  # it takes whole piles of its one source, and no single cells
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One cell to make: out of the piles `reads` (and a match begun here, where `starts`).
+    """One cell to make."""
 
-    `step` has the sources of this cell alone. `pile` is the pile it is put on; None: it ends a
-    match.
-    """
-
-    step: Step
-    starts: bool
-    reads: tuple[int, ...]
-    pile: int | None
+    step: Step  # its sources are those of this cell alone
+    starts: bool  # a match begins here too
+    reads: tuple[int, ...]  # the piles that the cell is made from
+    pile: int | None  # the pile it is put on; None: it ends a match
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """A pile that an unmarked event empties; its content goes in front of the pile `into`, or is
-    lost (None)."""
+    """A pile that an unmarked event empties."""
 
     pile: int
-    into: int | None
+    into: int | None  # the pile that gets the content, in front; None: it is lost
 
 
 @dataclass(frozen=True, slots=True)
 class PilePlan:
     """The piles of a query, and the cells that each symbol makes from them and puts on them.
 
-    `tables` are those that the plan follows: the tables of the query with passing states apart. An
-    event first reads all that it makes cells of; then it empties the piles in `removals[symbol]`;
-    then it puts on the cells. `writes[symbol]` are in an order in which no write destroys what a
-    later one reads, except for the piles in `saved[symbol]`, which are copied first; fleeting piles
-    are written to copies. `nodes_per_event` is the most nodes that one event can make.
+    An event first reads everything that it makes cells of. Then it empties the piles in
+    `removals[symbol]`. Then it puts on the cells.
     """
 
     tables: Tables
+    """The tables that the plan follows: those of the query, with passing states apart."""
     piles: tuple[Pile, ...]
-    fleeting: frozenset[int]
+    fleeting: frozenset[int]  # piles of fleeting states; they are written to copies
     removals: tuple[tuple[Removal, ...], ...]
     writes: tuple[tuple[Write, ...], ...]
-    saved: tuple[tuple[int, ...], ...]
-    nodes_per_event: int
+    """`[symbol]`: in an order in which no write destroys what a later one reads, except in
+    `saved`."""
+    saved: tuple[tuple[int, ...], ...]  # `[symbol]`: the piles to copy first
+    nodes_per_event: int  # the most nodes that one event can make
 
     @property
     def most_cells(self) -> int:
-        """The most cells that one event makes."""
         return max(map(len, self.writes))
 
     @property
     def most_reads(self) -> int:
-        """The most piles that one cell is made from."""
         return max((len(write.reads) for writes in self.writes for write in writes), default=0)
 
     @property
     def most_removals(self) -> int:
-        """The most piles that one event empties."""
         return max(map(len, self.removals))
 
     def leaves_nothing(self, symbol: int) -> bool:
-        """Whether no partial match is left behind an event, because it has emptied all piles."""
+        """Whether an event empties all piles, so that no partial match is left."""
         lost = {removal.pile for removal in self.removals[symbol] if removal.into is None}
         filled = any(write.pile is not None for write in self.writes[symbol])
         return bool(lost) and not filled and lost | self.fleeting == {*range(len(self.piles))}
 
     @property
     def moves(self) -> bool:
-        """Whether events move piles to other states."""
         return any(removal.into is not None for row in self.removals for removal in row)
 
 
 def plan_piles(tables: Tables) -> PilePlan | str:
     """The plan; or why the general engine must (or should) run the query, in words.
 
-    The rule: each symbol takes an unmarked match out of its state or leaves it there, for every
-    match of the state alike; a symbol means the same whatever came before; and the code stays
-    small.
+    The rule: each symbol treats all unmarked matches of a state alike (takes them out or leaves
+    them); a symbol means the same whatever came before; the code stays small.
     """
     if tables.contexts is not None:
         return "nested selectors depend on the events before a match"
@@ -198,7 +189,7 @@ def _plan(states: _States, clocks: _Clocks) -> PilePlan | str:
         + sum(removal.into is not None for removal in taken)
         for of_symbol, taken in zip(writes, removals, strict=True)
     )
-    # The update divides by it, so a query that matches nothing has one too.
+    # The update divides by it, so it is at least 1 even where nothing matches.
     most = max(1, most)
     return PilePlan(
         tables, tuple(piles), fleeting, tuple(removals), tuple(writes), tuple(saved), most
@@ -209,8 +200,8 @@ def _plan(states: _States, clocks: _Clocks) -> PilePlan | str:
 
 
 def _taken_away(tables: Tables) -> tuple[frozenset[int], ...] | None:
-    """For each state the symbols that take its matches away: none of a staying state, all of a
-    fleeting one; None where a state is of no sort."""
+    """For each state the symbols that take its matches away. A staying state has none, a fleeting
+    state all. None where a state is of no known sort."""
     taken = []
     for state, row in enumerate(tables.skip):
         look()
@@ -233,11 +224,9 @@ class _States:
     taken: tuple[frozenset[int], ...]
 
     def stays(self, state: DetState) -> bool:
-        """Whether every unmarked event leaves its matches in it."""
         return not self.taken[state]
 
     def is_fleeting(self, state: DetState) -> bool:
-        """Whether every unmarked event loses its matches."""
         return 0 in self.taken[state]
 
     def moves(self) -> Iterator[tuple[DetState, DetState]]:
@@ -262,9 +251,11 @@ class _States:
         return True
 
     def is_backed(self, by: DetState, passed: Sequence[DetState | None]) -> bool:
-        """Whether what has come out of a state through the states `passed` is there only as long as
-        its origin: an event that empties the first empties them, and puts into them nothing but new
-        matches."""
+        """Whether what came out of a state through the states `passed` is there only as long as its
+        origin.
+
+        An event that empties the first empties them too, and puts only new matches into them.
+        """
         symbols = self.taken[by]
         if not all(state is None or symbols <= self.taken[state] for state in passed):
             return False
@@ -286,14 +277,13 @@ class _States:
 # --- clocks ---------------------------------------------------------------------------------------
 
 _Clocks: TypeAlias = dict[DetState, tuple[Clock, ...]]
-"""The clocks that the piles of each state follow that does not stay."""
 
 
 def _clocks_of(states: _States) -> _Clocks | None:
     """The clocks of all states that do not stay; None where they are too many.
 
-    They follow from those of the states before. Where such states feed each other in a loop
-    that is also entered on the way, as in `A ; B : (C : D):+ : E`, they never end.
+    They follow from the clocks of the states before. There is no end to them where such states feed
+    each other in a loop that can also be entered on the way, as in `A ; B : (C : D):+ : E`.
     """
     clocks: _Clocks = {}
     steps = [
@@ -326,8 +316,8 @@ def _by_clock(
 ) -> dict[Clock, dict[DetState, frozenset[Clock]]]:
     """The sources of a step by the clocks that an event can meet in them.
 
-    With each source stand those of its own clocks that count: all of them are the clock behind this
-    source, or never ahead of it.
+    With each source stand those of its own clocks that count. Each is the clock behind this source,
+    or never ahead of it.
     """
     staying = [s for s in step.sources if s != START and states.stays(s)]
     always = Clock(frozenset([START] if START in step.sources else staying))
@@ -366,7 +356,6 @@ def _by_clock(
 
 
 def _removals(states: _States, symbol: int, piles: dict[Pile, int]) -> Iterator[Removal]:
-    """The piles that an event empties, other than fleeting ones."""
     for pile, number in piles.items():
         if symbol in states.taken[pile.target] and not states.is_fleeting(pile.target):
             target = states.tables.skip[pile.target][symbol]
@@ -380,7 +369,7 @@ def _removals(states: _States, symbol: int, piles: dict[Pile, int]) -> Iterator[
 def _writes(
     states: _States, step: Step, clocks: _Clocks, piles: dict[Pile, int]
 ) -> Iterator[Write]:
-    """The cells of a step. A cell that ends a match is on no pile, and follows no clock."""
+    """The cells of a step. A cell that ends a match is on no pile and follows no clock."""
     if step.target is None:
         reads = [n for s in step.sources for pile, n in piles.items() if pile.target == s]
         yield Write(step, START in step.sources, tuple(reads), None)
@@ -399,8 +388,10 @@ def _writes(
 def _in_safe_order(
     writes: list[Write], fleeting: frozenset[int], removals: Sequence[Removal]
 ) -> tuple[tuple[Write, ...], tuple[int, ...]]:
-    """Writes in an order that reads each pile before it writes it, and the piles to copy first
-    where there is no such order, or where an event removes or moves what it reads."""
+    """Writes in an order that reads each pile before writing it, and the piles to copy first.
+
+    A pile is copied where there is no such order, or where an event removes or moves what it reads.
+    """
     left = list(writes)
     ordered: list[Write] = []
     read = {pile for write in writes for pile in write.reads}

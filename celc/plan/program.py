@@ -1,5 +1,3 @@
-"""All that code is generated from, for one query."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -26,7 +24,7 @@ from celc.plan.tables import Kind, Tables
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A query, the tables that its update follows, and how it is run."""
+    """All that code is generated from, for one query: its tables, and how it is run."""
 
     query: core.Query
     automaton: Automaton
@@ -38,7 +36,6 @@ class Program:
 
     @property
     def output_kinds(self) -> tuple[Kind, ...]:
-        """The kinds of the events of the matches that are listed."""
         kinds = self.tables.kinds
         match self.listing:
             case EarliestInWindow(tables=tables):
@@ -46,7 +43,7 @@ class Program:
             case InWindow(tables=selection):
                 return selection.tables.kinds
             case Latest():
-                # Each kind twice: its second number is for events that do not begin their match.
+                # Each kind has two numbers; the second is for events that do not begin their match.
                 return (*kinds, *(Kind(kind.marks, starts=False) for kind in kinds))
             case (
                 All()
@@ -64,10 +61,10 @@ class Program:
 
     @property
     def per_start(self) -> core.PerStart | None:
-        """The choice among the matches with one start that is left to the run.
+        """The choice among the matches with one start that the run makes.
 
-        The automaton chooses for SELECT FIRST, but not under conditions that only the listing
-        decides. With CONSUME BY the first match of a start is its last one.
+        For SELECT FIRST the automaton chooses, except under conditions that only the listing
+        decides. With CONSUME BY the first match of a start is also its last.
         """
         chosen = self.query.per_start
         if chosen is None or chosen.disjoint or chosen.end == "LONGEST":
@@ -77,16 +74,13 @@ class Program:
 
     @property
     def kind_bits(self) -> int:
-        """The number of bits of a kind."""
         most = max(len(self.tables.kinds), len(self.output_kinds))
         return max(1, (most - 1).bit_length())
 
     @property
     def consumes(self) -> bool:
-        """Whether the update itself forgets partial matches where a match consumes them.
-
-        It does not where only the listing decides whether a match is there.
-        """
+        """Whether the update itself forgets partial matches where a match consumes them. It does
+        not where only the listing decides whether there is a match."""
         match self.listing:
             case Checked() | LongestRuns() | ByDefinition() | InWorlds():
                 return False

@@ -1,8 +1,8 @@
-"""How far before a match the events lie that decide whether it is one.
+"""How far before a match there are events that decide whether it is one.
 
-An absence before a match looks back from its first event, and one inside what is absent looks back
-farther from there. So the events that matter are found in hops: from an event to the first one that
-a length reaches, from there to the first one that the next length reaches.
+An absence before a match looks back from its first event. An absence inside what is absent looks
+back farther from there. So the events that matter are found in hops: from an event to the first one
+within a length, from there to the first one within the next length.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ Hops = tuple[core.Window, ...]
 
 
 def reaches_of(formula: core.Formula) -> tuple[Hops, ...]:
-    """The lengths that are hopped one after another from the start of a match, for each absence
-    that looks farther back than those around it; empty without absences before a match."""
+    """The lengths of the hops, one after another from the start of a match.
+
+    There is an entry for each absence that looks farther back than those around it. Empty: there is
+    no absence before a match.
+    """
     found = dict.fromkeys(_reaches(formula))
     return tuple(
         hops
@@ -25,7 +28,7 @@ def reaches_of(formula: core.Formula) -> tuple[Hops, ...]:
 
 
 def _reaches(formula: core.Formula) -> list[Hops]:
-    # Not by recursion over all parts: formulas may nest deep, and their frames count.
+    # Not recursive over all parts, because formulas may nest deep.
     found: list[Hops] = []
     waiting: list[tuple[core.Formula, Hops]] = [(formula, ())]
     while waiting:
@@ -35,6 +38,6 @@ def _reaches(formula: core.Formula) -> list[Hops]:
             found.append(farther)
             waiting += [(part.operand, hops), (part.absent, farther)]
         else:
-            # Every part of a match begins at its start or later.
+            # Every part of a match begins at the match's start or later.
             waiting += [(one, hops) for one in parts_of(part)]
     return found

@@ -1,18 +1,17 @@
 """The events that can change an answer: a condition on each event type.
 
-On Spark the events that cannot are dropped before rows are moved, where positions are not wanted.
-That is sound only if such an event is as good as none at all: nothing counts it (a window of
-EVENTS), no condition asks whether two events are neighbours (`:`, `:+`, STRICT), and no selector
-has to read it. Where something counts it or asks for neighbours, such events are alike: of them
-the query needs the number between two others alone, which Spark can tell once rows are sorted. The
-filter holds only conditions that Spark certainly decides as celc does. An
-arithmetic operation may overflow, which is an error in ANSI mode; RLIKE is another language there;
-a cast of a DATE to a TIMESTAMP depends on the session's zone. Such conditions are left out, which
-only keeps more events.
+On Spark other events are dropped before rows are moved, where positions are not wanted. This is
+sound only if such an event is as good as none: nothing counts it (a window of EVENTS), no condition
+asks whether two events are neighbours (`:`, `:+`, STRICT), and no selector has to read it. Where
+something counts it or asks for neighbours, such events are all alike. Then the query needs only
+their number between two others, which Spark can find once rows are sorted. The filter holds only
+conditions that Spark certainly decides as celc does. Some are left out, which only keeps more
+events: an arithmetic operation may overflow, which is an error in ANSI mode; Spark's RLIKE is
+another language; a cast of a DATE to a TIMESTAMP depends on the session's zone.
 
 Some of these events are never in a match: those that an absence or UNLESS forbids. They end partial
-matches, or take from them a way to go on. They are *idempotent* where several in a row do what the
-first one does: then many queries over one stream read only that one (`many`).
+matches, or take a way to go on from them. They are *idempotent* where several in a row do what the
+first one does. Then many queries over one stream read only the first (`many`).
 """
 
 from __future__ import annotations
@@ -34,20 +33,17 @@ from celc.plan.program import Program
 from celc.plan.strategy import Checked, Counted, Keyed, StraightLine
 from celc.plan.tables import Tables
 
-_MOST_WAYS = 16
-"""Beyond this many combinations of conditions on a type, the type alone is asked for."""
+_MOST_WAYS = 16  # combinations of conditions on a type; beyond them only the type is asked for
 
+# values of an IN list; Spark plans longer ones slowly, so the condition is left out
 _LONGEST_LIST = 200
-"""Spark plans longer IN lists slowly; such a condition is left out."""
 
 _Value: TypeAlias = int | float | str | bool
 
 
 def relevant_events(program: Program, *, sees_all_events: bool) -> tuple[Relevant, ...] | None:
     """The events that a query has to see, by type; None where it has to see every event.
-
-    `sees_all_events`: a selection has to read the events that the query does not ask about.
-    """
+    `sees_all_events`: the selection also reads events that the query does not ask about."""
     if _counts_others(program.query) or _selects_inside(program, sees_all_events):
         return None
     assert program.tables.is_idle(0), "an event that no condition tells apart changes nothing"
@@ -59,10 +55,10 @@ def relevant_events(program: Program, *, sees_all_events: bool) -> tuple[Relevan
 
 
 def events_told_apart(program: Program, *, sees_all_events: bool) -> tuple[Relevant, ...] | None:
-    """The events of which a query has to know more than that they are there, by type; None where it
-    need not know of others at all (`relevant_events`), or has to read every event.
+    """The events of which a query has to know more than their presence, by type.
 
-    `sees_all_events`: a selection has to read the events that the query does not ask about.
+    None where other events do not matter at all (`relevant_events`), or where it has to read every
+    event. `sees_all_events`: the selection also reads events that the query does not ask about.
     """
     if not _counts_others(program.query) or _selects_inside(program, sees_all_events):
         return None
@@ -72,8 +68,8 @@ def events_told_apart(program: Program, *, sees_all_events: bool) -> tuple[Relev
 
 
 def _counts_others(query: core.Query) -> bool:
-    """Whether events that no condition tells apart count: for a window of EVENTS, or because they
-    keep others from being neighbours."""
+    """Whether events that satisfy no condition count: in a window of EVENTS, or between
+    neighbours."""
     windows = [*([] if query.window is None else [query.window]), *windows_in(query.formula)]
     counts = any(window.unit is core.WindowUnit.EVENTS for window in windows)
     return counts or query.strategy == "STRICT" or asks_for_neighbours(query.formula)
@@ -85,8 +81,8 @@ def _selects_inside(program: Program, sees_all_events: bool) -> bool:
 
 
 def truths_that_matter(program: Program) -> Iterator[tuple[TypeConditions, set[int]]]:
-    """For each event type the sets of conditions that are TRUE of events which do something else
-    than events that no condition tells apart."""
+    """For each event type the sets of TRUE conditions of events that matter. An event matters if it
+    does something else than events that satisfy no condition."""
     tables = program.tables
     for conditions in program.alphabet.types:
         truths = {
@@ -99,12 +95,11 @@ def truths_that_matter(program: Program) -> Iterator[tuple[TypeConditions, set[i
 
 
 def asks_for_neighbours(formula: core.Formula) -> bool:
-    """Whether a condition of the formula asks whether two events are neighbours: `:`, `:+`."""
+    """Whether a condition asks whether two events are neighbours: `:`, `:+`."""
     return any(_is_contiguous(part) for part in formulas_in(formula))
 
 
 def has_selectors(formula: core.Formula) -> bool:
-    """Whether a selector stands inside the formula."""
     return any(isinstance(part, core.Selector) for part in formulas_in(formula))
 
 
@@ -134,8 +129,8 @@ _Move: TypeAlias = tuple[int | None, ...]
 
 
 def _moves(program: Program, conditions: TypeConditions) -> dict[int, _Move | None]:
-    """For each set of conditions that events of a type can satisfy what such an event does; None
-    where it is in a match."""
+    """For each set of conditions that events of a type can satisfy, what such an event does. None
+    where the event is in a match."""
     tables = program.tables
     return {
         symbol.truth: _move(tables, tables.symbol_of[number])
@@ -176,14 +171,17 @@ def _ways(conditions: TypeConditions, truths: set[int]) -> tuple[Way, ...]:
 
 
 def least_truths(truths: set[int]) -> list[int]:
-    """The sets of conditions of which no part is another of the sets: they let through all events
-    that any of the sets does."""
+    """The sets without those that contain another of the sets. They let through all events that any
+    set does."""
     return sorted(t for t in truths if not any(s != t and s & t == s for s in truths))
 
 
 def _are_idempotent(truths: set[int], moves: Mapping[int, _Move | None]) -> bool:
-    """Whether events that satisfy some of the least sets of `truths` do what one event for each of
-    these sets does, in any order and number, unless they are in a match."""
+    """Whether events that satisfy some of the least sets of `truths` have the effect of one event
+    for each set.
+
+    The order and number of these events must not matter, unless they are in a match.
+    """
     least = {truth: move for truth in least_truths(truths) if (move := moves[truth]) is not None}
     for one in least.values():
         if any(_after(one, other) != _after(other, one) for other in least.values()):
@@ -198,7 +196,7 @@ def _are_idempotent(truths: set[int], moves: Mapping[int, _Move | None]) -> bool
 
 
 def _are_exact(conditions: TypeConditions, truths: set[int]) -> bool:
-    """Whether conditions are tests all of which a reader of columns decides."""
+    """Whether a reader of columns decides all tests of the conditions."""
     return all(
         found is not None and all(map(_is_exact, found))
         for truth in truths
@@ -219,7 +217,6 @@ def _way(conditions: TypeConditions, truth: int) -> Way:
 
 
 def clauses_of(conditions: TypeConditions, truth: int) -> Iterator[EventClause]:
-    """The clauses of the groups in a bit set."""
     for bit, group in enumerate(conditions.groups):
         if truth >> bit & 1:
             yield from group
@@ -232,7 +229,7 @@ def _clause(clause: EventClause) -> Clause | None:
 
 
 def _test(predicate: Predicate) -> AttributeTest | None:
-    """A predicate as a test, if it is an attribute against constants."""
+    """A predicate as a test, if it compares an attribute with constants."""
     match predicate:
         case core.NullTest():
             return _on_attribute(
@@ -284,8 +281,8 @@ def _on_attribute(
 
 
 _CALENDAR_GAP = range(-141_440, -141_424)
-"""Days since 1970 around the days of October 1582 that the Gregorian calendar left out. Spark hands
-filters to Parquet as days of the older calendar as well, which has other days in their place."""
+"""Days since 1970 around the days of October 1582 that the Gregorian calendar left out. Spark also
+hands filters to Parquet as days of the older calendar, which has other days in their place."""
 
 
 def _is_in_calendar_gap(value: _Value, type: DataType) -> bool:
@@ -295,7 +292,7 @@ def _is_in_calendar_gap(value: _Value, type: DataType) -> bool:
 
 
 def _can_be_written(value: _Value) -> bool:
-    """Whether a constant can be a literal of Spark's: no lone surrogates, no infinity or NaN."""
+    """Whether a constant can be a literal of Spark's: without lone surrogates, infinity and NaN."""
     if isinstance(value, str):
         return not any("\ud800" <= character <= "\udfff" for character in value)
     return not isinstance(value, float) or math.isfinite(value)

@@ -1,8 +1,8 @@
-"""Straight-line updates → the shape of a query's matches, where all matches have the same shape.
+"""Straight-line updates → the shape of a query's matches, where all have the same shape.
 
-A shape is fixed if every way from the start to a match takes the same kinds of events in the same
-places, as in `A ; B ; C`. Such matches are listed column by column (see
-`celc_runtime.engine.walk.runs`), which also needs that all cells that begin a match are on one
+The shape is fixed if every way from the start to a match takes the same kinds of events in the same
+places, as in `A ; B ; C`. Such matches are listed column by column
+(`celc_runtime.engine.walk.runs`). This also requires that all cells that begin a match are on one
 pile, and that nothing else is read with it.
 """
 
@@ -13,9 +13,9 @@ from celc_runtime.plan.strategy import InRuns
 from celc.automata.determinize import START, DetState
 from celc.plan.piles import PilePlan
 
+# events of the longest match that is listed column by column; the same as in
+# `celc_runtime.engine.arena.nodes`
 MAX_LEVELS = 32
-"""The longest match that is listed column by column; as `celc_runtime.engine.arena.nodes` has
-it."""
 
 
 def fixed_shape(plan: PilePlan) -> InRuns | None:

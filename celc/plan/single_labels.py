@@ -1,4 +1,5 @@
-"""Which labels hold exactly one event of every match, and which of these its first or last."""
+"""Which labels have exactly one event in every match, and which of these its first or last
+event."""
 
 from __future__ import annotations
 
@@ -10,27 +11,25 @@ from celc.plan.tables import Step, Tables
 
 
 class _Marked(NamedTuple):
-    """The labels that runs have marked with before a state, as bits: all runs, at least one run,
-    and at least one run more than once."""
+    """The labels with which runs have marked events before a state, as bits. Three sets: by all
+    runs, by at least one run, and by at least one run more than once."""
 
     always: int
     ever: int
     again: int
 
     def after(self, marks: int) -> _Marked:
-        """The same behind a move that marks with these labels."""
+        """The labels after a move that marks with these."""
         return _Marked(self.always | marks, self.ever | marks, self.again | (self.ever & marks))
 
     def joined(self, other: _Marked) -> _Marked:
-        """The same where two ways meet."""
+        """The labels where two paths meet."""
         return _Marked(self.always & other.always, self.ever | other.ever, self.again | other.again)
 
 
 def single_labels(tables: Tables) -> frozenset[str]:
-    """The labels that every run of the tables from a start to an end marks exactly once.
-
-    So they hold one event of each match, and of each match that conditions or a selector leave.
-    """
+    """The labels that every run of the tables from start to end marks exactly once. They have one
+    event in each match, also in each match that conditions or a selector leave."""
     bits = _bits(tables)
     moves = _moves(tables, bits)
     before: dict[DetState, _Marked] = {START: _Marked(0, 0, 0)}
@@ -54,7 +53,6 @@ def single_labels(tables: Tables) -> frozenset[str]:
 
 
 def _bits(tables: Tables) -> dict[str, int]:
-    """A bit for each label."""
     labels = dict.fromkeys(mark for kind in tables.kinds for mark in kind.marks)
     return {label: 1 << number for number, label in enumerate(labels)}
 
@@ -62,7 +60,7 @@ def _bits(tables: Tables) -> dict[str, int]:
 def _moves(
     tables: Tables, bits: dict[str, int]
 ) -> dict[DetState, set[tuple[DetState | None, int]]]:
-    """The moves out of each state: where they lead (None: a match ends), and what they mark."""
+    """The moves out of each state: their targets (None: a match ends), and their marks."""
     marks = [sum(bits[mark] for mark in kind.marks) for kind in tables.kinds]
     moves: dict[DetState, set[tuple[DetState | None, int]]] = {}
     for steps in tables.steps:
@@ -71,7 +69,7 @@ def _moves(
                 moves.setdefault(source, set()).add((step.target, marks[step.kind]))
     for number, row in enumerate(tables.skip):
         if number != START:
-            # Where a match stays as it is, nothing is learnt.
+            # A move that keeps a match in its state marks nothing.
             others = {(target, 0) for target in row if target is not None and target != number}
             moves.setdefault(DetState(number), set()).update(others)
     return moves

@@ -1,10 +1,9 @@
-"""The choice of a strategy: the way in which the update runs, and the way in which matches are
-listed.
+"""The choice of a strategy: how the update runs, and how matches are listed.
 
-Both ways are closed unions, and with each choice stands why it was made. `choose` is the only place
-that decides; code generation, `celc explain` and the generated module read the decision.
+Both are closed unions, and each choice has a reason. `choose` alone decides. Code generation, `celc
+explain` and the generated module read the decision.
 
-Long: all that decides how a query is run is to be seen in one place.
+Long: a reader finds everything that decides how a query runs in one place.
 """
 
 from __future__ import annotations
@@ -73,12 +72,11 @@ class BranchFree:
 
 @dataclass(frozen=True, slots=True)
 class StraightLine:
-    """Code over piles with a branch for each symbol. `bounds`: those of its piles; None: there are
-    none."""
+    """Code over piles with a branch for each symbol."""
 
     piles: PilePlan
     reason: str
-    bounds: PileBounds | None = None
+    bounds: PileBounds | None = None  # the bounds of its piles; None: there are none
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,45 +99,36 @@ Update: TypeAlias = BranchFree | StraightLine | Keyed | UnionLists
 
 EVERY_UPDATE: Final = frozenset({BranchFree, StraightLine, Keyed, UnionLists})
 GENERAL_ENGINE: Final = frozenset({UnionLists})
-"""Sets of updates to choose from. `UnionLists` is in each, as it runs every query; `BranchFree` and
-`Keyed` are forms of `StraightLine`, and are chosen only beside it."""
+"""Sets of updates to choose from. Each contains `UnionLists`, which runs every query. `BranchFree`
+and `Keyed` are forms of `StraightLine`, and are chosen only together with it."""
 
 # --- how matches are listed -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """All matches that satisfy conditions, which cut branches of the walk.
+    """All matches that satisfy conditions, which cut branches of the walk."""
 
-    `clauses` are the conditions that no key decides, `absent` the events that must not lie inside a
-    match, `first` the events that must be the first ones with their keys, `windows` those of parts
-    of the formula, `absent_parts` the parts in windows that must not lie inside a match;
-    `events_before` and `parts_before` must not lie before one, `after` not after one; `selector` is
-    NXT, LAST or MAX of SELECT, NXT_OF_ENDS or empty; `distinct`: some matches look alike, because
-    they differ in events that are not shown. `max_work`: the most steps for one event. `in_order`:
-    a search that takes the latest events first finds the choice of LAST first. `greatest`: of
-    matches that differ in events which only help, the greatest is wanted (`absorbs`); `summed`: see
-    `never_negative`; `takes_all`: one match can hold all events that only help. `rounds`: the role
-    of the events of which each set is a match if it has so many different values, with the same
-    events around; then matches are counted by the greatest. Empty: they are not.
-    """
-
-    clauses: tuple[RoleClause, ...]
-    absent: tuple[AbsentEvent, ...]
-    first: tuple[FirstWithKey, ...]
-    windows: tuple[RoleWindow, ...]
-    absent_parts: tuple[AbsentPart, ...]
-    events_before: tuple[EventBefore, ...]
-    parts_before: tuple[PartBefore, ...]
-    after: tuple[EventAfter | PartAfter, ...]
-    selector: str
-    distinct: bool
-    max_work: int
+    clauses: tuple[RoleClause, ...]  # conditions that no key decides
+    absent: tuple[AbsentEvent, ...]  # events that must not lie inside a match
+    first: tuple[FirstWithKey, ...]  # events that must be the first ones with their keys
+    windows: tuple[RoleWindow, ...]  # windows of parts of the formula
+    absent_parts: tuple[AbsentPart, ...]  # parts in windows that must not lie inside a match
+    events_before: tuple[EventBefore, ...]  # events that must not lie before a match
+    parts_before: tuple[PartBefore, ...]  # parts that must not lie before a match
+    after: tuple[EventAfter | PartAfter, ...]  # events or parts that must not lie after a match
+    selector: str  # NXT, LAST or MAX of SELECT, NXT_OF_ENDS, or empty
+    distinct: bool  # some matches look alike, because they differ in events that are not shown
+    max_work: int  # the most steps for one event
     in_order: bool = False
+    """A search that takes the latest events first finds the choice of LAST first."""
     greatest: bool = False
-    summed: frozenset[tuple[str, str]] = frozenset()
-    takes_all: bool = False
+    """Of matches that differ in events which only help, the greatest is wanted (`absorbs`)."""
+    summed: frozenset[tuple[str, str]] = frozenset()  # see `never_negative`
+    takes_all: bool = False  # one match can hold all events that only help
     rounds: str = ""
+    """The role whose events make a match in each set with enough different values, with the same
+    events around. Then the greatest matches tell how many there are. Empty: they do not."""
 
     @property
     def fails_alike(self) -> bool:
@@ -154,8 +143,8 @@ class Checked:
 
     @property
     def running_functions(self) -> tuple[Aggregate, ...]:
-        """The functions of label sets whose numbers are kept with each event, so that what failed
-        is known; none where that is not known anyway."""
+        """The functions of label sets whose numbers are kept with each event, so that failures are
+        remembered. Empty where failures are not remembered."""
         if not self.fails_alike:
             return ()
         found = [node for clause in self.clauses for node in running_functions_of(clause)]
@@ -173,31 +162,29 @@ class Checked:
 
     @property
     def _is_one_sum(self) -> bool:
-        """Whether all that is asked is that one sum reaches one limit: bounds alone decide it."""
+        """Whether one sum must reach one limit and nothing else is asked. Then bounds alone
+        decide."""
         alone = not (self.windows or self.looks_outside)
         return alone and len(self.clauses) == len(self.sum_bounds) == 1
 
     @property
     def looks_outside(self) -> bool:
-        """Whether conditions ask for events that are not in the match."""
         before = self.events_before or self.parts_before
         inside = self.absent or self.first or self.absent_parts
         return bool(inside or before or self.after)
 
     @property
     def sum_bounds(self) -> tuple[SumBound, ...]:
-        """Limits that sums over the events of a match must reach."""
         return tuple(bound for clause in self.clauses for bound in sum_bounds_of(clause))
 
     @property
     def variety_bounds(self) -> tuple[VarietyBound, ...]:
-        """Limits of the numbers of different values in a match."""
         found = map(variety_bound_of, self.clauses)
         return tuple(bound for bound in found if bound is not None)
 
     def absorbs(self, kinds: Sequence[Kind]) -> tuple[bool, ...]:
-        """For each kind, whether a match with one more such event between two others satisfies all
-        conditions that it satisfies without, and is preferred by the selector."""
+        """For each kind, whether a match may take one more such event between two others. It may if
+        it still satisfies all conditions, and the selector prefers it."""
         if self.looks_outside or self.windows:
             return (False,) * len(kinds)
         return tuple(
@@ -208,79 +195,69 @@ class Checked:
 
     @property
     def sees_all(self) -> bool:
-        """Whether conditions ask for events before the window, however far back."""
+        """Whether conditions ask for events any distance before the window."""
         return bool(self.first)
 
     @property
     def asks(self) -> bool:
-        """Whether conditions are left to the walk."""
+        """Whether the walk has conditions to check."""
         return bool(self.clauses or self.windows or self.looks_outside)
 
 
 @dataclass(frozen=True, slots=True)
 class InWindow:
-    """The choice of a selector's automaton, which runs over the events of each window.
-
-    `all_events`: the automaton also has to read the events that the query does not ask about.
-    """
+    """The choice of a selector's automaton, which runs over the events of each window."""
 
     tables: SelectionTables
-    all_events: bool
+    all_events: bool  # it also reads events that the query does not ask about
 
 
 @dataclass(frozen=True, slots=True)
 class EarliestInWindow:
-    """The earliest events in each window that still lead to the end at hand; `all_events` as in
-    `InWindow`."""
+    """The earliest events in each window that still lead to the end."""
 
     tables: EarliestTables
-    all_events: bool
+    all_events: bool  # it also reads events that the query does not ask about
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """No match: totals of the matches that end at each event are found by the tables."""
+    """No matches: the tables find the totals of the matches that end at each event."""
 
 
 @dataclass(frozen=True, slots=True)
 class LongestRuns:
-    """The longest matches, which are runs of events, read off the events without an update.
-
-    `kinds[symbol]`: the kind of such an event; symbol 0 is of no event of a run. `checks`: the
-    conditions between neighbours of a run, and those on a whole run that further events keep TRUE;
-    None: there are none.
-    """
+    """The longest matches, which are runs of events. They are read off the events without an
+    update."""
 
     run: RunOfEvents
     kinds: tuple[int, ...]
+    """`[symbol]`: the kind of such an event; an event of symbol 0 is in no run."""
     checks: Checked | None
+    """Conditions between neighbours of a run, and conditions on a whole run that further events
+    keep TRUE. None: there are none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByDefinition:
-    """The matches that the definition of the formula finds among remembered events.
-
-    `sees_all`: the definition looks at events before the window. `max_work`: as in `Checked`.
-    """
+    """The matches that the definition of the formula finds among remembered events."""
 
     form: NormalForm
-    sees_all: bool
-    max_work: int
+    sees_all: bool  # the definition looks at events before the window
+    max_work: int  # the most steps for one event
 
 
 @dataclass(frozen=True, slots=True)
 class InWorlds:
-    """The matches in the possible worlds of events whose time is uncertain, with their confidences.
-
-    `form`: the definition that decides each candidate; `checks`: conditions on pairs of its events,
-    which are asked while it is listed; None both: the automaton decides. `one_order`: the events of
-    a match come in one order only. `max_work`: the most steps for one row.
-    """
+    """The matches in the possible worlds of events whose time is uncertain, with their
+    confidences."""
 
     form: NormalForm | None
+    """The definition that decides each candidate; None: the automaton decides."""
     checks: Checked | None
-    one_order: bool
-    max_work: int
+    """Conditions on pairs of its events, checked while it is listed; None: there are none."""
+    one_order: bool  # the events of a match have one order only
+    max_work: int  # the most steps for one row
 
 
 Listing: TypeAlias = (
@@ -303,20 +280,17 @@ Listing: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class ChoiceInput:
-    """All that the choice depends on: the tables of a query, and the rest of its conditions, which
-    is left to the listing.
-
-    The tables were made of the automaton `minimal` and the letters of `machine`. `run`: the longest
-    matches are runs of events.
-    """
+    """Everything that the choice depends on."""
 
     query: Query
-    minimal: DeterministicAutomaton
-    machine: ContextMachine
+    minimal: DeterministicAutomaton  # the automaton of which the tables were made
+    machine: ContextMachine  # its letters
     tables: Tables
     rest: Exact | WindowSelector | Roles | Definitions
+    """The conditions that are left to the listing."""
     max_work: int
     run: RunOfEvents | None = None
+    """The shape of the longest matches, where they are runs of events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,10 +304,8 @@ class Strategy:
 
 
 def choose(given: ChoiceInput, updates: frozenset[type[Update]] = EVERY_UPDATE) -> Strategy:
-    """The strategy of a query; `updates` are the updates to choose from.
-
-    Raises CelError where a selector's automaton has too many states.
-    """
+    """The strategy of a query, with one of the given `updates`. Raises CelError where a selector's
+    automaton has too many states."""
     query, tables = given.query, given.tables
     if query.uncertain is not None:
         return _in_worlds(given)
@@ -360,20 +332,20 @@ def _in_worlds(given: ChoiceInput) -> Strategy:
         case Roles(flat=flat):
             checks = _checks_between(flat, given.max_work)
         case rest:
-            assert isinstance(rest, Exact)  # selectors are refused before
+            assert isinstance(rest, Exact)  # selectors were refused before
     listing = InWorlds(form, checks, one_order, given.max_work)
     return _strategy(given.tables, update, listing, reason)
 
 
 def _checks_between(flat: FlatForm, max_work: int) -> Checked:
-    """The conditions of a form that has no others than those between the events of a match."""
+    """A check for a form whose only conditions are between events of a match."""
     assert not flat.windows
     assert not flat.looks_outside
     return Checked(flat.clauses, (), (), (), (), (), (), (), "", False, max_work)
 
 
 def _united(found: Strategy, *, weighs: bool) -> Strategy:
-    """The strategy for all matches of an end together, which need no list where each run of the
+    """The strategy for all matches of an end together. They need no list where each run of the
     update is a match."""
     match found.listing:
         case All() | InRuns():
@@ -386,7 +358,6 @@ def _united(found: Strategy, *, weighs: bool) -> Strategy:
 
 
 def _chosen(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strategy:
-    """The strategy of a query whose matches are listed."""
     query, tables = given.query, given.tables
     runs = _longest_runs(given, updates)
     if runs is not None:
@@ -408,7 +379,7 @@ def _chosen(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strategy:
 
 
 def why_not_counted(given: ChoiceInput) -> str | None:
-    """Why totals need the list of all matches; None where the automaton alone gives them."""
+    """Why totals need a list of all matches; None where the automaton alone gives them."""
     if given.query.simultaneous:
         return "simultaneous events are read up to the end of their instant"
     if interleaves(given.query):
@@ -433,10 +404,8 @@ def why_not_counted(given: ChoiceInput) -> str | None:
 
 
 def _longest_runs(given: ChoiceInput, updates: frozenset[type[Update]]) -> Strategy | None:
-    """The strategy of a query whose longest matches are runs; None where they are not.
-
-    Only beside updates with code of its own, so that the general engine can be asked for instead.
-    """
+    """The strategy of a query whose longest matches are runs; None where they are not. Only where
+    updates with generated code are allowed, so that the general engine can be demanded."""
     kinds = kinds_of_symbols(with_starts_apart(given.tables))
     if given.run is None or kinds is None or StraightLine not in updates:
         return None
@@ -492,7 +461,7 @@ def _update(
     *,
     forgets: bool,
 ) -> Update:
-    """The form of the update; `forgets`: a match makes it forget all partial matches (CONSUME)."""
+    """The form of the update. `forgets`: a match makes it forget all partial matches (CONSUME)."""
     match piles, keys:
         case UnionLists(), _:
             return piles
@@ -509,17 +478,15 @@ def _update(
             assert_never(piles)
 
 
+# nodes of one event, over all symbols, in branch-free code; measured: of two cells made from two
+# piles each, the second is rare, and making it in vain costs as much as branches
 MAX_NODES = 4
-"""The most nodes that one event may make in code without branches, over all symbols. Measured: of
-two cells, each made from two piles, the second is rare, and making it in vain costs as much as the
-branches."""
 
+# piles that one event may empty in branch-free code, where all events would empty them
 MAX_REMOVALS = 4
-"""The most piles that one event may empty in code without branches, where all events would."""
 
 
 def _why_branches(piles: PilePlan, *, forgets: bool) -> str | None:
-    """Why an update branches on the symbol; None where it need not."""
     if not piles.piles:
         return "a match has one event"
     if piles.fleeting:
@@ -535,7 +502,6 @@ def _why_branches(piles: PilePlan, *, forgets: bool) -> str | None:
 
 
 def _why_piles(piles: PilePlan) -> str:
-    """Why a query has code of its own: the size of the code, and its limits."""
     writes = sum(map(len, piles.writes))
     kept = "leaves every match as it is"
     if piles.fleeting or piles.most_removals:
@@ -555,13 +521,11 @@ def _listing_all(
     updates: frozenset[type[Update]],
     keys: KeyPlan | None = None,
 ) -> Strategy:
-    """The strategy of a query whose matches are all that the update finds."""
     update = _update(piles, updates, keys, forgets=query.consume_by != "NONE")
     return _strategy(tables, update, *_all_or_in_runs(query, update))
 
 
 def _all_or_in_runs(query: Query, update: Update) -> tuple[All | InRuns, str]:
-    """How all matches are listed, and why."""
     if query.strategy == "ANY":
         return All(), "SELECT ANY wants one match at each end"
     if query.limit is not None:
@@ -643,8 +607,8 @@ def _checked(
 
 
 def _counting(given: ChoiceInput, listing: Checked, flat: FlatForm) -> Checked:
-    """The listing for COLLAPSED where the greatest matches tell how many there are: all that is
-    asked is that the events of one `+` have so many different values or more."""
+    """The listing for COLLAPSED where the greatest matches tell how many matches there are. The
+    only condition is that the events of one `+` have a number of different values or more."""
     query = given.query
     plain = not (query.simultaneous or query.lasting or query.consume_by != "NONE")
     if not (query.collapsed and plain and listing.takes_all) or listing.distinct:
@@ -661,8 +625,8 @@ def _counting(given: ChoiceInput, listing: Checked, flat: FlatForm) -> Checked:
 
 
 def _finds_latest_first(tables: Tables, piles: PilePlan | UnionLists) -> bool:
-    """Whether the nodes that can be next are on piles, the latest first, and the events of a match
-    decide how each is marked; all of them count for a selector."""
+    """Whether the walk finds the latest events first, and the events of a match decide how each is
+    marked. All of these events must count for a selector."""
     if isinstance(piles, UnionLists) or piles.moves:
         return False
     if not all(shown(frozenset(kind.marks)) for kind in tables.kinds):
@@ -676,7 +640,7 @@ def _in_window(
     piles: PilePlan | UnionLists,
     updates: frozenset[type[Update]],
 ) -> Strategy:
-    """The cheapest way to choose in each window; an automaton of its own is the last resort."""
+    """The cheapest way to choose in each window. A separate automaton is the last resort."""
     query, tables = given.query, given.tables
     forgets = query.consume_by != "NONE"
     assert selector.letters.machine == given.machine, "both read the same letters"

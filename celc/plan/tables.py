@@ -1,8 +1,8 @@
 """I/O-deterministic CEA → transition tables over symbol classes.
 
-Symbols that no state tells apart become one, so that an event which changes nothing is symbol 0
-whatever its type. Label sets become *kinds*, small numbers that a node of the arena can carry. The
-moves are sorted: moves that begin a match, moves that continue a match, and unmarked moves.
+Symbols that no state distinguishes become one. So an event that changes nothing has symbol 0,
+whatever its type. Label sets become *kinds*, small numbers that a node of the arena can hold. Moves
+are sorted: first those that begin a match, then those that continue one, then unmarked moves.
 """
 
 from __future__ import annotations
@@ -26,65 +26,58 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The moves of one symbol and one label set that have the same outcome.
-
-    `sources` are states (START among them: a match may begin here). The event ends a match where
-    `target` is None; otherwise the match goes on in `target`.
-    """
+    """The moves of one symbol and one label set that have the same outcome."""
 
     kind: int
-    sources: tuple[DetState, ...]
-    target: DetState | None
+    sources: tuple[DetState, ...]  # with START, a match may begin here
+    target: DetState | None  # the state in which the match goes on; None: the event ends a match
 
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """A machine over all events of the stream: makes letters of symbols where the past matters.
+    """A machine over all events of the stream. It makes letters of symbols where the past
+    matters."""
 
-    `following[context][symbol]` is the context after an event, `letters[context][symbol]` the
-    letter of the event in the tables.
-    """
-
-    following: tuple[tuple[int, ...], ...]
+    following: tuple[tuple[int, ...], ...]  # `[context][symbol]`: the context after an event
     letters: tuple[tuple[int, ...], ...]
+    """`[context][symbol]`: the letter of the event in the tables."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Transition tables.
-
-    `symbol_of[class]` is the symbol of a symbol class of the alphabet. The other tables are indexed
-    by symbols, or by letters where there are `contexts`. `skip[state][symbol]` is the state after
-    an unmarked event, None where the match is lost (the row of START is unused: all None).
-    `steps[symbol]` are the other moves; moves that end a match come last. Where events of one
-    instant are simultaneous, `symbol_of` finds the *class* of an event, and `instants[place]
-    [class]` the symbol by which the other tables know such an event in a place of its instant.
-    """
+    """Transition tables, indexed by symbols, or by letters where there are `contexts`."""
 
     symbol_of: tuple[int, ...]
+    """The symbol of each symbol class of the alphabet. With `instants`, the *class* of the
+    event."""
     symbols: int
     states: int
     kinds: tuple[Kind, ...]
     skip: tuple[tuple[DetState | None, ...], ...]
+    """`[state][symbol]`: the state after an unmarked event; None: the match is lost. The row of
+    START is unused."""
     steps: tuple[tuple[Step, ...], ...]
+    """`[symbol]`: the other moves; those that end a match come last."""
     members: tuple[tuple[State, ...], ...]
     contexts: Contexts | None = None
     instants: tuple[tuple[int, ...], ...] | None = None
+    """For simultaneous events: `[place][class]` is the symbol of an event at a place of its
+    instant."""
 
     @property
     def classes(self) -> int:
-        """The number of different classes of events that `symbol_of` finds."""
+        """The number of different classes that `symbol_of` finds."""
         return max(self.symbol_of) + 1
 
     @property
     def skips_are_identities(self) -> bool:
-        """Whether an unmarked event leaves every match where it is."""
+        """Whether an unmarked event leaves every match in its state."""
         return all(
             target == state for state in range(1, self.states) for target in self.skip[state]
         )
 
     def is_idle(self, symbol: int) -> bool:
-        """Whether an event of this symbol changes nothing, so that the update can pass over it."""
+        """Whether an event of this symbol changes nothing, so that the update can skip it."""
         return not self.steps[symbol] and all(
             self.skip[state][symbol] == state for state in range(1, self.states)
         )
@@ -92,16 +85,14 @@ class Tables:
 
 @dataclass(frozen=True, slots=True)
 class SelectionTables:
-    """The automaton of a selector under WITHIN, which runs over a window once for each end in it.
+    """The automaton of a selector under WITHIN, which runs over a window once for each end in
+    it."""
 
-    `following[state][letter]` is the tracker's next state, `symbols[state][letter]` the symbol of
-    `tables` for a letter before which the tracker is in that state. In `tables` a step out of the
-    start never shares its cell with other sources.
-    """
-
-    following: tuple[tuple[int, ...], ...]
+    following: tuple[tuple[int, ...], ...]  # `[state][letter]`: the next state of the tracker
     symbols: tuple[tuple[int, ...], ...]
-    tables: Tables
+    """`[state][letter]`: the symbol in `tables` of a letter that the tracker reads in that
+    state."""
+    tables: Tables  # a step out of the start never shares its cell with other sources
 
     def is_quiet(self, letter: int) -> bool:
         """Whether an event with this letter changes nothing, unless a match ends with it."""
@@ -123,8 +114,8 @@ def tabulate(
     """The transition tables of an automaton over the letters of a context machine.
 
     `selection` is the automaton of a selector that runs over windows, with its tracker, a machine
-    over those letters. Letters that neither automaton tells apart become one, and so do symbols
-    that no context tells apart. `keep_symbols`: every symbol of the alphabet stays a symbol.
+    over those letters. Letters that neither automaton distinguishes become one, and so do symbols
+    that no context distinguishes. With `keep_symbols` every symbol of the alphabet stays a symbol.
     """
     column_of, columns = _merge_symbols(automaton)
     symbols = len(machine.following[0])
@@ -174,8 +165,8 @@ def tabulate(
 
 
 def with_instants(tables: Tables, classes: int) -> Tables:
-    """The tables of an automaton whose letters tell the places of events in their instants, where
-    the alphabet has so many classes."""
+    """The tables of an automaton whose letters tell the places of events in their instants.
+    `classes` is the number of classes of the alphabet."""
     places = range(0, len(tables.symbol_of), classes)
     numbers: dict[tuple[int, ...], int] = {}
     class_of = [
@@ -188,7 +179,8 @@ def with_instants(tables: Tables, classes: int) -> Tables:
 def _selection_columns(
     selection: tuple[DeterministicAutomaton, ContextMachine] | None, letters: int
 ) -> tuple[list[tuple[tuple[int, int], ...]], Tables | None]:
-    """For each letter the pair (next state, symbol) of a selection in each state of its tracker."""
+    """For each letter the pair (next state, symbol) of a selection, in each state of its
+    tracker."""
     if selection is None:
         return [()] * letters, None
     automaton, tracker = selection
@@ -238,10 +230,8 @@ def _tables_of(automaton: DeterministicAutomaton, columns: Sequence[_Column]) ->
 
 
 def with_starts_apart(tables: Tables) -> Tables:
-    """The same tables, where a step out of the start never shares its cell with other sources.
-
-    The general engine makes a cell for each source. Only a cell without a past is a first event.
-    """
+    """The same tables, where a step out of the start never shares its cell with other sources. The
+    general engine makes a cell for each source. Only a cell without a past is a first event."""
     kinds: dict[Kind, int] = {}
     steps = []
     for row in tables.steps:
@@ -297,8 +287,8 @@ def _skip_targets(state: int, rows: Sequence[tuple[Move, ...]]) -> tuple[DetStat
 
 
 def kinds_of_symbols(tables: Tables) -> tuple[int, ...] | None:
-    """The kind of the events of each symbol, −1 for symbol 0; None where some symbol has several or
-    none, or where the past matters."""
+    """The kind of the events of each symbol, −1 for symbol 0. None where some symbol has several
+    kinds or none, or where the past matters."""
     if tables.contexts is not None or tables.instants is not None:
         return None
     found = []

@@ -1,8 +1,8 @@
 """Why the totals or the union of all matches need a list of these matches.
 
-They need none where the automaton has one run for each match, alone or with keys. The reasons are
-those for which it has not: what is asked of each match, beside what the automaton and keys decide.
-How the list is made then is another matter, and so is the reason that stands beside a listing.
+They need no list where the automaton has one run for each match, alone or with keys. The reasons
+here say why it has not. How the list is then made is another question, with its own reason beside
+the listing.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from celc.plan.strategy import ByDefinition, Checked, ChoiceInput, Counted, Stra
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A reason, and what can be written instead; None: there is nothing like it."""
+    """A reason, and what can be written instead."""
 
     reason: str
     instead: str | None = None
 
 
 def why_listed(given: ChoiceInput, chosen: Strategy) -> tuple[Cause, ...]:
-    """The reasons of a query with TOTAL or COLLAPSED; none where no match is listed."""
+    """The reasons of a query with TOTAL or COLLAPSED; empty where no match is listed."""
     query = given.query
     if not query.collapsed and query.total is None:
         return ()
@@ -40,7 +40,7 @@ def why_listed(given: ChoiceInput, chosen: Strategy) -> tuple[Cause, ...]:
         case Counted() | United():
             return ()
         case Checked(rounds=role) if role:
-            return ()  # the greatest matches are, and tell how many there are
+            return ()  # the greatest matches are listed, and tell how many there are
         case Checked() as listing:
             return tuple(dict.fromkeys(_left_to_a_walk(given, chosen, listing)))
         case ByDefinition():

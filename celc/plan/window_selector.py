@@ -1,7 +1,5 @@
-"""A selector under WITHIN as automata of its own, which choose among the matches of a window.
-
-An automaton is made when it is asked for, because a cheaper way to choose may need none.
-"""
+"""A selector under WITHIN as its own automata, which choose among the matches of a window. An
+automaton is made on demand, because a cheaper way to choose may not need it."""
 
 from __future__ import annotations
 
@@ -24,35 +22,29 @@ DETERMINISTIC = "making the automaton deterministic"
 
 @dataclass(frozen=True, slots=True)
 class WindowSelector:
-    """A selector that compares the matches of a window, and the input of its automata.
-
-    `labels` are the labels that SELECT shows; `span` is the place that errors name; `selection` is
-    the choice of the selector as a nondeterministic automaton over `letters`.
-    """
+    """A selector that compares the matches of a window, and the input of its automata."""
 
     selected: Selected
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # the labels that SELECT shows
     alphabet: Alphabet
     source: Source
-    span: Span
+    span: Span  # the place that errors name
     max_states: int
-    selection: Selection
+    selection: Selection  # the choice as a nondeterministic automaton over `letters`
     letters: Letters
 
     @property
     def rejects(self) -> bool:
-        """Whether the selector leaves out any match at all."""
+        """Whether the selector rejects any match at all."""
         return self.selection.rejects
 
     def automaton(self) -> Chosen:
-        """The deterministic automaton of the selector's choice.
-
-        Raises CelError where the automaton has too many states.
-        """
+        """The deterministic automaton of the selector's choice. Raises CelError where the automaton
+        has too many states."""
         return self._deterministic(self.selection)
 
     def automaton_of(self, strategy: Strategy) -> Chosen:
-        """The same for another selector in its place."""
+        """The deterministic automaton of another selector's choice."""
         selection, _ = construct_selection(self.selected, self.alphabet, self.source, strategy)
         return self._deterministic(selection)
 
