@@ -9,28 +9,19 @@ from celc_runtime.jit.kernels import njit
 
 
 class Batch(NamedTuple):
-    """Columns of one batch; a column that the query does not use is empty.
+    """The columns of one batch. A column that the query does not use is empty."""
 
-    symbols: uint8 or uint16[rows], the class of each event; words: the same memory as uint64 (only
-    whole words), empty for uint16. keys: int64[rows], the window's attribute, order-preserving.
-    floors: int64[rows], the earliest key inside the window, where it is not key − size.
-    part_starts: int64[parts + 1], the rows at which a new partition begins, then 2⁶².
-    slots: int64[rows], a number for the partition of each row, where partitions interleave.
-    letters: int64[rows], what the tables call each event, where that depends on its context; the
-    update fills it in. contexts: int64[parts], the context in which each of these partitions goes
-    on; empty: all begin. instants: int64[rows], the number of each row's instant in the batch,
-    where some have several rows; empty: each row is one.
-    """
-
-    symbols: np.ndarray
-    words: np.ndarray
-    keys: np.ndarray
+    symbols: np.ndarray  # uint8 or uint16[rows], the class of each event
+    words: np.ndarray  # the memory of uint8 `symbols` as uint64, whole words only; else empty
+    keys: np.ndarray  # int64[rows], what the window is measured on, as order-preserving numbers
     floors: np.ndarray
-    part_starts: np.ndarray
-    slots: np.ndarray
+    """int64[rows], the earliest key inside the window, where it is not key − size."""
+    part_starts: np.ndarray  # int64[parts + 1], the first row of each new partition, then 2⁶²
+    slots: np.ndarray  # int64[rows], the number of each row's partition, where these interleave
     letters: np.ndarray
-    contexts: np.ndarray
-    instants: np.ndarray
+    """int64[rows], the symbol of each event in its context; the update writes it."""
+    contexts: np.ndarray  # int64[parts], the context in which a partition goes on; empty: all begin
+    instants: np.ndarray  # int64[rows], the number of each row's instant; empty: each row is one
 
 
 END_OF_PARTS = 2**62
@@ -39,10 +30,10 @@ NO_INTEGERS = np.zeros(0, np.int64)
 
 @njit(nogil=True, cache=True)
 def next_relevant_row(words, symbols, row, rows):  # type: ignore[no-untyped-def]
-    """The first row from `row` on whose symbol is not 0, or `rows`; eight rows at a step.
+    """The first row from `row` on whose symbol is not 0, or `rows`. It looks at eight rows at once.
 
-    `words`: the memory of `symbols` (uint8) as uint64, little-endian, zero behind the last row;
-    empty for wider symbols.
+    `words` is the memory of `symbols` (uint8) as uint64: little-endian, with zeros behind the last
+    row, and empty for wider symbols.
     """
     if words.shape[0] == 0:
         while row < rows and symbols[row] == 0:
@@ -73,9 +64,9 @@ def next_relevant_row(words, symbols, row, rows):  # type: ignore[no-untyped-def
 def write_relevant_rows(words, symbols, row, end, index):  # type: ignore[no-untyped-def]
     """Write the rows from `row` to `end` whose symbol is not 0 into `index`; returns their number.
 
-    `words` as for `next_relevant_row`. Words without a relevant row are passed over. In the others
-    every row is written, and a row that is not relevant is overwritten by the next one: 8 rows at a
-    time, without a branch.
+    `words` as for `next_relevant_row`. Words without a relevant row are skipped. In the other words
+    each row is written, and the next row overwrites a row that is not relevant. So eight rows take
+    no branch.
     """
     count = np.uint64(0)
     if words.shape[0] == 0:
@@ -104,7 +95,7 @@ def write_relevant_rows(words, symbols, row, end, index):  # type: ignore[no-unt
 
 @njit(nogil=True, cache=True)
 def relevant_rows(words, symbols, count):  # type: ignore[no-untyped-def]
-    """int64[count]: all rows whose symbol is not 0; `count` is their number."""
+    """int64[count]: all rows whose symbol is not 0. `count` is their number."""
     found = np.empty(count + PADDING, np.int64)
     write_relevant_rows(words, symbols, 0, symbols.shape[0], found)
     return found[:count]
@@ -128,7 +119,7 @@ def last_relevant_rows(words, symbols, count):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def block_of(valid, start):  # type: ignore[no-untyped-def]
-    """bool[BLOCK or less]: whether the rows of a batch from `start` on are not NULL.
+    """bool[BLOCK or less]: whether the rows from `start` on are not NULL.
 
     `valid` is bool[rows], or one block that stands for every block.
     """
@@ -137,8 +128,12 @@ def block_of(valid, start):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def positions_in_parts(rows, parts, shift):  # type: ignore[no-untyped-def]
-    """int64[rows]: the positions of rows in their partitions, which begin at the rows `parts`;
-    before the first of them, a position is the row − `shift`. Fast where neighbours are near."""
+    """int64[rows]: the position of each row in its partition.
+
+    Partitions begin at the rows `parts`. Before the first of these, a position is the row −
+    `shift`.
+    This is fast where neighbours are near each other.
+    """
     positions = np.empty(rows.shape[0], np.int64)
     part = 0
     for place in range(rows.shape[0]):
@@ -153,8 +148,8 @@ def positions_in_parts(rows, parts, shift):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def disorder(values, before):  # type: ignore[no-untyped-def]
-    """How many values are less than the value before them, and how many are equal to it; `before`
-    is the value before the first one."""
+    """(number of values below their predecessor, number equal to it); `before` precedes the
+    first."""
     falls, ties = np.int64(values[0] < before), np.int64(values[0] == before)
     for row in range(1, values.shape[0]):
         falls += values[row] < values[row - 1]
@@ -164,18 +159,18 @@ def disorder(values, before):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def window_floor(key, size):  # type: ignore[no-untyped-def]
-    """The earliest key inside a window of whole size ≥ 0 that ends at `key`."""
+    """The earliest key in a window that ends at `key`; `size` is a whole number ≥ 0."""
     return key - size if key >= ALWAYS + size else np.int64(ALWAYS)
 
 
 def order_preserving(values: np.ndarray) -> np.ndarray:
-    """float64 → int64 with the same order (−0.0 and 0.0 become one; NaN is not expected)."""
+    """float64 → int64 in the same order. −0.0 and 0.0 become one number; NaN is not allowed."""
     bits = (values + 0.0).view(np.int64)
     return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
 
 
 def real_numbers(keys: np.ndarray) -> np.ndarray:
-    """int64 → float64: the numbers of `order_preserving` keys."""
+    """int64 → float64, the inverse of `order_preserving`."""
     return np.where(keys < 0, np.int64(-(2**63)) - keys, keys).view(np.float64)
 
 
@@ -187,11 +182,11 @@ def _as_float(key, scratch):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def float_floors(keys, size):  # type: ignore[no-untyped-def]
-    """For each order-preserving key the smallest key whose number is in the window.
+    """For each order-preserving key, the smallest key whose number is in the window.
 
-    A key is in the window where `end − start <= size` holds in floating point. That is monotone in
-    `start`, but not the same as `start >= end − size`: both sides round. So the border is searched:
-    from the end back with steps that double, then by halving.
+    A start is in the window if `end − start <= size` holds in floating point. That is monotone in
+    `start`, but it is not the same as `start >= end − size`, because both sides round. So the limit
+    is searched: from the end back in steps that double, then by bisection.
     """
     floors = np.empty(keys.shape[0], np.int64)
     scratch = np.empty(1, np.int64)

@@ -1,7 +1,8 @@
-"""Hash tables from keys to piles: partial matches kept apart by the values that equalities compare.
+"""Hash tables from keys to piles. Equality conditions keep partial matches apart by key.
 
-A table has a row for each key: whether the row is taken, the values of the key, and for each pile
-of the states with such keys its newest cell and that cell's SINCE. Probing is linear.
+A table has one row for each key: a flag (is the row taken?), the values of the key, and for each
+pile
+its newest cell and the SINCE of that cell. Collisions use linear probing.
 """
 
 from typing import NamedTuple
@@ -15,28 +16,21 @@ from celc_runtime.engine.arena.nodes import NEVER
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import KeyTable
 
-AHEAD = 16
-"""The key of an event is fetched so many rows of the batch before the event is read."""
-IS_TAKEN = 0  # the column that is not 0 where a row has a key
-FIRST_KEY = 1  # the column of the first value of a key
+AHEAD = 16  # rows of the batch: a key is prefetched this long before its event is read
+IS_TAKEN = 0  # the column that is not 0 where a row holds a key
+FIRST_KEY = 1  # the column of a key's first value
 
 
 class KeyArrays(NamedTuple):
-    """The keys and tables that a keyed update reads and writes besides `arena.Memory`.
+    """What a keyed update reads and writes besides `arena.Memory`."""
 
-    values: int64[terms, rows], the key terms of each event of the batch; known: bool[terms, rows],
-    whether they are not NULL. tables: for each an int64[size, 1 + keys + 2 · piles], size a power
-    of two. filled: int64[tables], the number of rows that are taken.
-    """
-
-    values: np.ndarray
-    known: np.ndarray
-    tables: tuple[np.ndarray, ...]
-    filled: np.ndarray
+    values: np.ndarray  # int64[terms, rows], the key terms of each event of the batch
+    known: np.ndarray  # bool[terms, rows], whether these are not NULL
+    tables: tuple[np.ndarray, ...]  # each int64[size, 1 + keys + 2 · piles]; size: a power of two
+    filled: np.ndarray  # int64[tables], the number of rows that are taken
 
 
 def empty_table(table: KeyTable, size: int) -> np.ndarray:
-    """A table of `size` rows without a key."""
     rows = np.zeros((size, FIRST_KEY + len(table.texts) + 2 * table.piles), np.int64)
     rows[:, FIRST_KEY + len(table.texts) + 1 :: 2] = NEVER
     return rows
@@ -44,18 +38,17 @@ def empty_table(table: KeyTable, size: int) -> np.ndarray:
 
 @njit(nogil=True, cache=True, inline="always")
 def _mixed(key):  # type: ignore[no-untyped-def]
-    """A hash of one value: Fibonacci hashing, high bits folded into the low ones."""
+    """The hash of one value, by Fibonacci hashing; the high bits are folded into the low ones."""
     code = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
     return code ^ (code >> np.uint64(32))
 
 
-_COMPILED = not config.DISABLE_JIT
-"""Interpreted code cannot prefetch."""
+_COMPILED = not config.DISABLE_JIT  # interpreted code cannot prefetch
 
 
 @intrinsic
 def _prefetch(typing_context, table, place):  # type: ignore[no-untyped-def]
-    """Prefetch the cache line of a flat place in a table of int64."""
+    """Prefetch the cache line of one element of a table (int64); `place` is a flat index."""
 
     def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -63,7 +56,7 @@ def _prefetch(typing_context, table, place):  # type: ignore[no-untyped-def]
         address = builder.bitcast(builder.gep(array.data, [arguments[1]]), byte)
         type = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         function = builder.module.declare_intrinsic("llvm.prefetch", [byte], type)
-        # Arguments: to be read; to be kept in all caches; data, not instructions.
+        # Arguments: for a read; into all caches; data, not instructions.
         builder.call(function, [address, number(0), number(3), number(1)])
         return context.get_dummy_value()
 
@@ -72,10 +65,10 @@ def _prefetch(typing_context, table, place):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def fetch_ahead(table, hashed):  # type: ignore[no-untyped-def]
-    """Begin to load the row at which the search for a key starts.
+    """Start loading the row at which the search for a key begins.
 
-    Tables of many keys are larger than the caches near the processor. So the rows of the next
-    events are loaded while the row of this one is.
+    A table with many keys does not fit into the processor's near caches. So the rows of the next
+    events are loaded while the present event is read.
     """
     if _COMPILED:
         row = hashed & (table.shape[0] - 1)
@@ -84,25 +77,23 @@ def fetch_ahead(table, hashed):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def hash_of(key):  # type: ignore[no-untyped-def]
-    """Where the search for a key of one value starts, before it is cut to a table's size."""
+    """The hash of a key of one value: where its search starts, modulo the size of the table."""
     return np.int64(_mixed(key))
 
 
 @njit(nogil=True, cache=True)
 def hash_of_two(one, two):  # type: ignore[no-untyped-def]
-    """The same for a key of two values."""
     return np.int64(_mixed(np.int64(_mixed(one)) ^ two))
 
 
 @njit(nogil=True, cache=True)
 def hash_of_three(one, two, three):  # type: ignore[no-untyped-def]
-    """The same for a key of three values."""
     return np.int64(_mixed(np.int64(_mixed(np.int64(_mixed(one)) ^ two)) ^ three))
 
 
 @njit(nogil=True, cache=True)
 def row_of(table, key):  # type: ignore[no-untyped-def]
-    """The row of a key, or the free row in which to enter it."""
+    """The row of a key, or the free row where it belongs."""
     mask = table.shape[0] - 1
     row = hash_of(key) & mask
     while table[row, 0] != 0 and table[row, 1] != key:
@@ -112,7 +103,6 @@ def row_of(table, key):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def row_of_two(table, one, two):  # type: ignore[no-untyped-def]
-    """The same for a key of two values."""
     mask = table.shape[0] - 1
     row = hash_of_two(one, two) & mask
     while table[row, 0] != 0 and (table[row, 1] != one or table[row, 2] != two):
@@ -122,7 +112,6 @@ def row_of_two(table, one, two):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def row_of_three(table, one, two, three):  # type: ignore[no-untyped-def]
-    """The same for a key of three values."""
     mask = table.shape[0] - 1
     row = hash_of_three(one, two, three) & mask
     while table[row, 0] != 0 and (
@@ -134,14 +123,14 @@ def row_of_three(table, one, two, three):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def pile_at(table, row, column, lowest):  # type: ignore[no-untyped-def]
-    """(newest cell, its SINCE) of a pile; a cell of another partition, below `lowest`, is dead."""
+    """(newest cell, its SINCE) of a pile. A cell below `lowest` is of another partition: dead."""
     head = table[row, column]
     return head, table[row, column + 1] if head >= lowest else np.int64(NEVER)
 
 
 @njit(nogil=True, cache=True)
 def _has_live_pile(table, row, keys, earliest, lowest):  # type: ignore[no-untyped-def]
-    """Whether a row has a key with a live cell on one of its piles."""
+    """Whether some pile of a row's key has a live cell."""
     if table[row, 0] == 0:
         return False
     for column in range(1 + keys, table.shape[1], 2):
@@ -152,7 +141,7 @@ def _has_live_pile(table, row, keys, earliest, lowest):  # type: ignore[no-untyp
 
 @njit(nogil=True, cache=True)
 def clear_table(table, keys):  # type: ignore[no-untyped-def]
-    """Make all rows free, and all piles empty."""
+    """Free all rows and empty all piles."""
     for row in range(table.shape[0]):
         table[row, 0] = 0
         for column in range(1 + keys, table.shape[1], 2):
@@ -162,7 +151,7 @@ def clear_table(table, keys):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def copy_live_keys(table, fresh, keys, earliest, lowest):  # type: ignore[no-untyped-def]
-    """Enter the keys with live piles into an empty table; returns their number."""
+    """Copy the keys that have live piles into an empty table; returns their number."""
     live = 0
     for row in range(table.shape[0]):
         if _has_live_pile(table, row, keys, earliest, lowest):

@@ -1,4 +1,4 @@
-"""Matches as the language defines them, for what no faster way carries.
+"""Matches by the definitions of the language, for queries that no faster way can run.
 
 Imports: nothing of the other rooms.
 """

@@ -1,8 +1,9 @@
 """The places of events in their instants, where simultaneous events have no order.
 
-The tables of the general engine then know an event by its class and its place: alone in its
-instant, first, between, or last. A match reads whole instants, so it starts at the first event of
-an instant and ends at the last event of one.
+The tables of the general engine then know an event by its class and its place in its instant:
+alone,
+first, between, or last. A match contains whole instants, so it starts at the first event of an
+instant and ends at the last event of one.
 """
 
 from typing import NamedTuple
@@ -15,17 +16,15 @@ ALONE, FIRST, BETWEEN, LAST = range(4)
 
 
 class Instants(NamedTuple):
-    """symbols: int64[4, classes], the symbol of an event by place and class. class_of, place_of:
-    int64[symbols], the class and the place that a symbol stands for, one of them where it stands
-    for several."""
+    """The symbols of events by class and place, and the way back."""
 
-    symbols: np.ndarray
-    class_of: np.ndarray
-    place_of: np.ndarray
+    symbols: np.ndarray  # int64[4, classes], the symbol of an event by place and class
+    class_of: np.ndarray  # int64[symbols], a class that a symbol stands for
+    place_of: np.ndarray  # int64[symbols], the place that belongs to this class
 
 
 def instants_of(symbols: np.ndarray) -> Instants:
-    """The same with the way back; `symbols` as in `Instants`."""
+    """`Instants` of `symbols` (int64[4, classes])."""
     class_of = np.zeros(int(symbols.max()) + 1, np.int64)
     place_of = np.zeros_like(class_of)
     for place in reversed(range(len(symbols))):
@@ -37,8 +36,10 @@ def instants_of(symbols: np.ndarray) -> Instants:
 
 @njit(nogil=True, cache=True)
 def write_symbols(table, begins, symbols):  # type: ignore[no-untyped-def]
-    """Turn classes into symbols, in place. `begins`: bool[rows], the rows at which instants begin;
-    of no rows: each row is an instant."""
+    """Turn classes into symbols, in place.
+
+    begins: bool[rows], the rows at which instants begin; empty: each row is an instant.
+    """
     rows = symbols.shape[0]
     if begins.shape[0] == 0:
         for row in range(rows):
@@ -52,17 +53,17 @@ def write_symbols(table, begins, symbols):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def note_changes(values, begins):  # type: ignore[no-untyped-def]
-    """Set `begins` (bool[rows]) where a value differs from the one before it."""
+    """Set `begins` (bool[rows]) to True where a value differs from the value before it."""
     for row in range(1, values.shape[0]):
         begins[row] |= values[row] != values[row - 1]
 
 
 class InstantRows(NamedTuple):
-    """The rows of a batch by instants. numbers: int64[rows], the number of each row's instant;
-    starts: int64[instants + 1], the rows at which instants begin, then the number of rows."""
+    """The rows of a batch by instants."""
 
-    numbers: np.ndarray
+    numbers: np.ndarray  # int64[rows], the number of each row's instant
     starts: np.ndarray
+    """int64[instants + 1], the first row of each instant, then the number of rows."""
 
     def first(self, rows: np.ndarray) -> np.ndarray:
         """int64: the first row of each row's instant."""
@@ -76,7 +77,7 @@ class InstantRows(NamedTuple):
 
 
 def instant_rows(begins: np.ndarray) -> InstantRows:
-    """`begins`: bool[rows], the rows at which instants begin; the first row is one."""
+    """`begins`: bool[rows], the rows at which instants begin; the first row must be one."""
     return InstantRows(*_instant_rows(begins))
 
 
@@ -88,7 +89,7 @@ def _instant_rows(begins):  # type: ignore[no-untyped-def]
     for row in range(begins.shape[0]):
         number += begins[row]
         numbers[row] = number
-        # Overwritten unless an instant begins behind it, without a branch.
+        # The next row overwrites this, unless an instant begins there. So there is no branch.
         starts[number + 1] = row + 1
     starts[0] = 0
     return numbers, starts[: number + 2]

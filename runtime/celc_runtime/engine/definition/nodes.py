@@ -1,15 +1,18 @@
-"""Matches by the definitions: the nodes of a formula, and the matches of each that end at an event.
+"""Matches by the definitions: a formula as a tree of nodes, and the matches of each node.
 
-This runs where nothing faster can: conditions across events in longer patterns that must be absent,
-below nested selectors and AND, and on the label sets of one round of an iteration. The matches of a
-formula are put together from the matches of its parts, as the table in the language's page says. A
-condition on labels of a scope around it stays an open question (`open_questions`). So no part needs
-to know its surroundings, and the matches found for a part are kept for all who ask (per end event).
+This runs where nothing faster can: for conditions between events in long absent patterns, below
+nested selectors and AND, and for conditions on the label sets of one round of an iteration. The
+matches of a formula are built from the matches of its parts, as the definition of the language
+says.
+A condition may name labels of an enclosing scope. It then stays an open question
+(`open_questions`). So a part does not depend on what is around it, and its matches are kept for
+each
+end event.
 
-*Cost*: the cost of the definitions, exponential in the number of events for iterations. The
-automaton of the relaxed formula decides at which events matches are looked for at all.
+*Cost*: that of the definitions, exponential in the number of events for iterations. The automaton
+of the relaxed formula decides at which events matches are searched at all.
 
-Long: a class for each kind of node, and they call one another.
+Long: a class for each kind of node, and they call each other.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ class Node(ABC):
     """A part of a formula."""
 
     def ending(self, stretch: Stretch, end: int) -> list[Found]:
-        """Its matches that end at an event of the stretch and begin in it, each once."""
+        """The matches of this node that begin in the stretch and end at `end`, each once."""
         key = (id(self), end)
         stretch.budget.spend()
         known = stretch.memo.get(key)
@@ -52,12 +55,12 @@ class Node(ABC):
 
     @abstractmethod
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
-        """Its matches that end at an event, some of them perhaps twice."""
+        """As `ending`, but some matches may come twice."""
 
 
 @dataclass(eq=False, slots=True)
 class OneEvent(Node):
-    """An event with one of the symbols; its match reaches over the whole instant of the event."""
+    """An event with one of the symbols. Its match covers the whole instant of the event."""
 
     symbols: tuple[int, ...]
     labels: tuple[str, ...]
@@ -105,7 +108,7 @@ class Then(Node):
 
 @dataclass(eq=False, slots=True)
 class Rounds(Node):
-    """`+`, or `:+` where `contiguous`; from `least` to `most` rounds, None: without a limit."""
+    """`+`, or `:+` where `contiguous`; from `least` to `most` rounds (None: no limit)."""
 
     part: Node
     contiguous: bool
@@ -124,13 +127,13 @@ class Rounds(Node):
             self._chains.append(chain)
 
     def ending(self, stretch: Stretch, end: int) -> list[Found]:
-        """As of every node; a chain that is alone counts and keeps its matches itself."""
+        """As for every node. A single chain counts its steps and keeps its matches itself."""
         if len(self._chains) == 1:
             return self._chains[0].ending(stretch, end)
         return Node.ending(self, stretch, end)
 
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
-        # The shorter chains first, so that no chain has to ask for all others at once.
+        # Shorter chains first. So no chain has to ask all others at once.
         for chain in self._chains[:-1]:
             for earlier in range(stretch.first, end):
                 chain.ending(stretch, earlier)
@@ -139,7 +142,7 @@ class Rounds(Node):
 
 @dataclass(eq=False, slots=True)
 class _Chain(Node):
-    """A round after those of another chain; `begins`: also without any before it."""
+    """One more round after those of `before`. `begins`: it can also be the first round."""
 
     part: Node
     contiguous: bool
@@ -199,7 +202,7 @@ class UnionOfBoth(Node):
 
 @dataclass(eq=False, slots=True)
 class Without(Node):
-    """UNLESS: no match of `right` inside; its conditions see the labels in `sees`."""
+    """UNLESS: no match of `right` inside. Its conditions see the labels in `sees`."""
 
     left: Node
     right: Node
@@ -208,7 +211,8 @@ class Without(Node):
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
         for match in self.left.ending(stretch, end):
             inside = range(match.start, end + 1)
-            # Of events that last, one may start before the match and end before any other event.
+            # Events with a duration: one may start before the match and end before its other
+            # events.
             yield from _unless(
                 stretch, match, self.right, inside, frozenset(self.sees), match.begin[0]
             )
@@ -216,7 +220,7 @@ class Without(Node):
 
 @dataclass(eq=False, slots=True)
 class NotBetween(Node):
-    """`; ! ;`: no match of `middle` strictly between the two."""
+    """`; ! ;`: no match of `middle` strictly between `left` and `right`."""
 
     left: Node
     middle: Node
@@ -234,17 +238,16 @@ class NotBetween(Node):
 
 @dataclass(eq=False, slots=True)
 class NotBefore(Node):
-    """`!ψ FOR d ; φ`: no match of `absent` before; `length` is the number of d among the windows of
-    the plan. Its conditions see the labels in `sees`."""
+    """`!ψ FOR d ; φ`: no match of `absent` ends before `part` and begins within d of its start."""
 
     part: Node
     absent: Node
-    length: int
-    sees: tuple[str, ...]
+    length: int  # the number of d among the windows of the plan
+    sees: tuple[str, ...]  # the labels that conditions in `absent` see
 
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
         keys, floors = stretch.window(self.length)
-        whole = stretch.whole or stretch  # also the events before the window
+        whole = stretch.whole or stretch  # events before the window count too
         for match in self.part.ending(stretch, end):
             floor = floors[stretch.entries[match.start] - stretch.base]
             events = range(whole.first, match.start)
@@ -258,14 +261,13 @@ class NotBefore(Node):
 
 @dataclass(eq=False, slots=True)
 class NotAfter(Node):
-    """`φ ; !ψ FOR d`: no match of `absent` after; else as `NotBefore`. With `from_start` d counts
-    from the first event of φ."""
+    """`φ ; !ψ FOR d`: no match of `absent` begins after `part` and ends within d of it."""
 
     part: Node
     absent: Node
-    length: int
-    from_start: bool
-    sees: tuple[str, ...]
+    length: int  # the number of d among the windows of the plan
+    from_start: bool  # d counts from the first event of φ
+    sees: tuple[str, ...]  # the labels that conditions in `absent` see
 
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
         keys, floors = stretch.window(self.length)
@@ -277,7 +279,7 @@ class NotAfter(Node):
                 events, key, key=lambda event: floors[stretch.entries[event] - stretch.base]
             )
             inside = events[:fitting]
-            # A selector in it looks at the stream from its beginning.
+            # A selector in the absent part reads the stream from its beginning.
             behind = (stretch.whole or stretch).beginning_at(inside.start)
             yield from _unless(behind, match, self.absent, inside, frozenset(self.sees))
 
@@ -290,8 +292,10 @@ def _unless(
     sees: Labels,
     begin: int | None = None,
 ) -> Iterable[Found]:
-    """The match, if no match of another node lies inside a range of events; `begin`: where events
-    last, the earliest time at which such a match would start."""
+    """The match, unless a match of `absent` lies inside a range of events.
+
+    begin: for events with a duration, the earliest time at which such a match can start.
+    """
     cases = set()
     for end in inside:
         for other in absent.ending(stretch, end):
@@ -306,7 +310,8 @@ def _unless(
 
 @dataclass(eq=False, slots=True)
 class Satisfying(Node):
-    """FILTER: the conditions hold; they see the labels in `own` as they are here."""
+    """FILTER: the matches for which the conditions hold. They see the labels in `own` as of
+    here."""
 
     part: Node
     conditions: tuple[Condition, ...]
@@ -334,7 +339,7 @@ class Fitting(Node):
         if stretch.begins:
             yield from (m for m in self.part.ending(stretch, end) if m.begin[0] >= floor)
             return
-        # Keys do not fall. Matches that begin before the window are not even looked for.
+        # Keys never fall. So matches that begin before the window need no search.
         events = range(stretch.first, end + 1)
         outside = bisect_left(
             events, floor, key=lambda event: keys[stretch.entries[event] - stretch.base]
@@ -345,7 +350,7 @@ class Fitting(Node):
 
 @dataclass(eq=False, slots=True)
 class InScope(Node):
-    """A scope: open questions inside find the labels that it binds."""
+    """A scope. It answers open questions inside about the labels that it binds."""
 
     part: Node
     labels: tuple[str, ...]
@@ -360,14 +365,11 @@ class InScope(Node):
 
 @dataclass(eq=False, slots=True)
 class ChosenBy(Node):
-    """A selector. `in_window`: it compares the matches of the stretch alone, as SELECT's does.
+    """A selector."""
 
-    NXT_OF_ENDS is NXT among the matches with one start and one end.
-    """
-
-    strategy: str
+    strategy: str  # as in the query; NXT_OF_ENDS is NXT among matches with the same start and end
     part: Node
-    in_window: bool
+    in_window: bool  # it compares only the matches of this stretch, as SELECT does
 
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
         seen = stretch if self.in_window or stretch.whole is None else stretch.whole
@@ -385,7 +387,7 @@ class ChosenBy(Node):
             yield from self._chosen(stretch, group)
 
     def _chosen(self, stretch: Stretch, matches: Sequence[Found]) -> Iterable[Found]:
-        """The matches that the selector chooses among these, which end at one event."""
+        """The matches that the selector chooses among these. All end at one event."""
         supports = [tuple(event for event, _ in match.labels) for match in matches]
         if self.strategy == "STRICT":
             for match, support in zip(matches, supports, strict=True):
@@ -405,13 +407,13 @@ class ChosenBy(Node):
 
 
 def span_of(stretch: Stretch, support: Sequence[int]) -> int:
-    """The position of the last event of a support minus that of its first."""
+    """The position of a support's last event minus that of its first."""
     return stretch.positions[support[-1]] - stretch.positions[support[0]]
 
 
 @dataclass(eq=False, slots=True)
 class Relabelled(Node):
-    """The label set of each event changed: (`add`, x), (`rename`, x, y) or (`keep`, x, …)."""
+    """Changes the labels of each event: (`add`, x), (`rename`, x, y) or (`keep`, x, …)."""
 
     part: Node
     changes: tuple[tuple[str, ...], ...]
@@ -421,7 +423,6 @@ class Relabelled(Node):
             yield match._replace(labels=self.relabelled(match.labels))
 
     def relabelled(self, labels: tuple[tuple[int, Labels], ...]) -> tuple[tuple[int, Labels], ...]:
-        """The labels of a match, changed."""
         marked = ((event, self._changed(carried)) for event, carried in labels)
         return tuple(item for item in marked if item[1])
 
@@ -437,7 +438,7 @@ class Relabelled(Node):
 
 
 Fact: TypeAlias = tuple[Any, ...]
-"""A condition on a label's events: (`some`, x, symbols, holds), (`first` or `last`, x, symbols),
+"""A fact about a label's events: (`some`, x, symbols, holds), (`first` or `last`, x, symbols),
 (`count`, x, truths), (`not`, fact) or (`any`, facts…)."""
 
 
@@ -468,7 +469,7 @@ def _is_true(fact: Fact, stretch: Stretch, match: Found) -> bool:
 
 
 def first_of_instant(stretch: Stretch, end: int) -> int | None:
-    """The first event of the instant that an event ends; None: it ends none."""
+    """The first event of the instant that `end` completes; None: it completes none."""
     if stretch.places[end] == ALONE:
         return end
     if stretch.places[end] != LAST:
@@ -480,13 +481,12 @@ def first_of_instant(stretch: Stretch, end: int) -> int | None:
 
 
 def joined(left: Found, right: Found) -> Found:
-    """Two matches one after the other as one."""
     labels = left.labels + right.labels
     return Found(left.start, right.end, labels, left.questions | right.questions, left.begin)
 
 
 def ends_before(stretch: Stretch, start: int, contiguous: bool) -> Iterable[int]:
-    """The events at which a match before an event can end."""
+    """The events at which a match that comes before `start` can end."""
     if not contiguous:
         return range(stretch.first, start)
     if start > stretch.first and stretch.positions[start - 1] == stretch.positions[start] - 1:
@@ -495,5 +495,5 @@ def ends_before(stretch: Stretch, start: int, contiguous: bool) -> Iterable[int]
 
 
 def first_in(keys: Sequence[int], floor: int, first: int) -> int:
-    """The first index from `first` on whose key (ascending) is not below a floor."""
+    """The first index from `first` on whose key is not below `floor`. Keys ascend."""
     return bisect_left(keys, floor, lo=min(first, len(keys)))

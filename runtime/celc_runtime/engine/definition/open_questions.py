@@ -1,7 +1,8 @@
-"""The search for matches by the definitions: events, matches, and conditions that still wait.
+"""The search for matches by the definitions: events, matches, and conditions still undecided.
 
-A condition may name a label of a scope around it, which is bound only later. Then a match waits
-with an *open question*, and the scope that binds the label answers it.
+A condition may name a label of an enclosing scope, which binds the label later. Until then the
+match
+carries the condition as an *open question*. The scope that binds the label answers it.
 """
 
 from __future__ import annotations
@@ -19,32 +20,31 @@ Labels: TypeAlias = frozenset[str]
 
 
 class Budget:
-    """Steps that may still be taken; a comparison of two events is one of them."""
+    """The number of steps left. A comparison of two events is one step."""
 
-    STEP = 20
-    """A step of this search takes as long as so many steps of a listing."""
+    STEP = 20  # steps of a listing that take as long as one step of this search
 
     def __init__(self, steps: int) -> None:
         self.left = steps
 
     def spend(self, steps: int = STEP) -> None:
-        """Take steps; raises OutOfWorkError where fewer are left."""
+        """Count some steps; raises OutOfWorkError if fewer are left."""
         self.left -= steps
         if self.left < 0:
             raise OutOfWorkError
 
 
 class OutOfWorkError(Exception):
-    """There are no steps left for the matches of one event."""
+    """The matches of one event took too many steps."""
 
 
 class Condition:
     """A clause about several events.
 
-    `labels`: the labels that it names; the first `chosen` of them stand outside of functions, so an
-    event of each is chosen. `test`: the generated function; it takes the remembered columns, then
-    for each label its events (int64 indices into the columns, in stream order), and for the first
-    `chosen` labels the place of the chosen event among them.
+    labels: the labels that it names. The first `chosen` of them stand outside of functions, so one
+    event is chosen for each of these. test: the generated function (columns, events of each label,
+    place of the chosen event for each of the first `chosen` labels) → bool. Events are int64
+    indices into the remembered columns, in stream order.
     """
 
     def __init__(self, test: Callable[..., Any], labels: tuple[str, ...], chosen: int) -> None:
@@ -55,7 +55,7 @@ class Condition:
     def holds(
         self, past: tuple[np.ndarray, ...], events: Sequence[np.ndarray], budget: Budget
     ) -> bool:
-        """Whether it is TRUE for every choice; vacuously where a chosen label has no event."""
+        """Whether it is TRUE for every choice; also if a chosen label has no event."""
         for choice in itertools.product(*(range(len(e)) for e in events[: self.chosen])):
             budget.spend()
             places = (*choice, *[None] * (len(events) - self.chosen))
@@ -68,14 +68,14 @@ class Condition:
 
 
 class Open(NamedTuple):
-    """A condition that waits for labels of a scope around it; `known`: labels with their events."""
+    """A condition that still needs labels of an enclosing scope."""
 
     condition: Condition
-    known: tuple[tuple[str, tuple[int, ...]], ...]
+    known: tuple[tuple[str, tuple[int, ...]], ...]  # the labels bound so far, with their events
 
 
 class NoneOf(NamedTuple):
-    """Whether in each of the cases some question has the answer no."""
+    """TRUE if each case contains a question whose answer is no."""
 
     cases: frozenset[frozenset[Any]]
 
@@ -89,50 +89,42 @@ Begin: TypeAlias = tuple[int, int, int]
 
 
 class Found(NamedTuple):
-    """A match, by indices into the events of a partition: first and last event, the events that
-    carry labels with their labels, and the questions that must have the answer yes.
-
-    Where events last, `start` is the first event that does not end before the match starts, and
-    `begin` is (the time at which it starts, the first event of the instant in which its first event
-    ends, an event that starts when it starts).
-    """
+    """A match. Events are indices into the events of a partition."""
 
     start: int
-    end: int
-    labels: tuple[tuple[int, Labels], ...]
-    questions: Questions
+    """The first event. For events with a duration: the first one that does not end before the match
+    starts."""
+    end: int  # the last event
+    labels: tuple[tuple[int, Labels], ...]  # the events that carry labels, with these
+    questions: Questions  # those that must have the answer yes
     begin: Begin = (0, 0, 0)
+    """For events with a duration: (the time at which the match starts, the first event of the
+    instant in which its first event ends, an event that starts when the match starts)."""
 
 
 @dataclass(slots=True)
 class Stretch:
-    """Events of one partition, from index `first` on, and the matches found among them.
+    """The events of one partition from index `first` on, and the matches found among them."""
 
-    `entries`, `symbols`, `positions` and `places` (in their instants) are lists of all events of
-    the partition; `past` are the remembered columns, and `base` is the entry at their index 0.
-    `times` and `begins`: the times at which events end and start; empty where events do not last.
-    `whole` is the stretch that nested selectors see. `memo`: the matches by node and end event.
-    `parts`: the stretches that begin later. `by_entry`: the events of a label go by their entries,
-    because those of the stretch come in another order than that of their positions.
-    """
-
-    entries: list[int]
+    entries: list[int]  # of all events of the partition, as the next three
     symbols: list[int]
     positions: list[int]
-    places: list[int]
-    past: tuple[np.ndarray, ...]
-    base: int
+    places: list[int]  # in their instants
+    past: tuple[np.ndarray, ...]  # the remembered columns
+    base: int  # the entry at index 0 of these
     first: int
     budget: Budget
-    whole: Stretch | None = None
-    times: list[int] = field(default_factory=list)
-    begins: list[int] = field(default_factory=list)
-    memo: dict[tuple[int, int], list[Found]] = field(default_factory=dict)
-    parts: dict[int, Stretch] = field(default_factory=dict)
+    whole: Stretch | None = None  # the stretch that nested selectors see
+    times: list[int] = field(default_factory=list)  # when events end; empty: they have no duration
+    begins: list[int] = field(default_factory=list)  # when events start; likewise
+    memo: dict[tuple[int, int], list[Found]] = field(default_factory=dict)  # by node and end event
+    parts: dict[int, Stretch] = field(default_factory=dict)  # the stretches that begin later
     by_entry: bool = False
+    """The events of a label go by their entries, because the stretch is not in the order of its
+    positions."""
 
     def beginning_at(self, first: int) -> Stretch:
-        """The same stretch from an index on; nested selectors see what they see here."""
+        """The same stretch from an index on. Nested selectors see the same events as here."""
         if first == self.first:
             return self
         if first not in self.parts:
@@ -142,16 +134,16 @@ class Stretch:
         return self.parts[first]
 
     def window(self, number: int) -> Sequence[np.ndarray]:
-        """Key and floor of each remembered event for a window inside the formula."""
+        """The key and the floor of each remembered event, for one window inside the formula."""
         return of_window(self.past, number)
 
     def events_of(self, label: str, match: Found) -> tuple[int, ...]:
-        """The events of a label, in the order of their positions."""
+        """The events of a label, by position."""
         found = (event for event, carried in match.labels if label in carried)
         return tuple(sorted(found, key=self.entries.__getitem__) if self.by_entry else found)
 
     def answered(self, questions: Questions, labels: Labels, match: Found) -> Questions | None:
-        """The questions still open once a match has bound `labels`; None: one has the answer no."""
+        """The questions still open when a match has bound `labels`; None: some answer is no."""
         if not questions:
             return questions
         rest = []

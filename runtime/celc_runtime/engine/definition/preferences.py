@@ -1,4 +1,4 @@
-"""The choice of a selector among supports, where some matches still wait for answers."""
+"""The choice of a selector among supports, while some matches still have open questions."""
 
 import math
 from collections.abc import Mapping, Set
@@ -13,11 +13,11 @@ Support: TypeAlias = tuple[int, ...]
 def cases_against(
     strategy: str, rivals: Mapping[Support, Set[Questions]], budget: Budget
 ) -> dict[Support, frozenset[Questions]]:
-    """For each support, the questions of the matches that the selector prefers to it.
+    """For each support, the open questions of the matches that the selector prefers to it.
 
-    Where such a match has no open question, the support is out, and other matches do not matter.
-    NXT and LAST put supports in one order, the preferred ones first; MAX compares each support with
-    the larger ones.
+    A preferred match without an open question rules the support out, and other matches do not
+    matter.
+    NXT and LAST put all supports into one order. MAX compares each support with the larger ones.
     """
     found: dict[Support, frozenset[Questions]] = {}
     if strategy == "MAX":
@@ -32,7 +32,7 @@ def cases_against(
                     cases |= rivals[other]
             found[support] = frozenset(cases)
         return found
-    # Of the events in one of two supports only, NXT looks at the smallest one, LAST at the largest.
+    # NXT looks at the smallest event that is in only one of two supports, LAST at the largest.
     if strategy in ("NXT", "NXT_OF_ENDS"):
         order = sorted(rivals, key=lambda support: (*support, math.inf))
     else:

@@ -1,4 +1,4 @@
-"""What is known of events that must be absent: the latest before each event, the nearest to it.
+"""What the past says of absent events: the latest start before each event, and the nearest event.
 
 Imports: the arena.
 """

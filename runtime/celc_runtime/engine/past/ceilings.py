@@ -1,11 +1,12 @@
-"""The end of the first part after each event that must be absent there.
+"""The end of the first absent part after each event.
 
-`φ ; !ψ FOR d` forbids matches of ψ that begin after the last event of φ and end within d of it. Of
-all matches of ψ that begin after an event, the first one to end is within d if any is. Once a match
-of ψ has ended, the latest start of all such matches so far says for which events it was the first
-one (`latest_starts`): for those before that start that had none yet. So each event is passed over
-once. Its *ceiling* is the floor of d at the end of that match: an event is forbidden to end φ if
-its key is not below its ceiling. Where d counts from the start of φ, the key is that of the start.
+`φ ; !ψ FOR d` forbids each match of ψ that begins after the last event of φ and ends within d of
+it. Among the matches of ψ after an event, only the first one to end matters: if any is within d, it
+is. When a match of ψ ends, the latest start of all matches so far (`latest_starts`) tells the
+events
+for which it is the first: those before that start that had none yet. So each event is settled once.
+Its *ceiling* is the floor of d at the end of that match. The event cannot end φ if its key is not
+below its ceiling. If d counts from the start of φ, the key of the start is compared.
 """
 
 import numpy as np
@@ -14,12 +15,12 @@ from celc_runtime.engine.past.latest_starts import LatestStarts
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import WatchedPart
 
-OPEN = 2**63 - 1
-"""The ceiling of an event with no such part after it so far: above every key."""
+OPEN = 2**63 - 1  # the ceiling of an event with no such part after it so far: above every key
 
 
 class Ceilings:
-    """Follows one part through the batches of a run, and writes ceilings of earlier events."""
+    """Follows one absent part through the batches of a run, and writes ceilings of earlier
+    events."""
 
     def __init__(self, part: WatchedPart) -> None:
         self._starts = LatestStarts(part)
@@ -36,8 +37,9 @@ class Ceilings:
     ) -> None:
         """Write the ceilings that a batch settles.
 
-        entry: that of its first event. floors: int64[events], of the length. anew: bool[events],
-        where a partition begins. ceilings: int64, of all remembered events, the batch's ones last.
+        entry: the number of its first event. floors: int64[events], for the length d. anew:
+        bool[events], where a partition begins. ceilings: int64, for all remembered events; those of
+        the batch come last.
         """
         latest = self._starts.of(entry, symbols, window, None, anew)
         first = entry + len(symbols) - len(ceilings)

@@ -1,13 +1,14 @@
-"""The latest start of a part that must be absent, among its matches that fit the window around it.
+"""The latest start of an absent part, among its matches that fit the window around it.
 
-`!(WITHIN[w](φ))` forbids every match of φ in the window that lies between two events. Of the
-matches of φ that end at one event, the latest start leaves the shortest match: if any fits the
-window, this one does. Of all matches that end at an event or before, the one with the latest start
-lies behind an event if any does. So one number for each event decides the absence in constant time,
-and it is found with a step for each pair of positions of φ (`WatchedPart`).
+`!(WITHIN[w](φ))` forbids every match of φ in the window between two events. Among the matches of φ
+that end at one event, the one with the latest start is the shortest: if any fits the window, it
+does.
+Among the matches that end at an event or before, the one with the latest start lies behind a given
+event if any does. So one number for each event decides the absence in constant time. Finding it
+takes a step for each pair of positions of φ (`WatchedPart`).
 
 `!φ FOR d ; ψ` forbids matches of φ that end before the first event of ψ and begin within d of it.
-The latest start decides that in the same way, before each event.
+The latest start before each event decides that in the same way.
 """
 
 import numpy as np
@@ -20,11 +21,13 @@ NONE = -1
 
 
 def positions_of(part: WatchedPart) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The positions of a part: bool[symbols, positions], at which an event can be;
-    bool[positions, positions], from which each goes on; bool[positions], where the part begins,
-    and where it ends."""
+    """The positions of a part in its automaton, as four arrays.
+
+    bool[symbols, positions]: at which positions an event can be. bool[positions, positions]: which
+    position follows which. bool[positions]: where the part begins. bool[positions]: where it ends.
+    """
     count = len(part.symbols)
-    # An event whose conditions exclude each other has no symbol.
+    # An event whose conditions contradict each other has no symbol.
     most = max((symbol for symbols in part.symbols for symbol in symbols), default=0)
     of_symbol = np.zeros((most + 1, count), np.bool_)
     for position, symbols in enumerate(part.symbols):
@@ -37,13 +40,13 @@ def positions_of(part: WatchedPart) -> tuple[np.ndarray, np.ndarray, np.ndarray,
 
 
 class LatestStarts:
-    """Follows one part through the events of a run, partition by partition."""
+    """Follows one absent part through the events of a run, partition by partition."""
 
     def __init__(self, part: WatchedPart) -> None:
         count = len(part.symbols)
         self._tables = positions_of(part)
-        # Of each position, and behind them of the whole part: the latest start, and its keys on the
-        # window and on the length.
+        # For each position, and last for the whole part: the latest start, its key on the window,
+        # and its key on the length.
         self._starts = np.full((3, count + 1), NONE, np.int64)
 
     def of(
@@ -54,11 +57,12 @@ class LatestStarts:
         length: tuple[np.ndarray, np.ndarray] | None,
         anew: np.ndarray,
     ) -> np.ndarray:
-        """int64[events]: the latest start (an entry) of a match so far, `NONE` where there is none.
-        With a length bool[events]: whether a match has ended before the event, and begun within it.
+        """int64[events]: the latest start (an entry) of a match so far; `NONE`: there is none.
 
-        entry: that of the first event; window, length: key and floor of each event; anew:
-        bool[events], where a partition begins.
+        With a length, bool[events] instead: whether a match has ended before the event and began
+        within the length. entry: the number of the first event. window, length: (key, floor) of
+        each
+        event. anew: bool[events], where a partition begins.
         """
         rows = len(symbols)
         anywhere = np.zeros(rows, np.int64), np.full(rows, ALWAYS)
@@ -101,7 +105,7 @@ def _follow(  # type: ignore[no-untyped-def]
                 if begins[position]:
                     new[0, position], new[1, position] = entry + row, keys[row]
                     new[2, position] = length_keys[row]
-                    continue  # no earlier start is later
+                    continue  # an earlier start is not later than this one
                 for earlier in range(count):
                     if before[position, earlier] and starts[0, earlier] > new[0, position]:
                         for part in range(3):

@@ -1,12 +1,14 @@
 """The nearest event with a key before each event, and after each, in one pass over the events.
 
 *Before*: a table holds the latest event with each key. *After*: a table holds for each key the
-latest event that still waits for the next one with it. Behind that event, the events that wait are
-linked: as long as an event waits, its place among the answers holds the event that waits before it
-(−2 less its entry). When an event with the key comes, it is the answer of all that wait for it. So
-each event is linked once and answered once.
+latest
+event that still waits for the next one with this key. The waiting events of a key form a linked
+list:
+the place for an event's answer holds −2 − (the entry of the waiting event before it). The next
+event
+with the key is the answer for all of them. So each event is linked once and answered once.
 
-Both are read by entries, and a key of another partition has an entry before `begin`.
+Both tables are read by entries. A key whose entry is before `begin` is of another partition.
 """
 
 import numpy as np
@@ -25,16 +27,14 @@ from celc_runtime.engine.arena.key_tables import (
 )
 from celc_runtime.jit.kernels import njit
 
-ALIVE = 0
-"""The SINCE of a key's event: its entry alone says whether the key is still needed."""
+ALIVE = 0  # the SINCE of a key's event: the entry alone says whether the key is still needed
 
-NO_ENTRY = -1
-"""No event: every answer that is not an entry is negative."""
+NO_ENTRY = -1  # no event; every answer that is not an entry is negative
 
 
 @njit(nogil=True, cache=True, inline="always")
 def place_of_key(table, values, terms, row):  # type: ignore[no-untyped-def]
-    """The row of the key that an event has in some terms, or the free row for it."""
+    """The row of an event's key, or the free row where it belongs; `terms` make the key."""
     if terms.shape[0] == 1:
         return row_of(table, values[terms[0], row])
     if terms.shape[0] == 2:
@@ -44,7 +44,7 @@ def place_of_key(table, values, terms, row):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, inline="always")
 def fetch_key(table, values, terms, row):  # type: ignore[no-untyped-def]
-    """Begin to load the row at which the search for an event's key starts."""
+    """Start loading the row at which the search for an event's key begins."""
     if terms.shape[0] == 1:
         hashed = hash_of(values[terms[0], row])
     elif terms.shape[0] == 2:
@@ -56,7 +56,7 @@ def fetch_key(table, values, terms, row):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, inline="always")
 def _enter(table, place, values, terms, row, entry):  # type: ignore[no-untyped-def]
-    """Make an event the one of its key; returns how many keys are new."""
+    """Make an event the latest one of its key; returns the number of new keys (0 or 1)."""
     is_new = np.int64(table[place, IS_TAKEN] == 0)
     table[place, IS_TAKEN] = 1
     for number in range(terms.shape[0]):
@@ -70,14 +70,13 @@ def _enter(table, place, values, terms, row, entry):  # type: ignore[no-untyped-
 def nearest_before(  # type: ignore[no-untyped-def]
     values, table, brings, asks, begins, key, asking, are_same, entry, rows, found
 ):
-    """Write for the events in `rows`, a range, the entry of the nearest one before; returns how
-    many keys were new.
+    """Write the entry of the nearest event before, for the events in the range `rows`.
 
-    values: int64[terms, events]; table: with a pile of which the newest cell is the entry. brings,
-    asks: bool[events], whether an event is one that is looked for, and has a key; and whether it
-    has a key to ask for. begins: int64[events], the first entry of each event's partition. key,
-    asking: the numbers of the terms; are_same: whether these are equal. entry: that of the first
-    event. found: int64[events].
+    Returns the number of new keys. values: int64[terms, events]. table: its pile's newest cell is
+    the entry. brings: bool[events], whether an event is one that is searched for, and has a key.
+    asks: bool[events], whether it has a key to ask for. begins: int64[events], the first entry of
+    each event's partition. key, asking: the terms of both keys. are_same: whether these are equal.
+    entry: the number of the first event. found: int64[events], the answers.
     """
     new, place = 0, np.int64(0)
     head = FIRST_KEY + key.shape[0]
@@ -101,8 +100,11 @@ def nearest_before(  # type: ignore[no-untyped-def]
 def nearest_after(  # type: ignore[no-untyped-def]
     values, table, brings, asks, begins, key, asking, are_same, entry, rows, first, found
 ):
-    """The same for the nearest event after; `found` are the answers of all events from the entry
-    `first` on, and those of earlier events are written too."""
+    """As `nearest_before`, for the nearest event after.
+
+    `found` has the answers of all events from the entry `first` on. Answers of earlier events are
+    written too.
+    """
     new, place = 0, np.int64(0)
     head = FIRST_KEY + key.shape[0]
     for row in range(rows[0], rows[1]):

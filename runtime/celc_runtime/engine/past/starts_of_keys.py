@@ -1,9 +1,10 @@
-"""The latest start of a part that must be absent, for each key that its events have in common.
+"""The latest start of an absent part, for each key that its events share.
 
-As `latest_starts`, with a row of a table for each key in the place of one set of starts. Only the
-events of the part look their row up; the row of a key holds for each position of the part, and for
-the whole part behind them, the entry of the latest start and one more, and its key on the window.
-0 stands for no start. A start before the partition of an event is none either.
+As `latest_starts`, with a row of a table for each key instead of one set of starts. Only events of
+the part look up their row. The row of a key holds two numbers for each position of the part, and
+last
+for the whole part: the entry of the latest start plus one (0: there is none), and its key on the
+window. A start before the partition of an event does not count.
 """
 
 import numpy as np
@@ -18,15 +19,16 @@ from celc_runtime.jit.kernels import njit
 def follow_keys(  # type: ignore[no-untyped-def]
     keyed, positions, window, brings, entry, symbols, begins, of_key, latest, rows, found
 ):
-    """Write for the events in `rows`, a range, the latest start of a match so far (an entry, `NONE`
-    where there is none), with `of_key` of the matches with the event's key; returns how many keys
-    were new.
+    """Write the latest start of a match so far (an entry, or `NONE`), for the events in `rows`.
 
-    keyed: `(values, table, terms)`: int64[terms, events], the table of keys, and the numbers of the
-    terms of the key. positions: those of the part, as `positions_of` gives them. window: keys and
-    floors of each event on the window. brings: bool[events], whether an event is one of the part
-    and has a key. entry: that of the first event. begins: int64[events], the first entry of its
-    partition. latest: int64[1], the latest start of all matches so far.
+    Returns the number of new keys. With `of_key`, only matches with the event's key count.
+
+    rows: a range. keyed: `(values, table, terms)`: int64[terms, events], the table of keys, and the
+    terms of the key. positions: as `positions_of` returns them. window: (keys, floors) of the
+    events. brings: bool[events], whether an event is one of the part and has a key. entry: the
+    number
+    of the first event. begins: int64[events], the first entry of its partition. latest: int64[1],
+    the latest start of all matches so far.
     """
     values, table, terms = keyed
     positions_of, before, starts_part, ends_part = positions
@@ -49,7 +51,7 @@ def follow_keys(  # type: ignore[no-untyped-def]
                     continue
                 if starts_part[position]:
                     new[0, position], new[1, position] = entry + row + 1, keys[row]
-                    continue  # no earlier start is later
+                    continue  # an earlier start is not later than this one
                 for earlier in range(count):
                     start = table[place, head + 2 * earlier]
                     if before[position, earlier] and start > max(begin, new[0, position]):

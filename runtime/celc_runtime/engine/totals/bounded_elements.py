@@ -1,15 +1,19 @@
-"""Elements whose numbers are not large: the same semiring without scales and without saturation.
+"""Elements of totals whose numbers are small: the same semiring, without scales and saturation.
 
-Counts, and sums of absolute values of whole numbers, are below 2¹²⁶, and real numbers are DOUBLEs
-as they are. So sums are plain additions, and the only question is whether a number has outgrown
-these bounds, which is asked once for each event. Then the update goes on with the elements of
-`total_elements`, which know no bounds, and take up to twice the time.
+Counts, and sums of absolute values of whole numbers, stay below 2¹²⁶. Real numbers are plain
+DOUBLEs.
+So sums are plain additions. One test for each event tells whether a number has left these bounds.
+If
+one has, the update goes on with the elements of `total_elements`. These have no bounds, and take up
+to twice the time.
 
-Rejected: one signed number for a whole sum. It took a tenth less time, but the sum of the absolute
-values is to be known as well, because it decides whether a total leaves 38 digits.
+Rejected: one signed number for a whole sum. It took a tenth less time, but the sum of absolute
+values
+is needed too, because it decides whether a total leaves 38 digits.
 
-A real sum cannot leave a DOUBLE here: values are between 2⁻¹²⁸ and 2¹²⁸, or 0, or infinite, and a
-product of two parts is below 2¹²⁶ · 2¹²⁶ · 2¹²⁸ times the number of events.
+A real sum cannot leave a DOUBLE here. A value is 0, or infinite, or between 2⁻¹²⁸ and 2¹²⁸. A
+product
+of two parts is below 2¹²⁶ · 2¹²⁶ · 2¹²⁸ times the number of events.
 """
 
 from collections.abc import Callable
@@ -35,11 +39,11 @@ from celc_runtime.engine.values.wide_numbers import (
 )
 from celc_runtime.jit.kernels import njit
 
-BITS_OF_VALUES = 40
-"""Whole values are below 2 to this power; others need elements without bounds."""
+BITS_OF_VALUES = 40  # whole values are below 2⁴⁰; larger ones need elements without bounds
 BITS_OF_COUNTS = 62 - BITS_OF_VALUES
-"""High words of counts that such values are added to are below 2 to this power, so that what a
-count adds to a sum has a high word below 2⁶²."""
+"""High words of counts that such values are added to are below 2 to this power. So what a count
+adds
+to a sum has a high word below 2⁶²."""
 
 _ALL_BITS = np.uint64(2**64 - 1)
 _NONE = np.uint64(0)
@@ -48,13 +52,12 @@ _VALUES, _COUNTS = np.uint64(BITS_OF_VALUES), np.uint64(BITS_OF_COUNTS)
 
 
 def bounded_numbers(shape: Shape) -> int:
-    """How many real numbers an element has: the count, and for each sum the sum and the number of
-    its values."""
+    """The number of reals of an element: the count, then a sum and a number of values for each
+    sum."""
     return max(0, 1 + 2 * shape.real)
 
 
 def new_bounded_elements(count: int, shape: Shape) -> Elements:
-    """Elements of no match."""
     return Elements(
         np.zeros(count * shape.words, np.uint64),
         np.zeros(count * bounded_numbers(shape)),
@@ -63,7 +66,7 @@ def new_bounded_elements(count: int, shape: Shape) -> Elements:
 
 
 def reals_without_bounds(reals: np.ndarray, shape: Shape, count: int) -> np.ndarray:
-    """The real numbers of the first elements, with scales, as `side_by_side`."""
+    """The reals of the first elements with scales, in the form of `side_by_side`."""
     if shape.real < 0:
         return np.zeros(0)
     width = bounded_numbers(shape)
@@ -71,7 +74,7 @@ def reals_without_bounds(reals: np.ndarray, shape: Shape, count: int) -> np.ndar
     sums, known = bounded[:, 1 : 1 + shape.real], bounded[:, 1 + shape.real :]
     sizes = bounded[:, : shape.numbers]
     scales = np.where(sizes == 0.0, UNKNOWN, np.where(np.isinf(sizes), INFINITE, 0.0))
-    # A sum of some values is 0 rather than nothing.
+    # A sum that has values is 0, not nothing.
     zeros = (sums == 0.0) & (known != 0.0)
     scales[:, 1 : 1 + shape.real][zeros] = ZERO
     return side_by_side(sizes, scales)
@@ -81,10 +84,11 @@ def reals_without_bounds(reals: np.ndarray, shape: Shape, count: int) -> np.ndar
 def parts_of_bounded_totals(
     whole: int, known: int, real: int, counted: int, ordered: int
 ) -> tuple[Callable[..., Any], ...]:
-    """The parts of an update, as in `total_elements.parts_of_totals`.
+    """The kernels of an update, as in `total_elements.parts_of_totals`.
 
-    `move` and `add_product` return the high words of what they have written, in one: whether
-    a number has outgrown its bounds.
+    `move` and `add_product` return the high words of all that they wrote, combined by OR. These
+    show
+    whether a number has left its bounds.
     """
     shape = Shape(whole, known, real, counted, ordered)
     reals = bounded_numbers(shape)
@@ -136,7 +140,7 @@ def parts_of_bounded_totals(
             )
             if belongs(labels, program, labels_at, number):
                 value = measures.whole[added + np.uint64(number)]
-                # No branch: which sign comes next no processor foresees.
+                # No branch: no processor can predict the next sign.
                 sign = np.uint64(value >> 63)
                 more_top, more = multiply_wrapping(high, low, _NONE, np.uint64(abs(value)))
                 over, under = add_wrapping(over, under, more_top & sign, more & sign)
@@ -156,7 +160,7 @@ def parts_of_bounded_totals(
                 of_sum, to_sum = from_real + _1 + one, to_real + _1 + one
                 total, known = source.reals[of_sum], source.reals[of_sum + of_sums]
                 kept, kept_known = numbers[to_sum], numbers[to_sum + of_sums]
-                # An infinite value times no match would be no number.
+                # An infinite value times zero matches would be NaN.
                 if times != 0.0 and belongs(labels, program, labels_at, whole + number):
                     total += times * measures.real[added + _2 * one]
                     is_known = measures.real[added + _2 * one + _1] != UNKNOWN
@@ -183,7 +187,7 @@ def parts_of_bounded_totals(
             seen |= top
             top, rest = add_wrapping(sums[at] & mask, sums[at + _1] & mask, top, rest)
             sums[at], sums[at + _1] = top, rest
-            # Unlike what an event adds, a product can leave all bounds at once.
+            # A product can leave all bounds at once. What one event adds cannot.
             seen |= FULL if whole > 0 and top >> _COUNTS else top
             for number in range(2 * whole):
                 word = _2 + _2 * np.uint64(number)
@@ -216,6 +220,6 @@ def parts_of_bounded_totals(
 
     @njit(**PART)
     def settle(to, first, end):  # type: ignore[no-untyped-def]
-        """There are no scales."""
+        """Does nothing: there are no scales."""
 
     return clear, set_one, copy, move, add_product, settle

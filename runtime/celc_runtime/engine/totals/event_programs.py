@@ -1,18 +1,24 @@
-"""Events as short programs over places: what each symbol does to what the states hold.
+"""Events as short programs over places: what each symbol does to the contents of the states.
 
-An event is a matrix over the states, with few entries that are not 0. A program says the same in
-steps from place to place, in an order in which nothing is overwritten before it was read. So an
-event copies only what two steps need. `engine/totals/kernel.py` runs these programs over totals of
-partial matches: over the vector of those in each state, and over products of the matrices of many
-events. An entry of a product has a place only where some events lead from the one state to the
-other, and a program has no steps for the others, which are 0.
+An event is a sparse matrix over the states. A program says the same as steps from place to place.
+The
+order of its steps makes sure that nothing is overwritten before it is read. So an event copies only
+what two steps need. `engine/totals/kernel.py` runs these programs over totals of partial matches:
+on
+the vector of the totals in each state, and on products of the matrices of many events. An entry of
+a
+product has a place only if some events lead from the one state to the other. All other entries are
+0,
+and programs have no steps for them.
 
-All steps over places are of one kind, because events come in an order that no processor foresees:
-to choose between kinds of steps costs more than the steps.
+All steps over places are of one kind. The processor cannot predict the order of events, so a branch
+on the kind of a step would cost more than the step.
 
-Rejected: the matrices themselves, which cost (states)² an event; a list of moves that reads one
-vector and writes another, which copies all states for each event; and one program for the vector
-and for each row of a product, which also runs over entries that are 0.
+Rejected: the matrices themselves, which cost (states)² for each event; a list of moves that reads
+one
+vector and writes another, which copies all states for each event; one program for the vector and
+for
+each row of a product, which also runs over entries that are 0.
 """
 
 from __future__ import annotations
@@ -25,64 +31,63 @@ import numpy as np
 from celc_runtime.plan.transitions import TransitionArrays
 
 MOVE, ADD, COPY, CLEAR = 0, 1, 2, 3
-"""The steps over states: (step, source, target, kind). MOVE adds the matches of the source, each
-with one event more, ADD as they are; COPY and CLEAR leave nothing of what was in the target."""
+"""Kinds of steps over states (step, source, target, kind). MOVE adds the matches of the source,
+each
+with the event added. ADD adds them unchanged. COPY and CLEAR first empty the target."""
 
 SOURCE, TARGET, KEEP, LABELS = (np.uint64(number) for number in range(4))
-"""What a step over places has. It adds to the target the matches of the source, each with one event
-more. KEEP is 0 where nothing stays of what was in the target, else 1. The words from LABELS on say
-for which measures the event counts, as in `Changes`."""
+"""Columns of a step over places. It adds the matches of the source, each with the event added, to
+the
+target. KEEP is 0 if the target is emptied first, else 1. The words from LABELS on say for which
+measures the event counts (see `Changes`)."""
 
 PAIRS, END_OF_PAIRS = TARGET, KEEP
-"""What a step that ends matches has in the place of these: two places in `Changes.pairs`."""
+"""Columns of a step that ends matches, instead of the last two: a range of `Changes.pairs`."""
 
 PRODUCT, VECTOR, STARTS, BEHIND = (np.uint64(number) for number in range(4))
-"""The program of a symbol has steps over the product, then those over the vector, then those that
-begin matches."""
+"""Parts of a symbol's program: steps over the product, over the vector, and those that begin
+matches."""
 
 PLACES, LATER_PLACES, GROWTH = 0, 1, 2
-"""What `Changes.sizes` has: how many places there are of both kinds, and by how many bits a number
-grows at most at an event, for its own sake."""
+"""Places in `Changes.sizes`: the numbers of places of both kinds, and the most bits by which a
+number
+grows at one event."""
 
 
 class Changes(NamedTuple):
-    """What an event changes, as programs by symbol.
+    """What an event changes, as one program for each symbol.
 
-    The places of `forward` are those of the vector: its states, the *start*, which holds one match
-    without events, the *zero*, which holds none, and copies of states; and behind
-    these the entries of the product, and copies of these. The places of `backward` are the states
-    of a vector of the matches that begin, the zero, the entries of the product of all that follows,
-    and copies of these.
+    `forward` programs work on these places: the states of the vector, the *start* (one match
+    without
+    events), the *zero* (no match), copies of states, the entries of the product, and copies of
+    these. `backward` programs work on: the states of a vector of the matches that begin, the zero,
+    the entries of the product of all that follows, and copies of these.
 
-    All numbers are uint64, which machine code reads without asking whether they are negative, and
-    all arrays have one axis, where it finds a place without reading their shapes. forward,
-    backward: steps over places. forward_first: [symbols × 4], where in `forward` the parts of a
-    symbol's program begin. backward_first: [symbols × 2], where it begins and ends. ends: how a
-    symbol ends matches, from a place of the vector, with an event; and the ways there from the
-    states of the front, in `pairs`, of two numbers each: a state and the place of an entry.
-    ends_first: [symbols × 2]. Bit b of a step's word LABELS + w says whether the event counts for
-    measure 64·w + b of all whole, then real, then ordered ones. begins: bool[symbols], whether a
-    match can begin that does not end at once. ones, later_ones: [states], the entries from a state
-    to itself. sizes: [3].
+    All numbers are uint64, because machine code reads those without a test for negative ones. All
+    arrays have one axis, because machine code then finds an element without the array's shape.
     """
 
-    forward: np.ndarray
-    forward_first: np.ndarray
-    backward: np.ndarray
-    backward_first: np.ndarray
+    forward: np.ndarray  # steps over places
+    forward_first: np.ndarray  # [symbols × 4], where the parts of a symbol's program begin
+    backward: np.ndarray  # steps over places
+    backward_first: np.ndarray  # [symbols × 2], where a symbol's program begins and ends
     ends: np.ndarray
-    pairs: np.ndarray
-    ends_first: np.ndarray
-    begins: np.ndarray
-    ones: np.ndarray
-    later_ones: np.ndarray
-    sizes: np.ndarray
+    """How a symbol ends matches: steps from a place of the vector, each with a range of `pairs`.
+    Bit
+    b of the word LABELS + w of any step says whether the event counts for the measure 64·w + b;
+    whole measures come first, then real, then ordered ones."""
+    pairs: np.ndarray  # the ways from states of the front: (a state, the place of an entry)
+    ends_first: np.ndarray  # [symbols × 2], where a symbol's steps begin and end
+    begins: np.ndarray  # bool[symbols], whether a match can begin that does not end at once
+    ones: np.ndarray  # [states], the place of the entry from a state to itself
+    later_ones: np.ndarray  # [states], likewise for `backward`
+    sizes: np.ndarray  # [3], by PLACES, LATER_PLACES and GROWTH
 
 
 Step = tuple[int, int, int, int]
 Ways = dict[int, tuple[int, list[tuple[int, int]]]]
-"""For each state that a symbol changes where its matches go unmarked (−1: nowhere), and the ways of
-marked ones: a kind and the next state."""
+"""For each state that a symbol changes: where its matches go unmarked (−1: nowhere), and its marked
+moves (kind, next state)."""
 
 
 # --- programs over places -------------------------------------------------------------------------
@@ -90,8 +95,11 @@ marked ones: a kind and the next state."""
 
 # Long: a list of the programs.
 def changes_of(tables: TransitionArrays, labels: np.ndarray) -> Changes:
-    """The programs of an automaton; labels: uint64[kinds + 1, words], for which measures an event
-    of each kind counts; the last kind is that of no event."""
+    """The programs of an automaton.
+
+    labels: uint64[kinds + 1, words], the measures for which an event of each kind counts. The last
+    kind stands for no event.
+    """
     symbols, states, unmarked = len(tables.idle), len(tables.skip), len(labels) - 1
     ways = [_ways_of(tables, symbol) for symbol in range(symbols)]
     starts = [
@@ -118,7 +126,7 @@ def changes_of(tables: TransitionArrays, labels: np.ndarray) -> Changes:
     later_ones = [later.of(state, state) for state in range(states)]
     backward: list[list[Step]] = []
     for one, some in zip(ways, starts, strict=True):
-        # What follows from a match that begins here is what follows behind the event.
+        # What follows a match that begins here is what follows after the event.
         program = [
             (later.of(column, target), column, 1, kind)
             for kind, _, target in some
@@ -174,7 +182,7 @@ def _ways_of(tables: TransitionArrays, symbol: int) -> Ways:
 
 
 def _reached(all_ways: Sequence[Ways], states: int) -> list[list[int]]:
-    """For each state the states that some events lead to from there; its own is one of them."""
+    """For each state the states that can be reached from it, itself included."""
     found = []
     for state in range(states):
         reached, new = {state}, [state]
@@ -190,12 +198,14 @@ def _reached(all_ways: Sequence[Ways], states: int) -> list[list[int]]:
 
 
 _VECTOR, _START, _ZERO = -1, (-2, 0), (-2, 1)
-"""The lane of the vector, and places in none."""
+"""The lane of the vector, and the two places outside of lanes."""
 
 
 class _Places:
-    """Numbers of places, from 0 on as they are asked for: by lane, which is the vector, or a row or
-    column of a product, and by state or copy of a state."""
+    """Numbers of places, in the order in which they are first asked for.
+
+    A place is a lane (the vector, or a row or column of a product) and a state or its copy.
+    """
 
     def __init__(self, first: Iterable[tuple[int, int]]) -> None:
         self._numbers = {place: number for number, place in enumerate(first)}
@@ -216,8 +226,8 @@ def _in_lane(
     zero: int,
     unmarked: int,
 ) -> Iterator[Step]:
-    """Steps over states as steps over the places of a lane, of which only the states in `used` can
-    hold matches."""
+    """Steps over states as steps over the places of a lane. Only the states in `used` hold
+    matches."""
     holding, cleared = set(used), set[int]()
     for step, source, target, kind in steps:
         if step in (COPY, CLEAR) and target in holding:
@@ -235,7 +245,7 @@ def _in_lane(
 
 
 def _with_labels(programs: Iterable[Iterable[Step]], labels: np.ndarray) -> np.ndarray:
-    """Programs as numbers, with labels in the place of kinds."""
+    """Programs as numbers. Labels replace the kinds."""
     steps = np.array([step for program in programs for step in program], np.uint64).reshape(-1, 4)
     numbers: np.ndarray = np.concatenate(
         [steps[:, :3], labels[steps[:, 3].astype(np.int64)]], axis=1
@@ -256,7 +266,7 @@ def _borders(programs: Sequence[Sequence[Step]], parts: int) -> np.ndarray:
 
 
 def _read_after(ways: Ways) -> tuple[list[int], bool]:
-    """The states, each after all those that its matches go to; and whether some go in a circle."""
+    """The states, each after all states that its matches go to; and whether there is a cycle."""
     order: list[int] = []
     open_ones: list[int] = []
     is_circle = False
@@ -281,7 +291,7 @@ def _read_after(ways: Ways) -> tuple[list[int], bool]:
 
 
 def _kept_apart(ways: Ways, *, is_circle: bool) -> set[int]:
-    """The states of which what they hold is needed after they have changed."""
+    """The states whose old content is needed after they have changed."""
     if is_circle:
         return set(ways)
     found = set()
@@ -293,9 +303,11 @@ def _kept_apart(ways: Ways, *, is_circle: bool) -> set[int]:
 
 
 def forward_steps(ways: Ways, states: int) -> list[Step]:
-    """The steps that make of each state what it is behind the event. A state's matches are handed
-    on before others are added to it, so that nothing is copied, except where they go in a circle:
-    then a state's copy is at its number + `states`."""
+    """The steps from what each state holds before the event to what it holds after it.
+
+    The matches of a state are passed on before others are added to it. So nothing is copied, except
+    in a cycle: there, the copy of a state has the state's number + `states`.
+    """
     order, is_circle = _read_after(ways)
     apart = _kept_apart(ways, is_circle=is_circle)
     steps: list[Step] = []
@@ -317,8 +329,10 @@ def forward_steps(ways: Ways, states: int) -> list[Step]:
 
 
 def backward_steps(ways: Ways, states: int) -> list[Step]:
-    """The steps that make of what follows from each state behind the event what follows before it.
-    A state is changed before those that it leads to."""
+    """The steps from what follows each state after the event to what follows it before the event.
+
+    A state is changed before the states that it leads to.
+    """
     order, is_circle = _read_after(ways)
     apart = _kept_apart(ways, is_circle=is_circle)
     steps: list[Step] = []

@@ -1,5 +1,4 @@
-"""What is known of all matches of each group: their number, and the sums and least keys of
-measures."""
+"""The totals of groups of matches: their number, and the sums and least keys of measures."""
 
 from __future__ import annotations
 
@@ -21,20 +20,16 @@ from celc_runtime.engine.totals.wide_columns import (
     together,
 )
 
-OF_NOTHING = -(2**60)
-"""The scale of a sum of no value."""
-OF_ZERO = int(ZERO)
-"""About the scale of a sum of values that are all 0."""
+OF_NOTHING = -(2**60)  # the scale of a sum without a value
+OF_ZERO = int(ZERO)  # about the scale of a sum whose values are all 0
 
 
 class WholeSum(NamedTuple):
-    """A sum of whole numbers: `value` wraps around, and is right unless `size`, the sum of the
-    absolute values, is `FULL`. known: bool[rows], whether there is any value; of no rows where
-    nobody wants that."""
+    """A sum of whole numbers."""
 
-    value: WideColumn
-    size: WideColumn
-    known: np.ndarray
+    value: WideColumn  # wraps around; right unless `size` is `FULL`
+    size: WideColumn  # the sum of the absolute values
+    known: np.ndarray  # bool[rows], whether there is any value; empty: not asked for
 
     def taken(self, rows: np.ndarray) -> WholeSum:
         """Some rows (int64, or bool for each row)."""
@@ -42,7 +37,7 @@ class WholeSum(NamedTuple):
         return WholeSum(self.value.taken(rows), self.size.taken(rows), known)
 
     def summed(self, starts: np.ndarray) -> WholeSum:
-        """As in `GroupSums`."""
+        """As `GroupSums.summed`."""
         known = np.logical_or.reduceat(self.known, starts) if len(self.known) else self.known
         return WholeSum(
             sums_of_groups(self.value, starts, counts=False),
@@ -52,24 +47,20 @@ class WholeSum(NamedTuple):
 
 
 NOT_ASKED = np.zeros(0, np.bool_)
-"""What is known of a sum of which nobody wants to know whether it has values."""
+"""`known` of a sum where nobody asks whether it has values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupSums:
-    """Rows about groups of matches.
+    """One row for each group of matches."""
 
-    counts: the number of matches. whole: a sum for each whole measure. reals:
-    float64[rows, numbers], those of `total_elements.Elements`, times 2 to the power of
-    `scales` (int64, of the same shape), which is `OF_NOTHING` where no value was known; both are of
-    no columns where nothing asks for them. least: int64[rows, ordered measures].
-    """
-
-    counts: WideColumn
-    whole: tuple[WholeSum, ...]
+    counts: WideColumn  # the number of matches
+    whole: tuple[WholeSum, ...]  # one for each whole measure
     reals: np.ndarray
-    scales: np.ndarray
-    least: np.ndarray
+    """float64[rows, numbers], the sizes of the numbers size · 2^scale in the order of
+    `total_elements.Elements`; no columns: not asked for."""
+    scales: np.ndarray  # int64 of the same shape; `OF_NOTHING` where no value was known
+    least: np.ndarray  # int64[rows, ordered measures]
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -85,11 +76,10 @@ class GroupSums:
         )
 
     def copied(self) -> GroupSums:
-        """The same rows in memory of their own."""
         return self.taken(np.arange(len(self)))
 
     def summed(self, starts: np.ndarray) -> GroupSums:
-        """One row for each group of rows; groups begin at the rows `starts` (int64, from 0)."""
+        """The sums of groups of rows. Groups begin at the rows `starts` (int64, from 0)."""
         if len(starts) == len(self):
             return self
         reals, scales = sums_of_scaled(self.reals, self.scales, starts)
@@ -103,7 +93,6 @@ class GroupSums:
 
 
 def all_sums(parts: Sequence[GroupSums]) -> GroupSums:
-    """The rows of several, one after another."""
     if len(parts) == 1:
         return parts[0]
     wholes = zip(*(one.whole for one in parts), strict=True)
@@ -124,7 +113,7 @@ def all_sums(parts: Sequence[GroupSums]) -> GroupSums:
 
 
 def found_sums(found: Found, shape: Shape, *, bounded: bool) -> GroupSums:
-    """What the update has found, in memory of its own."""
+    """What the update has found, copied out of its buffers."""
     rows, room = int(found.used[0]), len(found.rows)
     words = found.totals.words.reshape(room, -1)[:rows].copy()
     reals = found.totals.reals
@@ -156,13 +145,16 @@ def found_sums(found: Found, shape: Shape, *, bounded: bool) -> GroupSums:
 def sums_of_scaled(
     sizes: np.ndarray, scales: np.ndarray, starts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sums of groups of numbers size · 2^scale (float64 and int64, [rows, numbers]), in the same
-    form; groups begin at the rows `starts` (int64, from 0)."""
+    """The sums of groups of numbers size · 2^scale, in the same form.
+
+    sizes, scales: float64 and int64[rows, numbers]. starts: int64, the first row of each group,
+    from 0.
+    """
     lengths = np.diff(np.append(starts, len(sizes)))
     # An infinite number counts, however small its scale is.
     scales = np.where(np.isfinite(sizes), scales, np.maximum(scales, 0))
     most = np.maximum.reduceat(scales, starts, axis=0)
-    # A part that is 2⁻¹⁰⁰⁰ of another one is nothing beside it.
+    # A part that is 2⁻¹⁰⁰⁰ times another one adds nothing to it.
     lower = np.maximum(scales - np.repeat(most, lengths, axis=0), -1000).astype(np.int32)
     with np.errstate(all="ignore"):
         found: np.ndarray = np.add.reduceat(np.ldexp(sizes, lower), starts, axis=0)
@@ -177,13 +169,14 @@ def real_sums(
     weights: np.ndarray | None = None,
     scales: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The sums of stretches of numbers (float64) that are known (bool), as sizes and scales of
-    `GroupSums`; starts, ends as in `sums_between`. Each number counts weight · 2^scale times
-    (float64 and int64), or once.
+    """The sums of ranges of numbers, as sizes and scales of `GroupSums`.
 
-    Not by differences of running sums, which lose the digits of small numbers behind large ones.
+    values: float64. known: bool, which of them count. starts, ends: as in `sums_between`. weights,
+    scales: float64 and int64; a number counts weight · 2^scale times, or once without them.
+
+    Differences of running sums would lose the digits of small numbers after large ones.
     """
-    # 0.0 is added so that no sum is −0.0, which 0.0 + −0.0 is not either.
+    # Adding 0.0 turns −0.0 into 0.0.
     sizes, exponents = np.frexp(np.where(known, values, 0.0) + 0.0)
     if weights is not None:
         sizes = sizes * weights
@@ -197,7 +190,7 @@ def real_sums(
 
 
 def least_keys(keys: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """int64: the least keys of stretches, `NOTHING` of none."""
+    """int64: the least key of each range, `NOTHING` of an empty one."""
     found: np.ndarray = np.minimum.reduceat(np.append(keys, NOTHING), starts)
     found[starts == ends] = NOTHING
     return found

@@ -1,27 +1,35 @@
 """Totals of all matches that end at an event, without listing any of them.
 
-The automaton is I/O-deterministic: each match is one run. So the number of matches is the number of
-runs, and an event is a matrix over the states: its entry at (p, q) counts the ways from p to q (a
-marked move, or the unmarked one). The matches that end at an event are the sum, over the events at
-which they begin, of products of these matrices. In place of numbers the matrices hold elements of a
-commutative semiring: of each set of partial matches the count, and for each function its total over
-them. If an event adds w to a sum, it takes (n, s) to (n, s + n·w), and two parts with (n, s) and
-(m, t) are together (n·m, n·t + m·s): pairs as in automatic differentiation.
+The automaton is I/O-deterministic, so each match is one run, and the number of matches is the
+number
+of runs. An event is a matrix over the states. Its entry (p, q) counts the moves from p to q, marked
+or
+not. The matches that end at an event are a sum of products of these matrices, one product for each
+event at which matches begin. The entries are not numbers but elements of a commutative semiring. An
+element has the count of a set of partial matches, and for each function its total. If an event adds
+w
+to a sum, it maps (n, s) to (n, s + n·w). Two parts (n, s) and (m, t) together give (n·m, n·t +
+m·s),
+as in automatic differentiation.
 
-Without a window one vector is enough: the totals of the partial matches in each state. A window
-forgets the matches that begin before it, and subtraction does not do that (MIN has none, and
-rounded sums lose digits). So the window is kept on two stacks, as for any associative operation (a
-queue made of two stacks; for sliding windows Tangwongsan, Hirzel and Schneider, VLDB 2015). The
-events up to a *cut* are the front: for each event there that begins matches, `front` holds the
-vector of the matches from it and all later ones on, as they were at the cut. Behind the cut lie the
-matches that begin there, in the vector `back`, and `since`, the product of all matrices since the
-cut. The totals at an event are front · since + back. When the window has left the front behind, the
-cut moves to the event at hand, and the front is made anew by one pass over the events since the
-last cut, from the newest one back. So each event is looked at twice; it changes few rows of a
-matrix, and costs O(moves × states), whatever the window.
+Without a window, one vector is enough: the totals of the partial matches in each state. With a
+window, the matches that begin before it must go. Subtraction cannot do that, because MIN has no
+inverse and rounded sums lose digits. So the window is kept on two stacks, as for every associative
+operation (a queue made of two stacks; for sliding windows Tangwongsan, Hirzel and Schneider, VLDB
+2015). The events up to a *cut* are the front. For each event of the front that begins matches,
+`front`
+holds a vector at the time of the cut: the matches that begin there or later. The vector `back`
+holds
+the matches that begin after the cut. `since` is the product of all matrices after the cut. The
+totals
+at an event are front · since + back. When the window has passed the whole front, the cut moves to
+the
+present event, and one pass over the events since the last cut, from the newest back, makes a new
+front. So each event is read twice. It changes few rows of a matrix, and costs O(moves × states) for
+any window.
 
-Rejected: to sum over the nodes of the arena below each event that ends matches. It costs the same
-where few nodes are in the window, and grows with the window where they are many.
+Rejected: a sum over the nodes of the arena below each event that ends matches. That costs the same
+where the window has few nodes, and grows with the window where it has many.
 
 Long: mostly one kernel.
 """
@@ -71,38 +79,31 @@ from celc_runtime.plan.transitions import EVENTS, FLOORS, KEYS, NO_WINDOW
 
 
 class Stacks(NamedTuple):
-    """The window of one partition on two stacks, and the numbers of a run.
+    """The window of one partition on two stacks, and the numbers of a run."""
 
-    numbers: int64[NUMBERS]. keys, symbols: int64[room], a ring with the events since the cut, as
-    the window and the tables know them; whole, known, real, ordered: what they add, as in
-    `Measures`. front: [room × states], front_keys: int64[room], of the events before the cut that
-    begin matches, the oldest one on top. back: [places], the vector of the matches that begin since
-    the cut, and behind it the rows of the product since the cut; later: [later places], what
-    follows behind an event. total: [2], for the event at hand.
-    """
-
-    numbers: np.ndarray
-    keys: np.ndarray
-    symbols: np.ndarray
-    whole: np.ndarray
+    numbers: np.ndarray  # int64[NUMBERS]
+    keys: np.ndarray  # int64[room], a ring: the events since the cut, as the window measures them
+    symbols: np.ndarray  # int64[room], likewise: their symbols
+    whole: np.ndarray  # what they add, as in `Measures`; so are the next three
     known: np.ndarray
     real: np.ndarray
     ordered: np.ndarray
     front: Elements
-    front_keys: np.ndarray
-    back: Elements
-    later: Elements
-    total: Elements
+    """[room × states], of the events up to the cut that begin matches; oldest on top."""
+    front_keys: np.ndarray  # int64[room], the keys of these events
+    back: Elements  # [places], the matches that begin since the cut, then the product since the cut
+    later: Elements  # [later places], what follows after an event
+    total: Elements  # [2], of the present event
 
 
 ROW = 0  # the next row of the batch
 PART = 1  # the next partition of the batch
-SHIFT = 2  # the row at which the partition at hand begins
+SHIFT = 2  # the row at which the present partition begins
 FIRST = 3  # the first event of the ring
-END = 4  # one behind the last event of the ring; both only grow
+END = 4  # one behind the last event of the ring; FIRST and END only grow
 TOP = 5  # how many vectors are in front
 OLDEST = 6  # the key of the first event since the cut that begins matches
-CONTEXT = 7  # what the past makes of the next event
+CONTEXT = 7  # the context of the next event
 STEPS = 8  # events until real numbers are settled again
 UNTIL = 9  # the row before which elements stay without bounds
 NUMBERS = 10
@@ -111,7 +112,7 @@ _NEVER = 2**62
 
 
 def new_stacks(changes: Changes, shape: Shape, *, room: int = 64) -> Stacks:
-    """Empty stacks of bounded elements; room: a power of two, of events since the cut."""
+    """Empty stacks of bounded elements. room: events since the cut, a power of two."""
     numbers = np.zeros(NUMBERS, np.int64)
     numbers[OLDEST] = _NEVER
     return Stacks(
@@ -127,7 +128,7 @@ def new_stacks(changes: Changes, shape: Shape, *, room: int = 64) -> Stacks:
 
 
 def _no_matches(changes: Changes, shape: Shape, room: int) -> tuple[Any, ...]:
-    """The last fields of stacks, of bounded elements: there is no partial match."""
+    """The last fields of stacks without a partial match, as bounded elements."""
     states = len(changes.ones)
     back = new_bounded_elements(int(changes.sizes[PLACES]), shape)
     back.words[states * shape.words + 1] = 1
@@ -142,7 +143,7 @@ def _no_matches(changes: Changes, shape: Shape, room: int) -> tuple[Any, ...]:
 
 
 def stacks_without_bounds(stacks: Stacks, changes: Changes, shape: Shape) -> Stacks:
-    """The same stacks, of elements without bounds."""
+    """The same stacks as elements without bounds."""
     states, front = len(changes.ones), stacks.front
     used = int(stacks.numbers[TOP]) * states
     length = 2 * shape.numbers
@@ -160,13 +161,13 @@ def stacks_without_bounds(stacks: Stacks, changes: Changes, shape: Shape) -> Sta
 
 
 def stacks_with_bounds(stacks: Stacks, changes: Changes, shape: Shape) -> Stacks:
-    """The same stacks, of bounded elements, where the next step is a cut or a new partition."""
+    """The same stacks as bounded elements. The next step must be a cut or a new partition."""
     front, front_keys, back, later, total = _no_matches(changes, shape, len(stacks.keys))
     return stacks._replace(front=front, front_keys=front_keys, back=back, later=later, total=total)
 
 
 def measured_in_window(stacks: Stacks) -> tuple[np.ndarray, np.ndarray]:
-    """What the events since the cut add to sums: whole and real, as in `Measures`."""
+    """What the events since the cut add to whole and to real sums, as in `Measures`."""
     room = len(stacks.keys)
     places = np.arange(stacks.numbers[FIRST], stacks.numbers[END]) & (room - 1)
     return (
@@ -181,7 +182,7 @@ def with_longer_window(stacks: Stacks) -> Stacks:
     ids = np.arange(stacks.numbers[FIRST], stacks.numbers[END])
     old, new = ids & (room - 1), ids & (2 * room - 1)
 
-    # Memory that is not written to costs nothing, so nothing is.
+    # Memory that nothing is written to costs nothing. So unused rows are not copied.
     def ring(values: np.ndarray) -> np.ndarray:
         wider = np.empty((2 * room, len(values) // room), values.dtype)
         wider[new] = values.reshape(room, -1)[old]
@@ -206,18 +207,15 @@ def with_longer_window(stacks: Stacks) -> Stacks:
 
 
 class Found(NamedTuple):
-    """The events at which matches end, emptied by the caller when full.
+    """The totals of events at which matches end. The caller empties it when it is full."""
 
-    rows: int64[room], the rows of the batch; totals: [room]. used: int64[1].
-    """
-
-    rows: np.ndarray
-    totals: Elements
-    used: np.ndarray
+    rows: np.ndarray  # int64[room], the rows of the batch
+    totals: Elements  # [room]
+    used: np.ndarray  # int64[1]
 
 
 def new_found(room: int, shape: Shape, *, bounded: bool) -> Found:
-    """Empty buffers for the totals at so many events."""
+    """Buffers for the totals of `room` events."""
     return Found(
         np.zeros(room, np.int64),
         new_bounded_elements(room, shape) if bounded else new_elements(room, shape),
@@ -234,14 +232,16 @@ def _parts_of(shape: Shape, bounded: bool) -> tuple[Callable[..., Any], ...]:
 
 @cache
 def _cutting(shape: Shape, bounded: bool) -> Callable[..., bool]:
-    """The kernel that moves the cut to the event at hand; False: some number outgrows its bounds,
-    and the cut is where it was."""
+    """The kernel that moves the cut to the present event.
+
+    It returns False, and leaves the cut where it was, if a number leaves its bounds.
+    """
     clear, set_one, copy, move, _, settle = _parts_of(shape, bounded)
     step_length = LABELS + np.uint64(shape.label_words)
     settles = not bounded and shape.numbers > 0
 
     def cut(changes, stacks, logged, floor_value):  # type: ignore[no-untyped-def]
-        """The front is made of the events since the last cut, from the newest one back."""
+        """Make the front of the events since the last cut, from the newest back."""
         numbers, back, later = stacks.numbers, stacks.back, stacks.later
         states, places = changes.ones.shape[0], changes.sizes[PLACES]
         later_places = changes.sizes[LATER_PLACES]
@@ -273,7 +273,7 @@ def _cutting(shape: Shape, bounded: bool) -> Callable[..., bool]:
                 )
             if seen >= limit:
                 return False
-            # All matches that begin with this event or a later one, if this one begins any.
+            # All matches that begin at this event (if it begins any) or later.
             stacks.front_keys[top] = stacks.keys[at]
             for state in range(states):
                 copy(front, top * states + state, later, state)
@@ -294,23 +294,25 @@ def _cutting(shape: Shape, bounded: bool) -> Callable[..., bool]:
 # --- the update -----------------------------------------------------------------------------------
 
 DONE = 0  # the batch is read
-FOUND_FULL = 1  # take what was found, then read on
-WINDOW_FULL = 2  # the window needs more room, then read on
-OUTGROWN = 3  # take what was found, then read on with elements without bounds
-WITHIN_BOUNDS = 4  # take what was found, then try bounded elements
+FOUND_FULL = 1  # empty `found`, then read on
+WINDOW_FULL = 2  # enlarge the window, then read on
+OUTGROWN = 3  # empty `found`, then read on with elements without bounds
+WITHIN_BOUNDS = 4  # empty `found`, then try bounded elements
 
 _NONE = np.uint64(0)
 _1, _2, _3, _4 = (np.uint64(number) for number in (1, 2, 3, 4))
 _LIMIT = np.uint64(1 << 62)
-"""High words below this have room. Before an event they must have so many bits less as a number can
-grow by at the event."""
+"""High words below this have room. Before an event they must be smaller still, by the bits that a
+number can grow at the event."""
 
 
 @cache
 def totals_update(shape: Shape, bounded: bool) -> Callable[..., int]:
-    """The kernel (batch, tables, changes, measures, stacks, found) that reads the events of a batch
-    from `numbers[ROW]` on, for measures of one shape; it returns a status."""
-    # Longer than 60 lines: calls with all these arrays took longer than an event.
+    """The kernel (batch, tables, changes, measures, stacks, found) → status, for one shape.
+
+    It reads the events of a batch from `numbers[ROW]` on.
+    """
+    # Longer than 60 lines: a call with all these arrays took longer than an event.
     clear, set_one, copy, move, add_product, settle = _parts_of(shape, bounded)
     cut = _cutting(shape, bounded)
     whole, real, ordered, known_words = shape.whole, shape.real, shape.ordered, shape.known_words
@@ -326,7 +328,7 @@ def totals_update(shape: Shape, bounded: bool) -> Callable[..., int]:
         limit = _LIMIT >> changes.sizes[GROWTH]
         start = np.uint64(states)
         has_contexts = tables.following.shape[0] > 0
-        # The measures of past events, as those of the batch.
+        # The measures of past events, in the form of those of the batch.
         logged = Measures(stacks.whole, stacks.known, stacks.real, stacks.ordered)
         row = numbers[ROW]
         while row < rows:
@@ -366,7 +368,7 @@ def totals_update(shape: Shape, bounded: bool) -> Callable[..., int]:
                 numbers[ROW], numbers[CONTEXT] = row, before
                 return FOUND_FULL
             if window != NO_WINDOW and numbers[END] - numbers[FIRST] > mask:
-                # Events that the window has left behind give way.
+                # Remove the events that the window has passed.
                 first = numbers[FIRST]
                 while first < numbers[END] and stacks.keys[first & mask] < floor_value:
                     first += 1
@@ -386,11 +388,11 @@ def totals_update(shape: Shape, bounded: bool) -> Callable[..., int]:
                     numbers[ROW], numbers[CONTEXT] = row, before
                     return OUTGROWN
                 top = numbers[TOP]
-            can_begin = key >= floor_value  # not in a window of less than nothing
+            can_begin = key >= floor_value  # False in a window of negative length
             place = np.uint64(symbol)
             end, last = changes.ends_first[_2 * place], changes.ends_first[_2 * place + _1]
             if end < last:
-                # The matches that end here: those that begin behind the cut, and of the front.
+                # The matches that end here: those that begin after the cut, and those of the front.
                 seen = some = _NONE
                 while end < last:
                     source, labels = changes.ends[end + SOURCE], end + LABELS
@@ -433,7 +435,7 @@ def totals_update(shape: Shape, bounded: bool) -> Callable[..., int]:
                         set_one(back, states)
                         row += 1
                         continue
-            # The product and the vector times the matrix of the event, and the matches that begin.
+            # Multiply the product and the vector by the event's matrix; add matches that begin.
             step = changes.forward_first[_4 * place + (PRODUCT if top > 0 else VECTOR)]
             end = changes.forward_first[_4 * place + (BEHIND if can_begin else STARTS)]
             seen = _NONE
@@ -444,7 +446,7 @@ def totals_update(shape: Shape, bounded: bool) -> Callable[..., int]:
                 seen |= move(
                     back, target, back, source, keep, changes.forward, labels, row, measures
                 )
-            # No branch, because nothing foresees which event begins matches.
+            # No branch: nothing predicts which events begin matches.
             begun = key if can_begin & changes.begins[symbol] else np.int64(_NEVER)
             numbers[OLDEST] = min(numbers[OLDEST], begun)
             if settles:
@@ -477,6 +479,6 @@ def totals_update(shape: Shape, bounded: bool) -> Callable[..., int]:
 
 @njit(**KERNEL)
 def _forget(numbers):  # type: ignore[no-untyped-def]
-    """Begin with no partial match."""
+    """Start again without partial matches."""
     numbers[FIRST], numbers[TOP], numbers[OLDEST] = numbers[END], 0, _NEVER
     numbers[CONTEXT] = 0

@@ -1,7 +1,7 @@
-"""What each event adds to the totals of its matches, written as kernels read it (`Measures`).
+"""What each event adds to the totals of its matches, in the form that kernels read (`Measures`).
 
-One pass for each column: with the operations of NumPy, of which each is a pass, this took up to
-a third as long as a count of matches.
+There is one pass for each column. Each operation of NumPy would be a pass of its own, which took up
+to a third as long as a count of matches.
 """
 
 import numpy as np
@@ -15,8 +15,7 @@ from celc_runtime.jit.kernels import njit
 
 @njit(nogil=True, cache=True)
 def write_whole(values, known, to, first, width):  # type: ignore[no-untyped-def]
-    """Write whole numbers to to[first], and so on every `width` places; 0 where they are not
-    known."""
+    """Write whole numbers to to[first], to[first + width], …; 0 where they are not known."""
     place = first
     for row in range(values.shape[0]):
         to[place] = np.int64(values[row]) if known[row] else np.int64(0)
@@ -25,7 +24,7 @@ def write_whole(values, known, to, first, width):  # type: ignore[no-untyped-def
 
 @njit(nogil=True, cache=True)
 def write_bit(known, bit, to, first, width):  # type: ignore[no-untyped-def]
-    """Set a bit of the words to[first], and so on, where a value is known."""
+    """Set one bit of the words at to[first], to[first + width], …, where a value is known."""
     place = first
     for row in range(known.shape[0]):
         if known[row]:
@@ -35,7 +34,8 @@ def write_bit(known, bit, to, first, width):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def write_real(values, known, to, first, width):  # type: ignore[no-untyped-def]
-    """Write float64 as sizes and scales, to to[first] and to[first + 1], and so on."""
+    """Write float64 as size and scale: to to[first] and to[first + 1], and on every `width`
+    places."""
     place = first
     for row in range(values.shape[0]):
         size, scale = values[row], 0.0
@@ -53,7 +53,7 @@ def write_real(values, known, to, first, width):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def are_bounded(whole, real):  # type: ignore[no-untyped-def]
-    """Whether all whole numbers, and sizes and scales, are what elements with bounds can add up."""
+    """Whether all whole numbers, and all sizes and scales, fit bounded elements."""
     for place in range(whole.shape[0]):
         if abs(whole[place]) >> BITS_OF_VALUES != 0:
             return False
@@ -75,8 +75,10 @@ def write_known(known, to, first, width):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def write_keys(keys, known, greatest, to, first, width):  # type: ignore[no-untyped-def]
-    """Write whole numbers or truths as keys of which the least is kept, that of the greatest number
-    if `greatest`; `NOTHING` where they are not known."""
+    """Write whole numbers or booleans as keys whose least is kept; `NOTHING` where not known.
+
+    With `greatest`, the greatest number has the least key.
+    """
     place = first
     for row in range(keys.shape[0]):
         key = np.int64(keys[row])
@@ -86,7 +88,7 @@ def write_keys(keys, known, greatest, to, first, width):  # type: ignore[no-unty
 
 @njit(nogil=True, cache=True)
 def write_keys_of_reals(values, known, greatest, to, first, width):  # type: ignore[no-untyped-def]
-    """The same for float64."""
+    """As `write_keys`, for float64."""
     place = first
     for row in range(values.shape[0]):
         key = key_of_real(values[row])

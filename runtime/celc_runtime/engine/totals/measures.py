@@ -1,7 +1,7 @@
-"""The numbers that are added up, so that all functions of TOTAL follow from them.
+"""The measures that all functions of TOTAL are computed from.
 
-AVG is a sum over a number of values, and a sum of no value is NULL, so a function needs several of
-them. Each is kept once, however many functions need it.
+A function needs several: AVG is a sum divided by a number of values, and a sum without a value is
+NULL. A measure that several functions need is kept once.
 """
 
 from collections.abc import Iterable
@@ -22,46 +22,40 @@ from celc_runtime.plan.totals import TotalOf
 VALUE, KNOWN, LEAST, GREATEST = "value", "known", "least", "greatest"
 
 _WHOLE = ("INT", "LONG", "INTERVAL")
-_WIDEST = ("LONG", "TIMESTAMP", "INTERVAL")
-"""The types whose greatest value is the one that stands for no value."""
+_WIDEST = ("LONG", "TIMESTAMP", "INTERVAL")  # their greatest value also stands for "no value"
 
 
 class Measure(NamedTuple):
-    """A number of each event under a label: the `VALUE` of its attribute, 1 where that is `KNOWN`
-    (and of every event, without an attribute), or a key in the order of its values (`LEAST`), or in
-    the opposite order (`GREATEST`)."""
+    """A number for each event under a label."""
 
     label: str
     attribute: str | None
     what: str
+    """`VALUE`: the attribute. `KNOWN`: 1 where the attribute is not NULL; without an attribute, 1
+    for
+    every event. `LEAST`, `GREATEST`: a key in the order of the values, or in the opposite order."""
 
 
 @dataclass(frozen=True)
 class MeasureSet:
-    """All measures of a query: sums of whole numbers, sums of DOUBLEs, and least keys.
-
-    known: of so many of the whole sums, the first ones, it is wanted whether they have values.
-    counted: of so many of the real sums, the first ones, it is known as well how many values they
-    have. approximate: whether the number of matches is also wanted as a DOUBLE.
-    """
+    """All measures of a query: sums of whole numbers, sums of DOUBLEs, and least keys."""
 
     whole: tuple[Measure, ...]
     real: tuple[Measure, ...]
-    known: int
-    counted: int
+    known: int  # for this many whole sums, the first ones: have they a value?
+    counted: int  # for this many real sums, the first ones: how many values have they?
     ordered: tuple[Measure, ...]
-    approximate: bool
+    approximate: bool  # whether the number of matches is also needed as a DOUBLE
 
     @property
     def shape(self) -> Shape:
-        """How many there are of each kind."""
         counts_reals = bool(self.real) or self.approximate
         real = len(self.real) if counts_reals else -1
         return Shape(len(self.whole), self.known, real, self.counted, len(self.ordered))
 
 
 def measures_of(functions: Iterable[TotalOf]) -> MeasureSet:
-    """The measures that the functions of a query follow from."""
+    """The measures that the functions of a query are computed from."""
     summed: dict[Measure, None] = {}
     whole: dict[Measure, None] = {}
     real: dict[Measure, None] = {}
@@ -103,8 +97,10 @@ def measures_of(functions: Iterable[TotalOf]) -> MeasureSet:
 def write_measured_whole(
     measure: Measure, values: np.ndarray, known: np.ndarray, to: np.ndarray, first: int, width: int
 ) -> None:
-    """Write the events' parts of a sum of whole numbers to to[first] and every `width` places; to:
-    int64, values: of any kind of numbers, known: bool[rows]."""
+    """Write the summands of a whole sum to to[first], to[first + width], …
+
+    values: numbers of any type. known: bool[rows]. to: int64.
+    """
     if measure.what == KNOWN:
         values = np.ones(len(known), np.int64)
     write_whole(values, known, to, first, width)
@@ -113,7 +109,7 @@ def write_measured_whole(
 def write_measured_keys(
     measure: Measure, values: np.ndarray, known: np.ndarray, to: np.ndarray, first: int, width: int
 ) -> None:
-    """Write the same way the events' keys, of which the least is kept."""
+    """Write keys of events, whose least is kept, in the same places."""
     greatest = measure.what == GREATEST
     if measure.what == KNOWN:
         write_known(known, to, first, width)
@@ -124,19 +120,19 @@ def write_measured_keys(
 
 
 def whole_values(measure: Measure, values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """int64[rows]: what events add to a sum of whole numbers."""
+    """int64[rows]: what events add to a whole sum."""
     found = np.empty(len(known), np.int64)
     write_measured_whole(measure, values, known, found, 0, 1)
     return found
 
 
 def real_values(values: np.ndarray) -> np.ndarray:
-    """float64[rows]: what events add to a sum of DOUBLEs, where their values are known."""
+    """float64[rows]: what events add to a real sum, where their values are known."""
     return values.astype(np.float64, copy=False)
 
 
 def ordered_keys(measure: Measure, values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """int64[rows]: the keys of events, of which the least is kept."""
+    """int64[rows]: the keys of events, whose least is kept."""
     found = np.empty(len(known), np.int64)
     write_measured_keys(measure, values, known, found, 0, 1)
     return found

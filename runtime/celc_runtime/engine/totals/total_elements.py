@@ -1,11 +1,13 @@
 """Totals of sets of partial matches: elements of a commutative semiring, and the parts of kernels.
 
-The sum of two elements stands for the matches of both, the product for all that are put together of
-a part of the one and a part of the other. `engine/totals/kernel.py` says how they come to be.
+The sum of two elements is the total of both sets. The product is the total of all pairs of a match
+of the one and a match of the other, each pair put together. `engine/totals/kernel.py` says how they
+are used.
 
-Rejected: one scale for all real numbers of an element, and scales apart where it cannot be. Such
-elements are smaller, but the code for the others, which the compiler puts into every step, took as
-long again, and twice the time to compile.
+Rejected: one scale for all real numbers of an element, and separate scales where that fails. Such
+elements are smaller. But the compiler puts the code for the others into every step, which doubled
+the
+time of a step and the time to compile.
 """
 
 import math
@@ -30,7 +32,7 @@ from celc_runtime.engine.values.wide_numbers import (
 from celc_runtime.jit.kernels import njit
 
 NOTHING = np.int64(2**63 - 1)
-"""The least of no values: greater than all, or equal to the greatest one."""
+"""The least key of no values: greater than every key, or equal to the greatest one."""
 
 KERNEL: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 PART: dict[str, Any] = {
@@ -39,83 +41,73 @@ PART: dict[str, Any] = {
     "no_cpython_wrapper": True,
     "no_cfunc_wrapper": True,
 }
-"""Options of the parts of kernels: to pass all these arrays took longer than an event."""
+"""Options for parts of kernels. As real calls, passing all these arrays took longer than an
+event."""
 
 
 class Elements(NamedTuple):
     """Elements of the semiring, one after another.
 
-    words: uint64[elements × words]: the count (high, low), then for each whole sum that of its
-    positive values and, without their sign, that of its negative ones, then a bit for each known
-    sum: whether it has values. reals: the count, each real sum, and the number of values of each
-    counted one, as `scaled_numbers`; of no length where nothing asks for them. least:
-    int64[elements × ordered].
-
-    `bounded_elements` has another layout for real numbers.
-
-    The arrays have one axis, because machine code finds a place in them without reading their
-    shapes, which took a tenth of the time.
+    The arrays have one axis. Then machine code finds an element without reading shapes, which took
+    a
+    tenth of the time. `bounded_elements` has another layout for real numbers.
     """
 
     words: np.ndarray
+    """uint64[elements × words]: the count (high, low); for each whole sum, the sum of its positive
+    values, and the sum of its negative ones without their sign; then a bit for each known sum (does
+    it have values?)."""
     reals: np.ndarray
-    least: np.ndarray
+    """The count, each real sum, and the number of values of each counted one, as `scaled_numbers`;
+    empty: not asked for."""
+    least: np.ndarray  # int64[elements × ordered]
 
 
 class Measures(NamedTuple):
-    """What each event of a batch adds, for each function.
+    """What each event of a batch adds, for each measure."""
 
-    whole: int64[rows × whole]; known: uint64[rows × known words], a bit for each known sum; real:
-    float64[rows × 2 · real], sizes and scales of `scaled_numbers`; ordered: int64[rows × ordered],
-    NOTHING for NULL. NULLs add 0 to whole sums, and `UNKNOWN` to real ones.
-    """
-
-    whole: np.ndarray
-    known: np.ndarray
-    real: np.ndarray
-    ordered: np.ndarray
+    whole: np.ndarray  # int64[rows × whole]; NULL adds 0
+    known: np.ndarray  # uint64[rows × known words], a bit for each known sum
+    real: np.ndarray  # float64[rows × 2 · real], as `scaled_numbers`; NULL adds `UNKNOWN`
+    ordered: np.ndarray  # int64[rows × ordered], NOTHING for NULL
 
 
 class Shape(NamedTuple):
-    """How many functions there are: whole sums, known sums (those of whole numbers, the first ones,
-    of which it is wanted whether they have values), real sums (−1: not even the count is wanted as
-    a real number), those of them, the first ones, whose values are counted, and least values."""
+    """The number of measures of each kind."""
 
     whole: int
-    known: int
-    real: int
-    counted: int
+    known: int  # the first of the whole sums: it is asked whether they have values
+    real: int  # −1: not even the count is needed as a real number
+    counted: int  # the first of the real sums: it is asked how many values they have
     ordered: int
 
     @property
     def numbers(self) -> int:
-        """How many real numbers an element has."""
+        """The number of reals of an element."""
         return 1 + self.real + self.counted
 
     @property
     def known_words(self) -> int:
-        """How many words have a bit for each known sum."""
+        """The number of words that hold a bit for each known sum."""
         return -(-self.known // 64)
 
     @property
     def words(self) -> int:
-        """How many words an element has."""
+        """The number of words of an element."""
         return 2 + 4 * self.whole + self.known_words
 
     @property
     def measures(self) -> int:
-        """How many functions there are."""
         return self.whole + max(self.real, 0) + self.ordered
 
     @property
     def label_words(self) -> int:
-        """How many words have a bit for each function."""
+        """The number of words that hold a bit for each measure."""
         return max(1, -(-self.measures // 64))
 
 
-_GROWTH = 192
-"""Between two calls of `settle` a number grows by at most so many bits for its own sake. So it is
-below 2³²⁰ if it is a count, and below 2⁴⁵³ if it is a sum: then products of both fit a DOUBLE."""
+_GROWTH = 192  # bits: the most by which a number itself grows between two calls of `settle`
+"""So a count is below 2³²⁰ and a sum below 2⁴⁵³, and their product fits a DOUBLE."""
 _ALL_BITS = np.uint64(2**64 - 1)
 _NONE = np.uint64(0)
 _1, _2, _3, _4 = (np.uint64(number) for number in (1, 2, 3, 4))
@@ -123,13 +115,12 @@ _1, _2, _3, _4 = (np.uint64(number) for number in (1, 2, 3, 4))
 
 @njit(**PART)
 def steps_between(growth):  # type: ignore[no-untyped-def]
-    """After how many events numbers are to be settled, if they grow by up to so many bits at an
-    event."""
+    """The number of events after which numbers are settled, if one event adds up to `growth`
+    bits."""
     return max(np.int64(1), np.int64(_GROWTH) // np.int64(growth))
 
 
 def new_elements(count: int, shape: Shape) -> Elements:
-    """Elements of no match."""
     numbers = count, shape.numbers
     return Elements(
         np.zeros(count * shape.words, np.uint64),
@@ -140,7 +131,7 @@ def new_elements(count: int, shape: Shape) -> Elements:
 
 @njit(**PART)
 def belongs(labels, program, labels_at, number):  # type: ignore[no-untyped-def]
-    """Whether an event counts for a measure; labels: the first of its words."""
+    """Whether an event counts for a measure; `labels_at` is the first of its words in `program`."""
     if number >= 64:
         labels = program[labels_at + np.uint64(number // 64)]
     return labels >> np.uint64(number % 64) & _1 != _NONE
@@ -148,8 +139,12 @@ def belongs(labels, program, labels_at, number):  # type: ignore[no-untyped-def]
 
 @cache
 def parts_of_others(shape: Shape) -> tuple[Callable[..., Any], ...]:
-    """The parts of an update that elements with bounds and without have in common: clear and copy
-    for words and least values; move and multiply for bits of known sums and least values."""
+    """The kernel parts that elements with and without bounds share.
+
+    `clear` and `copy` for words and least keys; `move` and `multiply` for the bits of known sums
+    and
+    least keys.
+    """
     whole, ordered, words, known_words = shape.whole, shape.ordered, shape.words, shape.known_words
     of_words, of_least, of_known = (np.uint64(n) for n in (words, ordered, known_words))
     first_known, first_ordered = np.uint64(2 + 4 * whole), whole + max(shape.real, 0)
@@ -216,10 +211,10 @@ def parts_of_others(shape: Shape) -> tuple[Callable[..., Any], ...]:
 
 @cache
 def parts_of_scaled(real: int, counted: int, whole: int) -> tuple[Callable[..., Any], ...]:
-    """`clear`, `copy`, `move` and `multiply` for the real numbers of elements, as in
-    `parts_of_totals`: the count, `real` sums, and the number of values of the first `counted` ones.
+    """`clear`, `copy`, `move` and `multiply` for the reals of elements, as in `parts_of_totals`.
 
-    The sums are the measures behind `whole` others.
+    The reals: the count, `real` sums, and the number of values of the first `counted` sums. These
+    sums come after the `whole` measures.
     """
     numbers = 1 + real + counted
     length, to_scale = np.uint64(2 * numbers), np.uint64(numbers)
@@ -256,7 +251,7 @@ def parts_of_scaled(real: int, counted: int, whole: int) -> tuple[Callable[..., 
             to_size, from_size = at + np.uint64(number), of + np.uint64(number)
             size, scale = source[from_size], source[from_size + to_scale]
             place_of_sum = number - 1 if number <= real else number - 1 - real
-            # An infinite value times no match would be no number.
+            # An infinite value times zero matches would be NaN.
             if (
                 number > 0
                 and times != 0.0
@@ -300,11 +295,12 @@ def parts_of_scaled(real: int, counted: int, whole: int) -> tuple[Callable[..., 
 def parts_of_totals(
     whole: int, known: int, real: int, counted: int, ordered: int
 ) -> tuple[Callable[..., Any], ...]:
-    """The parts of an update for elements of one shape.
+    """The kernel parts of an update, for elements of one shape.
 
-    Machine code is made for each shape, because loops whose lengths are known vanish: with lengths
-    that were read, one measure took three times as long as none. Places are unsigned: Numba asks of
-    others whether they are negative.
+    Machine code is made for each shape, because loops of known length are unrolled. With lengths
+    read at run time, one measure took three times as long as none. Places are unsigned, because
+    Numba
+    tests signed ones for being negative.
     """
     shape = Shape(whole, known, real, counted, ordered)
     reals = shape.numbers
@@ -323,7 +319,7 @@ def parts_of_totals(
 
     @njit(**PART)
     def set_one(to, place):  # type: ignore[no-untyped-def]
-        """One match without events; the element is clear."""
+        """Write one match without events. The element must be clear."""
         to.words[np.uint64(place) * of_words + _1] = _1
         if reals > 0:
             at = np.uint64(place) * of_reals
@@ -337,8 +333,10 @@ def parts_of_totals(
 
     @njit(**PART)
     def move(to, target, source, place, keep, program, labels_at, event, measures):  # type: ignore[no-untyped-def]
-        """Add the matches of an element, each with one event more, to those of the target, of which
-        nothing stays where `keep` is 0. Both can be one element."""
+        """Add the matches of the source, each with the event added, to the target.
+
+        The target is emptied first if `keep` is 0. Both may be the same element.
+        """
         labels = program[labels_at]
         sums, mask = to.words, _ALL_BITS * np.uint64(keep)
         at, of = np.uint64(target) * of_words, np.uint64(place) * of_words
@@ -349,7 +347,7 @@ def parts_of_totals(
             from_sum, to_sum = of + word, at + word
             top, over = source.words[from_sum], source.words[from_sum + _2]
             if top >= FULL or over >= FULL:
-                # The sum has left all bounds, whatever is added.
+                # The sum is beyond all bounds already. Adding changes nothing.
                 sums[to_sum], sums[to_sum + _1] = FULL, _NONE
                 continue
             sums[to_sum], sums[to_sum + _1] = add_wide(
@@ -363,9 +361,9 @@ def parts_of_totals(
             )
             value = measures.whole[added + np.uint64(number)]
             if value != 0 and belongs(labels, program, labels_at, number):
-                # No branch: which sign comes next no processor foresees.
+                # No branch: no processor can predict the next sign.
                 to_sum += np.uint64(value >> 63) & _2
-                # That of the least number is 2⁶³ as a word.
+                # As a word, the absolute value of the least number is 2⁶³.
                 top, rest = multiply_by_word(high, low, np.uint64(abs(value)))
                 sums[to_sum], sums[to_sum + _1] = add_wide(
                     sums[to_sum], sums[to_sum + _1], top, rest
@@ -388,7 +386,7 @@ def parts_of_totals(
 
     @njit(**PART)
     def add_product(to, target, keep, first, place, second, other):  # type: ignore[no-untyped-def]
-        """Add the matches that are put together of two parts."""
+        """Add the matches that consist of a part of each of two elements."""
         sums, ones, twos = to.words, first.words, second.words
         mask = _ALL_BITS * np.uint64(keep)
         at = np.uint64(target) * of_words

@@ -1,7 +1,8 @@
-"""All matches that end at an event, from the nodes below it, without listing any.
+"""The union of all matches that end at an event, from the nodes below it, without listing any.
 
-The events of all matches are those of the graph below the event (`match_graph`), and two folds over
-it tell how many matches there are, and in how many of them each event is (`match_count`).
+The events are those of the graph below the event (`match_graph`). Two folds over the graph count
+the
+matches, and the matches that each event is in (`match_count`).
 """
 
 from typing import NamedTuple
@@ -32,44 +33,39 @@ from celc_runtime.jit.kernels import njit
 
 
 class Found(NamedTuple):
-    """What was found beside the events in the output.
+    """What was found besides the events in the output.
 
-    counts: uint64[matches, 2], for each row of the output the number of matches (high, low).
-    sizes, scales: float64[matches], int64[matches], that number as size · 2^scale. weights:
-    uint64[room, 2], for each event in the output the number of matches that it is in;
-    weight_sizes, weight_scales: float64[room], int64[room], the same number. The last three have no
-    rows where nobody wants them.
+    The numbers of matches are given twice: exactly in two words, and as size · 2^scale. Weights are
+    empty where nobody asks for them.
     """
 
-    counts: np.ndarray
-    sizes: np.ndarray
-    scales: np.ndarray
-    weights: np.ndarray
-    weight_sizes: np.ndarray
-    weight_scales: np.ndarray
+    counts: np.ndarray  # uint64[matches, 2], the number of matches of each output row (high, low)
+    sizes: np.ndarray  # float64[matches], the same number
+    scales: np.ndarray  # int64[matches]
+    weights: np.ndarray  # uint64[room, 2], for each event in the output: how many matches hold it
+    weight_sizes: np.ndarray  # float64[room], the same number
+    weight_scales: np.ndarray  # int64[room]
 
 
 class Paths(NamedTuple):
-    """Numbers of paths of each node of a graph, as pairs (see `match_count`): from it down, those
-    without the ones that take another cell in its place, and down to it."""
+    """Numbers of paths for each node of a graph, as pairs (see `match_count`)."""
 
-    below: tuple[np.ndarray, np.ndarray]
-    through: tuple[np.ndarray, np.ndarray]
-    above: tuple[np.ndarray, np.ndarray]
+    below: tuple[np.ndarray, np.ndarray]  # from the node down
+    through: tuple[np.ndarray, np.ndarray]  # likewise, without paths through cells beside the node
+    above: tuple[np.ndarray, np.ndarray]  # from the root down to the node
 
 
 class UnionScratch(NamedTuple):
-    """Working memory: the graph of one event, and its numbers of paths, exactly and scaled; of the
-    latter nothing where nobody wants weights."""
+    """Working memory for the graph of one event."""
 
     graphs: Graphs
-    wide: Paths
-    scaled: Paths
+    wide: Paths  # exact numbers
+    scaled: Paths  # the same as size and scale; empty: no weights
 
 
 def union_scratch(size: int, *, room: int, weighs: bool) -> UnionScratch:
-    """Scratch memory for an arena of `size` nodes, and graphs of `room` nodes; weighs: whether
-    events get weights."""
+    """Working memory for an arena of `size` nodes and graphs of `room` nodes; weighs: with
+    weights."""
     weighed = room if weighs else 0
     return UnionScratch(
         new_graphs(size, room=room, fires=0),
@@ -79,7 +75,6 @@ def union_scratch(size: int, *, room: int, weighs: bool) -> UnionScratch:
 
 
 def new_found(rows: int, room: int, *, weighs: bool) -> Found:
-    """Memory for an output of so many rows and events."""
     weighed = room if weighs else 0
     return Found(
         np.zeros((rows, 2), np.uint64),
@@ -93,11 +88,10 @@ def new_found(rows: int, room: int, *, weighs: bool) -> Found:
 
 @njit(nogil=True, cache=True)
 def unite_fired(memory, output, kinds, scratch, found):  # type: ignore[no-untyped-def]
-    """One row for each event that fired, with the events of all its matches in the order of the
-    stream; DONE, OUTPUT_FULL, or WINDOW_FULL where the scratch memory needs more room.
+    """Write a row for each event that fired: the events of all its matches, in stream order.
 
-    An event comes twice where it is marked in two ways, and with weights where it lies in two
-    cells.
+    Returns DONE, OUTPUT_FULL, or WINDOW_FULL if the working memory needs more room. An event comes
+    twice if it is marked in two ways, and with weights also if two cells hold it.
     """
     counters, bits = memory.counters, kinds.bits[0]
     graphs, exact, rough = scratch.graphs, scratch.wide, scratch.scaled
@@ -148,7 +142,7 @@ def unite_fired(memory, output, kinds, scratch, found):  # type: ignore[no-untyp
 
 @njit(nogil=True, cache=True)
 def _sorted(tags, found, first, end, weighs):  # type: ignore[no-untyped-def]
-    """Bring the events of a row into the order of the stream, without weights each once; where they
+    """Sort the events of a row in stream order; without weights, each comes once. Returns their
     end."""
     stretch = tags[first:end]
     if weighs:

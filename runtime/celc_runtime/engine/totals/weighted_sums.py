@@ -1,4 +1,4 @@
-"""Sums of whole numbers, each of which counts a number of times that needs two words."""
+"""Weighted sums of whole numbers, where weights need two words."""
 
 import numpy as np
 
@@ -13,10 +13,10 @@ from celc_runtime.jit.kernels import njit
 
 @njit(nogil=True, cache=True)
 def weighted_sums(values, weights, first, last, sums):  # type: ignore[no-untyped-def]
-    """Sum up the stretches of numbers from `first` (int64[rows]) up to before `last`.
+    """Add up ranges of numbers; range i is `first[i]` to before `last[i]` (int64[rows]).
 
-    values: int64[numbers]; weights: uint64[numbers, 2], how often each counts (high, low). Adds to
-    sums: uint64[rows, 4], the signed sum, and the sum of absolute values (`wide_numbers`).
+    values: int64[numbers]. weights: uint64[numbers, 2], how often each counts (high, low). Adds to
+    sums: uint64[rows, 4], the signed sum and the sum of absolute values (`wide_numbers`).
     """
     for row in range(first.shape[0]):
         for number in range(first[row], last[row]):

@@ -1,6 +1,6 @@
-"""Columns of whole numbers of 128 bits, in two words: totals of matches (see `wide_numbers`).
+"""Columns of whole numbers of 128 bits, in two words each: totals of matches (see `wide_numbers`).
 
-numpy has no such type, and an array of Python's numbers costs ten times as much to add.
+NumPy has no such type. An array of Python's numbers takes ten times as long to add.
 """
 
 from __future__ import annotations
@@ -17,25 +17,20 @@ _WORD = 1 << 64
 _LOW_HALF = np.uint64(_HALF - 1)
 _SHIFT = np.uint64(32)
 
-MOST_DIGITS = 10**38
-"""Numbers of a DECIMAL(38, 0) are smaller than this, and greater than its negative."""
+MOST_DIGITS = 10**38  # absolute values of DECIMAL(38, 0) are smaller than this
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WideColumn:
-    """Numbers as two's complement: high, low: uint64[rows].
+    """Numbers in two's complement. A column of counts has no negative numbers."""
 
-    A column of counts holds no negative numbers; `FULL` in `high` stands there for 2¹²⁷ and more.
-    """
-
-    high: np.ndarray
-    low: np.ndarray
+    high: np.ndarray  # uint64[rows]; in a column of counts, `FULL` stands for 2¹²⁷ and more
+    low: np.ndarray  # uint64[rows]
 
     def __len__(self) -> int:
         return len(self.high)
 
     def taken(self, rows: np.ndarray) -> WideColumn:
-        """Some rows (int64, or bool for each row)."""
         return WideColumn(self.high[rows], self.low[rows])
 
     def are_small(self) -> bool:
@@ -44,8 +39,8 @@ class WideColumn:
         return not (self.high.any() or top.any())
 
     def as_numbers(self) -> np.ndarray:
-        """The numbers as int64[rows] where that has room to add and negate, else as Python's
-        (object[rows])."""
+        """int64[rows] if the numbers can be added and negated in 64 bits, else Python's
+        (object)."""
         if self.are_small():
             return self.low.view(np.int64)
         found: np.ndarray = self.high.view(np.int64).astype(object) * _WORD
@@ -54,12 +49,12 @@ class WideColumn:
 
 
 def column_of(words: np.ndarray) -> WideColumn:
-    """uint64[rows, 2] (high, low) as a column, in memory of its own."""
+    """uint64[rows, 2] (high, low) as a column with memory of its own."""
     return WideColumn(words[:, 0].copy(), words[:, 1].copy())
 
 
 def wide(values: np.ndarray) -> WideColumn:
-    """int64[rows], or Python's numbers of at most 127 bits (object[rows]), as a wide column."""
+    """A column from int64[rows], or from Python's numbers of at most 127 bits (object[rows])."""
     if values.dtype != object:
         found = values.astype(np.int64)
         return WideColumn((found >> 63).view(np.uint64), found.view(np.uint64))
@@ -69,15 +64,16 @@ def wide(values: np.ndarray) -> WideColumn:
 
 
 def together(columns: Sequence[WideColumn]) -> WideColumn:
-    """The rows of several columns, one after another."""
     return WideColumn(
         np.concatenate([one.high for one in columns]), np.concatenate([one.low for one in columns])
     )
 
 
 def sums_between(values: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> WideColumn:
-    """The exact sums of stretches of numbers (int64 or uint64[rows]); starts, ends: int64, the
-    first row of a stretch and the one behind its last."""
+    """The exact sums of ranges of int64 or uint64[rows].
+
+    starts, ends: int64, the first row of each range, and the row after its last.
+    """
     low = np.zeros(len(values) + 1, np.int64)
     high = np.zeros(len(values) + 1, np.int64)
     np.cumsum((values & values.dtype.type(_HALF - 1)).astype(np.int64), out=low[1:])
@@ -90,10 +86,9 @@ def sums_between(values: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Wi
 
 
 def sums_of_groups(column: WideColumn, starts: np.ndarray, *, counts: bool) -> WideColumn:
-    """The sums of groups of rows that begin at the rows `starts` (int64, ascending, the first is
-    0).
+    """The sums of groups of rows; groups begin at the rows `starts` (int64, ascending, from 0).
 
-    counts: a sum that reaches 2¹²⁷, and each with `FULL` in it, is `FULL`; else sums wrap around.
+    counts: a sum that reaches 2¹²⁷, or contains a `FULL`, is `FULL`. Otherwise sums wrap around.
     """
     if len(starts) == len(column):
         return column
@@ -117,7 +112,6 @@ def sums_of_groups(column: WideColumn, starts: np.ndarray, *, counts: bool) -> W
 
 
 def sums_of_counts(one: WideColumn, other: WideColumn) -> WideColumn:
-    """The sums of two columns of counts, row by row."""
     low = one.low + other.low
     high = one.high + other.high + (low < one.low)
     is_full = (one.high | other.high | high) >= FULL

@@ -1,6 +1,6 @@
-"""Compacting the arena: the nodes that union lists still reach, moved together.
+"""Compacts the arena: moves the nodes that union lists still reach next to each other.
 
-Where partitions interleave, the windows of quiet partitions keep old ids alive, so dead nodes lie
+If partitions interleave, the windows of quiet partitions keep old ids alive. So dead nodes lie
 between live ones, and the ring alone does not free them.
 """
 
@@ -24,7 +24,7 @@ from celc_runtime.jit.kernels import njit
 
 
 def reachable_nodes(memory: Memory, lists: Lists, floors: np.ndarray) -> tuple[np.ndarray, int]:
-    """The nodes that some list reaches: a flag for each row of the arena, and their number.
+    """(a flag for each row of the arena, whether some list reaches its node; their number).
 
     floors: int64[slots], the floor value of each partition slot.
     """
@@ -64,7 +64,8 @@ def _flag_reachable(nodes, counters, lists, floors, flags):  # type: ignore[no-u
 
 
 def compacted(memory: Memory, lists: Lists, flags: np.ndarray, count: int) -> Memory:
-    """An arena of the flagged nodes, under new ids above all old ones; renumbers lists in place.
+    """An arena of the flagged nodes, with new ids above all old ones. The lists are changed in
+    place.
 
     Ids keep their order, so children stay below their parents.
     """

@@ -1,11 +1,11 @@
-"""Bounds of piles: the least value of the matches in a pile that a later event is compared with.
+"""Bounds of piles: the least value in a pile that a later event is compared with.
 
-Values are compared as whole numbers in the same order: numbers and times as they are, real numbers
-by `spark_arithmetic.key_of_real`, and either with all bits turned where a condition asks for less.
+Values are compared as whole numbers in the same order. Whole numbers and times stay as they are,
+real
+numbers go through `spark_arithmetic.key_of_real`. If a condition asks for less, all bits are
+inverted.
 """
 
-NO_BOUND = 2**63 - 1
-"""The bound of a pile without matches, and of one whose value is NULL: no value is beyond it."""
+NO_BOUND = 2**63 - 1  # of a pile without matches, or whose value is NULL: no value exceeds it
 
-LEAST_KEY = -(2**63)
-"""What NULL counts as where it is the later value: beyond no bound."""
+LEAST_KEY = -(2**63)  # what a later value counts as that is NULL: it exceeds no bound

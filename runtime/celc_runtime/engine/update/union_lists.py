@@ -1,33 +1,41 @@
-"""The general update: any I/O-deterministic CEA, driven by tables.
+"""The general update, driven by tables: it runs any I/O-deterministic CEA.
 
-Generated straight-line updates keep one prepend-only list of cells per way into a state. That is
-sound only where an unmarked event leaves every state as it is: then the cells of a list come in the
-order of their starts. With `:`, and wherever else passing events end or change matches, matches
-come together in one state out of order. Here a state holds a *union list* instead, the structure of
-the CORE paper (Bucchi et al., VLDB 2022), with these invariants:
+Generated straight-line updates keep one prepend-only list of cells for each way into a state. That
+works only if an unmarked event leaves every state as it is: then the cells of a list come in the
+order of their starts. With `:`, and wherever other passing events end or change matches, matches
+meet
+in a state out of order. Here a state holds a *union list*, the structure of the CORE paper (Bucchi
+et
+al., VLDB 2022), with these invariants:
 
 1. A state's list is n₀, n₁, …, nₖ with SINCE(n₀) ≥ SINCE(n₁) > … > SINCE(nₖ), and n₀ is a cell.
 2. Every nᵢ is *safe*: a cell, or a merge whose left side is a cell.
 3. States are kept in the order of SINCE(n₀), latest first.
 
-States are visited in that order and hand on their lists. The first arrival founds the list of a
-state: a new cell, or the whole list of a state whose matches pass on unmarked (its n₀ is a cell).
-A later arrival starts no later, so it is inserted behind n₀; by (1) and (3) the founding order is
-again the order of (3).
+States are visited in that order, and hand on their lists. The first arrival at a state founds its
+list:
+a new cell, or the whole list of a state whose matches pass on unmarked (its n₀ is a cell). A later
+arrival starts no later, so it is inserted behind n₀. By (1) and (3), the founding order is again
+the
+order of (3).
 
-*A list has at most |states| + 1 elements.* Let m be SINCE(n₀), the event at which that match began;
-when it began, the other states had at most |states| different values of SINCE(n₀) between them, and
-since then values below m only disappear: a new match starts later than m, and every element that is
-inserted carries the SINCE(n₀) of the state it came from. So the elements behind n₀ have values from
-that one set, and values in a list are distinct.
+*A list has at most |states| + 1 elements.* Let m be SINCE(n₀), the event at which that match began.
+At
+that time the other states had at most |states| different values of SINCE(n₀). Since then, values
+below
+m only disappear: a new match starts later than m, and every inserted element carries the SINCE(n₀)
+of
+the state that it came from. So the values behind n₀ are from that one set, and the values in a list
+are distinct.
 
-*Merges are shallow.* Handing a list on as one node (`_as_node`) makes n₀ ∪ (n₁ ∪ (…)): its left
-side is the cell n₀, so it is safe. Two safe nodes of equal SINCE are united (`_union_of_equals`)
-with the two cells first: c₁ ∪ (c₂ ∪ (r₁ ∪ r₂)), the later of r₁, r₂ left; again safe. A left path
-from any node therefore has at most three merges: the enumeration's delay does not depend on the
-stream.
+*Merges are shallow.* `_as_node` hands a list on as one node n₀ ∪ (n₁ ∪ (…)). Its left side is the
+cell
+n₀, so it is safe. `_union_of_equals` unites two safe nodes of equal SINCE with the two cells first:
+c₁ ∪ (c₂ ∪ (r₁ ∪ r₂)), the later of r₁ and r₂ on the left. That is safe again. So a left path from
+any
+node has at most three merges, and the delay of the enumeration does not depend on the stream.
 
-Nothing here allocates per live match, so an event costs (states × moves), whatever the window.
+Nothing here allocates for each live match. An event costs (states × moves) for any window.
 """
 
 from collections.abc import Callable
@@ -69,38 +77,34 @@ from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.transitions import EVENTS, FLOORS, KEYS, TransitionArrays
 
 _KERNEL: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy", "_nrt": False}
-"""Options of kernels that make no arrays: to count references to the arrays of a run, some fifty,
+"""Options of kernels that make no arrays. Counting references to the arrays of a run, about fifty,
 took longer than an event."""
 
 _PART: dict[str, Any] = {**_KERNEL, "inline": "always"}
-"""Options of the parts of an event's step: as functions of their own they took all these arrays at
-each call, which doubled the time or more."""
+"""Options of the parts of an event's step. As real calls, passing all these arrays took as long
+again
+as the step, or longer."""
 
 KEEP, CONSUME = 0, 1
 
-OWN_CLOCKS = 2
-"""In `settings`, for "partitions interleave" where each measures the window by keys of its own."""
+OWN_CLOCKS = 2  # in `settings`: partitions interleave, and each has its own keys for the window
 
 
 class Lists(NamedTuple):
-    """The union lists of each partition slot (one slot unless partitions interleave).
+    """The union lists of each partition slot; there is one slot unless partitions interleave.
 
-    active: int64[slots], how many states hold something; order: int64[slots, states], those states,
-    latest first; length: int64[slots, states]; items: int64[slots, states, room]; clock:
-    int64[slots], events seen; context: int64[slots, 2], the context and the epoch in which it was
-    reached. The last slot is scratch space for the event being processed.
+    One more slot, the last one, is scratch space for the present event.
     """
 
-    active: np.ndarray
-    order: np.ndarray
-    length: np.ndarray
-    items: np.ndarray
-    clock: np.ndarray
-    context: np.ndarray
+    active: np.ndarray  # int64[slots], the number of states that hold something
+    order: np.ndarray  # int64[slots, states], these states, latest start first
+    length: np.ndarray  # int64[slots, states]
+    items: np.ndarray  # int64[slots, states, room]
+    clock: np.ndarray  # int64[slots], the number of events read
+    context: np.ndarray  # int64[slots, 2], the context, and the epoch in which it was reached
 
 
 def new_lists(states: int, *, slots: int = 1, room: int = 4) -> Lists:
-    """Empty lists for `slots` partitions."""
     states = max(states, 1)
     return Lists(
         np.zeros(slots + 1, np.int64),
@@ -114,11 +118,11 @@ def new_lists(states: int, *, slots: int = 1, room: int = 4) -> Lists:
 
 @njit(nogil=True, cache=True)
 def contexts_before(following, symbols, starts, begun, firsts, consumed):  # type: ignore[no-untyped-def]
-    """int64[rows] and int64[parts]: the contexts before the rows, and behind the partitions.
+    """(int64[rows], int64[parts]): the context before each row, and after each partition.
 
-    starts: int64[parts], the rows at which partitions begin; begun: int64[parts], the contexts in
-    which they begin. firsts: int64[parts], the rows at which their contexts begin anew where
-    `consumed` (bool[parts]).
+    starts: int64[parts], the first rows of partitions. begun: int64[parts], the contexts in which
+    they begin. consumed: bool[parts]; where True, the context starts again at the row in `firsts`
+    (int64[parts]).
     """
     before = np.empty(symbols.shape[0], np.int64)
     behind = np.empty(starts.shape[0], np.int64)
@@ -135,7 +139,6 @@ def contexts_before(following, symbols, starts, begun, firsts, consumed):  # typ
 
 
 def with_more_slots(lists: Lists, slots: int) -> Lists:
-    """The same lists with room for at least `slots` partitions."""
     old = len(lists.active) - 1
     if slots <= old:
         return lists
@@ -146,13 +149,12 @@ def with_more_slots(lists: Lists, slots: int) -> Lists:
 
 
 def with_longer_lists(lists: Lists) -> Lists:
-    """The same lists with twice the room in each."""
     return lists._replace(items=np.concatenate([lists.items, np.zeros_like(lists.items)], axis=2))
 
 
 @njit(**_KERNEL)
 def update_lists(batch, memory, lists, output, kinds, tables):  # type: ignore[no-untyped-def]
-    """Read the events of a batch from `counters[ROW]` on; a status of the arena module."""
+    """Read the events of a batch from `counters[ROW]` on; returns a status of `arena.nodes`."""
     symbols, counters = batch.symbols, memory.counters
     window, size, interleaved = tables.settings[0], tables.settings[1], tables.settings[3]
     rows = symbols.shape[0]
@@ -180,7 +182,7 @@ def update_lists(batch, memory, lists, output, kinds, tables):  # type: ignore[n
         symbol = np.int64(symbols[row])
         matters = symbol != 0
         if has_contexts:
-            # Once for each event: an event that did not fit comes here again.
+            # Once for each event. An event that did not fit comes here twice.
             if row == counters[READ]:
                 if lists.context[slot, 1] != counters[EPOCH]:
                     lists.context[slot, 0], lists.context[slot, 1] = 0, counters[EPOCH]
@@ -217,17 +219,17 @@ def update_lists(batch, memory, lists, output, kinds, tables):  # type: ignore[n
 
 
 def update_by_tables(tables: TransitionArrays) -> Callable[..., int]:
-    """The function (batch, memory, lists, output, kinds) that reads events by tables, so that the
-    update of a module can be called by hand."""
+    """The update (batch, memory, lists, output, kinds) for these tables; modules can be called
+    so."""
     return partial(update_lists, tables=tables)
 
 
 @njit(**_PART)
 def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, floor_value):  # type: ignore[no-untyped-def]
-    """Let all states of a partition slot read one event; a status of the arena module.
+    """Let all states of a partition slot read one event; returns a status of `arena.nodes`.
 
     The new lists are made in the scratch slot, and copied over the old ones at the end. So an event
-    for which there is no room has changed nothing, and is read again.
+    for which there was no room has changed nothing, and can be read again.
     """
     nodes, counters = memory.nodes, memory.counters
     settings = tables.settings
@@ -252,7 +254,7 @@ def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, 
         status = list_fired(memory, output, kinds)
         if status != DONE:
             return status
-        # Where partitions interleave, the window of another partition may reach further back.
+        # If partitions interleave, the window of another partition can reach further back.
         floor_of_all = floor_value
         if settings[3] == OWN_CLOCKS or (settings[3] and settings[0] == EVENTS):
             floor_of_all = np.int64(ALWAYS)
@@ -311,7 +313,7 @@ def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, 
                 full |= not _add(nodes, counters, lists, scratch, target, whole)
 
     if full:
-        # Only new rows of the arena have been written: the event is read again.
+        # Only new rows of the arena were written. So the event can be read again.
         counters[NEXT_NODE] = before
         return LISTS_FULL
     lists.active[slot] = lists.active[scratch]
@@ -329,7 +331,7 @@ def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, 
         if settings[2] == CONSUME:
             counters[LOWEST] = counters[NEXT_NODE]
             lists.active[slot] = 0
-            # For every context, the stream begins at the next event.
+            # The stream starts again at the next event, for every context.
             counters[EPOCH] += 1
     return DONE
 
@@ -345,7 +347,7 @@ def _new_node(nodes, counters, tag, child, following, since):  # type: ignore[no
 
 @njit(**_PART)
 def _as_node(nodes, counters, lists, slot, state, length):  # type: ignore[no-untyped-def]
-    """A list as one node, n₀ ∪ (n₁ ∪ (… ∪ nₖ)), which is safe (invariant 2)."""
+    """A list as one node, n₀ ∪ (n₁ ∪ (… ∪ nₖ)). It is safe (invariant 2)."""
     node = lists.items[slot, state, length - 1]
     for item in range(length - 2, -1, -1):
         left = lists.items[slot, state, item]
@@ -356,7 +358,7 @@ def _as_node(nodes, counters, lists, slot, state, length):  # type: ignore[no-un
 
 @njit(**_PART)
 def _add(nodes, counters, lists, slot, state, node):  # type: ignore[no-untyped-def]
-    """Put a safe node into a list: as its first, or behind n₀. False where the list is full."""
+    """Insert a safe node into a list, first or behind n₀; False: the list is full."""
     mask = nodes.shape[0] - 1
     length = lists.length[slot, state]
     if length == 0:
@@ -385,15 +387,16 @@ def _add(nodes, counters, lists, slot, state, node):  # type: ignore[no-untyped-
 
 @njit(**_KERNEL)
 def _union_of_equals(nodes, counters, first, second, since):  # type: ignore[no-untyped-def]
-    """Two safe nodes of equal SINCE as one safe node."""
+    """Unite two safe nodes of equal SINCE into one safe node."""
     mask = nodes.shape[0] - 1
     if nodes[first & mask, TAG] != MERGE:
         return _new_node(nodes, counters, MERGE, first, second, since)
     if nodes[second & mask, TAG] != MERGE:
         return _new_node(nodes, counters, MERGE, second, first, since)
     first_rest, second_rest = nodes[first & mask, NEXT], nodes[second & mask, NEXT]
-    # A rest may be dead by now, and another node may have its row. A wrong SINCE would put it on a
-    # left side and break the order, so a rest that may be dead counts as the earlier one.
+    # A rest may be dead, and its row may hold another node. A wrong SINCE would put it on a left
+    # side
+    # and break the order. So a rest that may be dead counts as the earlier one.
     lowest = lowest_id(nodes, counters[NEXT_NODE], counters[LOWEST])
     first_since = nodes[first_rest & mask, SINCE] if first_rest >= lowest else np.int64(NEVER)
     second_since = nodes[second_rest & mask, SINCE] if second_rest >= lowest else np.int64(NEVER)

@@ -1,10 +1,11 @@
-"""Functions of a label's set of events, as conditions use them: FIRST, LAST, MIN, MAX, SUM, AVG,
-VARIANCE, STDDEV, MEDIAN, COUNT(DISTINCT …).
+"""Functions of a label's set of events in conditions: FIRST, LAST, MIN, MAX, SUM, AVG, VARIANCE,
+STDDEV, MEDIAN, COUNT(DISTINCT …).
 
-`events` are int64 indices into the remembered columns, in stream order. All but FIRST and LAST skip
-NULLs; MIN, MAX, SUM, AVG and MEDIAN have a value where the column is not NULL for some event,
-VARIANCE and STDDEV where it is for two. Whole numbers wrap, NaN is larger than any number, and
-fractions are added in stream order, as Spark adds the rows of a sorted group.
+`events` are int64 indices into the remembered columns, in stream order. All functions but FIRST and
+LAST skip NULLs. MIN, MAX, SUM, AVG and MEDIAN need one value that is not NULL, VARIANCE and STDDEV
+need two. Whole numbers wrap, and NaN is larger than any number. Fractions are added in stream
+order,
+as Spark adds the rows of a sorted group.
 """
 
 import numpy as np
@@ -15,12 +16,13 @@ from celc_runtime.jit.kernels import njit
 
 @njit(nogil=True, cache=True)
 def events_of_role(path, depth, roles, bit, kind_bits, first, events):  # type: ignore[no-untyped-def]
-    """Write the events of a match that play a role, in stream order, as indices into the columns;
-    returns how many.
+    """Write the events of a match that have a role, as indices into the columns; returns their
+    number.
 
-    `path[0]` to `path[depth]` are the tags of the match's events from the last one back, `roles`
-    the bit sets of roles by kind. `events` has room for all; new room for each match, or an array
-    handed back, would cost more than the rest.
+    `path[0]` to `path[depth]` are the tags of the match's events from the last one back. `roles`
+    has
+    the bit sets of roles by kind. Events are written in stream order. `events` must have room for
+    all: allocating or returning an array for each match would cost more than everything else.
     """
     count = 0
     kind_mask = (np.int64(1) << kind_bits) - 1
@@ -33,7 +35,7 @@ def events_of_role(path, depth, roles, bit, kind_bits, first, events):  # type: 
 
 @njit(nogil=True, cache=True)
 def some_known(valid, events):  # type: ignore[no-untyped-def]
-    """Whether the column is not NULL for one of the events at least."""
+    """Whether the column is not NULL for at least one event."""
     for event in events:  # noqa: SIM110  Numba has no generators here
         if valid[event]:
             return True
@@ -135,8 +137,10 @@ def count_known(valid, events):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def variance(values, valid, events):  # type: ignore[no-untyped-def]
-    """The variance of a sample of two values or more, by Welford's formulas as Spark takes them: it
-    carries the mean along, and the squares of the distances to it. 0 where there are fewer."""
+    """The sample variance of two or more values, 0 for fewer.
+
+    By Welford's algorithm as Spark computes it: a running mean and a running sum of squares.
+    """
     mean, squares, count = np.float64(0), np.float64(0), 0
     for event in events:
         if valid[event]:
@@ -150,14 +154,13 @@ def variance(values, valid, events):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def deviation(values, valid, events):  # type: ignore[no-untyped-def]
-    """The standard deviation of a sample of two values or more; 0 where there are fewer."""
+    """The sample standard deviation of two or more values, 0 for fewer."""
     return np.sqrt(variance(values, valid, events))
 
 
 @njit(nogil=True, cache=True)
 def _sort(values, room, count):  # type: ignore[no-untyped-def]
-    """Put the first `count` events of `room` in the order of their values: a heap sort, which needs
-    no memory of its own, as a listing has none to give."""
+    """Sort the first `count` events of `room` by value. A heap sort needs no memory of its own."""
     end, start = count, count >> 1
     while end > 1:
         if start > 0:
@@ -165,7 +168,7 @@ def _sort(values, room, count):  # type: ignore[no-untyped-def]
         else:
             end -= 1
             room[0], room[end] = room[end], room[0]
-        # Let the event at `start` sink until none below it is larger.
+        # Let the event at `start` sink until no event below it is larger.
         place, below = start, 2 * start + 1
         while below < end:
             if below + 1 < end and less_real(values[room[below]], values[room[below + 1]]):
@@ -178,8 +181,7 @@ def _sort(values, room, count):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _sorted_known(values, valid, events, room):  # type: ignore[no-untyped-def]
-    """Write the events for which the column is not NULL, in the order of its values; returns how
-    many."""
+    """Write the events whose value is not NULL, by value; returns their number."""
     count = 0
     for event in events:
         if valid[event]:
@@ -191,8 +193,10 @@ def _sorted_known(values, valid, events, room):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def median(values, valid, events, room):  # type: ignore[no-untyped-def]
-    """The value in the middle as a DOUBLE; of two different ones in the middle half of each, so
-    that no sum overflows. NaN where there is none. `room` is int64, with room for all events."""
+    """The median as a DOUBLE, NaN without values; `room` is int64, with room for all events.
+
+    Of two different middle values half of each is added, so no sum overflows.
+    """
     count = _sorted_known(values, valid, events, room)
     if count == 0:
         return np.nan
@@ -204,8 +208,7 @@ def median(values, valid, events, room):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def median_interval(values, valid, events, room):  # type: ignore[no-untyped-def]
-    """The median of durations: the DOUBLE that Spark computes, rounded towards zero; 0 where there
-    are none."""
+    """The median of durations: Spark's DOUBLE, rounded towards zero; 0 without values."""
     middle = median(values, valid, events, room)
     if middle != middle:
         return np.int64(0)
@@ -216,7 +219,7 @@ def median_interval(values, valid, events, room):  # type: ignore[no-untyped-def
 
 @njit(nogil=True, cache=True)
 def _count_different(values, room, count):  # type: ignore[no-untyped-def]
-    """The number of different values of events in the order of their values."""
+    """The number of different values; the events must be sorted by value."""
     different = np.int64(count > 0)
     for place in range(1, count):
         if less_real(values[room[place - 1]], values[room[place]]):
@@ -232,7 +235,7 @@ def count_distinct(values, valid, events, room):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def count_distinct_texts(codes, events, room):  # type: ignore[no-untyped-def]
-    """The number of different texts, given by their numbers, which are negative for NULL."""
+    """The number of different texts, given as codes; a negative code is NULL."""
     count = 0
     for event in events:
         if codes[event] >= 0:

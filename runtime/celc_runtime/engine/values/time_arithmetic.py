@@ -1,9 +1,8 @@
-"""Arithmetic with times and durations: 64-bit microseconds, NULL where they overflow.
+"""Arithmetic with times and durations: 64-bit microseconds, NULL on overflow.
 
-A condition first asks whether a result fits (`can_add`, …), and then computes it as a sum or
-product of LONGs, which would wrap. So NULL needs no value of its own: as for columns, a truth
-stands beside the value. Rejected: Spark's rule, by which such a result ends the run, ANSI mode or
-not.
+A condition first asks whether a result fits (`can_add`, …), then computes it as a sum or product of
+LONGs, which would wrap. So NULL needs no special value: as for columns, a boolean stands beside the
+value. Rejected: Spark's rule, where an overflow ends the job, with or without ANSI mode.
 """
 
 import numpy as np
@@ -16,8 +15,7 @@ from celc_runtime.engine.values.spark_arithmetic import (
 )
 from celc_runtime.jit.kernels import njit
 
-SMALLEST = -(2**63)
-"""The only duration that can be neither negated nor made positive."""
+SMALLEST = -(2**63)  # microseconds: the only duration whose negative does not fit
 
 
 @njit(nogil=True, cache=True)
@@ -30,14 +28,12 @@ def can_add(left, right):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def can_subtract(left, right):  # type: ignore[no-untyped-def]
-    """Whether 64 bits hold left - right."""
     left, right = np.int64(left), np.int64(right)
     return ((left ^ right) & (left ^ subtract_long(left, right))) >= 0
 
 
 @njit(nogil=True, cache=True)
 def can_multiply(left, right):  # type: ignore[no-untyped-def]
-    """Whether 64 bits hold left * right."""
     left, right = np.int64(left), np.int64(right)
     if left == 0 or right == 0:
         return True
@@ -57,8 +53,8 @@ def begins_at_time(days):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def can_sum_interval(values, valid, events):  # type: ignore[no-untyped-def]
-    """Whether 64 bits hold the sum of durations; sums on the way to it may be larger."""
-    # Two sums of 32 bits of each value, which 2³¹ values cannot make overflow.
+    """Whether 64 bits hold the sum of durations; sums on the way may be larger."""
+    # Two sums of 32 bits of each value. Fewer than 2³¹ values cannot overflow them.
     high, low = np.int64(0), np.int64(0)
     for event in events:
         if valid[event]:
@@ -80,9 +76,9 @@ def sum_interval(values, valid, events):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def average_interval(values, valid, events):  # type: ignore[no-untyped-def]
-    """The average of durations, rounded towards zero; 0 where there are none.
+    """The average of durations, rounded towards zero; 0 without values.
 
-    It always fits, also where the sum does not: quotients and remainders are added on their own.
+    It always fits, even if the sum does not: quotients and remainders are added separately.
     """
     count = np.int64(0)
     for event in events:

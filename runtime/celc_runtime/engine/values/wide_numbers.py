@@ -1,10 +1,11 @@
-"""Whole numbers of two 64-bit words, for counts of matches: 2⁶³ of them are 63 events under a `+`.
+"""Whole numbers of two 64-bit words, for counts of matches: 63 events under a `+` have 2⁶³ matches.
 
 A count is never negative. From 2¹²⁷ on it stays at 2¹²⁷ (high word `FULL`), which stands for all
-numbers that large: products and sums of such numbers, but for those with 0, are as large again. So
-whether a total leaves 38 digits is known exactly, however large the numbers on the way.
+larger numbers. Sums and products with such a number are as large again, except products with 0. So
+it
+is always known exactly whether a total leaves 38 digits.
 
-A signed sum wraps around at 2¹²⁸, and is right where the sum of the absolute values is below 2¹²⁷.
+A signed sum wraps around at 2¹²⁸. It is right if the sum of the absolute values is below 2¹²⁷.
 """
 
 from typing import Any
@@ -16,8 +17,7 @@ from numba.extending import intrinsic, overload
 
 from celc_runtime.jit.kernels import njit
 
-FULL = np.uint64(1 << 63)
-"""The high word of every number from 2¹²⁷ on."""
+FULL = np.uint64(1 << 63)  # the high word of every count from 2¹²⁷ on
 
 _ZERO = np.uint64(0)
 
@@ -47,7 +47,7 @@ def product_of_words(first: Any, second: Any) -> Any:
 
 @intrinsic
 def _multiply(typing_context, first, second):  # type: ignore[no-untyped-def]
-    """The same as one instruction."""
+    """(high, low) of the product of two words, as one machine instruction."""
 
     def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         word, both = ir.IntType(64), ir.IntType(128)
@@ -71,7 +71,7 @@ def multiply_wide(high, low, other_high, other_low):  # type: ignore[no-untyped-
     if (high | other_high) != 0:
         if high != 0 and other_high != 0:
             return FULL, _ZERO
-        # One of these is 0.
+        # One of the high words is 0.
         over, more = product_of_words(high | other_high, other_low if high != 0 else low)
         total = top + more
         if over != 0 or total < top:

@@ -1,4 +1,4 @@
-"""How the matches below a last event are found, and which of them are chosen.
+"""How the matches below a last event are found, and how some of them are chosen.
 
 Imports: the arena, values.
 """

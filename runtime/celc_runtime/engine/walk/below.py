@@ -1,12 +1,14 @@
 """The nodes below an event that fired, each after the nodes that it refers to.
 
-A node of the arena is shared by many paths, whose number can double with every event. What is asked
-of all matches below a node (which of its nodes lead to a match, the largest sum, the values that
-they have) follows from what is known of the two nodes that it refers to. So each node is visited
-once, and the cost is linear in the nodes.
+Many paths share a node of the arena. Their number can double with every event. Some questions are
+about all matches below a node: which nodes lead to a match, the largest sum, the values that they
+have. The answer for a node follows from the answers for the two nodes that it refers to. So each
+node
+is visited once, and the cost is linear in the nodes.
 
-Rejected: a pass over all node ids of the window from the oldest on. It needs no stack, but it costs
-the window at each event, also where few events take part in its matches.
+Rejected: a pass over all node ids of the window from the oldest on. It needs no stack, but each
+event
+then costs the whole window, even if few events take part in its matches.
 """
 
 from __future__ import annotations
@@ -18,14 +20,16 @@ from celc_runtime.jit.kernels import njit
 
 
 def visits_below(visit: Callable[..., bool], *, compiles: bool = True) -> Callable[..., bool]:
-    """A kernel that visits a node and all live nodes below it that are not known; False where a
-    visit asked it to end.
+    """A kernel that visits a node and all live, unknown nodes below it.
+
+    It returns False where a visit asked it to stop.
 
     visit: (node, row, tag, below, beside, given) → whether to go on. below, beside: the rows of the
-    nodes that it refers to, which have been visited; −1: it refers to no live one. The kernel takes
-    (nodes, root, lowest, floor_value, known, number, waiting, given). known: int64[rows], the
-    number of the walk that visited a row last; where `number` is 0, the node that was visited
-    there, which then stays known. waiting: int64[rows].
+    nodes that it refers to, which were visited before; −1: no live node. The kernel takes (nodes,
+    root, lowest, floor_value, known, number, waiting, given). known: int64[rows], the number of the
+    walk that visited the row last. If `number` is 0, it holds the node that was visited there,
+    which
+    then stays known. waiting: int64[rows].
     """
 
     def walk(nodes, root, lowest, floor_value, known, number, waiting, given):  # type: ignore[no-untyped-def]
@@ -60,6 +64,6 @@ def visits_below(visit: Callable[..., bool], *, compiles: bool = True) -> Callab
 
     if not compiles:
         return walk
-    # To count references to what a visit reads took longer than all else.
+    # Counting references to what a visit reads took longer than everything else.
     kernel: Callable[..., bool] = njit(nogil=True, error_model="numpy", _nrt=False)(walk)
     return kernel

@@ -1,9 +1,11 @@
-"""Listing with conditions where all matches of an event must be known before the first is handed
-out: for a selector, for CONSUME, and where each of several matches that look alike is to come once.
+"""Listing with conditions, where all matches of an event must be known before the first is
+returned.
 
-The matches of one event are collected, and reduced when all are there or the room is full
-(`collected_matches`). All in one kernel: to come back to Python for each event cost ten times as
-much as most events themselves.
+That is so for a selector, for CONSUME, and where only one of several matches that look alike is
+returned. The matches of one event are collected. They are reduced when all are there or the room is
+full (`collected_matches`). All this is one kernel. Returning to Python for each event cost ten
+times
+as much as most events.
 """
 
 from __future__ import annotations
@@ -42,23 +44,19 @@ from celc_runtime.plan.strategy import Checked
 
 
 class Wanted(NamedTuple):
-    """Which of the matches of an event are handed out.
+    """Which matches of an event are returned."""
 
-    limit: int64[1]. supports: bool[kinds], whether an event counts for the selector; shown:
-    int64[kinds], a number for the set of labels that an event shows, −1 where it shows none.
-    """
-
-    limit: np.ndarray
-    supports: np.ndarray
-    shown: np.ndarray
+    limit: np.ndarray  # int64[1]
+    supports: np.ndarray  # bool[kinds], whether an event counts for the selector
+    shown: np.ndarray  # int64[kinds], a number for the labels that an event shows, −1: none
 
 
 @cache
 def collected_listing(checks: Checked) -> Callable[..., int]:
-    """A kernel like that of `listing_kernel`, which also takes (…, collected, wanted).
+    """A kernel as of `listing_kernel`, which also takes (…, collected, wanted).
 
-    WINDOW_FULL where `collected` is full of matches that have been reduced, or the search needs
-    more room (`with_room_for`).
+    It returns WINDOW_FULL if `collected` is full of reduced matches, or if the search needs more
+    room (`with_room_for`).
     """
     greatest, selects = checks.greatest, bool(checks.selector)
     walk = greatest_walk(checks) if greatest else walk_of(checks, collects=True)
@@ -97,15 +95,15 @@ def collected_listing(checks: Checked) -> Callable[..., int]:
 
 
 def _reduction_of(checks: Checked) -> Callable[..., int]:
-    """The kernel that drops the matches which are not to be handed out; it returns how many events
-    MAX compared, and drops nothing past `most_work`.
+    """The kernel that drops the matches which are not returned.
 
-    Of the ways to choose, only those of the query are compiled: each takes Numba a second or more.
+    It returns the number of events that MAX compared; past `most_work` it drops nothing. Only the
+    selector of the query is compiled, because each takes Numba a second or more.
     """
-    # Matches within others are counted with these, and the search may list some of them.
+    # The kernel `counted_sets` counts matches within others. The search may list some of them.
     selector = "MAX" if checks.rounds else checks.selector
     reduce, distinct = _REDUCTIONS[selector], checks.distinct
-    # Matches that look alike can differ in support, and MAX needs all supports to the end.
+    # Matches that look alike can differ in support. MAX needs all supports until the end.
     early = selector != "MAX"
     keep_looks = _keep_distinct if distinct else _keep_all
 
@@ -165,8 +163,7 @@ _REDUCTIONS = {
 
 @njit(nogil=True, cache=True)
 def _handed_out(collected, output, numbers, bits, wanted, consumes):  # type: ignore[no-untyped-def]
-    """Hand out the collected matches if all are known, up to LIMIT; False where the output is
-    full."""
+    """Return the collected matches, up to LIMIT, if all are known; False: the output is full."""
     if numbers[READY] < 0:
         return True
     found = min(collected.used[0], wanted.limit[0])
@@ -185,7 +182,7 @@ def _handed_out(collected, output, numbers, bits, wanted, consumes):  # type: ig
 def with_room_for(collected: Output, size: int) -> Output:
     """More room for the collected matches of one event, if reducing them has not helped much.
 
-    `size`: how many events the match that did not fit has at least.
+    size: the number of events of the match that did not fit, at least.
     """
     rows, tags = len(collected.rows), len(collected.tags)
     matches, used = (int(count) for count in collected.used)

@@ -1,7 +1,8 @@
-"""Reducing collected matches of one event: by a selector, and to one of each that look alike.
+"""Reduces the collected matches of one event: by a selector, and to one of each that look alike.
 
-The *support* of a match are its events that count for the selector. The *look* of a match are its
-first event and the labels that it shows on each event.
+The *support* of a match is the set of its events that count for the selector. The *look* of a match
+is
+its first event and the labels that it shows on each event.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def copy_matches(source, output, first, end):  # type: ignore[no-untyped-def]
         matches, used = output.used[0], output.used[1]
         if matches == output.rows.shape[0] or used + size > output.tags.shape[0]:
             break
-        # By a loop: slices take Numba a second to compile.
+        # A loop: slices take Numba a second to compile.
         for place in range(size):
             output.tags[used + place] = source.tags[start + place]
         output.rows[matches], output.ends[matches] = source.rows[match], used + size
@@ -32,7 +33,7 @@ def copy_matches(source, output, first, end):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def keep_matches(output, kept):  # type: ignore[no-untyped-def]
-    """Drop the matches that are not kept (bool[matches]), and close the gaps between the others."""
+    """Drop the matches that are not kept (bool[matches]), and close the gaps."""
     matches, used, start = 0, np.int64(0), np.int64(0)
     for match in range(output.used[0]):
         end = output.ends[match]
@@ -54,7 +55,7 @@ def _start_of(output, match):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _support_of(output, bits, supports, match, into):  # type: ignore[no-untyped-def]
-    """Write the support of a match, ascending; returns its number of events."""
+    """Write the events of a match's support, ascending; returns their number."""
     count = 0
     kind_mask = (np.int64(1) << bits) - 1
     for place in range(_start_of(output, match), output.ends[match]):
@@ -67,8 +68,10 @@ def _support_of(output, bits, supports, match, into):  # type: ignore[no-untyped
 
 @njit(nogil=True, cache=True)
 def _prefers(is_next, one, ones, other, others):  # type: ignore[no-untyped-def]
-    """1 where NXT (else LAST) prefers the first of two supports, −1 the second, 0 where they are
-    equal. The smallest (largest) event that is in one of them only decides.
+    """1 if NXT (or else LAST) prefers the first of two supports, −1 for the second, 0 for equal
+    ones.
+
+    The smallest (for LAST the largest) event that is in only one of them decides.
     """
     for place in range(min(ones, others)):
         mine = one[place] if is_next else one[ones - 1 - place]
@@ -80,7 +83,7 @@ def _prefers(is_next, one, ones, other, others):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def keep_preferred(output, bits, supports, is_next):  # type: ignore[no-untyped-def]
-    """Keep the matches with the support that NXT (else LAST) prefers to all others here."""
+    """Keep the matches with the support that NXT (or else LAST) prefers to all others here."""
     matches = output.used[0]
     kept = np.ones(matches, np.bool_)
     longest = 0
@@ -102,7 +105,7 @@ def keep_preferred(output, bits, supports, is_next):  # type: ignore[no-untyped-
 
 @njit(nogil=True, cache=True)
 def keep_preferred_of_starts(output, bits, supports):  # type: ignore[no-untyped-def]
-    """Keep, of the matches with one first event, those with the support that NXT prefers."""
+    """Keep, among the matches with the same first event, those with the support NXT prefers."""
     matches = output.used[0]
     kept = np.ones(matches, np.bool_)
     starts = np.empty(matches, np.int64)
@@ -144,13 +147,14 @@ def _contained(one, other):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def keep_largest(output, bits, supports, most_work):  # type: ignore[no-untyped-def]
-    """Keep the matches whose supports lie within no larger support here, as MAX chooses them.
+    """Keep the matches whose supports are in no larger support here, as MAX chooses them.
 
-    Returns the number of events and of supports that were compared; past `most_work` it ends
-    early, and keeps all. Supports are taken by size, the largest first, and only compared with
-    kept supports: a support that lies within another lies within a kept one. Two supports are
-    compared event by event only if their hashes of 64 bits, one bit for each event, do not show
-    that the smaller one has an event of its own.
+    Returns the number of events and supports that were compared; past `most_work` it stops early,
+    and
+    keeps all. Supports are taken by size, the largest first. They are compared with kept supports
+    only: a support inside another one is inside a kept one. A hash of 64 bits, one bit for each
+    event, often shows that the smaller support has an event of its own. Only otherwise the two are
+    compared event by event.
     """
     matches, used = output.used[0], output.used[1]
     events = np.empty(used, np.int64)
@@ -168,7 +172,7 @@ def keep_largest(output, bits, supports, most_work):  # type: ignore[no-untyped-
     count, larger, size, work = 0, 0, np.int64(-1), matches
     for match in np.argsort(-sizes, kind="mergesort"):
         if sizes[match] != size:
-            # Supports of one size do not lie properly within each other.
+            # Of two supports of equal size, neither is inside the other.
             larger, size = count, sizes[match]
         is_within = False
         support = events[begins[match] : begins[match + 1]]
@@ -193,7 +197,6 @@ def keep_largest(output, bits, supports, most_work):  # type: ignore[no-untyped-
 
 @njit(nogil=True, cache=True)
 def _same_look(output, bits, shown, one, other):  # type: ignore[no-untyped-def]
-    """Whether two matches look alike."""
     kind_mask = (np.int64(1) << bits) - 1
     at, end = _start_of(output, one), output.ends[one]
     yours, your_end = _start_of(output, other), output.ends[other]
@@ -215,7 +218,7 @@ def _same_look(output, bits, shown, one, other):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def keep_distinct(output, bits, shown):  # type: ignore[no-untyped-def]
-    """Keep one of the matches that look alike, for each look; all end at one event."""
+    """Keep one match of each look; all matches end at the same event."""
     matches = output.used[0]
     size = 16
     while size < 2 * matches:

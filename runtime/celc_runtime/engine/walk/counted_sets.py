@@ -1,11 +1,14 @@
-"""How many sets of the events of a match have enough different values, each of which is a match.
+"""How many subsets of a match's events have enough different values. Each of them is a match.
 
-Under a `+`, of 40 equal events and two others there are 2⁴⁰ matches with three values: too many to
-list, but easy to count. Of n events with one value, 2ⁿ − 1 sets have it, and one does not. So a
-table of the numbers of sets with 0, 1, 2, … values, and with enough or more, goes on from one value
-to the next. Nothing is subtracted in it, so what is too large for a count stays too large
-(`wide_numbers`). An event without a value (NULL) doubles all numbers, and the last event of a match
-is in each set if it is under the `+`.
+Of 40 equal events and two others under a `+` there are 2⁴⁰ matches with three values: too many to
+list, but easy to count. Of n events with the same value, 2ⁿ − 1 subsets have this value, and one
+has
+not. So a table holds the number of subsets with 0, 1, 2, … values, and with enough, and is updated
+value by value. It never subtracts, so a count that is too large stays too large (`wide_numbers`).
+An
+event without a value (NULL) doubles all numbers. The last event of a match is in each subset if it
+is
+under the `+`.
 """
 
 from __future__ import annotations
@@ -24,8 +27,11 @@ HIGH, LOW = 0, 1
 
 @cache
 def counted_sets(checks: Checked) -> Callable[..., None]:
-    """A kernel that takes (output, past, first, bits, counts), and writes the number of sets for
-    each match in the output, into counts: uint64[matches, 2] (`Checked.rounds`)."""
+    """A kernel (output, past, first, bits, counts) that counts the subsets of each match in the
+    output.
+
+    counts: uint64[matches, 2] (see `Checked.rounds`).
+    """
     holds, same, rounds = checks.holds, checks.same, checks.rounds
     assert holds is not None
     assert same is not None
@@ -38,7 +44,7 @@ def counted_sets(checks: Checked) -> Callable[..., None]:
         for match in range(counts.shape[0]):
             longest = max(longest, ends[match] - begin)
             begin = ends[match]
-        # An event with each value, and how many there are.
+        # One event with each value, and how many events have it.
         events, sizes = np.empty(longest, np.int64), np.empty(longest, np.int64)
         begin = np.int64(0)
         for match in range(counts.shape[0]):
@@ -69,11 +75,10 @@ def counted_sets(checks: Checked) -> Callable[..., None]:
 
 @njit(nogil=True, cache=True)
 def write_sets(sizes, free, last, least, count):  # type: ignore[no-untyped-def]
-    """Write into count (uint64[2]) the number of sets of events with `least` different values or
-    more, of which 1 or more are asked for.
+    """Write into count (uint64[2]) the number of sets of events with at least `least` values.
 
-    sizes: int64, the number of events with each value. free: how many others there are. last: the
-    place of a value of which one event is in every set; −1: there is none.
+    `least` is 1 or more. sizes: int64, the number of events with each value. free: the number of
+    other events. last: the place of a value of which one event is in every set; −1: none.
     """
     count[:] = 0
     if sizes.shape[0] < least:
@@ -87,7 +92,7 @@ def write_sets(sizes, free, last, least, count):  # type: ignore[no-untyped-def]
         if value == last:
             continue
         all_high, all_low = _power(sizes[value])
-        high, low = _without_one(all_high, all_low)  # the empty set has not the value
+        high, low = _without_one(all_high, all_low)  # the empty set lacks the value
         enough_high, enough_low = multiply_wide(
             found[least, HIGH], found[least, LOW], all_high, all_low
         )
@@ -115,7 +120,7 @@ def _power(exponent):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy", _nrt=False)
 def _without_one(high, low):  # type: ignore[no-untyped-def]
-    """(high, low) of a count above 0 less 1; one that stands for all large ones still does."""
+    """(high, low) of a positive count minus 1; a count that stands for all large ones stays."""
     if high == FULL:
         return high, low
     return high - np.uint64(low == 0), low - np.uint64(1)

@@ -1,25 +1,30 @@
-"""Searches with conditions across events that take the latest events first.
+"""Searches with conditions between events that take the latest events first.
 
-As in `latest_walk`, LAST prefers of two matches with one end the one whose largest event that is
-not in both is larger; so it goes on from a match to one with further events before it, and takes
-the latest events first. A search in this order, which goes back where a condition fails, finds the
-chosen match first. Matches that are not chosen are not looked at. The order holds where
+As in `latest_walk`, LAST compares two matches with the same end by the largest event that is in
+only
+one of them. So a match with further events before it is preferred, and the latest events are taken
+first. A search in this order, with backtracking where a condition fails, finds the chosen match
+first, and visits no other match. The order is right if
 
-* every event of a match counts for the selector, and an event can be marked in one way only: then
-  the events decide the match;
-* the nodes that can be next are on piles, which hold the latest event first. Several piles are
-  merged by comparing their newest nodes (`Search.tops`); nodes of one event are taken together.
+* every event of a match counts for the selector, and an event can be marked in one way only, so
+  that
+  the events determine the match;
+* the nodes that can come next are on piles, with the latest event on top. Several piles are merged
+  by comparing their newest nodes (`Search.tops`). All nodes of one event are taken together.
 
-An event begins a match only when the search comes back to it, because longer matches go first.
-Nodes at which the search has failed are remembered where that is exact (`failures`), and sums or
-numbers of different values that cannot be reached are not tried (`sum_bounds`, `varieties`).
+An event begins a match only when the search returns to it, because longer matches come first. Nodes
+without a match are remembered where that is exact (`failures`). Sums or numbers of different values
+that cannot be reached are not tried (`sum_bounds`, `varieties`).
 
-Other selectors, and ANY, want the *greatest* matches where a further event never makes a condition
-fail: of events under a `+`, all of them (`Checked.absorbs`). If the matches below an event c lie
-behind the node before c as well, then each of them can be enlarged by c, between two others. So
-what is below c need not be tried beside it: the nodes that can be next behind c are *bars* for what
-comes after c in its place. In any order of the nodes, a match is left out only for a greater one.
-FIRST wants no match of a start that had one at an earlier end (`Search.answered`).
+Other selectors, and ANY, want the *greatest* matches, if a further event never makes a condition
+fail; of events under a `+`, all of these (`Checked.absorbs`). If all matches below an event c can
+also
+continue from the node before c, then c can be added to each of them. So the matches that lack c
+need
+not be tried. The nodes that can follow c become *bars* for what comes after c in its place. In any
+order of the nodes, a match is dropped only in favour of a greater one. FIRST wants no match of a
+start
+that had a match at an earlier end (`Search.answered`).
 """
 
 from __future__ import annotations
@@ -56,15 +61,18 @@ from celc_runtime.plan.strategy import Checked
 
 @cache
 def greatest_walk(checks: Checked) -> Callable[..., int]:
-    """A kernel like that of `walk_of` that lists the latest matches of the event at hand, or the
-    greatest, up to those that are left; it begins anew where it needed more room.
+    """A kernel as of `walk_of` that lists the latest, or the greatest, matches of the present
+    event.
 
-    Where it is not DONE, what it has listed is to be dropped."""
+    It lists no more than are left to list, and starts again after it needed more room. If its
+    status
+    is not DONE, drop what it has listed.
+    """
     # Longer than 60 lines: it makes one kernel, which has to be a closure over the conditions.
     admits, completes, remembers = checks.admits, checks.completes, checks.fails_by > 0
     add, may_reach, has_enough = bounds_of(checks)
     absorbs, looks = checks.absorbs, checks.looks  # arrays would keep the kernel out of the cache
-    # A match that begins earlier is greater, where all of its events count.
+    # A match with an earlier start is greater, if all of its events count.
     every_start = checks.selector == "NXT_OF_ENDS" or (
         bool(checks.selector) and not all(checks.supports)
     )
@@ -90,7 +98,7 @@ def greatest_walk(checks: Checked) -> Callable[..., int]:
         counters[WORK] = 0
         tops[0, 0], counts[0] = fire[0], 1
         while depth >= 0:
-            # Of the nodes that can be next, merges give way to their sides.
+            # Replace merges by their sides among the nodes that can come next.
             if depth + 2 >= path.shape[0]:
                 return STACK_FULL
             if remembers and is_full(failures, numbers[FAILURES]):
@@ -139,7 +147,7 @@ def greatest_walk(checks: Checked) -> Callable[..., int]:
                         barred[depth - 1] += 1
             enters = False
             if best < 0:
-                # Nothing is left to try here. The event that led here may begin the match.
+                # Nothing is left to try here. The event that led here may begin a match.
                 found = fruitful[depth]
                 depth -= 1
                 if depth < 0:
@@ -170,7 +178,7 @@ def greatest_walk(checks: Checked) -> Callable[..., int]:
                         failures, number, search.entered[depth], state, depth
                     )
                 continue
-            # The latest event, and all nodes of it, which the piles behind them take the place of.
+            # Take the latest event with all its nodes. The piles behind them replace these.
             begins, together, tag, entered = False, 0, np.int64(0), np.int64(0)
             place = 0
             while place < count:
@@ -194,7 +202,7 @@ def greatest_walk(checks: Checked) -> Callable[..., int]:
                 ):
                     place += 1
             if together > 1:
-                entered = np.int64(0)  # a failure is noted of one node
+                entered = np.int64(0)  # a failure is noted for a single node only
             path[depth] = tag
             work += 1
             if work > most_work:

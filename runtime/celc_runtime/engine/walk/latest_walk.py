@@ -1,22 +1,28 @@
 """SELECT LAST under WITHIN: the match of the latest events, found from its last event back.
 
-Of the matches that end at one event, LAST prefers the one whose largest position is larger, then
-the second largest, and so on; and a match with more events before these to a match without. So it
-is found by always taking the latest event that a match inside the window can have before the events
-already taken: a greedy walk down the arena. The walk never has to go back, because below every live
-node there is a match in the window.
+Among matches with the same end, LAST prefers the one whose largest position is larger, then the
+second largest, and so on. It prefers a match with more events before these to a match without. So
+the
+match is found greedily: always take the latest event that a match inside the window can have before
+the events already taken. The walk never goes back, because below every live node there is a match
+in
+the window.
 
-All cells that could be taken next are on the piles that the present cell was made from. The newest
-cell of a pile is on top, and is live if any cell of the pile is. So a step reads no more cells than
-the query has piles, and an output costs its length times that number: neither the window nor the
-number of matches that are not chosen matters, and the update is the plain one. The general engine
-cannot do this: its union lists are in the order of the matches' starts.
+All cells that can come next are on the piles that the present cell was made from. The newest cell
+of
+a pile is on top, and is live if any cell of the pile is. So a step reads at most as many cells as
+the
+query has piles. An output costs its length times that number. The size of the window and the number
+of matches that are not chosen do not matter, and the update is the ordinary one. The general engine
+cannot do this, because its union lists are in the order of starts.
 
-Several cells can be of the same event, with other label sets or on other piles. Then all matches of
-the chosen events are listed: their cells are copied to a scratch arena, level by level from the
-first event on. A *level* is the number of chosen events behind a cell.
+Several cells can hold the same event, with other label sets or on other piles. Then all matches of
+the chosen events are listed. Their cells are copied to a scratch arena, level by level from the
+first
+event on. The *level* of a cell is the number of chosen events after it.
 
-It is written by hand, because it never goes back, which the walk of the factory is made for: 22 to
+This walk is written by hand, because it never goes back, and the walks of the factory do. It is 22
+to
 115 times as fast as the choice among the matches of each window (`benchmarks/walks.py`).
 """
 
@@ -45,10 +51,11 @@ from celc_runtime.jit.kernels import njit
 
 @njit(nogil=True, cache=True)
 def choose_latest(memory, output, kinds, scratch, cells):  # type: ignore[no-untyped-def]
-    """List the matches of the latest events at each event that fired; a status.
+    """List the matches of the latest events at each event that fired; returns a status.
 
-    cells: int64[room, 3], the cells of one match, level by level from the last event: node, its
-    copy in the scratch arena, level.
+    cells: int64[room, 3], the cells of one match: (node, its copy in the scratch arena, level),
+    level
+    by level from the last event.
     """
     nodes, counters = memory.nodes, memory.counters
     while True:
@@ -99,7 +106,7 @@ def _descend(nodes, lowest, bits, root, floor_value, cells):  # type: ignore[no-
         node = nodes[node & mask, NEXT]
     first, level = 0, 0
     while True:
-        # Most often one cell was made from one pile, without a second cell of the top cell's event.
+        # Mostly, one cell was made from one pile, and the top event has no second cell.
         while count - first == 1 and count < cells.shape[0]:
             node = nodes[cells[first, 0] & mask, CHILD]
             at = node & mask
@@ -117,8 +124,7 @@ def _descend(nodes, lowest, bits, root, floor_value, cells):  # type: ignore[no-
         end = count
         best = np.int64(-1)
         for index in range(first, end):
-            # A left side can be a merge again, so right sides have to wait; they are kept at the
-            # end of `cells`.
+            # A left side can be a merge again. So right sides wait, at the end of `cells`.
             waiting = cells.shape[0]
             node = nodes[cells[index, 0] & mask, CHILD]
             while True:
@@ -151,7 +157,7 @@ def _descend(nodes, lowest, bits, root, floor_value, cells):  # type: ignore[no-
 
 @njit(nogil=True, cache=True)
 def _with_neighbours(nodes, lowest, bits, node, floor_value, cells, first, count, level):  # type: ignore[no-untyped-def]
-    """Add a cell, and the cells of the same event behind it on its pile, if they are new."""
+    """Add a cell, and the cells of the same event behind it on its pile, unless they are there."""
     mask = nodes.shape[0] - 1
     entry = nodes[node & mask, TAG] >> bits
     while (
@@ -173,10 +179,11 @@ def _with_neighbours(nodes, lowest, bits, node, floor_value, cells, first, count
 
 @njit(nogil=True, cache=True)
 def _copied(nodes, lowest, kinds, floor_value, cells, count, scratch):  # type: ignore[no-untyped-def]
-    """Copy the chosen cells to the scratch arena; the root of their matches, −1: no room.
+    """Copy the chosen cells to the scratch arena; returns the root of their matches, −1: no room.
 
     A cell that could begin a match, but has cells before it, gets the second copy of its kind,
-    which cannot begin one.
+    which
+    cannot begin one.
     """
     mask, bits = nodes.shape[0] - 1, kinds.bits[0]
     small = scratch.nodes
@@ -184,7 +191,7 @@ def _copied(nodes, lowest, kinds, floor_value, cells, count, scratch):  # type: 
     half = kinds.starts.shape[0] // 2
     node = np.int64(1)
     last = cells[count - 1, 2]
-    below, end = count, count  # the cells of the level below are those from `below` to `end`
+    below, end = count, count  # the cells of the level below are from `below` to before `end`
     root = np.int64(0)
     level = last
     index = count - 1

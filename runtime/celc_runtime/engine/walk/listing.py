@@ -22,38 +22,31 @@ _list = listing_kernel(None)
 
 
 class Kinds(NamedTuple):
-    """The kinds of cells as arrays. A kind is a label set, and whether a cell can begin a match.
+    """The kinds of cells. A kind is a label set, and whether a cell can begin a match."""
 
-    starts: bool[kinds]. belongs: uint64[columns, kinds], 1 where events of a kind go to an output
-    column, else 0. bits: int64[1], how many low bits of a tag hold the kind. runs: int64[4], for
-    matches of one shape (see `runs`): their number of events, the pile of the cells that begin a
-    match, 1 if there are no partitions, and 1 if a run of matches is listed as one.
-    """
-
-    starts: np.ndarray
-    belongs: np.ndarray
-    bits: np.ndarray
+    starts: np.ndarray  # bool[kinds], whether a cell can begin a match
+    belongs: np.ndarray  # uint64[columns, kinds], 1 where events of a kind go to an output column
+    bits: np.ndarray  # int64[1], the number of low bits of a tag that hold the kind
     runs: np.ndarray
+    """int64[4], for matches of one shape (see `runs`): their number of events, the pile of the
+    cells
+    that begin a match, 1 if there are no partitions, 1 if a run of matches is listed as one."""
 
 
 class Output(NamedTuple):
-    """Buffers for matches, emptied by the caller when full.
+    """Buffers for matches. The caller empties them when they are full."""
 
-    rows: int64[matches], the batch's row of each match's last event. tags: int64[room], the events
-    of one match after another, each match in stream order; the last PADDING elements are never
-    read. ends: int64[matches], where the tags of each match end. used: int64[2]: matches and tags
-    so far. limit: int64[1], matches per row at most.
-    """
-
-    rows: np.ndarray
-    ends: np.ndarray
+    rows: np.ndarray  # int64[matches], the row of each match's last event in the batch
+    ends: np.ndarray  # int64[matches], where the tags of each match end
     tags: np.ndarray
-    used: np.ndarray
-    limit: np.ndarray
+    """int64[room], the events of one match after another, each match in stream order. The last
+    PADDING elements are never read."""
+    used: np.ndarray  # int64[2], the number of matches and of tags so far
+    limit: np.ndarray  # int64[1], the most matches for each row
 
 
 def new_output(*, matches: int, room: int, limit: int | None) -> Output:
-    """Empty buffers for `matches` matches of `room` events in all."""
+    """Empty buffers for `matches` matches with `room` events in all."""
     return Output(
         np.empty(matches, np.int64),
         np.empty(matches, np.int64),
@@ -64,18 +57,18 @@ def new_output(*, matches: int, room: int, limit: int | None) -> Output:
 
 
 def with_more_room(output: Output, room: int) -> Output:
-    """Buffers with room for at least `room` events, for a match longer than the buffers."""
+    """Buffers for at least `room` events, for a match that did not fit."""
     return output._replace(tags=np.empty(max(room, 2 * len(output.tags)), np.int64))
 
 
 @njit(nogil=True, cache=True)
 def list_fired(memory, output, kinds):  # type: ignore[no-untyped-def]
-    """List the matches of all events that fired, from where it stopped; DONE, OUTPUT_FULL or
-    STACK_FULL. CHOOSE, and nothing listed, where not all matches are wanted.
+    """List the matches of all events that fired, from where the last call stopped.
 
-    Updates only note the events that fired, and call this before they overwrite a node that was
-    live then: a call for every such event would cost more than the update itself. A limit of 0
-    lists nothing, which shows the cost of an update without its output.
+    Returns DONE, OUTPUT_FULL or STACK_FULL; or CHOOSE, with nothing listed, if not all matches are
+    wanted. Updates only note the events that fired, and call this before they overwrite a node that
+    was live then. A call for every such event would cost more than the update. A limit of 0 lists
+    nothing, which shows the cost of an update without output.
     """
     counters = memory.counters
     if counters[DEFERS] and counters[FIRED] > 0:
@@ -85,9 +78,9 @@ def list_fired(memory, output, kinds):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def fire_alone(memory, root, row):  # type: ignore[no-untyped-def]
-    """Let the matches below `root` be listed next, as those of the event at `row`; all nodes count.
+    """Make the matches below `root` the next ones to be listed, as those of the event at `row`.
 
-    For scratch memory: nothing else may wait in it.
+    For scratch memory only: no other event may wait in it, and all nodes count as live.
     """
     fire = memory.fires[0]
     fire[0], fire[1], fire[2], fire[3] = root, row, 1, ALWAYS
@@ -99,12 +92,13 @@ def fire_alone(memory, root, row):  # type: ignore[no-untyped-def]
 def label_columns(output, kinds, offsets, entries, starts, ends):  # type: ignore[no-untyped-def]
     """Sort the events of the listed matches into label columns.
 
-    Writes offsets: int32[columns, matches + 1] and entries: int64[columns, tags so far + 1], label
-    column c of match m being entries[c, offsets[c, m]:offsets[c, m + 1]]; and starts and ends:
+    Writes offsets: int32[columns, matches + 1] and entries: int64[columns, tags so far + 1]. Column
+    c of match m is entries[c, offsets[c, m]:offsets[c, m + 1]]. Also writes starts and ends:
     int64[matches], the first and the last event of each match.
 
-    A pass for each column writes every event, and overwrites an event of another column by the next
-    one: three times as fast as going to each event's own column, which cannot be predicted.
+    There is one pass for each column. It writes every event, and the next event overwrites it if it
+    belongs to another column. That is three times as fast as a jump to each event's column, which
+    cannot be predicted.
     """
     bits, tags, matches = kinds.bits[0], output.tags, output.used[0]
     kind_mask = (np.int64(1) << bits) - 1

@@ -1,7 +1,7 @@
-"""The longest runs of events that are linked with each other, in one pass.
+"""The longest runs of linked events, in one pass.
 
-The end of the longest run from an event never lies before that from an earlier one. So one pointer
-follows the starts and one the ends, and each event is passed twice, however long the runs are.
+The end of the longest run from an event never lies before the end from an earlier event. So one
+pointer follows the starts and one the ends. Each event is passed twice, for runs of any length.
 """
 
 from __future__ import annotations
@@ -17,33 +17,26 @@ from celc_runtime.jit.kernels import njit
 
 
 class RunEvents(NamedTuple):
-    """Events that runs can hold, in their order.
+    """Events that runs can contain, in their order."""
 
-    tags: int64, as in matches. rows: int64, their rows in the batch, −1: of an earlier one. keys,
-    floors: int64, a start with a key below an event's floor is outside the event's window. linked:
-    bool, whether a run with the event before goes on with this one. whole: bool, whether the
-    longest run from the event satisfies the conditions on whole runs.
-    """
-
-    tags: np.ndarray
-    rows: np.ndarray
-    keys: np.ndarray
-    floors: np.ndarray
-    linked: np.ndarray
-    whole: np.ndarray
+    tags: np.ndarray  # int64, as in matches
+    rows: np.ndarray  # int64, their rows in the batch, −1: of an earlier batch
+    keys: np.ndarray  # int64, what the window is measured on
+    floors: np.ndarray  # int64, a start with a smaller key is outside of an event's window
+    linked: np.ndarray  # bool, whether a run with the event before can go on with this event
+    whole: np.ndarray  # bool, whether the longest run from the event satisfies conditions on runs
 
 
 START, END = 0, 1
-"""Places of the two pointers: the first event whose run is not listed, and an event that its run
-reaches at least."""
+"""The two pointers: the first event whose run is not listed, and an event that this run reaches."""
 
 
 @njit(nogil=True, cache=True)
 def list_runs_that_end(events, pointers, least, disjoint, output):  # type: ignore[no-untyped-def]
-    """List the longest runs whose end is known, from where it stopped; DONE or OUTPUT_FULL.
+    """List the longest runs whose end is known, from where the last call stopped.
 
-    pointers: int64[2]. A run that ends in an earlier batch has been listed there by
-    `list_open_runs`. disjoint: runs begin behind the end of the one before.
+    Returns DONE or OUTPUT_FULL. pointers: int64[2]. disjoint: each run begins after the end of the
+    run before. A run that ends in an earlier batch was listed there by `list_open_runs`.
     """
     count = events.tags.shape[0]
     start, end = pointers[START], pointers[END]
@@ -65,8 +58,10 @@ def list_runs_that_end(events, pointers, least, disjoint, output):  # type: igno
 
 @njit(nogil=True, cache=True)
 def list_open_runs(events, start, least, disjoint, output):  # type: ignore[no-untyped-def]
-    """List the runs from `start` on up to the last event, which may go on; returns the first start
-    that is not listed because the output is full, or the number of events."""
+    """List the runs from `start` on that reach the last event, and so may go on.
+
+    Returns the first start that is not listed because the output is full, or the number of events.
+    """
     count = events.tags.shape[0]
     while start <= count - least:
         if not events.whole[start]:
@@ -82,7 +77,7 @@ def list_open_runs(events, start, least, disjoint, output):  # type: ignore[no-u
 
 @njit(nogil=True, cache=True)
 def _end_of_run(events, start, end):  # type: ignore[no-untyped-def]
-    """The last event of the longest run from `start`, which reaches `end` at least."""
+    """The last event of the longest run from `start`; `end` is an event that it reaches."""
     end = max(end, start)
     while (
         end + 1 < events.tags.shape[0]
@@ -95,7 +90,7 @@ def _end_of_run(events, start, end):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _listed(events, start, end, output):  # type: ignore[no-untyped-def]
-    """Write a run as a match; False where there is no room."""
+    """Write a run as a match; False: there is no room."""
     matches, used = output.used[0], output.used[1]
     size = end + 1 - start
     if matches == output.rows.shape[0] or used + size > output.tags.shape[0]:
@@ -108,10 +103,10 @@ def _listed(events, start, end, output):  # type: ignore[no-untyped-def]
 
 @cache
 def links(admits: Callable[..., bool]) -> Callable[..., None]:
-    """A kernel that finds which events (tags, int64) a run with the event before goes on with.
+    """A kernel (tags, linked, past, first, state) that finds which events continue a run.
 
-    It takes (tags, linked, past, first, state) and clears `linked` where `admits` turns the two
-    down (`plan.strategy.Checked`). Made once for each query, because Numba compiles it.
+    It clears `linked` where `admits` rejects an event after the event before it
+    (`plan.strategy.Checked`). Made once for each query, because Numba compiles it.
     """
 
     def linked_events(tags, linked, past, first, state):  # type: ignore[no-untyped-def]
@@ -119,7 +114,7 @@ def links(admits: Callable[..., bool]) -> Callable[..., None]:
         for place in range(1, tags.shape[0]):
             if linked[place]:
                 path[0], path[1] = tags[place], tags[place - 1]
-                # The first call keeps the numbers that the second one asks for.
+                # The first call stores the numbers that the second call needs.
                 linked[place] = admits(past, first, path, 0, state) and admits(
                     past, first, path, 1, state
                 )
@@ -132,11 +127,11 @@ def links(admits: Callable[..., bool]) -> Callable[..., None]:
 
 @cache
 def judgement(completes: Callable[..., bool]) -> Callable[..., None]:
-    """A kernel that finds of which events the longest run so far satisfies the conditions on whole
-    runs, each of which further events keep TRUE.
+    """A kernel (events, past, first, path, state) that writes `events.whole`.
 
-    It takes (events, past, first, path, state) and writes `events.whole`; path: int64, and state:
-    for `completes`, with room for all events.
+    It finds the events whose longest run so far satisfies the conditions on whole runs. Further
+    events keep each of these TRUE. path: int64, and state: for `completes`, with room for all
+    events.
     """
 
     def is_whole(events, start, end, past, first, path, state):  # type: ignore[no-untyped-def]
@@ -158,7 +153,7 @@ def judgement(completes: Callable[..., bool]) -> Callable[..., None]:
                 break
             events.whole[start] = holds(events, start, end, past, first, path, state)
             start += 1
-        # Those that end with the last event: of two, the earlier one holds all events of the other.
+        # Runs that end with the last event: of two, the earlier one contains the other.
         low, high = start, count
         while low < high:
             middle = (low + high) >> 1

@@ -1,13 +1,16 @@
-"""How many matches a graph has, and in how many of them each of its events is.
+"""How many matches a graph has, and how many of them contain each event.
 
 Each path in a graph is a match (`match_graph`). So the number of matches is the number of paths,
-added up from the oldest node on. Of each cell it is known as well in how many matches it is: the
-paths down to it, added up from the newest node on, times those below it. A step for each node,
-however many paths there are.
+added up from the oldest node on. The number of matches that contain a cell is the number of paths
+down
+to it (added up from the newest node on) times the number of paths below it. That is one step for
+each
+node, for any number of paths.
 
-A number of paths can have thousands of digits. It is kept in two ways, and the folds are made for
-either: exactly, in two words that stay too large once they are (`wide_numbers`), and as a float
-with an exponent of its own.
+A number of paths can have thousands of digits. It is kept in two forms, and the folds are made for
+either: exactly in two words that stay too large once they are (`wide_numbers`), and as a float with
+a
+separate exponent.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from celc_runtime.jit.kernels import njit
 
 @njit(nogil=True, cache=True)
 def add_scaled(size, scale, other, other_scale):  # type: ignore[no-untyped-def]
-    """The sum of two numbers, as a size near 1 (or 0) and a scale."""
+    """The sum of two numbers as a size near 1 (or 0) and a scale."""
     if size == 0.0 or other == 0.0:
         return (other, other_scale) if size == 0.0 else (size, scale)
     most = max(scale, other_scale)
@@ -37,13 +40,15 @@ def add_scaled(size, scale, other, other_scale):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _power(exponent):  # type: ignore[no-untyped-def]
-    """2 to the power of a number from 0 down; 0 where that is below all numbers."""
+    """2 to the power of a number ≤ 0; 0 if that is too small for a float."""
     return 2.0**exponent if exponent > -1000 else 0.0
 
 
 def _paths_below(add: Callable[..., tuple[float, int]]) -> Callable[..., None]:
-    """A kernel that writes the number of paths from each node of a graph down, and of those that
-    go through the node itself, as pairs that `add` adds: (first, second)."""
+    """A kernel that counts the paths down from each node of a graph, and those through the node.
+
+    The counts are pairs (first, second) that `add` adds.
+    """
 
     def fold(graph, starts, one, below, through):  # type: ignore[no-untyped-def]
         firsts, seconds = below
@@ -55,7 +60,7 @@ def _paths_below(add: Callable[..., tuple[float, int]]) -> Callable[..., None]:
                 first, second = first - first, second - second
             if before >= 0:
                 first, second = add(first, second, firsts[before], seconds[before])
-            # Behind `after` are other cells for the same place: their matches lack this one.
+            # `after` leads to other cells for the same place. Their matches lack this cell.
             own_firsts[node], own_seconds[node] = first, second
             if after >= 0:
                 first, second = add(first, second, firsts[after], seconds[after])
@@ -66,7 +71,7 @@ def _paths_below(add: Callable[..., tuple[float, int]]) -> Callable[..., None]:
 
 
 def _paths_above(add: Callable[..., tuple[float, int]]) -> Callable[..., None]:
-    """A kernel that writes the number of paths from the root of a graph to each node, as pairs."""
+    """A kernel that counts the paths from the root of a graph to each node, as pairs."""
 
     def fold(graph, one, above):  # type: ignore[no-untyped-def]
         firsts, seconds = above
@@ -91,12 +96,12 @@ wide_above, scaled_above = _paths_above(add_wide), _paths_above(add_scaled)
 
 
 def wide(nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Room for a number of so many nodes, as words (high, low)."""
+    """Memory for a number for each node, as words (high, low)."""
     return np.zeros(nodes, np.uint64), np.zeros(nodes, np.uint64)
 
 
 def scaled(nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Room for a number of so many nodes, as (size, scale): size · 2^scale."""
+    """Memory for a number for each node, as (size, scale): size · 2^scale."""
     return np.zeros(nodes, np.float64), np.zeros(nodes, np.int64)
 
 
@@ -105,8 +110,7 @@ SCALED_ONE = (1.0, np.int64(0))
 
 
 def count_matches(memory: Memory, kinds: Kinds, fire: np.ndarray) -> float:
-    """How many matches end at an event that fired; infinite where there are more than a float
-    holds."""
+    """The number of matches that end at an event that fired; infinite if no float holds it."""
     size = len(memory.nodes)
     if kinds.runs[0]:
         # CHILD of a cell that begins a match of one shape is its place among the leaves.

@@ -1,10 +1,12 @@
-"""The matches that end at an event as a graph of their own: the nodes below it that lead to one.
+"""The matches that end at an event, as a graph of their own: the nodes below it that lead to a
+match.
 
-A node of the arena is shared by matches that end at many events, and may lead to matches that have
-left the window of some. Here the nodes below one event that fired are walked once (`below`). A node
-without a match is left out, and what referred to it refers to what is left: so every path in the
-graph is a match. Compact answers show the graph; how many matches there are, and in how many of
-them each event is, are folds over it (`match_count`).
+Matches that end at many events share a node of the arena. Some matches below it may have left the
+window of an event. Here the nodes below one event that fired are walked once (`below`). A node
+without a match is left out, and references to it go to what remains. So every path in the graph is
+a
+match. Compact answers show the graph. Folds over it count the matches, and the matches that contain
+each event (`match_count`).
 """
 
 from __future__ import annotations
@@ -25,33 +27,28 @@ from celc_runtime.engine.arena.nodes import (
 from celc_runtime.engine.walk.below import visits_below
 from celc_runtime.jit.kernels import njit
 
-# Places in `Graphs.used`.
+# Places in `Graphs.used`: graphs, their nodes, walks so far, where the present walk's nodes end.
 GRAPHS, NODES, WALKS, END = 0, 1, 2, 3
 
 
 class Graphs(NamedTuple):
-    """The graphs of events that fired, and the memory of the walk.
-
-    nodes: int64[room, 4], one graph behind another: the entry of an event (−1: a merge of two
-    nodes), its kind, the node of the events before it, another node for the same place; both are
-    counted from the first node of the graph, −1: none. A node comes behind those that it refers to,
-    and the root is the last. rows, ends: int64[fires], the row of each event, and where the nodes
-    of its graph end. used: int64[4]: graphs, their nodes, how many walks there were, and where the
-    nodes of the walk at hand end. walked: int64[size], the walk that reached a row of the arena
-    last; place: int64[size], the node that it became, −1: none; stack: int64[size].
-    """
+    """The graphs of events that fired, and the memory of the walk."""
 
     nodes: np.ndarray
-    rows: np.ndarray
-    ends: np.ndarray
-    used: np.ndarray
-    walked: np.ndarray
-    place: np.ndarray
-    stack: np.ndarray
+    """int64[room, 4], one graph after another: the entry of an event (−1: a merge of two nodes),
+    its
+    kind, the node of the events before it, another node for the same place. Nodes are counted from
+    the first node of the graph, −1: none. Each node comes after those it refers to; the root is
+    last."""
+    rows: np.ndarray  # int64[fires], the row of each event
+    ends: np.ndarray  # int64[fires], where the nodes of its graph end
+    used: np.ndarray  # int64[4], by GRAPHS, NODES, WALKS, END
+    walked: np.ndarray  # int64[size], the last walk that reached a row of the arena
+    place: np.ndarray  # int64[size], the node of the graph that it became, −1: none
+    stack: np.ndarray  # int64[size]
 
 
 def new_graphs(size: int, *, room: int, fires: int) -> Graphs:
-    """Empty graphs, for an arena of `size` nodes."""
     return Graphs(
         np.empty((room, 4), np.int64),
         np.empty(fires, np.int64),
@@ -64,7 +61,6 @@ def new_graphs(size: int, *, room: int, fires: int) -> Graphs:
 
 
 def for_arena(graphs: Graphs, size: int) -> Graphs:
-    """The same graphs for an arena of `size` nodes."""
     if len(graphs.walked) == size:
         return graphs
     fresh = new_graphs(size, room=0, fires=0)
@@ -73,9 +69,10 @@ def for_arena(graphs: Graphs, size: int) -> Graphs:
 
 @njit(nogil=True, cache=True)
 def graphs_of_fired(memory, graphs, kinds):  # type: ignore[no-untyped-def]
-    """Write the graphs of all events that fired, from where it stopped; DONE or OUTPUT_FULL.
+    """Write the graphs of all events that fired, from where the last call stopped.
 
-    An event whose graph did not fit is not counted, and its graph is written again.
+    Returns DONE or OUTPUT_FULL. An event whose graph did not fit is not counted. Its graph is
+    written again.
     """
     counters, used = memory.counters, graphs.used
     while counters[LISTED] < counters[FIRED]:
@@ -95,7 +92,7 @@ def graphs_of_fired(memory, graphs, kinds):  # type: ignore[no-untyped-def]
 
 
 def _add_node(node, row, tag, below, beside, given):  # type: ignore[no-untyped-def]
-    """Add a node of the arena to the graph, if a match goes through it; False: there is no room."""
+    """Add a node of the arena to the graph if a match goes through it; False: there is no room."""
     graphs, kinds = given
     place, used = graphs.place, graphs.used
     before = place[below] if below >= 0 else np.int64(-1)
@@ -126,7 +123,7 @@ _add_nodes = visits_below(
 
 @njit(nogil=True, cache=True)
 def write_graph(memory, graphs, kinds, fire):  # type: ignore[no-untyped-def]
-    """Write the graph below an event that fired; where it ends, or −1: there was no room."""
+    """Write the graph below an event that fired; returns where it ends, −1: there was no room."""
     nodes, used = memory.nodes, graphs.used
     lowest = lowest_id(nodes, memory.counters[NEXT_NODE], fire[2])
     used[WALKS] += 1

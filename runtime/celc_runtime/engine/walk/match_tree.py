@@ -1,12 +1,15 @@
-"""Listed matches as graphs: one tree for each end, from the last event back.
+"""Listed matches as graphs: one tree for each last event.
 
-For the answers that a listing chooses among matches, of which no graph of the arena says which they
-are. Matches are added in the order in which they are listed. One that shares its last events with
-the match before it shares their nodes; the others it gets of its own. So where matches are listed
-depth first, no two nodes of a place are alike, and in any order each path is one match.
+This is for answers where a listing chooses among matches, so no graph of the arena shows the
+answer.
+Matches are added in the order of the listing. A match shares the nodes of the last events that it
+has
+in common with the match before it. Its other events get new nodes. So in a depth-first listing no
+two
+nodes of a place are alike, and in any order each path is one match.
 
-Rejected: to share the first events of matches as well. That needs a table of nodes, and the choices
-that a selector leaves share little there.
+Rejected: sharing the first events of matches as well. That needs a table of nodes, and the matches
+that a selector leaves have little in common there.
 """
 
 from __future__ import annotations
@@ -20,22 +23,19 @@ from celc_runtime.jit.kernels import njit
 
 
 class Trees(NamedTuple):
-    """The trees of events whose matches are listed.
-
-    graphs: their nodes, and which of them are whole. In the tree that is not whole yet, nodes refer
-    to nodes behind them; its first one is the root. The mark of a node is twice its kind, and one
-    more where it begins a match. path: int64[depth], the nodes of the last match, from its end
-    back. open: int64[3]: the row of the tree that is not whole, −1: there is none; the length of
-    the last match; where the nodes of the open tree end.
-    """
+    """The trees of events whose matches are listed."""
 
     graphs: Graphs
-    path: np.ndarray
+    """The nodes. In the open tree, nodes refer to nodes after them, and the root is first. The mark
+    of a node is twice its kind, plus one if it begins a match."""
+    path: np.ndarray  # int64[depth], the nodes of the last match, from its end back
     open: np.ndarray
+    """int64[3]: the row of the open tree (−1: none), the length of the last match, where the nodes
+    of
+    the open tree end."""
 
 
 def new_trees() -> Trees:
-    """No trees."""
     graphs = Graphs(
         np.empty((64, 4), np.int64),
         np.empty(16, np.int64),
@@ -47,7 +47,7 @@ def new_trees() -> Trees:
 
 
 def with_room(trees: Trees, matches: int, events: int) -> Trees:
-    """The same trees with room for so many more matches, of so many events in all."""
+    """The same trees with room for `matches` more matches with `events` events in all."""
     graphs = trees.graphs
     nodes, rows, ends = graphs.nodes, graphs.rows, graphs.ends
     if (wanted := int(trees.open[2]) + events) > len(nodes):
@@ -66,7 +66,7 @@ def with_room(trees: Trees, matches: int, events: int) -> Trees:
 
 @njit(nogil=True, cache=True)
 def add_matches(output, trees, bits):  # type: ignore[no-untyped-def]
-    """Add the matches in the buffers, for which there is room."""
+    """Add the matches in the buffers. There must be room for them."""
     nodes, path, state = trees.graphs.nodes, trees.path, trees.open
     kind_mask = (np.int64(1) << bits) - 1
     begin = np.int64(0)
@@ -99,7 +99,7 @@ def add_matches(output, trees, bits):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def close_tree(trees):  # type: ignore[no-untyped-def]
-    """End the tree that is not whole: its nodes stand in the other order, the root last."""
+    """Close the open tree: reverse its nodes, so that the root comes last."""
     nodes, used, state = trees.graphs.nodes, trees.graphs.used, trees.open
     if state[0] < 0:
         return
@@ -119,12 +119,12 @@ def close_tree(trees):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _turned(node, last):  # type: ignore[no-untyped-def]
-    """The number of a node counted from the other end; −1 stays."""
+    """The number of a node counted from the other end; −1 stays −1."""
     return node if node < 0 else last - node
 
 
 def without_whole(trees: Trees) -> None:
-    """Leave out the trees that are whole, which have been read."""
+    """Drop the closed trees, which have been read."""
     graphs, state = trees.graphs, trees.open
     first, end = int(graphs.used[1]), int(state[2])
     graphs.nodes[: end - first] = graphs.nodes[first:end].copy()

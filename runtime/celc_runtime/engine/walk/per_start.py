@@ -1,4 +1,4 @@
-"""Matches that follow each other, one for each start at most."""
+"""Matches that do not overlap, at most one for each start."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from celc_runtime.jit.kernels import njit
 
 @njit(nogil=True, cache=True)
 def disjoint_chain(starts, ends, after):  # type: ignore[no-untyped-def]
-    """Which matches DISJOINT keeps: in the order of starts (int64, ascending, each once) each that
-    starts after the end of the last one kept. `after` is the end of the last one kept before.
-    Returns bool[matches], and the end of the last one kept.
+    """Which matches DISJOINT keeps: each that starts after the end of the last one kept.
+
+    starts: int64, ascending, without duplicates. after: the end of the last match kept before.
+    Returns bool[matches], and the end of the last match kept.
     """
     kept = np.zeros(starts.shape[0], np.bool_)
     for match in range(starts.shape[0]):

@@ -1,23 +1,29 @@
-"""Listing the matches of a query of fixed shape: column by column, in runs.
+"""Lists the matches of a query of fixed shape, column by column, in runs.
 
-Where every match has the same kinds of events in the same places (no `+`, no choice), a match is a
-row of a table with a column for each place, and a depth-first walk writes that table in runs: the
-event in an outer place is the same for all matches found below it, so its column is filled when the
-walk leaves that event. The first place changes with each match, but it needs no walk either. The
-cells that begin matches lie on one pile, so below any later cell is a stretch of that pile, from
-the cell on top at that time to the oldest cell inside the window. The pile's events are noted in an
-array (the *leaves*) once, and a run of matches is a copy out of it.
+If every match has the same kinds of events in the same places (no `+`, no choice), a match is a row
+of a table with a column for each place. A depth-first walk writes this table in runs. The event in
+an
+outer place is the same for all matches below it, so its column is filled when the walk leaves that
+event. The first place changes with each match, but it needs no walk either. The cells that begin
+matches lie on one pile. Below any later cell there is a range of that pile: from the cell on top at
+that time to the oldest cell inside the window. The events of the pile are noted once in an array,
+the
+*leaves*. A run of matches is a copy of a range of it.
 
-An event can empty that pile (`A ; !B ; C`). The cells before it are no longer a match's, but events
-that fired before still list them. So the pile goes on behind such an event with a negative id,
-which no walk follows, and a run begins at the first cell behind the last such event.
+An event can empty that pile (`A ; !B ; C`). The cells before it then belong to no new match, but
+events that fired before still list them. So the pile goes on after such an event with a negative
+id,
+which no walk follows. A run begins at the first cell after the last such event.
 
-The walk then costs the number of cells before the last place, not the number of matches: most of
-the cost of an output is writing it. So it is written by hand: 3.6 to 4.8 times as fast as the walk
-of the factory (`benchmarks/walks.py`, update included). Who can do without the single matches has a
-run listed as one: `tags` then holds the run's oldest leaf in the first place, and `ends` its
-newest, both counted from the first leaf ever, and `rows` and the other places of `tags` what all
-matches of the run share.
+The walk costs the number of cells before the last place, not the number of matches. Most of the
+cost
+is writing the output. So this is written by hand: 3.6 to 4.8 times as fast as the walk of the
+factory
+(`benchmarks/walks.py`, update included). A caller that does not need single matches gets each run
+as
+one: `tags` then holds the run's oldest leaf in the first place, `ends` its newest, both counted
+from
+the first leaf of all. `rows` and the other places of `tags` hold what all matches of the run share.
 """
 
 from __future__ import annotations
@@ -55,12 +61,14 @@ from celc_runtime.jit.kernels import njit
 
 @njit(nogil=True, cache=True)
 def list_runs(memory, output, kinds):  # type: ignore[no-untyped-def]
-    """`list_fired` where matches have one shape: DONE, OUTPUT_FULL, STACK_FULL, LEAVES_FULL; or
-    CHOOSE and nothing listed, where what fires is not listed here.
+    """`list_fired` for matches of one shape.
 
-    The entries of place p of the matches are `output.tags[p * stride :]`, with `stride` the length
-    of `output.rows`, whose last PADDING elements are never a match's. OUTPUT_FULL also where leaves
-    would move that listed runs refer to.
+    Returns DONE, OUTPUT_FULL, STACK_FULL or LEAVES_FULL; or CHOOSE, with nothing listed, if the
+    caller lists the matches. OUTPUT_FULL also means that leaves must move which listed runs refer
+    to.
+
+    The entries of place p of the matches are `output.tags[p * stride :]`. `stride` is the length of
+    `output.rows`. The last PADDING elements of it never belong to a match.
     """
     counters = memory.counters
     if counters[DEFERS] and counters[FIRED] > 0:
@@ -94,19 +102,18 @@ def list_runs(memory, output, kinds):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _note_leaves(memory, output, kinds):  # type: ignore[no-untyped-def]
-    """Note the new cells of the pile of leaves; DONE, or LEAVES_FULL or OUTPUT_FULL where there is
-    no room for them.
+    """Note the new cells of the pile of leaves; DONE, or LEAVES_FULL or OUTPUT_FULL without room.
 
-    CHILD of each, which is free in a cell that begins a match, becomes its place among all leaves
-    ever.
+    A cell that begins a match does not use CHILD. So CHILD becomes its place among all leaves so
+    far.
     """
     nodes, counters, marks = memory.nodes, memory.counters, memory.leaf_marks
     mask, bits = nodes.shape[0] - 1, kinds.bits[0]
     head = abs(memory.heads[0, kinds.runs[1]])
     lowest = lowest_id(nodes, counters[NEXT_NODE], memory.fires[counters[LISTED], 2])
     lowest = max(lowest, counters[LEAF_NODE] + 1)
-    # Without partitions, cells that have left the window end the pile. With partitions, only the
-    # events of one of them are in the order of their starts. SINCE of sealed rows is NEVER.
+    # Without partitions, cells that have left the window end the pile. With partitions, only events
+    # of the same partition are in the order of their starts. The SINCE of sealed rows is NEVER.
     floor_value = memory.fires[counters[LISTED], 3] if kinds.runs[2] else np.int64(ALWAYS)
     node, fresh = head, 0
     while node >= lowest and nodes[node & mask, SINCE] >= floor_value:
@@ -133,7 +140,8 @@ def _note_leaves(memory, output, kinds):  # type: ignore[no-untyped-def]
         memory.leaves[PADDING + place] = nodes[at, TAG] >> bits
         marks[place, 0], marks[place, 1] = node, nodes[at, SINCE]
         nodes[at, CHILD] = counters[LEAF_BASE] + place
-        # The first behind an event that emptied the pile says so; then each has that of the last.
+        # The first cell after an emptying event says so. Each later one takes it from the one
+        # before.
         marks[place, 2] = counters[LEAF_BASE] + place if nodes[at, NEXT] <= 0 else np.int64(-1)
         node = abs(nodes[at, NEXT])
     for place in range(count - fresh, count):
@@ -211,14 +219,13 @@ def _walk_runs(memory, output, kinds):  # type: ignore[no-untyped-def]
     return status
 
 
-# Both write PADDING elements at a time; the next run overwrites the surplus. Indices are unsigned:
-# a signed index could count from the end, and the check for it keeps LLVM from writing several
-# elements at once.
+# Both kernels write PADDING elements at a time; the next run overwrites the surplus. Indices are
+# unsigned. A signed index could count from the end, and the test for it keeps LLVM from writing
+# several elements at once.
 
 
 @njit(nogil=True, cache=True)
 def _fill(column, start, count, value):  # type: ignore[no-untyped-def]
-    """Write a value `count` times."""
     place, end = np.uint64(start), np.uint64(start + count)
     while place < end:
         for step in range(PADDING):

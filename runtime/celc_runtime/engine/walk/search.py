@@ -1,7 +1,7 @@
 """The working memory of a search: the walk through partial matches where conditions can fail.
 
-What a search notes for an event at which matches end is good for that event only. So a number of
-the search (`numbers[NUMBER]`) stands beside every note, and nothing is cleared between two events.
+The notes of a search are valid for one last event only. So the number of the search
+(`numbers[NUMBER]`) stands beside every note, and nothing is cleared between two events.
 """
 
 from __future__ import annotations
@@ -11,76 +11,59 @@ from typing import NamedTuple
 
 import numpy as np
 
-NUMBER = 0  # how many events have been searched so far, the one at hand included
-OPEN = 1  # how many events of the path have been entered, and not been left
-BARREN = 2  # the first event of the path behind which no match has been found
+NUMBER = 0  # the number of events searched so far, the present one included
+OPEN = 1  # how many events of the path have been entered and not left
+BARREN = 2  # the first event of the path below which no match was found
 FAILURES = 3  # how many failures of this event are noted
 CONSUMED = 4  # the last entry that a match has consumed
-READY = 5  # of matches collected for an event, the next one to hand out; −1: not all are known
+READY = 5  # of the matches collected for an event, the next to be returned; −1: not all are known
 NUMBERS = 6
 
-# What is kept of different values with each event of a path (`varieties`).
-COUNT = 0  # how many there are
-NEWEST = 1  # the place of the newest event with a value that no event behind it has
-ASKED = 2  # whether the number of values is asked of a match with this event
+# What is kept about different values with each event of a path (`varieties`).
+COUNT = 0  # how many different values there are
+NEWEST = 1  # the place of the newest event whose value no event after it has
+ASKED = 2  # whether a condition counts the values of a match with this event
 KEPT = 3
 
-MOST_KEPT = 256
-"""The most different values that are kept of a node."""
+MOST_KEPT = 256  # different values kept for each node
 
 
 class Search(NamedTuple):
-    """Arrays of one run; depth: room for so many events of a path.
+    """Arrays of one run. `depth` is the room for events of a path."""
 
-    numbers: int64[NUMBERS]. state: int64[states, depth], for the generated conditions. entered:
-    int64[depth], the nodes of the path. failures: int64[slots, fails_by + 2], see `failures`. sums:
-    float64[2 * bounds, depth], the sums of the path up to an event, and of absolute values. best:
-    float64[rows, 2 * bounds + 1], and known: int64[rows], for each row of the arena, see
-    `sum_bounds`; waiting: int64[rows]. tops: int64[depth, room], the nodes that can be next
-    behind an event of a path; counts: int64[depth], how many; begins: bool[depth], whether a
-    match can begin with the event. bars: int64[depth, room], nodes that need not be tried behind an
-    event of a path, and barred: int64[depth], how many; fruitful: bool[depth], whether some match
-    has been found with the events of the path before this one. varied: int64[varieties, KEPT,
-    depth]. held: int64[rows], the node of which values and starts are known in a row of the arena:
-    values, starts: int64[varieties, rows + 1, kept], sizes: int64[varieties, rows + 1], latest:
-    int64[rows], see `varieties`. answered: int64[ANSWERED or 0], starts whose first match is known
-    (FIRST), each in the place of its last bits; a later one may have taken the place.
-    """
-
-    numbers: np.ndarray
-    state: np.ndarray
-    entered: np.ndarray
-    failures: np.ndarray
+    numbers: np.ndarray  # int64[NUMBERS]
+    state: np.ndarray  # int64[states, depth], for the generated conditions
+    entered: np.ndarray  # int64[depth], the nodes of the path
+    failures: np.ndarray  # int64[slots, fails_by + 2], see `failures`
     sums: np.ndarray
-    best: np.ndarray
-    known: np.ndarray
-    waiting: np.ndarray
-    tops: np.ndarray
-    counts: np.ndarray
-    begins: np.ndarray
-    bars: np.ndarray
-    barred: np.ndarray
-    fruitful: np.ndarray
-    varied: np.ndarray
-    held: np.ndarray
-    latest: np.ndarray
-    values: np.ndarray
-    starts: np.ndarray
-    sizes: np.ndarray
+    """float64[2 * bounds, depth], sums up to an event, and those of absolute values."""
+    best: np.ndarray  # float64[rows, 2 * bounds + 1], for each row of the arena, see `sum_bounds`
+    known: np.ndarray  # int64[rows], likewise
+    waiting: np.ndarray  # int64[rows], the stack of `visits_below`
+    tops: np.ndarray  # int64[depth, room], the nodes that can follow an event of the path
+    counts: np.ndarray  # int64[depth], their number
+    begins: np.ndarray  # bool[depth], whether a match can begin with the event
+    bars: np.ndarray  # int64[depth, room], nodes that need not be tried after an event of the path
+    barred: np.ndarray  # int64[depth], their number
+    fruitful: np.ndarray  # bool[depth], whether the path before this event has led to a match
+    varied: np.ndarray  # int64[varieties, KEPT, depth], see `varieties`; so are the next five
+    held: np.ndarray  # int64[rows], the node whose values and starts are known
+    latest: np.ndarray  # int64[rows]
+    values: np.ndarray  # int64[varieties, rows + 1, kept]
+    starts: np.ndarray  # int64[varieties, rows + 1, kept]
+    sizes: np.ndarray  # int64[varieties, rows + 1]
     answered: np.ndarray
+    """int64[ANSWERED or 0], starts whose first match is known (for FIRST), each at the index of its
+    last bits. A later start may have replaced it."""
 
 
 class Given(NamedTuple):
-    """What a walk with conditions takes beside those without.
+    """What a walk with conditions needs besides the arguments of one without."""
 
-    past, first: for the generated functions (see `plan.strategy.Checked`). most_work: the steps of
-    a listing at most. consumes: whether matches consume their events.
-    """
-
-    past: tuple[np.ndarray, ...]
-    first: int
-    most_work: int
-    consumes: bool
+    past: tuple[np.ndarray, ...]  # for the generated functions (see `plan.strategy.Checked`)
+    first: int  # likewise
+    most_work: int  # the most steps of a listing
+    consumes: bool  # whether matches consume their events
     search: Search
 
 
@@ -91,8 +74,13 @@ _FIRST_TOPS = 4
 
 
 def new_search(states: int, fails_by: int, bounds: int, leasts: Sequence[int] = ()) -> Search:
-    """Memory for conditions that keep `states` numbers with an event, of which `fails_by` decide
-    about the matches below it, `bounds` sums, and `leasts` numbers of different values."""
+    """Memory for the conditions of a query.
+
+    states: numbers kept with each event. fails_by: how many of these decide about the matches
+    below.
+    bounds: sums that are bounded. leasts: for each COUNT(DISTINCT), the number of values it asks
+    for.
+    """
     kept = min(max(leasts, default=0), MOST_KEPT)
     numbers = np.zeros(NUMBERS, np.int64)
     numbers[CONSUMED] = numbers[READY] = -1
@@ -122,8 +110,8 @@ def new_search(states: int, fails_by: int, bounds: int, leasts: Sequence[int] = 
 
 
 def fitted(search: Search, depth: int, rows: int) -> Search:
-    """The same search for paths of `depth` events, in an arena of `rows` rows; what is noted of the
-    path stays."""
+    """The same search for paths of `depth` events and an arena of `rows` rows. Notes on the path
+    stay."""
     if len(search.entered) < depth:
         search = search._replace(
             state=_wider(search.state, depth),
@@ -157,20 +145,19 @@ def fitted(search: Search, depth: int, rows: int) -> Search:
 
 
 def that_notes_starts(search: Search) -> Search:
-    """The same search, which lists matches of starts only up to the first end of each."""
+    """The same search, which lists the matches of a start only up to their first end."""
     return search._replace(answered=np.full(ANSWERED, -1, np.int64))
 
 
 def with_more_slots(search: Search) -> Search:
-    """Twice the room for failures. Those noted are forgotten, which costs at most as much again as
-    finding them did."""
+    """Twice the room for failures. The noted ones are dropped; finding them again costs as much."""
     search.numbers[FAILURES] = 0
     slots, width = search.failures.shape
     return search._replace(failures=np.zeros((2 * slots, width), np.int64))
 
 
 def with_more_tops(search: Search) -> Search:
-    """Twice the room for the nodes that can be next."""
+    """Twice the room for the nodes that can come next."""
     depth, room = search.tops.shape
     more = np.zeros((depth, 2 * room), np.int64)
     return search._replace(tops=more, bars=more.copy())

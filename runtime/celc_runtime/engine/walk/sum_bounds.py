@@ -1,18 +1,21 @@
 """Bounds for sums: a node is entered only if a match below it can still reach a sum.
 
-A condition such as SUM(x.a) > c or AVG(x.a) > c says of a match that the weights of its events, one
-number for each, add up to more than a limit (for the average: of a − c, more than 0). For each
-live node, the largest sum of a match below it or beside it is known once the nodes below are. It is
-computed once for each event at which matches end, as the window moves on in between. So whatever
-the path, one addition tells whether some match below satisfies the condition: of partial matches
-without a match, at most one for each node of the path lies between two matches. This holds for one
-such condition. Two at a time are the problem of subset sums, where each of the two bounds still
-holds, but a node that passes both may have no match.
+A condition such as SUM(x.a) > c or AVG(x.a) > c says that the weights of a match's events add up to
+more than a limit (for the average: the weights are a − c, the limit is 0). The largest sum of the
+matches below or beside a live node follows from the nodes below it. It is computed once for each
+event
+at which matches end, because the window moves in between. Then for any path, one addition tells
+whether some match below satisfies the condition. So at most one partial match without a match, for
+each node of the path, lies between two matches. That holds for one such condition. Two at a time
+are
+the subset-sum problem: each of the two bounds still holds, but a node that passes both may have no
+match.
 
-A bound cuts only where it is proved. Sums here are of float64 in the order of the graph, and the
-condition adds the events from left to right, so sums that are nearer than the rounding errors of
-both are not told apart (`_ERROR`). Where a weight is no number or infinite, or where sums of whole
-numbers could wrap around (`_MOST`), nothing is cut. The condition itself decides all matches.
+A bound cuts only what is proved. Sums here are float64 in the order of the graph. The condition
+adds
+events from left to right. So sums that differ by less than the rounding errors of both count as
+equal (`_ERROR`). Nothing is cut if a weight is NaN or infinite, or if sums of whole numbers could
+wrap (`_MOST`). The condition itself decides about every match.
 """
 
 from __future__ import annotations
@@ -26,21 +29,19 @@ from celc_runtime.engine.arena.nodes import MERGE
 from celc_runtime.engine.walk.below import visits_below
 from celc_runtime.jit.kernels import njit
 
-_ERROR = 2.0**-48
-"""More than the relative error of an addition in either order, for each of the events added."""
+_ERROR = 2.0**-48  # for each event: more than the relative error of an addition in either order
 
-_MOST = 2.0**61
-"""Sums of absolute values up to here cannot wrap around in int64, and are finite."""
+_MOST = 2.0**61  # sums of absolute values up to here are finite and cannot wrap in int64
 
 
 def reaching(
     weigh: Callable[..., Any] | None, limits: tuple[float, ...], *, compiles: bool
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Two kernels: `add` notes the sums of a path up to its newest event, `may_reach` says whether
+    """Two kernels. `add` notes the sums of a path up to its newest event. `may_reach` says whether
     some match below or beside a node can reach each of the limits.
 
-    weigh: (past, first, tag, number) → the weight of an event in a condition, and the sum of the
-    absolute values that it is made of, both float64. None: there is no such condition.
+    weigh: (past, first, tag, number) → two float64: the weight of an event in a condition, and the
+    sum of absolute values behind it. None: there is no such condition.
     """
     if weigh is None:
         pair = _add_nothing, _may_always
@@ -107,7 +108,7 @@ def _may_reach_of(limits: tuple[float, ...], fill: Callable[..., Any]) -> Callab
 
 
 def _fill_of(weigh: Callable[..., Any], bounds: int, *, compiles: bool) -> Callable[..., Any]:
-    """The kernel that computes the best sums of a node, after those of all nodes below it."""
+    """The kernel that computes the best sums of a node from those of the nodes below it."""
 
     def fill(node, row, tag, below, beside, given):  # type: ignore[no-untyped-def]
         past, first, kinds, search = given

@@ -1,15 +1,19 @@
-"""Bounds for numbers of different values: a node is entered only if a match below can have enough.
+"""Bounds for COUNT(DISTINCT …): a node is entered only if a match below can have enough values.
 
 `COUNT(DISTINCT x.a) >= 3` asks for events of x with three values. For each node it is known which
-values the matches below it or beside it bring, and with each value the latest start of such a
-match: so a window, or a match that consumes, never makes it wrong, and it is found once for each
-node, not for each event at which matches end. No more values are kept than the condition asks for,
-those with the latest starts. The values of the path and of the node together are the most that a
-match can have. They are exactly that where one match can hold all events that bring them, as under
-a `+`; then each node that is entered leads to a match.
+values the matches below or beside it bring, and with each value the latest start of such a match.
+So
+a window, or a match that consumes, never makes this knowledge wrong. It is computed once for each
+node, not once for each last event. No more values are kept than the condition asks for: those with
+the latest starts. The values of the path and of the node together are the most that a match can
+have.
+The bound is exact if one match can contain all events that bring them, as under a `+`. Then each
+node
+that is entered leads to a match.
 
-On the path, the number of values is kept with each event, so that a match which has enough of them
-is known at once, and one that has too many is given up.
+The number of values on the path is kept with each event. So a match that has enough of them is
+known
+at once, and a match that has too many is given up.
 """
 
 from __future__ import annotations
@@ -30,9 +34,9 @@ from celc_runtime.plan.strategy import Checked
 def bounds_of(
     checks: Checked,
 ) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
-    """Three kernels: `add` notes sums and values of a path up to its newest event, and says whether
-    there are not too many; `may_reach` says whether some match below or beside a node can have
-    enough; `has_enough` whether the path has.
+    """Three kernels. `add` notes sums and values of a path up to its newest event, and says whether
+    there are not too many. `may_reach` says whether some match below or beside a node can have
+    enough. `has_enough` says whether the path has enough.
     """
     add_sums, may_reach_sums = reaching(checks.weigh, checks.limits, compiles=checks.compiles)
     if not checks.varieties:
@@ -75,7 +79,7 @@ def _add_of(checks: Checked, add_sums: Callable[..., Any]) -> Callable[..., Any]
     assert holds is not None
     assert same is not None
     mosts = tuple(most for _, most, _ in checks.varieties)
-    # No more values have to be told apart.
+    # It is enough to tell this many values apart.
     enough = tuple(
         max(least, most + 1 if most < 2**31 else 0) for least, most, _ in checks.varieties
     )
@@ -150,7 +154,7 @@ def _may_reach_of(checks: Checked, may_reach_sums: Callable[..., Any]) -> Callab
                 continue
             if search.held[at] != node:
                 given = nodes, lowest, floor_value, past, first, kinds, search
-                # What is known of a node stays known: 0.
+                # 0: what is known of a node stays known.
                 fill(nodes, node, lowest, floor_value, search.held, 0, search.waiting, given)
             values, starts = search.values[which, at], search.starts[which, at]
             below = search.sizes[which, at]
@@ -161,7 +165,7 @@ def _may_reach_of(checks: Checked, may_reach_sums: Callable[..., Any]) -> Callab
                     and nodes[start & mask, SINCE] >= floor_value
                     and nodes[start & mask, TAG] >> bits > consumed
                 ):
-                    break  # those before it have later starts
+                    break  # the values before have later starts
                 below -= 1
             missing = leasts[which] - have
             if below == kept[which]:
@@ -187,13 +191,13 @@ def _may_reach_of(checks: Checked, may_reach_sums: Callable[..., Any]) -> Callab
 
 
 def _merge_of(checks: Checked) -> Callable[..., None]:
-    """The kernel that writes the values of two nodes, the one with the latest start of each."""
+    """The kernel that merges the values of two nodes, each value with its latest start."""
     same, kept = checks.same, tuple(min(least, MOST_KEPT) for least, _, _ in checks.varieties)
     assert same is not None
 
     def put_behind(past, first, value, start, size, values, starts, which):  # type: ignore[no-untyped-def]
-        """Put a value behind those with later starts, unless it is among them; returns how many
-        there are then."""
+        """Insert a value after those with later starts, unless it is there; returns the new
+        number."""
         if size == kept[which]:
             return size
         for place in range(size):
@@ -209,8 +213,8 @@ def _merge_of(checks: Checked) -> Callable[..., None]:
     def merge(  # type: ignore[no-untyped-def]
         nodes, own, own_start, one, other, lowest, floor_value, past, first, search, which
     ):
-        """Write the values of two nodes (rows; −1: of none), and one more (start 0: none), into the
-        last row."""
+        """Write the values of two nodes (rows; −1: none) and one more (start 0: none) to the last
+        row."""
         mask = nodes.shape[0] - 1
         into, size = nodes.shape[0], np.int64(0)
         values, starts, sizes = search.values[which], search.starts[which], search.sizes[which]
@@ -229,7 +233,7 @@ def _merge_of(checks: Checked) -> Callable[..., None]:
                 size = insert(past, first, own, own_start, size, values[into], starts[into], which)
                 own_start = np.int64(0)
             if start < lowest or nodes[start & mask, SINCE] < floor_value:
-                continue  # it is dead, and its event may be forgotten
+                continue  # it is dead, and its event may be dropped already
             size = insert(
                 past, first, values[row, place], start, size, values[into], starts[into], which
             )
@@ -245,7 +249,7 @@ def _merge_of(checks: Checked) -> Callable[..., None]:
 
 @njit(nogil=True, cache=True)
 def _covers(nodes, node, lowest):  # type: ignore[no-untyped-def]
-    """Whether what is beside a cell is below it as well: a match can go on with both."""
+    """Whether all that is beside a cell is below it too, so that a match can go on with both."""
     mask = nodes.shape[0] - 1
     child, following = nodes[node & mask, CHILD], nodes[node & mask, NEXT]
     if child == following:
@@ -256,7 +260,7 @@ def _covers(nodes, node, lowest):  # type: ignore[no-untyped-def]
 
 
 def _fill_of(checks: Checked) -> Callable[..., Any]:
-    """The kernel that finds the values of a node, after those of all nodes below it."""
+    """The kernel that finds the values of a node from those of the nodes below it."""
     holds, bounds, merge = checks.holds, len(checks.varieties), _merge_of(checks)
     assert holds is not None
 

@@ -1,32 +1,39 @@
 """The walk from the last event of a match back to the first, latest start first.
 
-A depth-first walk down the arena. Nothing dead is entered, so without conditions every step leads
+It is a depth-first walk down the arena. It enters nothing dead, so without conditions every step
+leads
 to an output:
 
-* the left side of a merge starts as late as the merge, so it is live where the merge is; the right
-  side is tested before it is entered; the number of merges one below the other on a left path is
-  bounded by the automaton, not by the stream;
+* the left side of a merge starts as late as the merge, so it is live if the merge is; the right
+  side
+  is tested before it is entered; the automaton, not the stream, bounds the number of merges one
+  below
+  the other on a left path;
 * the cells for one place in a match are on a pile, each no earlier than the next, so a dead cell
-  ends the search; or merges hold them, as above;
-* a live cell has a match through it: it starts one itself, or its child is live.
+  ends
+  the search; or merges hold them, as above;
+* each live cell has a match through it: it begins one, or its child is live.
 
-So between two outputs lie at most (length of a match) × (a number fixed by the query) steps,
-however long the stream and however many dead nodes the arena holds.
+So between two outputs there are at most (length of a match) × (a number fixed by the query) steps,
+for
+any stream and any number of dead nodes in the arena.
 
-With conditions across events, a branch is cut as soon as its events decide a condition. Each event
-that is added is checked against the events already on the path: a condition is decided as soon as
-the last of the events that it compares is there, and no match below is visited if it fails. So the
-delay between two matches is constant for conditions that keys decide (`key_tables`); for others,
-the partial matches that fail lie in between. Three ways keep these few: sums and numbers of
-different values that no match below can reach (`sum_bounds`, `varieties`), and the memory of what
-failed (`failures`).
+With conditions between events, a branch is cut as soon as its events decide a condition. Each new
+event is checked against the events on the path. A condition is decided as soon as the last event
+that
+it compares is there. If it fails, no match below is visited. So the delay between two matches is
+constant for conditions that keys decide (`key_tables`). For others, the partial matches that fail
+lie
+in between. Three things keep these few: sums and numbers of different values that no match below
+can
+reach (`sum_bounds`, `varieties`), and the memory of failures (`failures`).
 
-The walk stops where an output buffer is full and goes on from there: a node whose match does not
-fit goes back on the stack untouched.
+The walk stops if an output buffer is full, and goes on from there. A node whose match does not fit
+goes back to the stack unchanged.
 
-`walk_of` makes the kernel. What its conditions do not ask for is not in it: Numba leaves out the
-branches that a constant of the closure decides, so the kernel without conditions is as short as one
-written by hand.
+`walk_of` makes the kernel. Numba removes branches that a constant of the closure decides. So the
+kernel
+without conditions is as short as one written by hand.
 """
 
 from __future__ import annotations
@@ -67,14 +74,14 @@ from celc_runtime.plan.strategy import Checked
 
 @cache
 def listing_kernel(checks: Checked | None) -> Callable[..., int]:
-    """The kernel that lists the matches of all events that fired, from where it stopped; it returns
-    DONE or what it needs.
+    """The kernel (memory, output, kinds, given) that lists the matches of all events that fired.
 
-    It takes (memory, output, kinds, given), where `given` is a `search.Given`, or () without
-    conditions. Steps are counted from the last match on. Where the latest match is wanted and a
-    search finds it first, it is listed alone.
+    It goes on where the last call stopped, and returns DONE or what it needs. given: a
+    `search.Given`, or () without conditions. Steps are counted from the last match on. If the
+    latest
+    match is wanted and a search finds it first, only that one is listed.
 
-    Made once for each query, because Numba compiles it, which takes seconds.
+    Made once for each query, because Numba takes seconds to compile it.
     """
     checked, takes_first = checks is not None, checks is not None and checks.in_order
     walk = walk_of(checks) if checks is None or not takes_first else greatest_walk(checks)
@@ -105,7 +112,6 @@ def listing_kernel(checks: Checked | None) -> Callable[..., int]:
 
 @njit(nogil=True, error_model="numpy", _nrt=False, inline="always")
 def begin_fire(memory):  # type: ignore[no-untyped-def]
-    """Begin with the next event that fired."""
     counters = memory.counters
     memory.stack[0, 0] = memory.fires[counters[LISTED], 0]
     memory.stack[0, 1] = 0
@@ -115,7 +121,7 @@ def begin_fire(memory):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy", _nrt=False, inline="always")
 def begin_search(memory, search):  # type: ignore[no-untyped-def]
-    """Begin to search: nothing is known of the event."""
+    """Begin a new search, without any notes on the event."""
     numbers = search.numbers
     memory.counters[WORK] = 0
     numbers[NUMBER] += 1
@@ -123,10 +129,9 @@ def begin_search(memory, search):  # type: ignore[no-untyped-def]
 
 
 def walk_of(checks: Checked | None, *, collects: bool = False) -> Callable[..., int]:
-    """The kernel that lists the matches below the nodes on the stack, those that `checks` admit; it
-    returns a status.
+    """The kernel that lists the matches below the nodes on the stack that `checks` admit.
 
-    `collects`: steps are counted from the event on, not from its last match.
+    It returns a status. collects: steps are counted from the event on, not from its last match.
     """
     checked = checks is not None
     remembers = checks is not None and checks.fails_by > 0
@@ -177,7 +182,7 @@ def walk_of(checks: Checked | None, *, collects: bool = False) -> Callable[..., 
                 ):
                     status = WINDOW_FULL
                 if status != DONE:
-                    # The node goes back untouched; the path above it stays where it is.
+                    # The node goes back unchanged. The path above it stays.
                     stack[waiting, 0], stack[waiting, 1] = node, depth
                     waiting += 1
                     break
@@ -204,11 +209,11 @@ def walk_of(checks: Checked | None, *, collects: bool = False) -> Callable[..., 
                     continue
                 if remembers and work >= PATIENCE:
                     if work == PATIENCE:
-                        # How the walk came here is not known, and is not noted.
+                        # The path is unknown here, so no failures of it are noted.
                         for place in range(depth):
                             search.entered[place] = 0
                         opened = barren = depth
-                    # It has left the events of the path from this depth on.
+                    # The walk has left the events of the path from this depth on.
                     while opened > depth:
                         opened -= 1
                         if opened >= barren and search.entered[opened] > 0:
@@ -243,7 +248,7 @@ def walk_of(checks: Checked | None, *, collects: bool = False) -> Callable[..., 
                         search.entered[depth], opened = node, depth + 1
                         barren = min(barren, depth)
                     if found:
-                        barren = depth  # there is a match below all events before it
+                        barren = depth  # all events before it have a match below
                 if enters:
                     if goes_on:
                         stack[waiting, 0], stack[waiting, 1] = following, depth
@@ -262,15 +267,16 @@ def walk_of(checks: Checked | None, *, collects: bool = False) -> Callable[..., 
 
     if checks is not None and not checks.compiles:
         return walk  # for debugging: compiled code cannot call interpreted conditions
-    # Where it is called for each event alone, to pass its arrays would cost as much as ten steps.
+    # If it is called for each event alone, passing its arrays would cost as much as ten steps.
     inline = "always" if checked and not collects else "never"
     compiled: Callable[..., int] = njit(**_options(checks), inline=inline)(walk)
     return compiled
 
 
 def _options(checks: Checked | None) -> dict[str, Any]:
-    """Nothing in a walk with conditions makes an array, and to count references to the columns,
-    which the caller holds, would cost several times as much as a step."""
+    """Nothing in a walk with conditions makes an array. Counting references to the columns, which
+    the
+    caller holds, would cost several times as much as a step."""
     options: dict[str, Any] = {"nogil": True}
     return options if checks is None else options | {"error_model": "numpy", "_nrt": False}
 
@@ -282,10 +288,11 @@ def _always(*_arguments):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def copy_padded(target, start, source, first, count):  # type: ignore[no-untyped-def]
-    """Copy `count` elements, PADDING at a time: the next copy overwrites the surplus.
+    """Copy `count` elements, PADDING at a time; the next copy overwrites the surplus.
 
-    Indices are unsigned: a signed one could count from the end, and the check for that keeps LLVM
-    from copying several elements by one instruction.
+    Indices are unsigned. A signed index could count from the end, and the test for it keeps LLVM
+    from
+    copying several elements at once.
     """
     place, end, at = np.uint64(start), np.uint64(start + count), np.uint64(first)
     while place < end:

@@ -1,21 +1,23 @@
 """Choosing among the matches in the window of an event: by a selector's automaton, or the earliest.
 
-A selector's automaton was made for a stream of its own. Here it reads the events of one window as
-if the stream began there. It marks the events of chosen matches only; the nodes that it builds in a
-scratch arena are thrown away after their matches have been listed.
+A selector's automaton was made for a whole stream. Here it reads the events of one window as if the
+stream began there. It marks only the events of chosen matches. It builds its nodes in a scratch
+arena, which is cleared after their matches have been listed.
 
 *Exact*: the matches in the window that ends at j are the matches of the stream that begins at the
 window's first event, and the automaton chooses among those (Theorem 4 of the CEL paper).
 
-*Cost*: (events of the window that are not quiet) × (states of the automaton that are alive at once,
-a number fixed by the query), whatever the number of matches that are not chosen; then the length of
-each chosen match.
+*Cost*: (events of the window that matter) × (states of the automaton that are alive at once, a
+number
+fixed by the query), for any number of matches that are not chosen; plus the length of each chosen
+match.
 
-NXT, where an event can be marked in one way only, needs no automaton of its own
-(`choose_earliest`). Read from the end back, the window tells which states reach the end. Read
-forward, an event is marked whenever that leads to such a state. That is two table look-ups an
-event, and for a chain like `A ; B ; C` both readings stop early: going back, once every state
-reaches the end whatever comes before; going forward, once only the last event is left to mark.
+NXT needs no automaton of its own if an event can be marked in one way only (`choose_earliest`). A
+backward pass over the window finds the states that reach the end. A forward pass marks an event
+whenever that leads to such a state. That is two table look-ups for each event. For a sequence like
+`A ; B ; C` both passes stop early: backward, when every state reaches the end whatever comes
+before;
+forward, when only the last event is left to mark.
 """
 
 from __future__ import annotations
@@ -40,21 +42,19 @@ from celc_runtime.jit.kernels import njit
 
 
 class WindowEvents(NamedTuple):
-    """The events that a window can reach back to, in order; those of the batch at hand come last.
+    """The events that a window can reach back to, in order; those of the batch come last.
 
-    All int64[events]. rows: their rows in the batch, −1 for events of earlier batches; letters;
-    keys: the values that the window is measured on; parts: numbers of their partitions; entries:
-    their numbers among the events with a symbol other than 0 (without meaning for symbol 0).
+    All are int64[events].
     """
 
-    rows: np.ndarray
-    letters: np.ndarray
-    keys: np.ndarray
-    parts: np.ndarray
-    entries: np.ndarray
+    rows: np.ndarray  # their rows in the batch, −1 for events of earlier batches
+    letters: np.ndarray  # their symbols in their context
+    keys: np.ndarray  # what the window is measured on
+    parts: np.ndarray  # the numbers of their partitions
+    entries: np.ndarray  # their numbers among the events whose symbol is not 0
 
 
-# Places in the array `places`: where the windows of a run stand.
+# Places in the array `places`: the state of the windows of a run.
 CURSOR = 0  # the last event that fired
 FIRST = 1  # the first event of its window
 BOUNDARY = 2  # the last event that a match has consumed, −1: none
@@ -64,11 +64,12 @@ CONSUMES = 4  # 1: matches consume their events
 
 @njit(nogil=True, cache=True)
 def append_events(events, at, batch, keys, parts, shift, entry, part, all_events):  # type: ignore[no-untyped-def]
-    """Write the events of a batch from place `at` on; `all_events`: also those with symbol 0.
+    """Write the events of a batch from index `at` on.
 
-    keys: as in `WindowEvents`, row by row; empty where the window is measured on positions, which
-    are rows − `shift`. parts: the rows at which a partition begins; `part`: the number of the
-    partition before the first of them. entry: the number of the next event with another symbol.
+    keys: as in `WindowEvents`, for each row; empty: the window is measured on positions, which are
+    rows − `shift`. parts: the rows at which a partition begins. part: the number of the partition
+    before these. entry: the number of the next event whose symbol is not 0. all_events: also write
+    events with symbol 0.
     """
     symbols = batch.symbols
     rows = symbols.shape[0]
@@ -93,7 +94,7 @@ def append_events(events, at, batch, keys, parts, shift, entry, part, all_events
 
 @njit(nogil=True, cache=True)
 def _window_of(fire, events, places):  # type: ignore[no-untyped-def]
-    """The places of the first event in the window and of the event that fired."""
+    """The index of the first event in the window, and of the event that fired."""
     cursor = places[CURSOR]
     while events.rows[cursor] != fire[1]:
         cursor += 1
@@ -108,9 +109,11 @@ def _window_of(fire, events, places):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def choose_by_automaton(memory, output, kinds, selector, events, scratch, contents, places):  # type: ignore[no-untyped-def]
-    """List the matches that a selector's automaton chooses at each event that fired; a status.
+    """List the matches that a selector's automaton chooses at each event that fired.
 
-    contents: int64[2, states], room for the node of each state before and after an event.
+    Returns a status. contents: int64[2, states], room for the node of each state before and after
+    an
+    event.
     """
     counters = memory.counters
     while True:
@@ -136,8 +139,10 @@ def choose_by_automaton(memory, output, kinds, selector, events, scratch, conten
 
 @njit(nogil=True, cache=True)
 def _read_window(selector, events, scratch, contents, kinds, first, last, floor_value):  # type: ignore[no-untyped-def]
-    """Build the nodes of the chosen matches that end at event `last`; their root, 0: none, −1: no
-    room."""
+    """Build the nodes of the chosen matches that end at event `last`.
+
+    Returns their root, 0: no match, −1: no room.
+    """
     nodes, bits = scratch.nodes, kinds.bits[0]
     states = selector.skip.shape[0]
     columns = selector.skip.shape[1]
@@ -207,10 +212,10 @@ def _read_window(selector, events, scratch, contents, kinds, first, last, floor_
 
 @njit(nogil=True, cache=True)
 def choose_earliest(memory, output, kinds, selector, events, sets, places):  # type: ignore[no-untyped-def]
-    """List the match of the earliest events at each event that fired; a status.
+    """List the match of the earliest events at each event that fired.
 
-    sets: int64[room], for each event of the window the set of states from which the events behind
-    it lead to the end.
+    Returns a status. sets: int64[room], for each event of the window the set of states from which
+    the events after it lead to the end.
     """
     counters, bits, tags = memory.counters, kinds.bits[0], output.tags
     letters, entries, states = events.letters, events.entries, selector.states[0]
@@ -233,7 +238,7 @@ def choose_earliest(memory, output, kinds, selector, events, sets, places):  # t
         for at in range(first, last):
             if selector.done[state]:
                 break
-            # Without a branch on the event: whether it is marked cannot be predicted.
+            # No branch on the event, because whether it is marked cannot be predicted.
             place = state + letters[at]
             step = selector.steps[(settled if at <= settled_until else sets[at - first]) + place]
             tags[used] = entries[at] << bits | selector.kinds[place]

@@ -1,16 +1,15 @@
-"""The events of matches in possible worlds, put in the order of their positions."""
+"""The events of matches in possible worlds, sorted by position."""
 
 import numpy as np
 
 from celc_runtime.jit.kernels import njit
 
-_FEW = 256
-"""Sorting by moves of more places than this is left to a sort."""
+_FEW = 256  # moved places: an insertion sort that moves more is left to a real sort
 
 
 @njit(nogil=True, cache=True)
 def put_in_order(ends, tags):  # type: ignore[no-untyped-def]
-    """Sort the events of each match by their numbers, in place. Most stand the other way round."""
+    """Sort the events of each match by number, in place. Most matches are in reverse order."""
     begin = np.int64(0)
     for match in range(ends.shape[0]):
         end = ends[match]
@@ -30,7 +29,7 @@ def put_in_order(ends, tags):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def greatest_of(ends, rows, values):  # type: ignore[no-untyped-def]
-    """int64[matches]: of the events of each match one with the greatest value."""
+    """int64[matches]: an event with the greatest value in each match."""
     found = np.empty(ends.shape[0], np.int64)
     begin = np.int64(0)
     for match in range(ends.shape[0]):
@@ -45,8 +44,10 @@ def greatest_of(ends, rows, values):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def under_label(ends, tags, bits, belongs):  # type: ignore[no-untyped-def]
-    """The events under a label: int32[matches + 1], where those of each match begin, and int64, the
-    events. belongs: bool[kinds]."""
+    """(int32[matches + 1], where the events of each match begin; int64, the events) of one label.
+
+    belongs: bool[kinds].
+    """
     offsets = np.zeros(ends.shape[0] + 1, np.int32)
     events = np.empty(tags.shape[0], np.int64)
     kind_mask = (np.int64(1) << bits) - 1
@@ -63,9 +64,12 @@ def under_label(ends, tags, bits, belongs):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def last_and_order(ends, tags, bits):  # type: ignore[no-untyped-def]
-    """int64[matches]: the last event of each match, whose events are in order; int64[matches]: the
-    matches by that event, those of one from the latest first event back (empty: they stand so); and
-    whether they stand by their last events. Where they do not, the second means nothing."""
+    """(the last event of each match; the matches by last event; whether they are in that order).
+
+    Both arrays are int64[matches]. The events of each match must be sorted. Matches with the same
+    last event are sorted by their first events, latest first. The second array is empty if the
+    matches are in this order already, and meaningless if the third value is False.
+    """
     matches = ends.shape[0]
     last, order = np.empty(matches, np.int64), np.empty(matches, np.int64)
     first = np.empty(matches, np.int64)
@@ -78,7 +82,7 @@ def last_and_order(ends, tags, bits):  # type: ignore[no-untyped-def]
             return last, order, False
         if match > 0 and last[match] > last[match - 1]:
             start = match
-        # Few matches share their last event, or most of them stand right.
+        # Few matches have the same last event, or most of them are in order.
         at = match
         while at > start and first[order[at - 1]] < first[match]:
             order[at] = order[at - 1]
@@ -92,7 +96,7 @@ def last_and_order(ends, tags, bits):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def taken_matches(ends, tags, confidences, order):  # type: ignore[no-untyped-def]
-    """The ends, tags and confidences of some matches, in the order of their numbers (int64)."""
+    """The ends, tags and confidences of the matches with the numbers `order` (int64)."""
     matches, count = order.shape[0], np.int64(0)
     for match in order:
         count += ends[match] - (ends[match - 1] if match > 0 else 0)

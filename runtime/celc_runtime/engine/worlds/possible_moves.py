@@ -1,7 +1,7 @@
-"""The tables of an automaton read from the end of a match back, for events of uncertain time.
+"""The tables of an automaton, backward: for events of uncertain time.
 
-A match is listed from its last event back. So the moves are sorted by the state that they lead to:
-which states, and which marks, can have been before it.
+A match is listed from its last event back. So moves are sorted by the state that they lead to, and
+give the states and marks that can come before it.
 """
 
 from __future__ import annotations
@@ -13,31 +13,24 @@ import numpy as np
 
 from celc_runtime.plan.transitions import TransitionArrays
 
-START = -1
-"""In place of a state: the match begins with this event."""
+START = -1  # instead of a state: the match begins with this event
 
 
 class PossibleMoves(NamedTuple):
-    """The moves of an automaton; all arrays are int64.
+    """The moves of an automaton; all arrays are int64."""
 
-    node_first[symbols + 1] into node_states: the states that an event of a symbol leads to, each
-    once. into_first[moves into states + 1], by the places of node_states, into into_sources and
-    into_kinds: the state before each move, and how the event is marked. ends_first[symbols + 1]
-    into ends_sources and ends_kinds: the same of the moves that end a match.
-    """
-
-    node_first: np.ndarray
-    node_states: np.ndarray
-    into_first: np.ndarray
-    into_sources: np.ndarray
-    into_kinds: np.ndarray
-    ends_first: np.ndarray
-    ends_sources: np.ndarray
-    ends_kinds: np.ndarray
+    node_first: np.ndarray  # [symbols + 1], into node_states
+    node_states: np.ndarray  # the states that an event of a symbol leads to, each once
+    into_first: np.ndarray  # [node_states + 1], into the next two
+    into_sources: np.ndarray  # the state before each move into a state of node_states
+    into_kinds: np.ndarray  # how that move marks the event
+    ends_first: np.ndarray  # [symbols + 1], into the next two
+    ends_sources: np.ndarray  # the state before each move that ends a match
+    ends_kinds: np.ndarray  # how that move marks the event
 
 
 def possible_moves(tables: TransitionArrays) -> PossibleMoves:
-    """The moves of tables, from the end back. Only marked events take part."""
+    """The moves of tables, backward. Only marked events take part."""
     symbols, states = len(tables.idle), len(tables.skip)
     into: list[dict[int, list[tuple[int, int]]]] = [{} for _ in range(symbols)]
     ends: list[list[tuple[int, int]]] = [[] for _ in range(symbols)]
@@ -75,7 +68,7 @@ def possible_moves(tables: TransitionArrays) -> PossibleMoves:
 
 
 def ragged(rows: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
-    """int64: where each row begins (and behind the last one), and the rows one after another."""
+    """(int64, where each row begins, and where the last one ends; int64, all rows joined)."""
     first = np.zeros(len(rows) + 1, np.int64)
     first[1:] = np.cumsum([len(row) for row in rows], dtype=np.int64)
     return first, np.array([value for row in rows for value in row], np.int64)

@@ -1,7 +1,8 @@
 """The probability of matches whose events can come in several orders.
 
-Events that overlap can be one match in several orders. All orders of the set of its events are
-added up, by subsets (`of_all_orders`).
+Overlapping events can form one match in several orders. The probabilities of all orders of its set
+of
+events are added, by dynamic programming over subsets (`of_all_orders`).
 """
 
 from typing import NamedTuple
@@ -14,27 +15,23 @@ from celc_runtime.jit.kernels import njit
 
 
 class Question(NamedTuple):
-    """What is asked for.
+    """What is asked of the matches."""
 
-    step: between two points. window: the longest match, NO_WINDOW: of any length. bits: those of a
-    kind. bound: rows are more likely than that. sums: whether the orders of a match are added up,
-    so that each is one row. max_work: the most steps for a row. looks: int64[kinds], a number for
-    the labels of each kind.
-    """
-
-    step: int
-    window: int
-    bits: int
-    bound: float
-    sums: bool
-    max_work: int
-    looks: np.ndarray
+    step: int  # between two points
+    window: int  # the longest match, NO_WINDOW: any length
+    bits: int  # the number of bits of a kind
+    bound: float  # rows must be more likely than this
+    sums: bool  # whether the orders of a match are added up, so that it is one row
+    max_work: int  # the most steps for one row
+    looks: np.ndarray  # int64[kinds], a number for the labels of each kind
 
 
 @njit(nogil=True, cache=True)
 def extended(events, step, vectors, at, event, behind, into):  # type: ignore[no-untyped-def]
-    """Write the vector of an event before another, whose vector stands at `at`, to `into`. Returns
-    its sum, and the latest point at which it is not 0."""
+    """Write to `into` the vector of an event before another event, whose vector is at `at`.
+
+    Returns its sum, and the latest point at which it is not 0.
+    """
     total, carried, latest = 0.0, 0.0, NEVER
     later = events.points[behind] - 1
     time_later = events.last[behind]
@@ -55,9 +52,11 @@ def extended(events, step, vectors, at, event, behind, into):  # type: ignore[no
 
 @njit(nogil=True, cache=True)
 def in_window(events, step, window, chain, depth, vectors, room):  # type: ignore[no-untyped-def]
-    """The probability that the events of a chain (chain[0, 0] the last one, chain[depth, 0] the
-    first) come in this order inside a window; vectors: room for two vectors, the second one at
-    `room`."""
+    """The probability that the events of a chain come in this order inside the window.
+
+    chain[0, 0] is the last event, chain[depth, 0] the first. vectors: room for two vectors, the
+    second one at `room`.
+    """
     last, found = chain[0, 0], 0.0
     for end in range(events.points[last]):
         for point in range(events.points[last]):
@@ -77,8 +76,10 @@ def in_window(events, step, window, chain, depth, vectors, room):  # type: ignor
 
 @njit(nogil=True, cache=True)
 def _place_of(chains, first, count, members, state, event, end):  # type: ignore[no-untyped-def]
-    """The chain from `first` to before `count` with these events, state, first event and end; −1:
-    there is none."""
+    """The chain from `first` to before `count` with these events, state, first event and end.
+
+    Returns −1 if there is none.
+    """
     for chain in range(first, count):
         if (
             chains[chain, 0] == members
@@ -92,13 +93,16 @@ def _place_of(chains, first, count, members, state, event, end):  # type: ignore
 
 @njit(nogil=True, cache=True)
 def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untyped-def]
-    """The probability that some events (chain[place, 0], with the labels of the kind chain[place,
-    1]) are a match, over all their orders, and the greatest of the events that can be the last one.
-    The first is −1 where that takes more than max_work steps, or where they are more than 62.
+    """(the probability that some events are a match, over all their orders; the greatest last
+    event).
 
-    Chains of the same events that begin with the same event, after the same state, go on alike:
-    their vectors are added. Where the window can cut, chains that end at different times stay
-    apart.
+    chain[place, 0] are the events, chain[place, 1] their kinds. The last event is the greatest one
+    that can come last. The probability is −1 if it takes more than max_work steps, or if there are
+    more than 62 events.
+
+    Chains of the same events with the same first event and the same state before it continue in the
+    same way, so their vectors are added. If the window can cut, chains with different end times are
+    kept apart.
     """
     if count > 62:
         return -1.0, np.int64(-1)
@@ -109,8 +113,8 @@ def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untype
         last = max(last, events.last[chain[place, 0]])
         most = max(most, events.points[chain[place, 0]])
     cuts = window >= 0 and last - low > window
-    # The members as bits, the state before, the place of the first event, the end, and the places
-    # of the last events as bits.
+    # A chain: its members as bits, the state before it, the place of the first event, the end, and
+    # the places of the possible last events as bits.
     chains, vectors = np.empty((64, 5), np.int64), np.zeros((64, most), np.float64)
     size, found, ends = 0, 0.0, np.int64(0)
     for place in range(count):
@@ -191,7 +195,7 @@ def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untype
 
 @njit(nogil=True, cache=True)
 def _node_of(moves, symbol, state):  # type: ignore[no-untyped-def]
-    """The place of a state among those that events of a symbol lead to; −1: they do not."""
+    """The place of a state among those that events of a symbol lead to; −1: it is not there."""
     for place in range(moves.node_first[symbol], moves.node_first[symbol + 1]):
         if moves.node_states[place] == state:
             return place
@@ -200,7 +204,6 @@ def _node_of(moves, symbol, state):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def with_twice_the_rows(array):  # type: ignore[no-untyped-def]
-    """A matrix with twice the rows, the new ones of zeros."""
     found = np.zeros((2 * array.shape[0], array.shape[1]), array.dtype)
     found[: array.shape[0]] = array
     return found
@@ -208,11 +211,11 @@ def with_twice_the_rows(array):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def clusters_of(events, first, stop, window, many):  # type: ignore[no-untyped-def]
-    """Where clusters begin, and which events are in a cluster that so many events overlap in, or
-    before it within the window.
+    """Where clusters begin, and which events are crowded: bool[events] each, for all events.
 
-    No event behind the beginning of a cluster can be before one in front of it. bool[events] twice,
-    for all events; those from `first` on to before `stop` are whole clusters.
+    No event after the beginning of a cluster can come before an event in front of it. An event is
+    crowded if it is in a cluster where `many` events overlap, or before such a cluster within the
+    window. The events from `first` to before `stop` are whole clusters.
     """
     count = events.symbols.shape[0]
     begins, heavy = np.zeros(count, np.bool_), np.zeros(count, np.bool_)

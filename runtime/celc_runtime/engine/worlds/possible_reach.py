@@ -1,10 +1,10 @@
-"""Which event of uncertain time can be before another one, in which state.
+"""Which event of uncertain time can be before another event, and in which state.
 
-`reach` goes through all points in the order of time, as an update does through events, and notes
-for each event and each state the earliest point at which the state can be reached by it, and the
-latest start of a match that reaches it. Both hold for chains that may use an event twice, so they
-admit at least all chains. An event that comes late in the input but can be early, because its
-points overlap those of events before it, is found by its points like any other.
+`reach` goes through all points in the order of time, as an update goes through events. It notes for
+each event and each state the earliest point at which the event can reach the state, and the latest
+start of a match that reaches it. Both also allow chains that use an event twice, so they admit at
+least all valid chains. An event that is late in the input but can be early, because its points
+overlap those of events before it, is found by its points like any other.
 """
 
 from typing import NamedTuple
@@ -18,48 +18,38 @@ NEVER = np.int64(-(2**63))
 FAR = np.int64(2**63 - 1)
 NO_WINDOW = np.int64(-1)
 
-_MOST_BEHIND = 1 << 24
-"""So many places of `Reached.behind` are noted at most; else they are searched for."""
+_MOST_BEHIND = 1 << 24  # places of `Reached.behind` that are noted; more are searched for
 
 
 class PossibleEvents(NamedTuple):
-    """Events, partition by partition, by their least times; all arrays are int64[events]: symbols,
-    the times of the first and the last point, the number of points, the first event of the
-    partition, and the event behind its last one."""
+    """Events of each partition by their earliest times; all arrays are int64[events]."""
 
     symbols: np.ndarray
-    low: np.ndarray
-    last: np.ndarray
-    points: np.ndarray
-    part: np.ndarray
-    part_end: np.ndarray
+    low: np.ndarray  # the time of the first point
+    last: np.ndarray  # the time of the last point
+    points: np.ndarray  # the number of points
+    part: np.ndarray  # the first event of the partition
+    part_end: np.ndarray  # the event after its last one
 
 
 class Reached(NamedTuple):
-    """Which event reaches which state; a *node* is an event in a state.
+    """Which event reaches which state; a *node* is an event in a state."""
 
-    first[events + 1]: the nodes of an event, in the order of `PossibleMoves.node_states`.
-    earliest, latest_start: of each node the earliest point at which it is reached (FAR: at none),
-    and the latest start of a match there. can_end: bool[events]. of_state[states + 1] into nodes
-    and events: the nodes of a state that are reached, by their events. before: of the same, the
-    latest start of all nodes of the partition up to it. behind[events, states]: where in these the
-    nodes of a state end whose events stand before an event; empty where it would be too large.
-    """
-
-    first: np.ndarray
-    earliest: np.ndarray
-    latest_start: np.ndarray
-    can_end: np.ndarray
-    of_state: np.ndarray
-    nodes: np.ndarray
-    events: np.ndarray
-    before: np.ndarray
+    first: np.ndarray  # [events + 1], the nodes of an event, as in `PossibleMoves.node_states`
+    earliest: np.ndarray  # for each node the earliest point at which it is reached; FAR: never
+    latest_start: np.ndarray  # for each node the latest start of a match there
+    can_end: np.ndarray  # bool[events]
+    of_state: np.ndarray  # [states + 1], into the next three
+    nodes: np.ndarray  # the nodes of a state that are reached, by event
+    events: np.ndarray  # their events
+    before: np.ndarray  # the latest start of all these nodes up to here, in the same partition
     behind: np.ndarray
+    """[events, states]: where the nodes of a state end whose events stand before an event; empty if
+    it would be too large."""
 
 
 @njit(nogil=True, cache=True)
 def _sift_down(times, owners, size):  # type: ignore[no-untyped-def]
-    """Let the first element of a heap sink to its place."""
     place = 0
     while True:
         child = 2 * place + 1
@@ -76,7 +66,6 @@ def _sift_down(times, owners, size):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _sift_up(times, owners, place):  # type: ignore[no-untyped-def]
-    """Let an element of a heap rise to its place."""
     while place > 0:
         parent = (place - 1) // 2
         if times[parent] <= times[place]:
@@ -90,10 +79,12 @@ def _sift_up(times, owners, place):  # type: ignore[no-untyped-def]
 def _at_point(  # type: ignore[no-untyped-def]
     nodes, node_states, into, sources, time, window, node, earliest, latest, starts, pending
 ):
-    """Take an event in at one of its points. nodes: the first of its places in `node_states`, and
-    the one behind the last; into, sources: of `PossibleMoves`; node: its first node. starts: for
-    each state the latest start of a match in it, before this time; pending: the same of events at
-    this time."""
+    """Read an event at one of its points.
+
+    nodes: (first, end) of its places in `node_states`. into, sources: of `PossibleMoves`. node: the
+    event's first node. starts: for each state the latest start of a match in it before this time.
+    pending: the same for events at this time.
+    """
     for place in range(nodes[0], nodes[1]):
         start = _latest_start(into[place], into[place + 1], sources, starts, time)
         if start != NEVER and (window < 0 or start >= time - window):
@@ -107,7 +98,7 @@ def _at_point(  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _latest_start(first, behind, sources, starts, time):  # type: ignore[no-untyped-def]
-    """The latest start of a match that some moves lead on at a time; NEVER: of none."""
+    """The latest start of a match that some moves continue at a time; NEVER: none."""
     start = NEVER
     for move in range(first, behind):
         source = sources[move]
@@ -118,7 +109,7 @@ def _latest_start(first, behind, sources, starts, time):  # type: ignore[no-unty
 @njit(nogil=True, cache=True)
 def _sweep(events, moves, states, step, window, first):  # type: ignore[no-untyped-def]
     """Go through all points in the order of time; see `Reached`."""
-    # Each use of an array inside a tuple counts its references.
+    # Each use of an array inside a tuple counts its references. So they are taken out once.
     symbols, lows, lasts, points = events.symbols, events.low, events.last, events.points
     parts, part_ends = events.part, events.part_end
     node_first, node_states = moves.node_first, moves.node_states
@@ -129,7 +120,7 @@ def _sweep(events, moves, states, step, window, first):  # type: ignore[no-untyp
     earliest, latest = np.full(nodes, FAR, np.int64), np.full(nodes, NEVER, np.int64)
     can_end = np.zeros(count, np.bool_)
     starts, pending = np.full(states, NEVER, np.int64), np.full(states, NEVER, np.int64)
-    # A heap of the next points of events, and these.
+    # A heap of the next point of each event, with the events.
     times, owners, size = np.empty(count, np.int64), np.empty(count, np.int64), 0
     event = 0
     while event < count or size > 0:
@@ -182,7 +173,7 @@ def _sweep(events, moves, states, step, window, first):  # type: ignore[no-untyp
 
 @njit(nogil=True, cache=True)
 def _by_state(events, moves, states, first, earliest, latest):  # type: ignore[no-untyped-def]
-    """The nodes that are reached, by states and events; see `Reached`."""
+    """The nodes that are reached, by state and event; see `Reached`."""
     count = events.symbols.shape[0]
     of_state = np.zeros(states + 1, np.int64)
     for event in range(count):
@@ -215,7 +206,7 @@ def _by_state(events, moves, states, first, earliest, latest):  # type: ignore[n
 def reach(
     events: PossibleEvents, moves: PossibleMoves, states: int, step: int, window: int
 ) -> Reached:
-    """Which events reach which states; `window`: the longest match, NO_WINDOW: of any length."""
+    """Which events reach which states. window: the longest match, NO_WINDOW: any length."""
     first = np.zeros(len(events.symbols) + 1, np.int64)
     np.cumsum(np.diff(moves.node_first)[events.symbols], out=first[1:])
     earliest, latest, can_end = _sweep(events, moves, states, step, window, first)
@@ -232,12 +223,14 @@ def reach(
 def behind_of_state(  # type: ignore[no-untyped-def]
     of_state, owners, noted, lows, part, part_end, state, event, time
 ):
-    """The place behind the last node of a state whose event is in the partition of another event,
-    from `part` to before `part_end`, and can be before a time. of_state, owners, noted: `of_state`,
-    `events` and `behind` of `Reached`; lows: the first points of events."""
+    """The place after the last node of a state whose event can be before a time.
+
+    The event must be in the partition from `part` to before `part_end`. of_state, owners, noted:
+    `of_state`, `events` and `behind` of `Reached`. lows: the first points of events.
+    """
     low, high = of_state[state], of_state[state + 1]
     if noted.shape[0] > 0:
-        # Few events behind it can be before it.
+        # Few events after it can be before it.
         low = noted[event, state]
         while low < high and owners[low] < part_end and lows[owners[low]] < time:
             low += 1

@@ -1,16 +1,19 @@
 """The sets of labelled events that can be a match in several orders, and their confidences.
 
-Of k events that overlap there can be k! orders, so these are not walked one by one. Chains with the
-same events, the same marks, the same state before them and the same first event go on alike: their
-vectors are added (dynamic programming over subsets, as for the travelling salesman). Sets grow
-layer by layer from the last event back; all orders of a set of n events are complete in layer n, so
-its confidence is known when the layer is over.
+k overlapping events can have k! orders, so these are not walked one by one. Chains with the same
+events, the same marks, the same state before them and the same first event continue in the same
+way.
+Their vectors are added (dynamic programming over subsets, as for the travelling salesman). Sets
+grow
+in layers from the last event back. All orders of a set of n events are complete in layer n, so its
+confidence is known after that layer.
 
-Where there is a window, chains that end at different times are kept apart, because the end decides
-which starts are inside.
+With a window, chains that end at different times are kept apart, because the end decides which
+starts
+are inside.
 
-Sets are told apart by 128 random bits, the sum of those of their events and marks: two of 10^12
-sets are equal by chance with a probability of about 10^-15.
+Sets are compared by 128 random bits, the sum of those of their events and marks. Two of 10^12 sets
+are equal by chance with a probability of about 10^-15.
 """
 
 import numpy as np
@@ -23,14 +26,15 @@ from celc_runtime.engine.worlds.possible_walk import DONE, OUT_OF_WORK
 from celc_runtime.jit.kernels import njit
 
 _EVENT, _STATE, _END, _PARENT, _KIND, _AT, _LATEST, _FIRST_HASH, _SECOND_HASH = range(9)
-"""The columns of a chain: its first event, the state before it, the time of its end (FAR: any),
-the chain behind its first event (−1: none), the kind of the event, the place of its vector, the
-latest point of the event, and the bits of the set."""
+"""The columns of a chain: its first event, the state before it, the time of its end (FAR: any), the
+chain after its first event (−1: none), the kind of that event, the place of its vector, its latest
+point, and the bits of the set."""
 
 
 @njit(nogil=True, cache=True)
 def _slot_of(slots, chains, first_hash, second_hash, event, state, end):  # type: ignore[no-untyped-def]
-    """The slot of a chain in a table of chains (−1: free), or the free one where it belongs."""
+    """The slot of a chain in a hash table of chains (−1: free), or the free slot where it
+    belongs."""
     mask = slots.shape[0] - 1
     slot = (first_hash ^ hash_of_three(np.int64(event), np.int64(state), np.int64(end))) & mask
     while slots[slot] >= 0:
@@ -67,7 +71,6 @@ def _larger(slots, chains, first, count):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _longer(array, least):  # type: ignore[no-untyped-def]
-    """An array with room for so many elements."""
     found = np.empty(max(2 * array.shape[0], least), array.dtype)
     found[: array.shape[0]] = array
     return found
@@ -75,7 +78,6 @@ def _longer(array, least):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _has(chains, chain, event):  # type: ignore[no-untyped-def]
-    """Whether an event is in a chain."""
     while chain >= 0:
         if chains[chain, _EVENT] == event:
             return True
@@ -85,13 +87,13 @@ def _has(chains, chain, event):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def sets_of_ends(first, stop, events, moves, reached, asked, whole):  # type: ignore[no-untyped-def]
-    """The labelled sets of the matches that end at the events from `first` to before `stop`, each
-    once, with its confidence.
+    """The labelled sets of the matches that end at the events from `first` to before `stop`.
 
-    whole: these are all events of a cluster. Else they are one event, the other orders of a set are
-    added up for this set alone, and it is a row at the greatest of the events that can be its last
-    one. asked: see `Question`; more than max_work steps for a row, on the average, are too many.
-    Returns a status, and the ends, tags and confidences of rows as `PossibleRows` has them.
+    Returns a status, and the ends, tags and confidences of rows as in `PossibleRows`; each set is
+    one
+    row. whole: the events are a whole cluster. Otherwise it is one event: the other orders of a set
+    are added for this set alone, and its row is at the greatest event that can be its last one.
+    asked: see `Question`; its max_work is compared with the average steps for a row.
     """
     looks, step, window = asked.looks, asked.step, asked.window
     bits, bound, max_work = asked.bits, asked.bound, asked.max_work
@@ -101,7 +103,7 @@ def sets_of_ends(first, stop, events, moves, reached, asked, whole):  # type: ig
     ends, tags = np.empty(64, np.int64), np.empty(256, np.int64)
     confidences = np.empty(64, np.float64)
     rows, written = 0, np.int64(0)
-    # Sets that are complete: a chain each, in the same form.
+    # Complete sets, a chain for each, in the same form.
     complete, shares = np.empty((64, 9), np.int64), np.empty(64, np.float64)
     scratch = np.empty(max(1, events.points.max()), np.float64)
     work = 0
@@ -184,7 +186,7 @@ def sets_of_ends(first, stop, events, moves, reached, asked, whole):  # type: ig
                 at = chains[number, _AT]
                 if used + points > vectors.shape[0]:
                     vectors = _longer(vectors, used + points)
-                # Behind all vectors: it stays there only if the chain is a new one.
+                # After all vectors. It stays there only if the chain is new.
                 total, latest = extended(events, step, vectors, at, event, behind, used)
                 if total <= 0.0:
                     continue
@@ -211,7 +213,7 @@ def sets_of_ends(first, stop, events, moves, reached, asked, whole):  # type: ig
                                 shares, done + 1
                             )
                         added = complete[done]
-                        # The event itself is told by its place among the vectors, not by the key.
+                        # The key leaves out the event. The place among the vectors identifies it.
                         added[_EVENT], added[_STATE], added[_END] = -1, -1, FAR
                         added[_PARENT], added[_KIND], added[_AT] = number, kind, event
                         added[_FIRST_HASH], added[_SECOND_HASH] = first_hash, second_hash

@@ -1,21 +1,27 @@
 """The walk through the chains of events that can be a match, each with its probability.
 
 An event is at one of its points: low, low + step, … A match in a possible world is a chain of
-events at rising points, so its probability is a sum over the points of its events. The chain is
-walked from its last event back. Beside each event stands a vector: for each of its points the
-probability that the event is there and that the chain goes on behind it. The vector of the event
-before it is a sum of suffixes, so that an event costs as many steps as it has points.
+events
+at rising points. So its probability is a sum over the points of its events. The chain is walked
+from
+its last event back. Each event has a vector: for each of its points the probability that the event
+is
+there and that the chain continues after it. The vector of the event before it is a sum of suffixes.
+So an event costs as many steps as it has points.
 
-Which event can be before another is known before the walk (`possible_reach`). The walk itself takes
-no event twice. What bounds it are the window and the latest point of the event behind. Where events
-of a chain could change places, the chain is only the way to the set of its events, whose orders are
-added up (`possible_orders`).
+The walk knows beforehand which event can be before which (`possible_reach`). It takes no event
+twice.
+The window and the latest point of the next event bound it. If events of a chain could change
+places,
+the chain only stands for the set of its events, whose orders are added up (`possible_orders`).
 
 *Rejected*: one event for each point, read by an ordinary update. It lists a match once for each
-choice of points, which are U^k for k events of U points.
+choice
+of points: U^k times for k events of U points.
 
 After section 5.3 of *On Complexity and Optimization of Expensive Queries in Complex Event
-Processing* (SIGMOD 2014), where intervals are given and confidences enumerated.
+Processing*
+(SIGMOD 2014), where intervals are given and confidences enumerated.
 """
 
 from collections.abc import Callable
@@ -32,34 +38,30 @@ from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import Checked
 
 DONE, ROWS_FULL, PATH_FULL, POINTS_FULL, KNOWN_FULL, OUT_OF_WORK = range(6)
-"""The statuses of the walk: at the end; no room for rows, for events of a chain, for their vectors,
-for known sets; too many steps for one row."""
+"""Statuses of the walk: finished; no room for rows, for events of a chain, for their vectors, for
+known sets; too many steps for one row."""
 
 
 class Walk(NamedTuple):
-    """The state of a walk between two calls, and its memory.
-
-    numbers: int64[6]: the next event that can end a match, the one to stop before, the next of its
-    moves, the number of events in the chain, the steps since the last row, and how many sets are
-    known. path: int64[depth, 8], for each event of the chain, the last one first: the event, its
-    kind, the state before it, the next candidate for the event before it, the next move of the
-    present candidate, the end of its moves, where its vector stands, and whether two events of the
-    chain so far could change places. latest: int64[depth], the latest point of the event at which
-    the chain is possible. vectors: float64. chain: int64[depth, 2], events and kinds. scratch:
-    float64, twice as many as the most points of an event. known: int64[slots, 2], the sets of
-    events that have been found at the end at hand, by 128 bits; 0: a free slot. tags: int64[depth],
-    entries and kinds of the chain, and state: int64[states, depth], for conditions.
-    """
+    """The state of a walk between two calls, and its memory."""
 
     numbers: np.ndarray
+    """int64[6]: the next event that can end a match, the event to stop before, its next move, the
+    number of events in the chain, the steps since the last row, the number of known sets."""
     path: np.ndarray
-    latest: np.ndarray
-    vectors: np.ndarray
-    chain: np.ndarray
-    scratch: np.ndarray
-    known: np.ndarray
-    tags: np.ndarray
-    state: np.ndarray
+    """int64[depth, 8], for each event of the chain, the last one first: the event, its kind, the
+    state
+    before it, the next candidate for the event before it, the next move of this candidate, the end
+    of
+    its moves, the place of its vector, whether two events of the chain so far could change
+    places."""
+    latest: np.ndarray  # int64[depth], the latest point of the event at which the chain is possible
+    vectors: np.ndarray  # float64
+    chain: np.ndarray  # int64[depth, 2], events and kinds
+    scratch: np.ndarray  # float64, twice the most points of an event
+    known: np.ndarray  # int64[slots, 2], the sets found at this end, as 128 bits; 0: a free slot
+    tags: np.ndarray  # int64[depth], entries and kinds of the chain, for conditions
+    state: np.ndarray  # int64[states, depth], for conditions
 
 
 _EVENT, _KIND, _STATE, _NEXT, _MOVE, _MOVES_END, _AT, _SWAPS = range(8)
@@ -69,8 +71,10 @@ END, STOP, END_MOVE, DEPTH, WORK, KNOWN = range(6)
 def new_walk(
     events: PossibleEvents, first: int, stop: int, moves: PossibleMoves, states: int
 ) -> Walk:
-    """The walk through the matches that end at the events from `first` to before `stop`; `states`:
-    how many numbers conditions keep with an event."""
+    """The walk through the matches that end at the events from `first` to before `stop`.
+
+    states: how many numbers conditions keep with an event.
+    """
     most = int(events.points.max(initial=1))
     numbers = np.array([first, stop, -1, 0, 0, 0], np.int64)
     if first < stop:
@@ -110,7 +114,7 @@ def with_room(walk: Walk, status: int) -> Walk:
 
 @njit(nogil=True, cache=True)
 def _enter(known, one, other):  # type: ignore[no-untyped-def]
-    """Enter the bits of a set into a table with a free slot; returns whether they are new."""
+    """Insert the bits of a set into a table with a free slot; returns whether they are new."""
     mask = known.shape[0] - 1
     slot = one & mask
     while known[slot, 0] != 0 or known[slot, 1] != 0:
@@ -123,25 +127,22 @@ def _enter(known, one, other):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def enter_all(known, larger):  # type: ignore[no-untyped-def]
-    """Enter the sets of one table into another."""
     for slot in range(known.shape[0]):
         if known[slot, 0] != 0 or known[slot, 1] != 0:
             _enter(larger, known[slot, 0], known[slot, 1])
 
 
 class PossibleRows(NamedTuple):
-    """Room for matches: used: int64[2], the matches and their events. ends: int64[matches], where
-    the events of each end in tags (int64: event << kind_bits | kind, the last one first).
-    confidences: float64[matches]."""
+    """Room for matches."""
 
-    used: np.ndarray
-    ends: np.ndarray
-    tags: np.ndarray
-    confidences: np.ndarray
+    used: np.ndarray  # int64[2], the number of matches and of their events
+    ends: np.ndarray  # int64[matches], where the events of each match end in `tags`
+    tags: np.ndarray  # int64, event << kind_bits | kind, the last event first
+    confidences: np.ndarray  # float64[matches]
 
 
 def new_rows(matches: int, events: int) -> PossibleRows:
-    """Room for so many matches with so many events together."""
+    """Room for `matches` matches with `events` events in all."""
     return PossibleRows(
         np.zeros(2, np.int64),
         np.zeros(matches, np.int64),
@@ -152,7 +153,7 @@ def new_rows(matches: int, events: int) -> PossibleRows:
 
 @njit(nogil=True, cache=True)
 def _is_new(walk, asked, depth):  # type: ignore[no-untyped-def]
-    """Whether the events of the chain, with their labels, have not been found at this end yet."""
+    """Whether the events of the chain, with their labels, are new at this end."""
     one, other = np.int64(0), np.int64(0)
     for place in range(depth + 1):
         letter = walk.chain[place, 0] * asked.looks.shape[0] + asked.looks[walk.chain[place, 1]]
@@ -166,10 +167,10 @@ def _is_new(walk, asked, depth):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _write(walk, events, moves, asked, rows, total, swaps):  # type: ignore[no-untyped-def]
-    """Write the chain as a row, if it is likely enough; a status, DONE where that has been decided.
+    """Write the chain as a row if it is likely enough; returns a status (DONE: written or dropped).
 
-    swaps: whether two of its events could change places. Then all its orders are added up, and the
-    row is written at the greatest of the events that can be the last one, once.
+    swaps: whether two of its events could change places. Then all its orders are added, and the row
+    is written once, at the greatest event that can be the last one.
     """
     depth = walk.numbers[DEPTH]
     chain = walk.chain
@@ -198,13 +199,12 @@ def _write(walk, events, moves, asked, rows, total, swaps):  # type: ignore[no-u
 
 @njit(nogil=True, cache=True)
 def _has_room(used, ends, tags, depth):  # type: ignore[no-untyped-def]
-    """Whether there is room for one more match; see `PossibleRows`."""
     return used[0] < ends.shape[0] and used[1] + depth + 1 <= tags.shape[0]
 
 
 @njit(nogil=True, cache=True)
 def _note(used, ends, tags, confidences, chain, depth, bits, total):  # type: ignore[no-untyped-def]
-    """Write a match; see `PossibleRows`."""
+    """Write a match to `PossibleRows`."""
     match, first = used[0], used[1]
     for place in range(depth + 1):
         tags[first + place] = chain[place, 0] << bits | chain[place, 1]
@@ -214,28 +214,29 @@ def _note(used, ends, tags, confidences, chain, depth, bits, total):  # type: ig
 
 
 class Past(NamedTuple):
-    """What conditions read: the remembered columns, the entry at their index 0, and the entry of
-    each event (int64[events])."""
+    """What conditions read."""
 
-    columns: tuple[np.ndarray, ...]
-    first: int
-    entries: np.ndarray
+    columns: tuple[np.ndarray, ...]  # the remembered columns
+    first: int  # the entry at their index 0
+    entries: np.ndarray  # int64[events], the entry of each event
 
 
 @njit(nogil=True, cache=True, inline="always")
 def _always(past, first, path, depth, state):  # type: ignore[no-untyped-def]
-    """The condition of matches without conditions."""
+    """The condition of queries without conditions."""
     return True
 
 
 @cache
 def walker(checks: Checked | None) -> Callable[..., int]:
-    """A kernel that lists matches, and asks of each event and match what generated functions ask.
+    """A kernel (walk, events, moves, reached, asked, rows, past) that lists matches.
 
-    It takes (walk, events, moves, reached, asked, rows, past), and lists until there is no more
-    room, or no more of them; it returns a status. A chain that is not likely enough is given up
-    before it is complete, unless its events could come in another order, whose share counts as
-    well; so is a chain of events that the conditions do not admit. Made once for each query.
+    It stops when there is no more room or no more match, and returns a status. It asks the
+    generated
+    functions about each event and match. A chain that is not likely enough is given up before it is
+    complete, unless its events could come in another order, whose probability counts as well. A
+    chain
+    whose events the conditions reject is given up too. Made once for each query.
     """
     # Longer than 60 lines: it makes one kernel, which has to be a closure over the conditions.
     admits, completes = _always, _always
@@ -409,7 +410,7 @@ def walker(checks: Checked | None) -> Callable[..., int]:
                 into_first[first + 1],
             )
 
-    # Interpreted conditions (for debugging) cannot be called by compiled code.
+    # Compiled code cannot call interpreted conditions (for debugging).
     if checks is not None and not checks.compiles:
         return walk_on
     compiled: Callable[..., int] = njit(nogil=True, error_model="numpy")(walk_on)
@@ -418,7 +419,6 @@ def walker(checks: Checked | None) -> Callable[..., int]:
 
 @njit(nogil=True, cache=True)
 def _is_in(path, depth, event):  # type: ignore[no-untyped-def]
-    """Whether an event is in the chain."""
     for place in range(depth):  # noqa: SIM110 - no generators in kernels
         if path[place, _EVENT] == event:
             return True
