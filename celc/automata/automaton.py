@@ -1,8 +1,8 @@
 """Complex event automata: the nondeterministic model of the CEL paper, section 6.
 
-A transition reads one event that satisfies its predicate and marks it with a set of labels. Where
-the paper's automata mark with •, ours mark with the label set itself, as the second-order paper's
-do; reading without a mark (○) is the empty set.
+A transition reads one event that satisfies its predicate and marks it with a set of labels. The
+paper's automata mark with •; ours mark with the label set itself, like those of the second-order
+paper. Reading without a mark (○) is the empty set.
 """
 
 from dataclasses import dataclass
@@ -25,10 +25,8 @@ class EventPredicate:
 
 @dataclass(frozen=True, slots=True)
 class LetterSet:
-    """Events with one of some letters, as transitions of products of automata read them.
-
-    `version` is that of the letters when the mask was made.
-    """
+    """Events with one of some letters, as transitions of products read them. `version` is the
+    version of the letters in which the mask was made."""
 
     version: int
     mask: Mask
@@ -38,9 +36,9 @@ class LetterSet:
 class Transition:
     """Read an event that satisfies `predicate` (None: any event), mark it, go to `target`.
 
-    `names` are the atoms, as written, that the event stands for: one name for most transitions, no
-    name where events between the parts of a sequence are skipped, several names where products of
-    automata read one event for several atoms.
+    `names` are the atoms, as written, that the event stands for. Most transitions have one name. A
+    transition that skips events between the parts of a sequence has none. A product has several,
+    one for each atom.
     """
 
     source: State

@@ -1,13 +1,12 @@
 """LP-normal form → complex event automaton (Theorem 3 of the CEL paper, appendix C.2).
 
-The construction is compositional and free of ε-transitions. Each part of the formula is built
-between given entry and exit states, so that each operator adds at most one state: the state in
-which any event may be skipped. Parts share structure instead of being copied, which keeps the
-number of states linear in the formula.
+The construction is compositional, without ε-transitions. Each part of the formula is built between
+given entry and exit states. So each operator adds at most one state, in which any event may be
+skipped. Parts share structure and are not copied, so the number of states is linear in the formula.
 
 Operators that are not regular are built on letters (`graphs`, `select`) and spliced in: their
-states are copied, the edges out of the initial state leave every entry, and the edges into the
-final state enter every exit.
+states are copied, edges out of the initial state leave every entry, and edges into the final state
+enter every exit.
 """
 
 from __future__ import annotations
@@ -46,8 +45,7 @@ from celc.normal import normal_form as lp
 from celc.normal.rewrite import clause_on_type
 from celc.normal.traversal import operands_of, types_of
 
-MAX_STEPS = 400_000
-"""The work that products of automata may take for one query: a few seconds."""
+MAX_STEPS = 400_000  # steps of products of automata for one query: a few seconds
 
 
 def construct(
@@ -55,8 +53,8 @@ def construct(
 ) -> Automaton:
     """The automaton whose accepting runs are the complex events of the form.
 
-    `simultaneous`: its letters tell the places of events in their instants. Raises CelError at the
-    part of the formula whose automaton would be too large.
+    With `simultaneous` its letters tell the places of events in their instants. Raises CelError at
+    the part of the formula whose automaton would be too large.
     """
     return _trimmed(_Constructor(alphabet, source, simultaneous=simultaneous).automaton(form))
 
@@ -64,8 +62,8 @@ def construct(
 def _trimmed(automaton: Automaton) -> Automaton:
     """The automaton without states that lie on no path from the initial to the final one.
 
-    A product of automata can have no match at all: the states after it in a sequence are never
-    reached, and the states before it lead nowhere. Such states would only multiply subsets.
+    A product can have no match at all. Then the states after it in a sequence are never reached,
+    and the states before it lead nowhere. Such states would only multiply subsets.
     """
     moves = [(transition.source, transition.target) for transition in automaton.transitions]
     number = numbers_between(automaton.initial, automaton.final, moves)
@@ -88,8 +86,8 @@ def construct_selection(
 ) -> tuple[Selection, Letters]:
     """The choice of a selector on a whole formula, without contexts of the selector itself.
 
-    For a selector under WITHIN, whose competitors begin anew with each window. `strategy`: another
-    selector to take in its place.
+    It is for a selector under WITHIN, whose competitors begin again with each window. `strategy` is
+    another selector to use instead.
     """
     strategy = strategy or form.strategy
     constructor = _Constructor(alphabet, source)
@@ -130,10 +128,8 @@ def _too_large(span: Span) -> Diagnostic:
 
 @dataclass(slots=True)
 class _Builder:
-    """States and transitions so far. State 0 is initial, state 1 final.
-
-    `waiting` and `taken` are the states inside an instant, by entries and by exits.
-    """
+    """The states and transitions so far. State 0 is initial, state 1 final. `waiting` and `taken`
+    are the states inside an instant, by entries and by exits."""
 
     parts: _Constructor
     states: int = 2
@@ -159,10 +155,10 @@ class _Builder:
     def build(
         self, form: lp.NormalForm, entries: tuple[State, ...], exits: tuple[State, ...]
     ) -> None:
-        """Add paths for the matches of `form`: from each of `entries`, into each of `exits`.
+        """Add paths for the matches of `form`, from each of `entries` to each of `exits`.
 
-        The states between are shared by all entries, so that the number of states does not depend
-        on how many there are.
+        All entries share the states in between, so the number of states does not depend on the
+        number of entries.
         """
         look(form.span)
         match form:
@@ -194,10 +190,10 @@ class _Builder:
     def build_instant(
         self, form: lp.Event, entries: tuple[State, ...], exits: tuple[State, ...]
     ) -> None:
-        """A whole instant, one of whose events is that of the form.
+        """A whole instant, of which one event is that of the form; the others are skipped.
 
-        Its other events are skipped. The state in which none has been taken yet serves all events
-        with these entries, the state in which one has been all with these exits.
+        All events with these entries share the state in which none has been taken yet. All with
+        these exits share the state in which one has been taken.
         """
         letters = self.parts.letters
         asked = letters.matching(form.type, form.clauses)
@@ -218,8 +214,8 @@ class _Builder:
             add(source, Place.FIRST, waits, taken=False)
             add(source, Place.FIRST, has_one, taken=True)
         for state in (waits, has_one):
-            # No event is alone in the middle of an instant. So events that nothing asks for, which
-            # mostly are alone, change nothing, and the update passes over them.
+            # No event is alone in the middle of an instant. So events that no condition asks for,
+            # which are mostly alone, change nothing, and the update skips them.
             add(state, Place.ALONE, state, taken=False)
         add(waits, Place.BETWEEN, waits, taken=False)
         add(waits, Place.BETWEEN, has_one, taken=True)
@@ -231,8 +227,7 @@ class _Builder:
     def build_rounds(
         self, form: lp.Iteration, entries: tuple[State, ...], exits: tuple[State, ...]
     ) -> None:
-        """Rounds one after the other; the last one that is written out repeats where there is no
-        limit."""
+        """Rounds one after the other. Without an upper limit the last one repeats."""
         for number in range(1, form.written_out + 1):
             between = self.new_state()
             if not form.contiguous:
@@ -279,7 +274,7 @@ class _Builder:
 
 
 class _Constructor:
-    """Builds the parts of one query; the letters become finer with every nested selector."""
+    """Builds the parts of one query. Every nested selector makes the letters finer."""
 
     def __init__(self, alphabet: Alphabet, source: Source, *, simultaneous: bool = False) -> None:
         self.source = source
@@ -367,7 +362,7 @@ class _Constructor:
         return reduced(trimmed(Graph(self.letters.version, tuple(map(tuple, edges)))))
 
     def _satisfying(self, form: lp.NormalForm, fact: lp.SomeEvent | lp.EndEvent) -> Mask:
-        """The letters of the events of a fact's label that satisfy its clause."""
+        """The letters of the events of a fact's label that satisfy the fact's clause."""
         mask = 0
         for event_type in types_of(form, fact.label):
             clause = clause_on_type(fact.clause, event_type)

@@ -1,14 +1,13 @@
 """CEA → I/O-deterministic CEA (Proposition 1 of the CEL paper, appendix C.1).
 
-The subset construction, with (symbol, label set) as the letters: the symbol of an event and its
-marks together decide the next state. Every complex event then has exactly one run, so the
-evaluation can enumerate matches without ever producing one twice.
+This is the subset construction with letters (symbol, label set): the symbol of an event and its
+marks together decide the next state. So every complex event has exactly one run, and no match is
+listed twice.
 
-Deviations from the paper. Predicates are replaced beforehand by letters, which are disjoint by
-construction, so the paper's types of predicate sets are not needed; letters that no transition
-tells apart are one. Acceptance sits on moves instead of states: the final state has no way out, so
-a subset never has to remember it. Subset states are made on demand, and states from which no match
-can be completed are left out.
+Deviations from the paper. Predicates are replaced beforehand by letters, which are disjoint, so the
+paper's types of predicate sets are not needed. Letters that no transition distinguishes become one.
+Moves accept, not states: the final state has no way out, so a subset never has to remember it.
+Subset states are made on demand. States from which no match can be completed are left out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,39 +28,34 @@ DetState = NewType("DetState", int)
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A move on an event that is marked with `marks`.
-
-    `accepts`: a match ends with this event. `target`: the state in which the match goes on, None
-    where it cannot. A move accepts, or has a target, or both.
-    """
+    """A move on an event that is marked with `marks`. It accepts, or has a target, or both."""
 
     marks: tuple[str, ...]
-    accepts: bool
-    target: DetState | None
+    accepts: bool  # a match ends with this event
+    target: DetState | None  # the state in which the match goes on; None: it cannot go on
 
 
 @dataclass(frozen=True, slots=True)
 class DeterministicAutomaton:
     """An I/O-deterministic CEA over the letter classes 0 … `symbols`−1.
 
-    `class_of[letter]` is the class of a letter; without contexts, letters are symbols, and each is
-    a class of its own.
-
-    `moves[state][symbol]` lists the moves of a match that is in `state`, at most one per label set,
-    ordered by label set; marks `()` mean an unmarked event. State 0 is the start: no event has been
-    read yet, and every move out of it begins a match, also a move without marks. No move enters it.
-    `members[state]` are the states of the nondeterministic automaton that a state stands for; after
-    minimisation, those of all merged states.
+    State 0 is the start: no event has been read, and every move out of it begins a match, also a
+    move without marks. No move enters it.
     """
 
     symbols: int
     moves: tuple[tuple[tuple[Move, ...], ...], ...]
+    """`[state][class]`: the moves of a match, at most one per label set, ordered by label set.
+    Marks `()`: an unmarked event."""
     members: tuple[tuple[State, ...], ...]
+    """`[state]`: the nondeterministic states that it stands for; after minimisation those of all
+    merged states."""
     class_of: tuple[int, ...]
+    """`[letter]`: the class of a letter; without contexts each symbol is a class."""
 
     @property
     def states(self) -> int:
-        """The number of states, the start included."""
+        """The number of states, including the start."""
         return len(self.moves)
 
     def skip(self, state: DetState, symbol: int) -> Move | None:
@@ -71,12 +65,11 @@ class DeterministicAutomaton:
 
 START = DetState(0)
 
-MAX_CELLS = 4_000_000
-"""Pairs of a state and a class of letters: 2,000 of each."""
+MAX_CELLS = 4_000_000  # pairs of a state and a class of letters: 2,000 of each
 
 
 _Edge = tuple[Mask, tuple[str, ...], int]
-"""A transition: its letters, its marks, its target."""
+"""Letters, marks, target of a transition."""
 
 
 def determinize(
@@ -90,7 +83,7 @@ def determinize(
     """The I/O-deterministic automaton with the same matches.
 
     Raises CelError at `span` where it would have more than `max_states` states, or more than
-    `max_cells` pairs of a state and a class of letters: its tables have an entry for each.
+    `max_cells` pairs of a state and a class of letters. Tables have an entry for each pair.
     """
     edges: list[list[_Edge]] = [[] for _ in range(automaton.states)]
     for transition in automaton.transitions:
@@ -111,7 +104,7 @@ def determinize_selection(
 ) -> DeterministicAutomaton:
     """The I/O-deterministic automaton of a selection, over pairs of tracker state and letter.
 
-    Letter `tracker state · letters + letter` is a letter before which the tracker is in that state.
+    Letter `tracker state · letters + letter` is a letter that the tracker reads in that state.
     Raises CelError as `determinize` does.
     """
     states = len(selection.tracker)
@@ -198,7 +191,7 @@ def _too_many_cells(span: Span, sizes: tuple[int, int], max_cells: int) -> Diagn
 
 _Targets = list[tuple[tuple[str, ...], bool, int | None]]
 _Row = tuple[list[int], _Targets]
-"""Classes that a state does not tell apart, and its moves with them."""
+"""Classes that a state does not distinguish, with its moves on them."""
 
 
 def _moves_out(
@@ -206,8 +199,8 @@ def _moves_out(
 ) -> Iterator[tuple[Mask, dict[tuple[str, ...], set[int]]]]:
     """Disjoint sets of letters, each with the states that it reaches from the subset, by marks.
 
-    The work depends on the number of transitions, not of letters: a state that waits reads every
-    letter, and nearly all of them alike.
+    The work depends on the number of transitions, not of letters: a state that waits reads nearly
+    all letters in the same way.
     """
     out = [edge for state in sorted(subset) for edge in edges[state]]
     for block in partition((mask for mask, _, _ in out), everything):
@@ -258,10 +251,10 @@ def _without_dead_ends(
 
 
 def looks_alike(automaton: DeterministicAutomaton) -> bool:
-    """Whether two runs may differ only in marks that are not shown: roles and the bare support.
+    """Whether two runs may differ only in marks that are not shown: roles and the support.
 
-    It is enough to ask this of each move: where the shown marks decide the next state, they decide
-    the whole run.
+    Each move can be checked by itself: where the shown marks decide the next state, they decide the
+    whole run.
     """
     for rows in automaton.moves:
         for row in rows:

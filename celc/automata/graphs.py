@@ -1,8 +1,8 @@
-"""Automata over letters, and the operations that have no construction on formulas.
+"""Automata over letters, and the operations that cannot be built on formulas.
 
 Union and sequence are built on the formula (`construct`). Intersection, complement and the other
-operations need the letters that two transitions share, so here a transition reads a set of letters.
-A graph is nondeterministic; state 0 is initial, state 1 final. No edge enters the initial state or
+operations need the letters that two transitions share. So here a transition reads a set of letters.
+A graph is nondeterministic. State 0 is initial, state 1 final. No edge enters the initial state or
 leaves the final one, so a path is one match with its first and last event.
 """
 
@@ -22,27 +22,23 @@ Marks: TypeAlias = tuple[str, ...]
 
 
 class Edge(NamedTuple):
-    """Read an event with one of these letters, mark it, go to `target`.
-
-    `names` are the atoms, as written, that the event stands for; for people.
-    """
+    """Read an event with one of these letters, mark it, go to `target`."""
 
     mask: Mask
     marks: Marks
     target: int
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # the atoms, as written, that the event stands for
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """`edges[state]` are the transitions that leave it. Masks are of one version of the letters."""
+    """A nondeterministic automaton over letters. All masks are of one version of the letters."""
 
     version: int
-    edges: tuple[tuple[Edge, ...], ...]
+    edges: tuple[tuple[Edge, ...], ...]  # `[state]`: the transitions that leave it
 
     @property
     def states(self) -> int:
-        """The number of states."""
         return len(self.edges)
 
 
@@ -51,7 +47,7 @@ class TooLargeError(Exception):
 
 
 class Budget:
-    """A bound on the work of a construction, so that a refusal takes seconds only."""
+    """A limit on the work of a construction, so that it is refused within seconds."""
 
     def __init__(self, steps: int) -> None:
         self._left = steps
@@ -66,7 +62,7 @@ class Budget:
 
 _Key = TypeVar("_Key")
 Moves: TypeAlias = Iterable[tuple[Mask, Marks, "_Key | None", tuple[str, ...]]]
-"""The edges out of an explored state: letters, marks, the state reached (None: final), names."""
+"""The edges out of a state: letters, marks, the state reached (None: final), names."""
 
 
 def explore(
@@ -99,7 +95,6 @@ def explore(
 
 
 def trimmed(graph: Graph) -> Graph:
-    """The graph without the states that lie on no path from the initial to the final one."""
     moves = [(state, edge.target) for state, edges in enumerate(graph.edges) for edge in edges]
     number = numbers_between(INITIAL, FINAL, moves)
     return Graph(
@@ -112,8 +107,8 @@ def trimmed(graph: Graph) -> Graph:
 
 
 def numbers_between(initial: int, final: int, moves: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """The states on some path from the initial to the final one, and these two, in order, with
-    new numbers from 0 on. `moves`: pairs of a state and its successor."""
+    """The states on some path from the initial to the final one, and these two, with new numbers
+    from 0 on. `moves` are pairs of a state and its successor."""
     after: dict[int, list[int]] = {}
     before: dict[int, list[int]] = {}
     for source, target in moves:
@@ -164,12 +159,12 @@ _Ways: TypeAlias = frozenset[tuple[tuple[Marks, int], Mask]]
 def _alike(graph: Graph) -> list[int]:
     """The class of each state.
 
-    Only predecessors of a state whose class has changed are looked at again, and the largest part
-    of a class keeps its number: a long chain takes as many rounds as it has states.
+    Only predecessors of a state whose class has changed are looked at again. The largest part of a
+    class keeps its number. So a long chain takes as many rounds as it has states.
     """
     block = [0 if s == INITIAL else 1 if s == FINAL else 2 for s in range(graph.states)]
     members = [{s for s in range(graph.states) if block[s] == b} for b in range(3)]
-    # The ways of all members of a class that are not looked at again.
+    # The outgoing edges that all members of a class share and that are not looked at again.
     ways_of: list[_Ways] = [frozenset()] * 3
     before: list[set[int]] = [set() for _ in range(graph.states)]
     for state, edges in enumerate(graph.edges):
@@ -207,10 +202,8 @@ def _joined(*names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def intersected(left: Graph, right: Graph, budget: Budget) -> Graph:
-    """AND: matches of both, with the same labels (appendix C.1 of the CEL paper).
-
-    Marks that are roles may differ. Each side has its own, and a match has those of both.
-    """
+    """AND: matches of both, with the same labels (appendix C.1 of the CEL paper). Roles may differ.
+    Each side has its own, and a match has those of both."""
     known: dict[Marks, frozenset[str]] = {}
 
     def labels(marks: Marks) -> frozenset[str]:
@@ -237,7 +230,7 @@ def intersected(left: Graph, right: Graph, budget: Budget) -> Graph:
 
 
 def placed_anyhow(left: Graph, right: Graph, everything: Mask, budget: Budget) -> Graph:
-    """ALL: two matches side by side, where one may not have begun yet, or may be over already."""
+    """ALL: two matches side by side. One may not have begun yet, or may be over already."""
 
     def steps(graph: Graph, state: int) -> list[Edge]:
         waits = [Edge(everything, (), state, ())] if state in (INITIAL, FINAL) else []
@@ -248,7 +241,7 @@ def placed_anyhow(left: Graph, right: Graph, everything: Mask, budget: Budget) -
             for other in steps(right, key[1]):
                 target = one.target, other.target
                 mask = one.mask & other.mask
-                # The event before the first of both is not part of the match.
+                # An event before the first event of both is not part of the match.
                 if mask and target != (INITIAL, INITIAL):
                     marks = tuple(sorted({*one.marks, *other.marks}))
                     ends = target == (FINAL, FINAL)
@@ -258,7 +251,6 @@ def placed_anyhow(left: Graph, right: Graph, everything: Mask, budget: Budget) -
 
 
 def relabelled(graph: Graph, changes: Sequence[lp.LabelChange]) -> Graph:
-    """The graph with each label set mapped."""
     known: dict[Marks, Marks] = {}
     for edges in graph.edges:
         for edge in edges:
@@ -271,7 +263,7 @@ def relabelled(graph: Graph, changes: Sequence[lp.LabelChange]) -> Graph:
 
 
 def with_marked_ends(graph: Graph, first: Marks, last: Marks) -> Graph:
-    """The graph with further marks on the first event of each match, and on the last one."""
+    """The graph with additional marks on the first and the last event of each match."""
 
     def marked(state: int, edge: Edge) -> Edge:
         more = {*(first if state == INITIAL else ()), *(last if edge.target == FINAL else ())}
@@ -291,7 +283,8 @@ def with_marked_ends(graph: Graph, first: Marks, last: Marks) -> Graph:
 class Watch:
     """A deterministic machine that watches for any match of a graph, begun at any event.
 
-    Its states are the sets of states of the matches that are under way, as bit sets; 0: no match.
+    Its states are sets of the graph's states, as bit sets: those of the matches that are under way.
+    0: none is.
     """
 
     def __init__(self, graph: Graph, everything: Mask) -> None:

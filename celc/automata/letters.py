@@ -1,15 +1,15 @@
-"""Letters, which automata read: a letter is a symbol class together with the context of an event.
+"""Letters, which automata read. A letter is a symbol class together with the context of an event.
 
-A nested selector compares a match with others that may begin anywhere before it, so whether a match
-may begin at an event depends on the stream before. The *context* holds all that matters of that
-past: the state of a deterministic machine that reads every event of the stream from the first one
-on. Context machines are products of one machine per selector; without selectors there is one
+A nested selector compares a match with others that may begin anywhere before it. So whether a match
+may begin at an event depends on the stream before. The *context* is all that matters of that past:
+the state of a deterministic machine that reads every event of the stream from the first one on.
+Context machines are products of one machine for each selector. Without selectors there is one
 context, and a letter is a symbol.
 
 Where events of one instant are simultaneous, a letter also says which place of its instant an event
-has (`Place`): then there are four symbols for each class of events, and no contexts.
+has (`Place`). Then there are four symbols for each class of events, and no contexts.
 
-Sets of letters are bit sets, Python integers: bit `context · symbols + symbol`.
+Sets of letters are bit sets in Python integers: bit `context · symbols + symbol`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,11 +23,10 @@ from celc.core.formula import EventType
 from celc.normal.normal_form import EventClause
 
 Mask: TypeAlias = int
-"""A set of letters, as a bit set."""
 
 
 class Place(IntEnum):
-    """The place of an event in its instant; ALONE: it is the only one."""
+    """The place of an event in its instant. ALONE: it is the instant's only event."""
 
     ALONE = 0
     FIRST = 1
@@ -37,24 +36,21 @@ class Place(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ContextMachine:
-    """`following[context][letter below]` is the context after an event; context 0 is the first.
+    """A machine over the symbols, or over the letters of another context machine. Context 0 is the
+    first."""
 
-    The letters below are the symbols, or those of another context machine.
-    """
-
-    following: tuple[tuple[int, ...], ...]
+    following: tuple[tuple[int, ...], ...]  # `[context][letter below]`: the context after an event
 
     @property
     def contexts(self) -> int:
-        """The number of contexts."""
         return len(self.following)
 
 
 class Letters:
-    """The letters of an alphabet, in versions: each selector that is built refines the contexts.
+    """The letters of an alphabet, in versions. Each nested selector refines the contexts.
 
-    A mask belongs to the version in which it was made; `lift` takes it to the newest.
-    `simultaneous`: symbol `place · classes + class` is an event of a class in a place of its
+    A mask belongs to the version in which it was made; `lift` converts it to the newest. With
+    `simultaneous`, symbol `place · classes + class` is an event of a class in a place of its
     instant.
     """
 
@@ -67,7 +63,6 @@ class Letters:
 
     @property
     def version(self) -> int:
-        """The newest version."""
         return len(self._machines) - 1
 
     @property
@@ -77,12 +72,10 @@ class Letters:
 
     @property
     def count(self) -> int:
-        """The number of letters."""
         return self.machine.contexts * self.symbols
 
     @property
     def all(self) -> Mask:
-        """Every letter."""
         return (1 << self.count) - 1
 
     def matching(self, event_type: EventType, clauses: Sequence[EventClause]) -> Mask:
@@ -97,7 +90,7 @@ class Letters:
         return self.lift((1 << self.classes) - 1 << place * self.classes, 0)
 
     def lift(self, mask: Mask, version: int) -> Mask:
-        """The letters of the newest version that are in `mask` in an older version."""
+        """The letters of the newest version for the letters of `mask` in an older version."""
         row = (1 << self.symbols) - 1
         for newer in range(version + 1, len(self._machines)):
             mask = sum(
@@ -107,11 +100,11 @@ class Letters:
         return mask
 
     def refine(self, tracker: Sequence[Sequence[tuple[Mask, int]]]) -> list[list[int]]:
-        """Make a new version, whose contexts also tell apart the states of a tracker.
+        """Make a new version, whose contexts also distinguish the states of a tracker.
 
-        The tracker begins in state 0; `tracker[state]` are disjoint masks of this version, each
-        with the next state. Returns the new contexts by tracker state and old context:
-        `found[state]` is a list over old contexts, −1 where the two never meet.
+        The tracker begins in state 0. `tracker[state]` are disjoint masks of this version, each
+        with the next state. Returns the new contexts: `found[state]` is a list over old contexts,
+        −1 where the two never meet.
         """
         old = self.machine
         following_of = _tables(tracker, self.count)
@@ -155,7 +148,7 @@ def _tables(tracker: Sequence[Sequence[tuple[Mask, int]]], letters: int) -> list
 
 
 def partition(masks: Iterable[Mask], everything: Mask) -> list[Mask]:
-    """The coarsest partition of `everything` that tells the masks apart, in order of first bit."""
+    """The coarsest partition of `everything` that separates the masks, in order of first bit."""
     blocks = [everything] if everything else []
     for mask in dict.fromkeys(masks):
         refined = []

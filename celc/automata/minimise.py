@@ -1,9 +1,8 @@
 """The smallest I/O-deterministic CEA with the same matches (Hopcroft's partition refinement).
 
-Letters are pairs of symbol and label set. Acceptance sits on moves, so two states are told apart
-first by the letters that accept, and then by the targets of letters. The start keeps a class of its
-own: no match ever comes back to it, and its unmarked moves begin matches instead of continuing
-them.
+Letters are pairs of symbol and label set. Moves accept, not states. So two states are separated
+first by the letters that accept, then by the targets of letters. The start has its own class: no
+match ever comes back to it, and its unmarked moves begin matches instead of continuing them.
 """
 
 from celc.automata.automaton import State
@@ -15,7 +14,7 @@ _Into = tuple[int, tuple[str, ...], int]
 
 
 def minimise(automaton: DeterministicAutomaton) -> DeterministicAutomaton:
-    """Merge the states that no continuation tells apart, numbered in order of first member."""
+    """Merge the states that no continuation distinguishes, numbered in order of first member."""
     block_of = _refine(automaton)
     number: dict[int, DetState] = {}
     for block in block_of:
@@ -80,7 +79,7 @@ def _refine(automaton: DeterministicAutomaton) -> list[int]:
         for index, parts in _parts(blocks[waiting.pop()], into, block_of).items():
             rest = blocks[index].difference(*parts)
             # Refining by all parts but the largest is enough only if the largest is still to come
-            # or has been used before; adding the others is right in both cases.
+            # or was used before. Adding the others is right in both cases.
             kept, *new = sorted((part for part in (rest, *parts) if part), key=len, reverse=True)
             blocks[index] = kept
             for part in new:
@@ -92,10 +91,10 @@ def _refine(automaton: DeterministicAutomaton) -> list[int]:
 
 
 def _rows_of(rows: tuple[tuple[Move, ...], ...]) -> list[tuple[int, tuple[Move, ...]]]:
-    """The rows of a state that hold moves, each with its symbols as a bit set.
+    """The rows of a state that have moves, each with its symbols as a bit set.
 
-    A state that waits shares one row among nearly all symbols. Rows that are equal, but not the
-    same object, may come apart.
+    A state that waits has one shared row for nearly all symbols. Rows that are equal but different
+    objects may be listed separately.
     """
     symbols: dict[int, list[int]] = {}
     for symbol, row in enumerate(rows):
@@ -107,10 +106,8 @@ def _rows_of(rows: tuple[tuple[Move, ...], ...]) -> list[tuple[int, tuple[Move, 
 def _parts(
     splitter: set[int], into: list[list[_Into]], block_of: list[int]
 ) -> dict[int, list[set[int]]]:
-    """For each class its states that lead into the splitter, grouped by the letters that do so.
-
-    Refining by one letter after another would give the same classes in the end.
-    """
+    """For each class, its states that lead into the splitter, grouped by the letters that do so.
+    Refining by one letter after another would finally give the same classes."""
     letters: dict[int, dict[tuple[str, ...], int]] = {}
     for target in splitter:
         for state, marks, symbols in into[target]:

@@ -1,16 +1,16 @@
 """The choice among the matches with one start, as an automaton (SELECT FIRST, LONGEST).
 
-NXT compares the supports of matches with one start and one end, so all competitors of a match begin
+NXT compares the supports of matches with one start and one end. So all competitors of a match begin
 with it, and no event before the match matters. Competitors are followed as in `select`: those that
 have marked the same so far, and those that NXT prefers.
 
 FIRST leaves out each match after an end of another match with its start. So it also follows the
 competitors that are behind, and gives a match up where any competitor ends and the match does not.
-Inside a window a match of less length fits where a longer one fits, so FIRST is the same in all
-windows, and a query with FIRST is run as one that lists all matches of this automaton.
+A shorter match fits every window that a longer one fits. So FIRST is the same in all windows, and a
+query with FIRST runs as one that lists all matches of this automaton.
 
-LONGEST is known only after the match. It is left to the run, which keeps for each start the matches
-with the greatest end (`celc_runtime.run.choice.per_start`).
+LONGEST is known only after the match. The run keeps for each start the matches with the greatest
+end (`celc_runtime.run.choice.per_start`).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from celc.automata.letters import Mask
 from celc.automata.select import blocks_of, pairs_ending
 
 _Key = tuple[int, int, int, int]
-"""A state of the match, and bit sets of the states of its competitors: as good so far, preferred,
-and all others."""
+"""A state of the match, and bit sets of the states of its competitors: equally good so far,
+preferred, others."""
 
 
 def preferred_of_ends(graph: Graph, everything: Mask, budget: Budget, *, first: bool) -> Graph:
-    """Of the matches with one start and one end those with the support that NXT prefers; `first`:
-    of the matches with one start only those with the least end."""
+    """Of the matches with one start and one end, those with the support that NXT prefers. With
+    `first`, of the matches with one start only those with the least end."""
     blocks = blocks_of(graph, everything, waits=False)
     matter = pairs_ending(graph, everything, lambda match, other: True)
 
@@ -47,7 +47,7 @@ def preferred_of_ends(graph: Graph, everything: Mask, budget: Budget, *, first: 
                 else:
                     ahead |= block.after(equal, True)
                 if ahead >> edge.target & 1:
-                    continue  # all that the match can still do, a preferred one does too
+                    continue  # a preferred match can still do all that this one can
                 if edge.target == FINAL:
                     yield mask, edge.marks, None, edge.names
                     continue

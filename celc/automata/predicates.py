@@ -1,11 +1,11 @@
 """Conditions on events → symbol classes: all that an automaton needs to know of an event.
 
-A query does not tell apart two events that satisfy the same conditions. A *symbol* is a class of
+A query does not distinguish two events that satisfy the same conditions. A *symbol* is a class of
 such events: a minterm (a truth for each condition) over the conditions that can apply to one event
 type, never over those of all types. Minterms that no event can have are dropped. Comparisons of one
-attribute with constants cut its values into finitely many pieces, so the truths that they can take
-together are found exactly. Conditions of any other shape count as independent, which can leave a
-class without events, and does no harm.
+attribute with constants cut its values into finitely many pieces, so their possible combinations
+are found exactly. Conditions of any other shape count as independent. This can leave a class
+without events, which does no harm.
 
 Symbol 0 is always the class of events that no atom of the query asks for.
 """
@@ -26,29 +26,25 @@ from celc.normal.truths import possible_truths
 class TypeConditions:
     """The conditions of the atoms of one event type, in order of appearance.
 
-    A *group* is a set of clauses that no atom asks for without each other: they are one condition,
-    since it never matters which of them fails. `groups[k]` are the clauses of group k.
+    A *group* is a set of clauses that atoms ask for only together. They are one condition, because
+    it never matters which of them fails. `groups[k]` are the clauses of group k.
     """
 
     type: EventType
     groups: tuple[tuple[EventClause, ...], ...]
 
     def bits(self, some: Sequence[EventClause]) -> int:
-        """Some of the clauses, whole groups, as a bit set: bit k is group k."""
+        """Some of the clauses, in whole groups, as a bit set: bit k is group k."""
         wanted = set(some)
         return sum(1 << k for k, group in enumerate(self.groups) if wanted.issuperset(group))
 
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A class of events: those of `type` that satisfy exactly the groups in `truth`.
+    """A class of events: those of `type` that satisfy exactly the groups in `truth`."""
 
-    Bit k of `truth` is group k of the type's `TypeConditions`. The class of all other events has
-    type None.
-    """
-
-    type: EventType | None
-    truth: int
+    type: EventType | None  # None: the class of all other events
+    truth: int  # bit k: group k of the type's `TypeConditions`
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +53,7 @@ class Alphabet:
 
     types: tuple[TypeConditions, ...]
     symbols: tuple[Symbol, ...]
-    # By stream and name of the type, since each event of a formula looks up its type.
+    # By stream and name, because each event of a formula looks up its type.
     _conditions: dict[tuple[str, str], TypeConditions] = field(
         init=False, repr=False, compare=False
     )
@@ -77,7 +73,6 @@ class Alphabet:
         return self._conditions[event_type.stream, event_type.name]
 
     def numbered(self, event_type: EventType) -> tuple[tuple[int, Symbol], ...]:
-        """The symbols of one of the types, with their numbers."""
         numbers = self._numbers[event_type.stream, event_type.name]
         return tuple((number, self.symbols[number]) for number in numbers)
 
@@ -91,8 +86,8 @@ class Alphabet:
         )
 
 
+# conditions on one event type; the kernel keeps their truths in the bits of a number
 _MAX_GROUPS = 60
-"""The most conditions on one event type: the kernel keeps their truths in the bits of a number."""
 
 
 def symbol_classes(
@@ -105,7 +100,7 @@ def symbol_classes(
 ) -> Alphabet:
     """The alphabet of a formula in LP-normal form, and of more conditions on events in `facts`.
 
-    Raises CelError where one event type has too many conditions, or some with more than
+    Raises CelError where one event type has too many conditions, or some type has more than
     `max_symbols` possible combinations.
     """
     needs: dict[EventType, dict[tuple[EventClause, ...], None]] = {}
@@ -133,7 +128,8 @@ def symbol_classes(
 
 
 def _too_many_classes(conditions: TypeConditions, span: Span, max_symbols: int) -> Diagnostic:
-    """The error at the first condition beyond the limit, or at `span` where that has no place."""
+    """The error at the first condition beyond the limit, or at `span` where that condition has no
+    place."""
     count = len(conditions.groups)
     asked = f"the {count} different conditions on events of type '{conditions.type.name}'"
     if count > _MAX_GROUPS:

@@ -2,9 +2,9 @@
 
 A strategy chooses among the *supports* of the matches that end at one event; all labellings of a
 chosen support stay. So a match runs together with a *tracker*, which follows all its competitors at
-once, and only looks at whether events are marked. The tracker is deterministic. It reads each event
-of the match, and whether the match marks it. It knows the set of states of the competitors that are
-as good so far, and the set of states of the better ones:
+once and only looks at whether events are marked. The tracker is deterministic. It reads each event
+of the match, and whether the match marks it. It knows two sets of states: those of the competitors
+that are equally good so far, and those of the better ones:
 
 ======== ======================================== ==============================================
 strategy as good                                  better
@@ -17,18 +17,18 @@ MAX      marked exactly the same                  marked the same and more
 Competitors that can never become better are forgotten (NXT: unmarked at the first difference; MAX:
 unmarked where the match is marked). A match ends where no better competitor ends at the same event.
 
-Deviations from the paper. Its constructions put the order of the competitors (a total preorder of
-states for NXT and LAST, the pair of sets (T, U) for MAX) into states that begin at the first event
-of the stream. Here a match begins at its own first event, and the *context* of that event
-(`letters`) stands for the stream before it: the tracker of a match that has marked nothing so far.
-And a match is given up at once where a better competitor is in the same state: whatever the match
-can still do, the other does too, and stays better. The preorder says the same, and this keeps the
-sets small: the remaining states of NXT and LAST are exactly the orders of appendix C.3.
+Deviations from the paper. Its constructions put the order of the competitors into states that begin
+at the first event of the stream: a total preorder of states for NXT and LAST, the pair of sets (T,
+U) for MAX. Here a match begins at its own first event. The *context* of that event (`letters`)
+stands for the stream before it: it is the tracker of a match that has marked nothing so far. A
+match is given up at once where a better competitor is in the same state, because the competitor can
+do all that the match can, and stays better. The preorder says the same. This keeps the sets small:
+the remaining states of NXT and LAST are exactly the orders of appendix C.3.
 
-Besides, a competitor is forgotten where it can never again matter: where no continuation ends both
-it and the match (for MAX: with the match's marks among its own). For LAST it counts as not better
+A competitor is also forgotten where it can never matter again: where no continuation ends both it
+and the match (for MAX: with the match's marks among its own). For LAST it counts as not better
 where no continuation marks both alike, because the last difference is then still to come. Both are
-properties of pairs of states, computed beforehand (`pairs_ending`); without them LAST of n events
+properties of pairs of states, computed beforehand (`pairs_ending`). Without them, LAST of n events
 of different types would track 2ⁿ sets.
 """
 
@@ -74,26 +74,23 @@ def strict(graph: Graph, budget: Budget) -> Graph:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The matches that a strategy chooses, by the state of a tracker before their first event.
-
-    `tracker[state]` are disjoint masks, each with the next state while no event is marked; the
-    tracker begins in state 0. `starts[state]` are the edges that begin a match. `graph` holds the
-    states after those edges; its initial state has no edges. `rejects`: whether any match is ever
-    rejected.
-    """
+    """The matches that a strategy chooses, by the state of a tracker before their first event."""
 
     tracker: tuple[tuple[tuple[Mask, int], ...], ...]
-    starts: tuple[tuple[Edge, ...], ...]
-    graph: Graph
-    rejects: bool
+    """`[state]`: disjoint masks, each with the next state while no event is marked; it begins in
+    state 0."""
+    starts: tuple[tuple[Edge, ...], ...]  # `[state]`: the edges that begin a match
+    graph: Graph  # the states after those edges; its initial state has no edges
+    rejects: bool  # whether any match is ever rejected
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Letters that all edges read alike; `reached[marked][state]`: the states after, a bit set."""
+    """Letters that all edges read in the same way."""
 
     mask: Mask
     reached: tuple[tuple[int, ...], tuple[int, ...]]
+    """`[marked][state]`: the states after the event, as a bit set."""
 
     def after(self, states: int, marked: bool) -> int:
         """The states that a set of states reaches by marking the event, or by not marking it."""
@@ -104,7 +101,7 @@ class Block:
 
 
 _Tracked = tuple[int, int]
-"""Bit sets of states: the competitors that are as good so far, and the better ones."""
+"""Bit sets of states: the competitors that are equally good so far, and the better ones."""
 
 
 def select(strategy: Strategy, graph: Graph, everything: Mask, budget: Budget) -> Selection:
@@ -115,16 +112,13 @@ def select(strategy: Strategy, graph: Graph, everything: Mask, budget: Budget) -
 
 @dataclass(frozen=True, slots=True)
 class _Competition:
-    """The rules by which a strategy compares a match with its competitors.
-
-    For each state of a match, bit sets of the states of competitors: `matter[state]` are those that
-    can still matter, `decided[state]` those that are better once they lead.
-    """
+    """The rules by which a strategy compares a match with its competitors. Both fields have bit
+    sets of competitors' states, for each state of a match."""
 
     strategy: Strategy
     blocks: tuple[Block, ...]
-    matter: tuple[int, ...]
-    decided: tuple[int, ...]
+    matter: tuple[int, ...]  # the competitors that can still matter
+    decided: tuple[int, ...]  # the competitors that are better once they lead
 
     def after(self, tracked: _Tracked, block: Block, marked: bool) -> _Tracked:
         """The competitors after one more event, which the match marks or does not mark."""
@@ -148,7 +142,7 @@ class _Competition:
         return even & ~ahead, ahead
 
     def relevant(self, state: int, tracked: _Tracked) -> _Tracked:
-        """The competitors that matter to a match in a state; those that end here do not."""
+        """The competitors that still matter to a match in a state, without those that end here."""
         even, ahead = tracked
         matter = self.matter[state] & ~(1 << FINAL)
         undecided = ahead & ~self.decided[state]
@@ -174,7 +168,7 @@ class _Exploration:
         self._competition = competition
         self._budget = budget
         self._rejects = False
-        # The states inside matches: a state of the graph, with the competitors there.
+        # The states inside matches: a state of the graph, with the competitors.
         self._numbers: dict[tuple[int, _Tracked], int] = {}
         self._inside: list[tuple[int, _Tracked]] = []
 
@@ -232,8 +226,7 @@ class _Exploration:
         return self._numbers[key]
 
 
-_MAX_PAIRS = 300_000
-"""Pairs of edges up to which `pairs_ending` is worth its time."""
+_MAX_PAIRS = 300_000  # pairs of edges; with more, `pairs_ending` is not worth its time
 
 
 def pairs_ending(
@@ -241,8 +234,8 @@ def pairs_ending(
 ) -> list[int]:
     """For each state of a match, the states of competitors that a common continuation can end.
 
-    `allowed(marked, other)`: whether the match and the competitor may mark one event in this way.
-    Where the computation would take too long, returns all pairs: fewer pairs only save work.
+    `allowed(marked, other)` tells whether the match and the competitor may mark one event in this
+    way. Returns all pairs where the computation would take too long: fewer pairs only save work.
     """
     edges = [
         *((state, edge) for state, row in enumerate(graph.edges) for edge in row),
@@ -268,7 +261,7 @@ def pairs_ending(
 
 
 def blocks_of(graph: Graph, everything: Mask, *, waits: bool = True) -> tuple[Block, ...]:
-    """The blocks of letters of a graph; `waits`: a competitor may begin at any later event."""
+    """The blocks of letters of a graph. With `waits`, a competitor may begin at any later event."""
     masks = [edge.mask for edges in graph.edges for edge in edges]
     blocks = []
     for mask in partition(masks, everything):
@@ -292,8 +285,8 @@ def _reduced(
 ) -> Selection:
     """The selection without states that lead nowhere, and with equivalent states merged.
 
-    For that, the starts of each state of the tracker become a state with a mark of its own, so that
-    the graph operations keep it.
+    For that, the starts of each tracker state become a state with its own mark, which the graph
+    operations keep.
     """
     count = len(edges)
     entry = [Edge(1, (f"\0{state}",), count + state, ()) for state in range(len(starts))]
@@ -317,7 +310,7 @@ def _reduced(
             moves[target] = moves.get(target, 0) | mask
         small.append(tuple((mask, target) for target, mask in moves.items()))
         small_starts.append(tuple(starts_of[representative]))
-    # The states of the entries stay in the graph, unreached; `trimmed` drops them later.
+    # The states of the entries stay in the graph, unreached. `trimmed` drops them later.
     return Selection(
         tuple(small), tuple(small_starts), Graph(version, ((), *graph.edges[1:])), rejects
     )
@@ -326,7 +319,8 @@ def _reduced(
 def _merged_trackers(
     tracker: Sequence[Sequence[tuple[Mask, int]]], starts: Sequence[Sequence[Edge]]
 ) -> list[int]:
-    """The class of each tracker state that no later event tells apart (Moore's refinement)."""
+    """The class of each tracker state; no later event separates its members (Moore's
+    refinement)."""
 
     def begins(edges: Sequence[Edge]) -> frozenset[tuple[tuple[Marks, int], Mask]]:
         ways: dict[tuple[Marks, int], Mask] = {}
@@ -352,10 +346,8 @@ def _merged_trackers(
 
 
 def in_context(selection: Selection, letters: Letters) -> Graph:
-    """The selection as a graph of its own, its tracker made part of the context.
-
-    `letters` are refined; the graph is of the new version.
-    """
+    """The selection as a graph of its own, with its tracker as part of the context. `letters` are
+    refined; the graph is of the new version."""
     version, symbols = letters.version, letters.symbols
     contexts_of = letters.refine(selection.tracker)
     row = (1 << symbols) - 1

@@ -1,6 +1,6 @@
-"""Constant conditions: the truth of predicates that no event can change, as Spark SQL decides it.
+"""Predicates that no event can change, decided as Spark SQL decides them.
 
-Whole numbers wrap, division and remainder by zero are NULL, and so is a time or duration beyond 64
+Whole numbers wrap. Division and remainder by zero are NULL, and so is a time or duration beyond 64
 bits of microseconds. A comparison with NULL is not TRUE.
 """
 
@@ -41,11 +41,8 @@ def is_always_null(expression: core.Expression) -> bool:
 
 
 def fold_predicate(predicate: core.Predicate) -> bool | None:
-    """TRUE-or-not of a predicate that is the same for all events; None where events decide.
-
-    Besides constants this knows expressions that are NULL for every event: no comparison with
-    them is TRUE.
-    """
+    """Whether a predicate is TRUE for all events, or for none; None where events decide. Besides
+    constants this recognises expressions that are NULL for every event."""
     values = operands_of(predicate)
     if all(is_constant(value) for value in values):
         return _truth(predicate, tuple(evaluate(value) for value in values))
@@ -88,7 +85,7 @@ def _truth(predicate: core.Predicate, values: tuple[Value, ...]) -> bool:
 
 
 def _matches(predicate: core.PatternMatch, text: str) -> bool:
-    # RE2 through Arrow, so that a constant and a column can never disagree.
+    # RE2 through Arrow, so that a constant and a column never disagree.
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -99,8 +96,11 @@ def _matches(predicate: core.PatternMatch, text: str) -> bool:
 
 
 def compare(left: Value, right: Value) -> int:
-    """-1, 0 or 1 as Spark orders two non-NULL values of one type: NaN is equal to itself and
-    larger than any number, −0.0 equals 0.0, FALSE is less than TRUE, text by its UTF-8 bytes."""
+    """-1, 0 or 1 as Spark orders two non-NULL values of one type.
+
+    NaN equals itself and is larger than any number. −0.0 equals 0.0, FALSE is less than TRUE, and
+    texts are ordered by their UTF-8 bytes.
+    """
     assert left is not None
     assert right is not None
     if isinstance(left, str):
@@ -115,7 +115,6 @@ def compare(left: Value, right: Value) -> int:
 
 
 def evaluate(expression: core.Expression) -> Value:
-    """The value of a constant expression."""
     match expression:
         case core.Constant():
             return expression.value
@@ -216,7 +215,7 @@ def _truncated_quotient(left: int, right: int) -> int:
 
 
 def fit(value: int | float, type: core.DataType) -> int | float | None:
-    """A result brought into its type: whole numbers wrap, FLOAT is rounded to 32 bits, times and
+    """A result as a value of its type: whole numbers wrap, FLOAT is rounded to 32 bits, times and
     durations beyond 64 bits are NULL."""
     match type:
         case core.DataType.TIMESTAMP | core.DataType.INTERVAL:
@@ -235,9 +234,9 @@ def fit(value: int | float, type: core.DataType) -> int | float | None:
 
 
 def round_to_float(value: int | float) -> float:
-    """The nearest 32-bit number, infinite where the value is beyond them."""
+    """The nearest 32-bit number; infinity where the value is too large."""
     if isinstance(value, int):
-        # A large one would be rounded twice, to 53 bits first. Of the bits below the highest 50
+        # A large number would be rounded twice, to 53 bits first. Of the bits below the highest 50
         # it only matters whether one is set.
         below = max(0, abs(value).bit_length() - 50)
         rest = value & ((1 << below) - 1)
@@ -249,7 +248,7 @@ def round_to_float(value: int | float) -> float:
 
 
 def cast(value: Value, source: core.DataType, target: core.DataType) -> Value:
-    """A constant under one of the implicit casts (widening numbers, DATE to TIMESTAMP in UTC)."""
+    """A constant after one of the implicit casts (wider numbers, DATE to TIMESTAMP in UTC)."""
     if value is None or source is target:
         return value
     if source is core.DataType.DATE and target is core.DataType.TIMESTAMP:

@@ -4,10 +4,10 @@ import re
 
 
 def like_to_regex(pattern: str) -> str:
-    """The RE2 expression that a text matches exactly where it is LIKE `pattern`.
+    r"""The RE2 expression that matches a whole text exactly where the text is LIKE `pattern`.
 
-    `%` is any text, `_` one character, both across line ends; `\\` makes the next character
-    ordinary. The pattern has been checked before: it does not end in a lone `\\`.
+    `%` is any text, `_` one character; both cross line ends. `\\` makes the next character literal.
+    The pattern was checked before: it does not end in a single `\\`.
     """
     parts = []
     position = 0
@@ -26,7 +26,7 @@ def like_to_regex(pattern: str) -> str:
     return "(?s)\\A" + "".join(parts) + "\\z"
 
 
-# Signs that hardly occur in a text to be found literally: `.*`, `^a`, `a$`, `[a-z]`, `a|b`.
+# Signs that rarely occur in a literal text: `.*`, `^a`, `a$`, `[a-z]`, `a|b`.
 _OF_REGEXES = re.compile(r"\.[*+]|^\^|\$$|\[[^\]]+\]|[^|]\|[^|]|\(\?")
 _SIMPLE_REGEX = re.compile(r"(\^?)((?:\.\*|[^\\.*+?()|\[\]{}^$%_])*)(\$?)")
 
@@ -37,10 +37,8 @@ def looks_like_regex(pattern: str) -> bool:
 
 
 def regex_to_like(pattern: str) -> str | None:
-    """The LIKE pattern that finds what a simple regular expression finds; None of any other.
-
-    Simple are anchors and `.*` among ordinary characters.
-    """
+    """The LIKE pattern for a simple regular expression; None for any other. Simple expressions have
+    anchors and `.*` among ordinary characters."""
     simple = _SIMPLE_REGEX.fullmatch(pattern)
     if simple is None:
         return None
@@ -50,8 +48,8 @@ def regex_to_like(pattern: str) -> str | None:
 
 
 def _literal(character: str) -> str:
-    # re.escape is Python's; of what it escapes, RE2 refuses an escaped non-ASCII character and
-    # reads an escaped NUL as an octal digit.
+    # re.escape is Python's. RE2 refuses an escaped non-ASCII character, and reads an escaped NUL as
+    # an octal digit.
     if character == "\0":
         return "\\x00"
     if not character.isascii() or character.isalnum() or character == "_":

@@ -11,18 +11,19 @@ def nodes_named_in(predicate: Predicate) -> list[Expression]:
 
 
 def nodes_written_in(predicate: Predicate) -> list[Expression]:
-    """The same, then those in the rest of the comparison that it was written out from."""
+    """All expressions within a predicate, then those of the comparison that it was written out
+    from."""
     return [node for operand in written_operands_of(predicate) for node in nodes_of(operand)]
 
 
 def labels_named(predicate: Predicate) -> frozenset[str]:
-    """The labels that a predicate names, inside functions too."""
+    """The labels that a predicate names, also inside functions."""
     return frozenset(node.label for node in nodes_named_in(predicate) if isinstance(node, Leaf))
 
 
 def labels_chosen_from(predicate: Predicate) -> tuple[str, ...]:
     """The labels that a predicate names outside functions of a whole label, in order of first
-    appearance: a position is chosen for each."""
+    appearance. A position is chosen for each of them."""
     return tuple(
         dict.fromkeys(
             node.label
@@ -34,7 +35,7 @@ def labels_chosen_from(predicate: Predicate) -> tuple[str, ...]:
 
 
 def labels_of_clause(clause: Clause) -> frozenset[str]:
-    """The labels that a clause names, inside functions too."""
+    """The labels that a clause names, also inside functions."""
     return frozenset(clause.labels).union(*map(labels_named, clause.predicates))
 
 
@@ -49,13 +50,16 @@ def looks_back(predicate: Predicate) -> bool:
 
 
 def labels_looked_back_at(predicate: Predicate) -> set[str]:
-    """The labels of which a predicate takes PREV or PRIOR, or the comparison that it is a part of:
-    it counts as TRUE where there are fewer positions before."""
+    """The labels of which a predicate takes PREV or PRIOR.
+
+    If it is a part of a comparison, those of the whole comparison count, because that is TRUE where
+    there are fewer positions before.
+    """
     return {*distances_looked_back(predicate)}
 
 
 def distances_looked_back(predicate: Predicate) -> dict[str, int]:
-    """The same labels, with how many positions there must be before the chosen one."""
+    """The same labels, with how many positions must come before the chosen one."""
     found: dict[str, int] = {}
     for node in nodes_written_in(predicate):
         if isinstance(node, core.Previous):
@@ -66,7 +70,7 @@ def distances_looked_back(predicate: Predicate) -> dict[str, int]:
 
 
 def type_tested(predicate: Predicate) -> str | None:
-    """The label of whose event a predicate asks the type; None: it asks something else."""
+    """The label whose event type a predicate asks for; None: it asks for something else."""
     match predicate:
         case core.Membership(operand=core.AttributeValue(label=label, attribute=core.TYPE)):
             return label
@@ -75,7 +79,7 @@ def type_tested(predicate: Predicate) -> str | None:
 
 
 def constants_of(predicate: Predicate) -> tuple[core.Value, ...]:
-    """The constants that a predicate compares with, NULL aside."""
+    """The constants that a predicate compares with, without NULL."""
     match predicate:
         case core.Comparison(left=core.Constant(value=value)):
             return () if value is None else (value,)

@@ -1,8 +1,5 @@
-"""One way through the trees of core CEL: the parts of formulas, conditions and expressions.
-
-A pass that treats only some kinds of nodes specially names those, and leaves the way through the
-others to the functions here.
-"""
+"""The parts of core CEL's trees: formulas, conditions and expressions. A pass that treats only some
+kinds of nodes specially names those kinds. The functions here walk the others."""
 
 from __future__ import annotations
 
@@ -77,7 +74,7 @@ def with_types_and_windows(
     types: Callable[[tuple[core.EventType, ...]], tuple[core.EventType, ...]],
     window: Callable[[core.Window], core.Window],
 ) -> Formula:
-    """The formula with the event types of its atoms changed, and its windows and the lengths of its
+    """The formula with other event types in its atoms, and other windows and lengths of
     absences."""
 
     def changed(one: Formula) -> Formula:
@@ -124,7 +121,7 @@ def is_one_event(formula: Formula) -> bool:
 
 
 def labels_bound(formula: Formula) -> frozenset[str]:
-    """The labels a formula can bind at its own level (conditions aside)."""
+    """The labels that a formula can bind at its own level, without conditions."""
     match formula:
         case core.Atom():
             return frozenset({formula.label})
@@ -153,7 +150,7 @@ def operands_of(predicate: Predicate) -> tuple[Expression, ...]:
 
 
 def written_operands_of(predicate: Predicate) -> tuple[Expression, ...]:
-    """The same, and the other operands of the comparison in the text that it was a part of."""
+    """The same, with the other operands of the comparison that it was a part of."""
     match predicate:
         case core.Comparison() | core.Membership():
             return (*operands_of(predicate), *predicate.beside)
@@ -171,8 +168,6 @@ def predicates_of(truth: Truth) -> tuple[Predicate, ...]:
 # --- expressions ----------------------------------------------------------------------------------
 
 Leaf: TypeAlias = core.AttributeValue | core.Aggregate | core.Previous
-"""The expressions that name a label."""
-
 IN_DECLARATION = "it stands in the declaration of an aggregate alone"
 IN_TOTAL = "it stands in an item of TOTAL alone"
 
@@ -231,7 +226,8 @@ def map_expression(node: Expression, change: Callable[[Leaf], Expression]) -> Ex
 
 
 def map_leaves(predicate: Predicate, change: Callable[[Leaf], Expression]) -> Predicate:
-    """The predicate with each attribute and function replaced, those beside it left out."""
+    """The predicate with each attribute and function replaced. Operands in `beside` are left
+    out."""
     match predicate:
         case core.Comparison():
             left, right = (map_expression(e, change) for e in operands_of(predicate))
