@@ -68,7 +68,8 @@ lint: $(INSTALLED) ## ruff, black and mypy, changing nothing
 	@"$(PY)" -m ruff check .
 	@"$(PY)" -m black --check --quiet . || "$(PY)" -m black --check .
 	@"$(PY)" -m mypy
-	@"$(PY)" -m mypy tools/house.py tools/java.py tools/lowest.py tools/pictures.py examples/*.py
+	@"$(PY)" -m mypy tools/house.py tools/java.py tools/lowest.py tools/parser_tables.py \
+		tools/pictures.py examples/*.py
 
 golden: $(INSTALLED) notes ## write the golden files anew; review them with git diff
 	@$(SPARK_ENV) "$(PY)" -m pytest -q --update-golden -k golden $(ARGS)
