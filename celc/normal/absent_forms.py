@@ -1,7 +1,7 @@
 """What must be absent: whether it is a single event, has a key, or can be followed event by event.
 
-An absence is looked for in the simplest way that does. An OR whose parts have no one way is looked
-for part by part.
+The simplest possible way is used. Where an OR has no common way for its operands, each operand has
+its own.
 """
 
 from functools import reduce
@@ -16,18 +16,18 @@ from celc.normal.keyed_patterns import NotKeyedError, keyed_pattern_of
 from celc.normal.normal_form import NormalForm
 from celc.normal.traversal import count_events, forms_in, operands_of
 
+# positions of a part in a window that is followed event by event; each event costs a step for each
+# pair
 _MOST_WATCHED = 1_000
-"""The most positions that a part in a window may have to be followed event by event: each event of
-the stream costs a step for each pair of them."""
 
 
 class NotFlatError(Exception):
-    """The conditions cannot be read off the marked events of a match; the text says why, and `part`
-    is what it is about."""
+    """The marked events of a match do not decide the conditions; the text says why. `part` is the
+    part of the form that it is about."""
 
     def __init__(self, reason: str, part: NormalForm | Clause) -> None:
         super().__init__(reason)
-        # A form with conditions has the span of these alone.
+        # The span of a form with conditions covers the conditions only.
         parts = (part,) if isinstance(part, Clause) else tuple(forms_in(part))
         self.told = NotFlat(reason, reduce(Span.to, (one.span for one in parts)))
 
@@ -38,7 +38,7 @@ def is_watchable(form: NormalForm) -> bool:
 
 
 def can_be_followed(form: NormalForm) -> bool:
-    """Whether the matches of a form can be told event by event."""
+    """Whether the matches of a form can be followed event by event."""
     if not all(map(_is_plain, forms_in(form))):
         return False
     return count_events(form) <= _MOST_WATCHED
@@ -59,8 +59,7 @@ def _is_plain(part: NormalForm) -> bool:
 
 
 def is_single_event(form: NormalForm) -> bool:
-    """Whether a form is of one event, which carries all labels of its own that its conditions
-    name."""
+    """Whether a form is one event, which has all labels of the form that its conditions name."""
     try:
         events, clauses, own = single_event(form)
     except NotFlatError:
@@ -78,15 +77,18 @@ def _has_key(form: NormalForm, firm: frozenset[str]) -> bool:
 
 
 def to_be_absent(form: NormalForm, firm: frozenset[str] | None = None) -> tuple[NormalForm, ...]:
-    """The forms that must all be absent where a form must be: itself if it is looked for as a
-    whole. `firm`: labels around it that every match binds, where a pattern can have a key."""
+    """The forms that must all be absent where a form must be; the form itself where it is looked
+    for as a whole.
+
+    `firm` are the labels around it that every match binds, where a pattern can have a key.
+    """
     whole = can_be_followed(form) or is_watchable(form) or is_single_event(form)
     whole = whole or (firm is not None and _has_key(form, firm))
     return (form,) if whole else alternatives_of(form)
 
 
 def last_events(form: NormalForm) -> tuple[lp.Event, ...]:
-    """The events with which the matches of a form end that can be followed event by event."""
+    """The last events of the matches of a form that can be followed event by event."""
     match form:
         case lp.Event():
             return (form,)

@@ -1,9 +1,9 @@
 """An absent form → the forms that must all be absent.
 
-No match of ψ1 OR ψ2 lies somewhere exactly if none of ψ1 does and none of ψ2. So OR comes out of an
-absence, from below the conditions and scopes around it: each operand then has only the conditions
-that concern it, and can be looked for in its own way. And nobody asks which labels the events of an
-absent form carry in the end, or whether one round of it is followed by others.
+No match of ψ1 OR ψ2 exists exactly if no match of ψ1 exists and none of ψ2. So OR is moved out of
+an absence, out of the conditions and scopes around it. Each operand then keeps only its own
+conditions, and is looked for in its own way. The final labels of an absent form's events do not
+matter, nor whether other rounds follow a round.
 """
 
 from dataclasses import replace
@@ -15,7 +15,7 @@ from celc.normal.traversal import is_correlated, labels_of
 
 
 def alternatives_of(form: NormalForm) -> tuple[NormalForm, ...]:
-    """The forms of which an absent form is the OR; those without conditions across events stay
+    """The forms of which an absent form is the OR. Those without conditions across events stay
     together."""
     while isinstance(form, lp.Relabel) or (isinstance(form, lp.Iteration) and form.least == 1):
         form = form.operand
@@ -41,8 +41,8 @@ def _operands(form: NormalForm) -> tuple[NormalForm, ...]:
 
 
 def _asked(form: lp.Correlated, part: NormalForm) -> NormalForm:
-    """The clauses of a form on one of its operands; without those that name a label which the
-    operand has no event of: for it they hold."""
+    """The clauses of a form on one of its operands. Clauses are dropped that name a label without
+    events in the operand, because they hold for it."""
     unbound = frozenset(form.own) - labels_of(part)
     clauses = tuple(one for one in form.clauses if not unbound.intersection(one.labels))
     return replace(form, operand=part, clauses=clauses) if clauses else part

@@ -1,35 +1,36 @@
-"""Chains of single events under a nested NXT or LAST, whose choice can be read off one match.
+"""Chains of single events under a nested NXT or LAST: one match alone shows whether it is the
+choice.
 
-NXT(φ) and LAST(φ) compare all matches of φ that end at one event. Let φ be x1 ; … ; xn, each a
-single event that is in the support, and let every condition across events, after equalities have
-been joined, compare one place with the last place. Then the events that can be at a place before
-the last, its *candidates*, depend on the last event alone, and the matches that end there are all
-ascending choices of a candidate for each place.
+NXT(φ) and LAST(φ) compare all matches of φ that end at one event. Let φ be x1 ; … ; xn, where each
+xi is a single event in the support. Let every condition across events, after equalities have been
+joined, compare one place with the last place. Then the events that can be at a place before the
+last, its *candidates*, depend on the last event only. The matches that end there are all ascending
+choices of a candidate for each place.
 
-> All supports have n events. So LAST prefers the one with the later event at the last place at
-> which two of them differ, and NXT the one with the earlier event at the first such place.
+> All supports have n events. Two of them differ at some places. LAST prefers the one with the later
+> event at the last such place, NXT the one with the earlier event at the first such place.
 >
 > A match is the choice of LAST exactly if, for each place i < n, no other candidate for i lies
-> strictly between its events at i and i + 1. If one does, it can take the place of the event at i:
-> the choice still ascends, and it is better. If none does, let another match be better, and i be
+> strictly between its events at i and i + 1. If one does, it can replace the event at i: the choice
+> still ascends, and it is better. If none does, suppose that another match is better, and let i be
 > the last place at which it differs. Its event there is a later candidate for i, and lies before
-> its event at i + 1, which both matches share. That one would lie between.
+> its event at i + 1, which both matches share. So it would lie between.
 >
 > A match is the choice of NXT exactly if, for each place i < n, no other candidate for i lies
 > strictly between its events at i − 1 and i, or for i = 1 anywhere before. The proof is the same,
 > read from the first place on.
 
-So what a selector chooses is an absence of single events, each of which is compared with the match
+So the choice of a selector is an absence of single events, each of which is compared with the match
 (`AbsentEvent`). A candidate for the first place of NXT is looked for in the whole stream before the
-match. If all conditions there are equalities, the event of the match must be the first one with
-its key (`FirstWithKey`).
+match. If all conditions there are equalities, the event of the match must be the first one with its
+key (`FirstWithKey`).
 
-MAX prefers no support to another one of the same size, and chooses all matches of a chain.
+MAX prefers no support to another of the same size, so it chooses all matches of a chain.
 
-Equalities are joined where the types that they compare are the same: with x.id = y.id and y.id =
-z.id, x.id = z.id holds, and the equality of x and y follows from those with z. NULL is equal to
-nothing, so no joined equality has one. An equality that is not joined to the last place leaves the
-query to the definition: the candidates of one place would depend on the event at another.
+Equalities are joined where they compare the same types. From x.id = y.id and y.id = z.id follows
+x.id = z.id, and the equality of x and y follows from those with z. NULL is equal to nothing, so no
+joined equality has one. An equality that is not joined to the last place leaves the query to the
+definition, because then the candidates of one place depend on the event at another.
 """
 
 from collections.abc import Callable
@@ -58,28 +59,25 @@ class Tie:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place of a chain: the events that can be there, the role of the event that is, and the
-    conditions that compare it with the event at the last place.
+    """A place of a chain."""
 
-    `others` are those that are no equalities, each with its labels that are on the place.
-    """
-
-    events: tuple[lp.Event, ...]
-    role: str
+    events: tuple[lp.Event, ...]  # the events that can be there
+    role: str  # the role of the event that is there
     ties: tuple[Tie, ...] = ()
     others: tuple[tuple[Clause, frozenset[str]], ...] = ()
+    """The other conditions, each with its labels that are on the place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A chain; the events of `form` carry the roles of their places."""
+    """A chain. The events of `form` have the roles of their places."""
 
     form: NormalForm
     places: tuple[Place, ...]
 
 
 def chain_of(form: NormalForm, new_role: Callable[[], str]) -> Chain:
-    """The chain that a form is; raises NotAChainError for any other form."""
+    """The chain that a form is. Raises NotAChainError for any other form."""
     reader = _Reader(new_role)
     marked, _ = reader.read(form)
     if any(clause.open for clause in reader.clauses):
@@ -103,7 +101,7 @@ class _Reader:
     clauses: list[_Asked] = field(default_factory=list)
 
     def read(self, form: NormalForm) -> tuple[NormalForm, range]:
-        """The form with the roles of its places, and the numbers of these."""
+        """The form with the roles of its places, and the numbers of these places."""
         first = len(self.places)
         match form:
             case lp.Event():
@@ -135,7 +133,7 @@ class _Reader:
         return marked, range(first, len(self.places))
 
     def _place(self, events: tuple[lp.Event, ...]) -> tuple[lp.Event, ...]:
-        """Add a place; its events with its role."""
+        """Add a place. Returns its events with its role."""
         if any(event.simultaneous or not shown(frozenset(event.labels)) for event in events):
             raise NotAChainError
         role = self.new_role()
@@ -155,12 +153,11 @@ class _Reader:
             if len(having) != 1:
                 raise NotAChainError
             if not all(label in event.labels for event in self.places[having[0]].events):
-                raise NotAChainError  # without the label the condition would not be asked
+                raise NotAChainError  # without the label the condition would not be checked
             asked.open.discard(label)
             asked.place_of[label] = having[0]
 
     def joined(self) -> tuple[Place, ...]:
-        """The places with their conditions."""
         last = len(self.places) - 1
         joins: list[tuple[dict[tuple[int, Expression], Term], Clause]] = []
         others: list[list[tuple[Clause, frozenset[str]]]] = [[] for _ in self.places]

@@ -1,4 +1,5 @@
-"""Constructors of LP-normal forms that simplify: a form without matches takes others with it."""
+"""Constructors of LP-normal forms that simplify: a part without matches can leave the whole without
+matches."""
 
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ def is_empty(form: NormalForm) -> bool:
 
 
 def disjunction(operands: tuple[NormalForm, ...], span: Span) -> NormalForm:
-    """OR, without empty operands, repeated ones and nesting."""
+    """OR without empty operands, repetitions and nesting."""
     flat: dict[NormalForm, None] = {}
     for operand in operands:
         parts = operand.operands if isinstance(operand, Disjunction) else (operand,)
@@ -37,19 +38,20 @@ def sequence(
 def iteration(
     operand: NormalForm, contiguous: bool, span: Span, least: int = 1, most: int | None = None
 ) -> NormalForm:
-    """`+`, `:+`, `{least,most}` and `:{…}`; for one round, and where it is empty, the operand."""
+    """`+`, `:+`, `{least,most}` and `:{…}`. One round is the operand itself, and so is an empty
+    operand."""
     if is_empty(operand) or most == 1:
         return operand
     return Iteration(operand, contiguous, span, None, least, most)
 
 
 def rounds_of(form: Iteration, operand: NormalForm) -> NormalForm:
-    """As many rounds of another operand; empty where it is."""
+    """As many rounds of another operand; empty where that is empty."""
     return Disjunction((), form.span) if is_empty(operand) else replace(form, operand=operand)
 
 
 def rounds_but_one(form: Iteration) -> NormalForm | None:
-    """The rounds of an iteration beside one of them; None: there is never another one."""
+    """The rounds of an iteration next to one of them; None: it has one round only."""
     least = max(1, form.least - 1)
     most = None if form.most is None else form.most - 1
     if most == 0:
@@ -66,7 +68,7 @@ def conjunction(left: NormalForm, right: NormalForm, span: Span) -> NormalForm:
         return within(conjunction(left.operand, right, span), left.window, left.span)
     if isinstance(right, lp.Within):
         return within(conjunction(left, right.operand, span), right.window, right.span)
-    # For the same reason nothing lies before the one side if nothing lies before the other.
+    # For the same reason nothing lies before one side if nothing lies before the other.
     if isinstance(left, lp.AbsenceBefore) and not left.sees:
         both = conjunction(left.operand, right, span)
         return absence_before(both, left.absent, left.length, left.span)
@@ -86,7 +88,7 @@ def all_placed(left: NormalForm, right: NormalForm, span: Span) -> NormalForm:
 def unless(
     left: NormalForm, right: NormalForm, span: Span, sees: tuple[str, ...] = ()
 ) -> NormalForm:
-    """UNLESS; the left alone where the right is empty."""
+    """UNLESS; the left side alone where the right is empty."""
     if is_empty(left) or is_empty(right):
         return left
     return lp.Unless(left, right, span, sees)
@@ -114,7 +116,7 @@ def absence_before(
     span: Span,
     sees: tuple[str, ...] = (),
 ) -> NormalForm:
-    """`!absent FOR length ; operand`; the operand alone where nothing can be absent."""
+    """`!absent FOR length ; operand`; the operand alone where what must be absent has no match."""
     if is_empty(operand) or is_empty(absent):
         return operand
     return lp.AbsenceBefore(operand, absent, length, span, sees)
@@ -129,7 +131,7 @@ def absence_after(
     *,
     from_start: bool,
 ) -> NormalForm:
-    """`operand ; !absent FOR length`. It stays where nothing can be absent: the end of the length
+    """`operand ; !absent FOR length`. It stays even where nothing can match: the end of the length
     still decides when a match is known."""
     if is_empty(operand):
         return operand
@@ -137,12 +139,13 @@ def absence_after(
 
 
 def beside_absence(form: lp.AbsenceBefore | lp.AbsenceAfter, operand: NormalForm) -> NormalForm:
-    """The same absence, of another operand; empty where it is."""
+    """The same absence around another operand; empty where that is empty."""
     return operand if is_empty(operand) else replace(form, operand=operand)
 
 
 def correlated(form: NormalForm, clause: Clause, own: frozenset[str], span: Span) -> NormalForm:
-    """The matches of a form for which one more clause holds; those of one FILTER stay together."""
+    """The matches of a form for which one more clause holds. Clauses of one FILTER stay
+    together."""
     if is_empty(form):
         return form
     labels = tuple(sorted(own))
@@ -152,7 +155,7 @@ def correlated(form: NormalForm, clause: Clause, own: frozenset[str], span: Span
 
 
 def within(form: NormalForm, window: Window, span: Span) -> NormalForm:
-    """The matches of a form that fit a window; the form itself where all do."""
+    """The matches of a form that fit a window; the form itself where all fit."""
     if is_empty(form) or (_is_one_event(form) and _is_finite(window)):
         return form
     return lp.Within(form, window, span)
@@ -171,8 +174,8 @@ def _is_one_event(form: NormalForm) -> bool:
 
 
 def _is_finite(window: Window) -> bool:
-    """Whether an event alone has the distance 0 from itself: Infinity has not, nor an event that
-    lasts."""
+    """Whether every single event has the distance 0 from itself. Infinity has not, nor has an event
+    that lasts."""
     attribute = window.attribute
     if window.begin is not None:
         return False
@@ -180,7 +183,8 @@ def _is_finite(window: Window) -> bool:
 
 
 def scope(form: NormalForm, labels: frozenset[str], span: Span) -> NormalForm:
-    """A scope that binds labels; the form itself where no condition inside looks for one."""
+    """A scope that binds labels; the form itself where no condition inside looks for one of
+    them."""
     if not open_labels(form) & labels:
         return form
     return lp.Scope(form, tuple(sorted(labels)), span)

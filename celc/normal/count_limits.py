@@ -8,7 +8,7 @@ from celc.normal.facts import CountTooLargeError, fact_of
 
 
 def counts_too_large_in(formula: core.Formula) -> list[Diagnostic]:
-    """An error for each COUNT that a formula compares with too large a number, in text order."""
+    """An error for each COUNT that is compared with too large a number, in text order."""
     filters = [part for part in formulas_in(formula) if isinstance(part, core.Filter)]
     clauses = [clause for part in reversed(filters) for clause in part.clauses]
     return [found for clause in clauses for found in _counts_too_large(clause)]

@@ -2,7 +2,7 @@
 
 An automaton decides conditions on single events. A selector under WITHIN compares the matches of
 one window, and a condition across events compares events of one match. Both are decided when the
-matches that end at an event are listed; the automaton then finds at least all those matches.
+matches that end at an event are listed. The automaton then finds at least all those matches.
 """
 
 from dataclasses import dataclass, replace
@@ -33,24 +33,18 @@ class Windowed:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Conditions between the events of a match, which carry roles, and a selector above them.
-
-    `selector` is NXT, LAST, MAX or NXT_OF_ENDS, or empty where SELECT does not compare matches.
-    """
+    """Conditions between the events of a match, which have roles, and a selector above them."""
 
     flat: FlatForm
-    selector: str
+    selector: str  # NXT, LAST, MAX or NXT_OF_ENDS; empty where SELECT does not compare matches
 
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
-    """The whole formula: only its definition decides its conditions across events.
-
-    `sees_all`: a nested selector compares matches over the whole stream, whatever the window.
-    """
+    """The whole formula: only its definition decides its conditions across events."""
 
     form: lp.NormalForm
-    sees_all: bool
+    sees_all: bool  # a nested selector compares matches over the whole stream, whatever the window
     why: NotFlat
 
 
@@ -60,14 +54,11 @@ Rest: TypeAlias = Exact | Windowed | Roles | Definitions
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """A query's work, divided.
+    """A query's work, divided."""
 
-    `found` is the form that the automaton finds, `asked` one with all conditions on single events
-    that the automaton or the listing asks about.
-    """
-
-    found: lp.NormalForm
+    found: lp.NormalForm  # the form that the automaton finds
     asked: lp.NormalForm
+    """A form with all conditions on single events that the automaton or the listing needs."""
     rest: Rest
 
 
@@ -77,7 +68,7 @@ def interleaves(query: Query) -> bool:
 
 
 def divide(query: Query, form: lp.NormalForm, *, roles: bool = True) -> Division:
-    """The division of a query's work between the automaton and the listing; without `roles`, where
+    """The division of a query's work between the automaton and the listing. Without `roles`, where
     time is uncertain, definitions decide conditions between events."""
     if query.uncertain is not None:
         return _divide_possible(query, form, roles=roles)
@@ -88,10 +79,11 @@ def divide(query: Query, form: lp.NormalForm, *, roles: bool = True) -> Division
 
 
 def _divide_possible(query: Query, form: lp.NormalForm, *, roles: bool) -> Division:
-    """Where time is uncertain, the automaton reads the events of a match in the order in which they
-    come in a world, and FIRST and LAST ask for their positions: definitions decide these too.
+    """The division where time is uncertain.
 
-    Roles serve where conditions compare pairs of events, whatever their order.
+    The automaton reads the events of a match in their order in a world. FIRST and LAST ask for
+    their positions, so definitions decide these too. Roles are enough where conditions compare
+    pairs of events, whatever their order.
     """
     if is_correlated(form) or any(map(asks_for_ends, forms_in(form))):
         asks = any(map(asks_for_ends, forms_in(form)))
@@ -107,7 +99,7 @@ def _divide_possible(query: Query, form: lp.NormalForm, *, roles: bool) -> Divis
 
 
 def _compares_pairs(flat: FlatForm) -> bool:
-    """Whether all conditions compare pairs of events by what these are, and not by their order."""
+    """Whether all conditions compare attributes of pairs of events, and not their order."""
     if flat.looks_outside or flat.windows:
         return False
     nodes = [
@@ -122,7 +114,7 @@ def _compares_pairs(flat: FlatForm) -> bool:
 
 
 def _divide_correlated(query: Query, form: lp.NormalForm) -> Division:
-    """Roles where the conditions can be read off the events of a match, else definitions."""
+    """Roles where the events of a match decide the conditions, else definitions."""
     if query.per_start is not None:
         form = _without_first(form)
     nests = nests_selectors(form, top=query.strategy not in ("ALL", "ANY"))
@@ -137,13 +129,13 @@ def _divide_correlated(query: Query, form: lp.NormalForm) -> Division:
 
 
 def compares_late(query: Query, flat: FlatForm) -> bool:
-    """Whether matches with one end belong together, and are decided at times of their own."""
+    """Whether matches with one end belong together, but are decided at different times."""
     return joins_ends(query) and any(one.from_start for one in flat.after)
 
 
 def joins_ends(query: Query) -> bool:
-    """Whether the rows of matches with one end depend on all of these: they are compared or
-    counted, or are one row."""
+    """Whether the rows of matches with one end depend on all of these matches. They do where
+    matches are compared, counted or united."""
     is_one_row = query.collapsed or (
         query.total is not None and isinstance(query.total.per, PerEnd)
     )
@@ -152,9 +144,9 @@ def joins_ends(query: Query) -> bool:
 
 def _roles(query: Query, form: lp.NormalForm) -> Roles | NotFlat:
     """The form with roles, and the selector that is left to the listing; NotFlat where roles do not
-    decide the conditions."""
+    decide."""
     if query.lasting and query.simultaneous:
-        # Of events that last, only matches that take one after another are read off their events.
+        # Roles work for events that last only in matches that take one event after another.
         return NotFlat(
             "events that last can be in one match while they overlap", query.formula.span
         )
@@ -166,8 +158,8 @@ def _roles(query: Query, form: lp.NormalForm) -> Roles | NotFlat:
 
 
 def _why_no_roles(query: Query, form: lp.NormalForm, flat: FlatForm) -> str:
-    """Why clauses around the formula keep its roles from deciding the conditions; empty where they
-    do not."""
+    """Why clauses around the formula keep its roles from deciding the conditions; empty where
+    nothing does."""
     consumes = query.consume_by != "NONE"
     if flat.looks_outside and interleaves(query):
         return "with CONSUME BY ANY, events of other partitions lie between those of a match"
@@ -195,8 +187,8 @@ def _with_roles(query: Query, form: lp.NormalForm) -> Roles | NotFlat:
 
 
 def _without_first(form: lp.NormalForm) -> lp.NormalForm:
-    """The form with SELECT FIRST's choice among the matches of each end alone: with conditions
-    across events the least end is found in the order of ends, and not by an automaton."""
+    """The form with SELECT FIRST's choice only among the matches of each end. With conditions
+    across events the least end is found in the order of ends, not by an automaton."""
     assert isinstance(form, lp.Relabel)
     assert isinstance(form.operand, lp.Selected)
     chosen = lp.Selected("NXT_OF_ENDS", form.operand.operand, form.operand.span)

@@ -10,11 +10,11 @@ Way = tuple[NormalForm, lp.AbsenceAfter | None]
 
 
 def ways_of(form: NormalForm, *, selects: bool) -> tuple[Way, ...]:
-    """The forms of which a form is the OR as far as absences at their ends tell them apart. Empty
-    where there is no such absence.
+    """The forms of which a form is the OR, one for each absence at an end.
 
-    `selects`: the outermost selector is that of SELECT. The forms are then those of its operand,
-    because it compares matches with labels that SELECT leaves out.
+    Empty where there is no such absence. With `selects` the outermost selector is that of SELECT.
+    The forms are then those of its operand, because it compares matches with labels that SELECT
+    leaves out.
     """
     if selects and isinstance(form, lp.Relabel):
         form = form.operand

@@ -1,12 +1,11 @@
-"""Clauses that are one equality between two labels: what keys are made of."""
+"""Clauses that are one equality between two labels. Keys are made of these."""
 
 from typing import TypeAlias
 
 from celc.core import formula as core
 from celc.core.formula import Clause, Expression
 
-MAX_KEY = 3
-"""Terms in a key: the runtime's tables take no more."""
+MAX_KEY = 3  # terms in a key, as many as the runtime's tables take
 
 Term: TypeAlias = tuple[str, Expression]
 """A label (or a role), and the expression for the value of its event, without the label."""
@@ -28,7 +27,7 @@ def equality_of(clause: Clause) -> tuple[Term, Term] | None:
 
 
 def equality(left: Term, right: Term, clause: Clause) -> Clause:
-    """The clause that two terms are equal; its place in the text is that of another clause."""
+    """The clause that two terms are equal, with the place in the text of another clause."""
     sides = _labelled(left), _labelled(right)
     labels = tuple(dict.fromkeys((left[0], right[0])))
     return Clause((core.Comparison("=", *sides, clause.span),), labels, clause.span)

@@ -8,13 +8,14 @@ from celc.diagnostics.source import Span
 
 
 def necessary(clause: Clause) -> Clause | None:
-    """The condition on each single event that a comparison with MAX or MIN makes necessary, if any.
+    """The condition on each single event that a comparison with MAX or MIN implies; None: it
+    implies none.
 
-    `x.a > MAX(PRIOR x.a)` asks x.a to be greater than each of the values before it: the first value
-    that is not smaller makes it fail. `x.a > MIN(PRIOR x.a)` asks that of some value only: nothing
-    but the whole set makes it fail. These are the false-value and true-value consistent conditions
-    of the SASE paper on expensive queries (section 5.2). NULLs are skipped; that some value is not
-    NULL is left to the clause itself.
+    `x.a > MAX(PRIOR x.a)` asks x.a to be greater than each value before it, so the first value that
+    is not smaller refutes it. `x.a > MIN(PRIOR x.a)` asks that of some value only, so only the
+    whole set refutes it. These are the false-value and true-value consistent conditions of the SASE
+    paper on expensive queries (section 5.2). NULLs are skipped. The clause itself checks that some
+    value is not NULL.
     """
     sides = _compared_with_extreme(clause)
     if sides is None:
@@ -32,7 +33,7 @@ def necessary(clause: Clause) -> Clause | None:
         one = core.AttributeValue(right.label, right.attribute, right.type, right.span)
         labels = tuple(dict.fromkeys((*clause.labels, right.label)))
         if right.label in clause.labels:
-            return None  # the chosen event and the one of the set are two of one role
+            return None  # the chosen event and the one of the set have one role
     return Clause(
         (
             core.Comparison(operator, left, one, span),
@@ -46,8 +47,8 @@ def necessary(clause: Clause) -> Clause | None:
 def sufficient(clause: Clause) -> Clause | None:
     """The condition on one value before x that makes a comparison with a MIN or MAX of PRIOR TRUE.
 
-    PREV(x.a) stands for that value. None for all other clauses. Of the events that wait for such a
-    value, the most demanding one decides for all: the others ask for less, and an event before it
+    PREV(x.a) stands for that value. None for all other clauses. Several events can wait for such a
+    value. The most demanding one decides for all: the others ask for less, and an event before it
     is before them as well.
     """
     sides = _compared_with_extreme(clause)

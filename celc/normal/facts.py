@@ -1,9 +1,8 @@
 """Predicates on functions of a label's set → facts that an automaton can keep track of.
 
-COUNT, MIN, MAX, FIRST and LAST against constants are finite-state: a truth or a small number is all
-that an automaton must remember of the events so far. Sums, averages, PREV, and comparisons across
-labels or between two functions are not finite-state, or not simply so; `fact_of` has no fact for
-them.
+COUNT, MIN, MAX, FIRST and LAST against constants are finite-state: the automaton remembers a truth
+or a small number. Sums, averages, PREV, and comparisons across labels or between two functions are
+not, or not simply. `fact_of` has no fact for them.
 """
 
 from __future__ import annotations
@@ -28,10 +27,8 @@ def every_event(label: str, predicates: tuple[Predicate, ...]) -> lp.Fact:
 
 
 def fact_of(predicate: Predicate) -> lp.Fact | None:
-    """The fact that a predicate states, if it names labels inside aggregates only.
-
-    None for predicates that are not finite-state. Raises CountTooLargeError.
-    """
+    """The fact that a predicate states, if it names labels only inside aggregates. None for
+    predicates that are not finite-state. Raises CountTooLargeError."""
     nodes = nodes_named_in(predicate)
     aggregates = [node for node in nodes if isinstance(node, core.Aggregate)]
     if any(isinstance(node, core.Previous | core.AttributeValue) for node in nodes):
@@ -61,7 +58,7 @@ def _of_event(node: Leaf) -> Expression:
 
 
 def on_event(predicate: Predicate) -> Predicate:
-    """The predicate on one event: its attributes and FIRST, LAST, MIN, MAX are read from it."""
+    """The predicate on one event, from which its attributes and FIRST, LAST, MIN, MAX are read."""
     return map_leaves(predicate, _of_event)
 
 
@@ -86,7 +83,7 @@ def _end_fact(end: core.AggregateFunction, label: str, predicate: Predicate) -> 
 
 
 def _is_plain(predicate: Predicate) -> bool:
-    """Whether an aggregate is compared with constants, with no arithmetic on it."""
+    """Whether an aggregate itself is compared with constants, without arithmetic on it."""
 
     def is_aggregate(expression: Expression) -> bool:
         while isinstance(expression, core.Cast):
@@ -111,7 +108,7 @@ def _count_truths(predicate: Predicate) -> tuple[bool, ...]:
         if isinstance(number, int | float)
         and not (isinstance(number, float) and math.isnan(number))
     ]
-    # Infinity is above every count, and above MAX_COUNT too: it is refused like a large number.
+    # Infinity is above every count, and above MAX_COUNT too, so it is refused like a large number.
     above = max((0 if number < 0 else number for number in numbers), default=0)
     if above > MAX_COUNT:
         raise CountTooLargeError
@@ -131,7 +128,7 @@ def _count_truths(predicate: Predicate) -> tuple[bool, ...]:
 
 
 def _extreme_fact(function: core.AggregateFunction, label: str, predicate: Predicate) -> lp.Fact:
-    """The fact of a MIN or MAX: the values that occur decide it; NULL is skipped, NaN is largest.
+    """The fact of a MIN or MAX. The values that occur decide it; NULL is skipped, NaN is largest.
 
     "Some event is below c" and "some event is at c" express each comparison of the minimum with c.
     For instance, the minimum is above c if some value occurs and none is at c or below.
@@ -176,7 +173,7 @@ def _compared_fact(
     further = lp.SomeEvent(label, lp.EventClause((beyond,)))
     equal = lp.SomeEvent(label, lp.EventClause((_event_comparison("=", operand, constant),)))
     if function == "MAX":
-        operator = core.MIRRORED[operator]  # > is for the maximum as < is for the minimum
+        operator = core.MIRRORED[operator]  # > is for the maximum what < is for the minimum
     match operator:
         case "<":
             return further

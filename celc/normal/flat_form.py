@@ -1,18 +1,18 @@
-"""Flat forms: forms without correlation whose events carry *roles*, and clauses over roles.
+"""Flat forms: forms without correlation whose events have *roles*, and clauses over roles.
 
 A role says that an event is one of the events that a condition compares. It is a mark like a label,
-but it is shown nowhere. With the roles on the events, all that a match needs to satisfy can be
-read off its marked events: for every choice of an event of each role, the clause is TRUE. Where
-FILTER stood, and which labels were visible there, no longer matters.
+but it is never shown. With roles, the marked events of a match decide its conditions: the clause
+must be TRUE for every choice of an event of each role. It no longer matters where FILTER stood, and
+which labels were visible there.
 
-In the rounds of an iteration, a clause compares the events that one round has bound, with each
-other and with events bound outside. Where it names several labels of a round, the first event of
-each round carries a mark as well, and the clause says which of its roles have to be of one round
-(`RoleClause`). A clause about one position of a round and others outside needs no such mark: to
-hold in every round is to hold for every position.
+In an iteration, a clause compares the events of one round with each other and with events bound
+outside. Where it names several labels of a round, the first event of each round has a mark as well,
+and the clause says which of its roles must be of one round (`RoleClause`). A clause about one
+position of a round and others outside needs no such mark: to hold in every round is to hold for
+every position.
 
 An absent formula has no events in the match. Where it is a single event, it is looked for among all
-events that lie in the match's way (`AbsentEvent`).
+events in the match's range (`AbsentEvent`).
 """
 
 import itertools
@@ -44,37 +44,36 @@ def when_decided(clause: Clause) -> When:
 class RoleClause:
     """A clause whose labels are roles.
 
-    `iterations`: for each role of the clause, the numbers of the iterations around it, the
-    outermost first. `when`: the moment at which the clause is decided, as a match is put together
-    from its last event back:
+    A match is put together from its last event backwards. `when` says at which moment the clause is
+    decided:
 
     * `pairs`: as soon as each of its roles has an event, for every such choice;
     * `neighbours`: for each event of its one role, when the event of that role before it is there
       (PREV);
     * `earlier`: for each event of its one role, when any earlier event of the role is there, for
       which PREV stands here;
-    * `witness`: for each event of its one role but the first, when some earlier event is there that
-      satisfies it, for which PREV stands; of the events that wait, only the most demanding one has
-      to be known;
+    * `witness`: for each event of its one role but the first, when some earlier event satisfies it,
+      for which PREV stands; of the events that wait, only the most demanding one is remembered;
     * `complete`: when the match is complete (functions of a label's set).
 
-    Which events are compared with each other: a scope lies within an iteration or around it, so the
-    iterations around one role are the first iterations around another role, or the other way
-    round.
-    In a round of the innermost iteration around both, a choice takes both events from that round.
-    Where no iteration is around both, nothing ties the two: an event that is bound outside meets
-    the events of every round. So a choice is asked exactly if each two of its events are of one
-    round of the innermost iteration around both (`round_of`).
+    Which events are compared: a scope lies within an iteration or around it. So the iterations
+    around one role are the first iterations around another role, or the other way round. In a round
+    of the innermost iteration around both, a choice takes both events from that round. Where no
+    iteration is around both, an event that is bound outside meets the events of every round. So
+    each two events of a choice must be of one round of the innermost iteration around both
+    (`round_of`).
     """
 
     clause: Clause
     written: Clause
     iterations: tuple[tuple[int, ...], ...]
+    """For each role of the clause, the numbers of the iterations around it, the outermost first."""
     when: When = "pairs"
 
     @property
     def round_mark(self) -> str | None:
-        """The mark of the innermost rounds around all roles; None: no iteration is around them."""
+        """The mark of the innermost rounds around all roles; None: no iteration is around them
+        all."""
         around = _common(self.iterations)
         return mark_of_round(around[-1]) if around else None
 
@@ -84,7 +83,7 @@ class RoleClause:
         return mark_of_round(around[-1]) if around else None
 
     def shared_iterations(self) -> frozenset[int]:
-        """The iterations whose rounds have to be told apart."""
+        """The iterations whose rounds must be distinguished."""
         if self.when == "pairs":
             pairs = itertools.combinations(self.iterations, 2)
             return frozenset(around[-1] for around in map(_common, pairs) if around)
@@ -94,44 +93,35 @@ class RoleClause:
 
 @dataclass(frozen=True, slots=True)
 class KeyedPart:
-    """A part of which all events have one key, made of these terms, in each of its matches.
+    """A part that in each of its matches has events of one key only."""
 
-    `form` is made as that of an `AbsentPart`; `window` is that around it, None: there is none.
-    """
-
-    form: NormalForm
-    window: Window | None
-    terms: tuple[Expression, ...]
+    form: NormalForm  # as in `AbsentPart`
+    window: Window | None  # the window around it; None: there is none
+    terms: tuple[Expression, ...]  # the terms of the key
 
 
 @dataclass(frozen=True, slots=True)
 class AbsentEvent:
-    """An event that must not lie inside a match.
+    """An event that must not lie inside a match. It is looked for between the events with the roles
+    `first` and `last`. Its own role is `ABSENT`."""
 
-    It is one of `events` for which all clauses are TRUE, for every choice of an event for each of
-    their other roles. Its own role is `ABSENT`.
-
-    It is looked for from the event with the role `first` to the event with the role `last`; both
-    count where `inclusive`. With a `part` it is the last event of a match of that part, which must
-    not begin before: so it counts only if the latest start of the matches of the part with its key
-    lies there as well.
-    """
-
-    events: tuple[Event, ...]
-    clauses: tuple[RoleClause, ...]
+    events: tuple[Event, ...]  # one of these events, for which all clauses are TRUE
+    clauses: tuple[RoleClause, ...]  # for every choice of an event for each of their other roles
     first: str
     last: str
-    inclusive: bool
+    inclusive: bool  # the events with the roles `first` and `last` count too
     part: KeyedPart | None = None
+    """The event is the last one of a match of this part, which must not begin before. So it counts
+    only if the latest start of the part's matches with its key lies in the range as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class FirstWithKey:
-    """The event with the role `role` is the first one of `events` with its key, which is made of
-    these terms (`celc.normal.equalities`), in its partition: wherever that begins."""
+    """The event with the role `role` is the first one of `events` with its key in its partition,
+    wherever that begins."""
 
     events: tuple[Event, ...]
-    terms: tuple[Expression, ...]
+    terms: tuple[Expression, ...]  # the terms of the key (`celc.normal.equalities`)
     role: str
 
 
@@ -140,8 +130,8 @@ class RoleWindow:
     """A window of a part of the formula, from the event with the role `first` to the next event
     with the role `last`.
 
-    In a match, no event from the one to the other has either role a second time: parts that are
-    matched several times are matched one after another. So no mark of a round is needed.
+    Between the two no event has either role a second time, because parts that are matched several
+    times are matched one after another. So no mark of a round is needed.
     """
 
     window: Window
@@ -151,30 +141,26 @@ class RoleWindow:
 
 @dataclass(frozen=True, slots=True)
 class AbsentPart:
-    """A part that must not lie inside a match: `!(WITHIN[w](φ))`, or right of UNLESS. It is in a
-    window, or all its events have one key, made of the terms `key`, or both.
+    """A part that must not lie inside a match: `!(WITHIN[w](φ))`, or right of UNLESS.
 
-    It must not lie between the event with the role `first` and the next event with the role `last`;
-    both count where `inclusive`. `form` is made of events, `;`, OR, `+` and rounds (`{2,4}`). Of
-    its matches that end at an event, the one with the latest start fits the window if any does, and
-    lies between two events if any does. So the latest start behind every event is all that has to
-    be known.
+    It is in a window, or all its events have one key, or both. It must not lie between the event
+    with the role `first` and the next event with the role `last`. Of its matches that end at an
+    event, the one with the latest start fits the window if any does, and lies between two events if
+    any does. So only the latest start behind every event must be known.
     """
 
-    form: NormalForm
+    form: NormalForm  # made of events, `;`, OR, `+` and rounds (`{2,4}`)
     window: Window | None
     first: str
     last: str
-    inclusive: bool
-    key: tuple[Expression, ...] = ()
+    inclusive: bool  # the events with the roles `first` and `last` count too
+    key: tuple[Expression, ...] = ()  # the terms of the key
 
 
 @dataclass(frozen=True, slots=True)
 class EventBefore:
     """An event that must not lie before the event with the role `first`, as far back as `length`.
-
-    It is one of `events` for which all clauses are TRUE, as in `AbsentEvent`.
-    """
+    It is one of `events` for which all clauses are TRUE, as in `AbsentEvent`."""
 
     events: tuple[Event, ...]
     clauses: tuple[RoleClause, ...]
@@ -184,24 +170,25 @@ class EventBefore:
 
 @dataclass(frozen=True, slots=True)
 class PartBefore:
-    """A part that must not end before the event with the role `first`, and begin as far back as
-    `length` or later.
+    """A part that must not end before the event with the role `first` and begin within `length`
+    before it.
 
-    `form` is made as that of an `AbsentPart`; `window` is that around it, None: there is none. Of
-    its matches that fit the window and end before an event, the one with the latest start is close
-    enough if any is.
+    Of its matches that fit the window and end before an event, the one with the latest start is
+    close enough if any is.
     """
 
-    form: NormalForm
-    window: Window | None
+    form: NormalForm  # as in `AbsentPart`
+    window: Window | None  # the window around it; None: there is none
     length: Window
     first: str
 
 
 @dataclass(frozen=True, slots=True)
 class EventAfter:
-    """An event that must not lie after the last event of a match, as far as `length` from there,
-    or with `from_start` from the first event; else as `EventBefore`."""
+    """An event that must not lie after the last event of a match, within `length` from there.
+
+    With `from_start` the length is counted from the first event. All else is as in `EventBefore`.
+    """
 
     events: tuple[Event, ...]
     clauses: tuple[RoleClause, ...]
@@ -211,10 +198,11 @@ class EventAfter:
 
 @dataclass(frozen=True, slots=True)
 class PartAfter:
-    """A part that must not begin after the last event of a match, and end as far as `length` from
-    there, or with `from_start` from the first event; else as `PartBefore`.
+    """A part that must not begin after the last event of a match and end within `length` from
+    there.
 
-    Of its matches that begin after an event, the first one to end is near enough if any is.
+    With `from_start` the length is counted from the first event. All else is as in `PartBefore`. Of
+    its matches that begin after an event, the first one to end is near enough if any is.
     """
 
     form: NormalForm
@@ -232,7 +220,7 @@ def mark_of_round(iteration: int) -> str:
 
 
 def _common(chains: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The iterations around all of several roles; each chain is the beginning of a longer one."""
+    """The iterations around all of several roles. Each chain is the beginning of a longer one."""
     shortest = min(chains, key=len, default=())
     assert all(chain[: len(shortest)] == shortest for chain in chains), chains
     return shortest
@@ -240,30 +228,25 @@ def _common(chains: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class NotFlat:
-    """Why the marked events of a match do not decide the conditions of a form, as a person reads it
-    after "because"; `span`: the innermost part of the text of which that is so."""
+    """Why the marked events of a match do not decide the conditions of a form."""
 
-    reason: str
-    span: Span
+    reason: str  # as a person reads it after "because"
+    span: Span  # the innermost part of the text for which this is so
 
 
 @dataclass(frozen=True, slots=True)
 class FlatForm:
-    """A form whose events carry roles, and the conditions on the events of these roles.
-
-    `windows` are those of parts of the formula; `events_before` and `parts_before` must not lie
-    before a part of it; those of `after` must not lie after the match.
-    """
+    """A form whose events have roles, and the conditions on the events of these roles."""
 
     form: NormalForm
     clauses: tuple[RoleClause, ...]
     absent: tuple[AbsentEvent, ...] = ()
     first: tuple[FirstWithKey, ...] = ()
-    windows: tuple[RoleWindow, ...] = ()
+    windows: tuple[RoleWindow, ...] = ()  # windows of parts of the formula
     absent_parts: tuple[AbsentPart, ...] = ()
-    events_before: tuple[EventBefore, ...] = ()
-    parts_before: tuple[PartBefore, ...] = ()
-    after: tuple[EventAfter | PartAfter, ...] = ()
+    events_before: tuple[EventBefore, ...] = ()  # must not lie before a part of the formula
+    parts_before: tuple[PartBefore, ...] = ()  # must not lie before a part of the formula
+    after: tuple[EventAfter | PartAfter, ...] = ()  # must not lie after the match
 
     @property
     def looks_outside(self) -> bool:
@@ -274,7 +257,7 @@ class FlatForm:
 
     @property
     def events_outside(self) -> tuple[Event, ...]:
-        """The events that it asks for there."""
+        """The events that these conditions ask for."""
         found = [event for absent in self.absent for event in absent.events]
         parts = [absent.part for absent in self.absent if absent.part is not None]
         found += [event for part in parts for event in events_of(part.form)]

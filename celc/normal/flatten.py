@@ -1,9 +1,8 @@
-"""Correlated forms → flat forms, where that can be.
+"""Correlated forms → flat forms, where possible.
 
-Not everything can be said in roles. These conditions are left to the definition (`definition` in
-the runtime): conditions in longer patterns that must be absent; those below selectors, which
-compare a match with others, where the choice is not that of a chain (`chains`); and functions of
-the label sets of one round.
+Roles cannot express everything. These conditions are left to the definition (`definition` in the
+runtime): conditions in longer patterns that must be absent; conditions below selectors whose choice
+is not that of a chain (`chains`); functions of the label sets of one round.
 
 Long: one pass over a form, whose absences and conditions share the scopes around them.
 """
@@ -77,10 +76,10 @@ _OPEN = "a condition is asked only in matches of one branch, which their labels 
 
 
 def flatten(form: NormalForm, query: core.Query | None = None) -> FlatForm | NotFlat:
-    """The flat form of a correlated form; NotFlat where its conditions cannot be said in roles.
+    """The flat form of a correlated form; NotFlat where roles cannot express its conditions.
 
-    `query`: the query of the form, where its events may last. Then the form is one whose matches
-    take one event after another.
+    `query` is the query of the form where its events may last. Then its matches take one event
+    after another.
     """
     flattener = _Flattener()
     try:
@@ -88,12 +87,13 @@ def flatten(form: NormalForm, query: core.Query | None = None) -> FlatForm | Not
         if query is not None and query.begin is not None:
             flat = flattener.one_ends_before_another(flat, query.begin, query.order_by[0])
         clauses = tuple(flattener.clauses)
-        # The inner ones first: marking the first round of an iteration takes that round out of it.
+        # Inner iterations first: marking the first round of an iteration takes that round out of
+        # it.
         for iteration in sorted(flattener.rounds, reverse=True):
             flat = marked_rounds(flat, iteration, mark_of_round(iteration))
             assert mark_of_round(iteration) in labels_of(flat)
         if flattener.rounds and flattener.splits:
-            # A round that has been taken out of its iteration would go unmarked.
+            # A round that has been taken out of its iteration would have no mark.
             reason = "an absence has bounds in a repetition whose rounds are compared"
             return NotFlat(reason, form.span)
     except NotFlatError as problem:
@@ -117,10 +117,8 @@ def flatten(form: NormalForm, query: core.Query | None = None) -> FlatForm | Not
 
 
 def _without_unbound(flat: FlatForm) -> FlatForm:
-    """Without the clauses about roles that no event carries: they hold in every match.
-
-    Another condition may have taken away all events of a label, as x IS B does for a label of A.
-    """
+    """The form without clauses about roles of no event, because they hold in every match. Another
+    condition may have taken away all events of a label, as x IS B does for a label of A."""
     known = labels_of(flat.form) | {ABSENT}
 
     def asked(clauses: tuple[RoleClause, ...]) -> tuple[RoleClause, ...]:
@@ -142,8 +140,8 @@ def _without_unbound(flat: FlatForm) -> FlatForm:
 
 @dataclass(slots=True)
 class _Binding:
-    """A scope that is being flattened: the labels it binds, the iterations around it, and the roles
-    that its labels have got so far."""
+    """A scope that is being flattened: its labels, the iterations around it, and the roles of its
+    labels so far."""
 
     labels: frozenset[str]
     iterations: tuple[int, ...]
@@ -151,7 +149,7 @@ class _Binding:
 
 
 _Sides: TypeAlias = tuple[NormalForm, ...]
-"""The left side of UNLESS alone, or both sides of an absence between."""
+"""The left side of UNLESS alone, or both sides of an absence in between."""
 
 
 class _Flattener:
@@ -173,7 +171,7 @@ class _Flattener:
         self._branches = 0
 
     def scope(self, form: NormalForm) -> NormalForm:
-        """The form without correlation, of a whole form or of a scope in it."""
+        """The form without correlation; `form` is a whole form or a scope in it."""
         if not isinstance(form, lp.Scope):
             return self._flat(form)
         binding = _Binding(frozenset(form.labels), tuple(self._iterations))
@@ -188,10 +186,8 @@ class _Flattener:
         begin: core.AttributeDeclaration,
         end: core.AttributeDeclaration,
     ) -> NormalForm:
-        """The form where events last: each event of a match starts after the one before has ended.
-
-        So `;` and `+` mean it, and the order of the stream, by ends, says only half of it.
-        """
+        """The form for events that last: each event of a match starts after the one before has
+        ended. `;` and `+` mean this. The order of the stream, by ends, ensures only half of it."""
         role = self._new_role()
         before = core.Previous(role, end.name, end.type, form.span)
         start = core.AttributeValue(role, begin.name, begin.type, form.span)
@@ -224,7 +220,7 @@ class _Flattener:
                 self._iterations.pop()
                 return replace(form, operand=flat, number=number)
             case lp.All() | lp.Conjunction():
-                # The two sides of AND have the same labels, so one match can carry the roles of
+                # The two sides of AND have the same labels. So one match can have the roles of
                 # both, and it is a match of both if it satisfies the clauses of both.
                 return replace(form, left=self._flat(form.left), right=self._flat(form.right))
             case lp.Unless() if not is_correlated(form.right):
@@ -274,7 +270,7 @@ class _Flattener:
         elif form.strategy == "NXT" and len(places) > 1:
             terms = tuple(dict.fromkeys(tie.term for tie in places[0].ties))
             if places[0].others or not 1 <= len(terms) <= MAX_KEY:
-                # The events before the match would all have to be looked at.
+                # All events before the match would have to be searched.
                 reason = "NXT inside chooses by all events before the match"
                 raise NotFlatError(reason, form)
             self.first.append(FirstWithKey(places[0].events, terms, places[0].role))
@@ -287,8 +283,8 @@ class _Flattener:
     ) -> None:
         """No other candidate for a place of a chain lies between the events at two others.
 
-        Its equalities are said with the event at `after` where they can be, for that event comes
-        before those which are looked for, so that they are found by its key.
+        Its equalities compare the event at `after` where possible. That event comes before the
+        events that are looked for, so its key finds them.
         """
         clauses = []
         for tie in place.ties:
@@ -303,8 +299,8 @@ class _Flattener:
         self.absent.append(AbsentEvent(place.events, tuple(clauses), first.role, last.role, False))
 
     def _without(self, form: lp.Unless | lp.Absence) -> NormalForm:
-        """The left side, or both sides, with roles for what must be absent inside, or in between:
-        each alternative by itself. What the automaton can decide stays."""
+        """The left side, or both sides, with roles for what must be absent inside or in between.
+        Each alternative is handled by itself. What the automaton can decide stays."""
         inside = form.right if isinstance(form, lp.Unless) else form.middle
         sides: _Sides = (form.left,) if isinstance(form, lp.Unless) else (form.left, form.right)
         firm = {label for label in form.sees if any(always_binds(one, label) for one in sides)}
@@ -356,7 +352,7 @@ class _Flattener:
         return tuple(_with_roles(one, binding.roles) for one in _marked_sides(sides, first, last))
 
     def _outer_tie(self, tie: OuterTie) -> RoleClause:
-        """The clause that the key of an absent event is the value of a label around the pattern."""
+        """The clause that the key of an absent event equals a label's value around the pattern."""
         binding = next((b for b in reversed(self._scopes) if tie.label in b.labels), None)
         if binding is None or binding.iterations:
             raise NotFlatError(_HELD, tie.written)
@@ -422,7 +418,7 @@ class _Flattener:
         events: tuple[lp.Event, ...],
         own: frozenset[str],
     ) -> tuple[RoleClause, ...]:
-        """The clauses on an absent event over roles; `binding`: what they see beside it."""
+        """The clauses on an absent event over roles. `binding` is what they see beside it."""
         self._scopes.append(binding)
         found = tuple(self._absent_clause(clause, events, own) for clause in clauses)
         self._scopes.pop()
@@ -430,7 +426,10 @@ class _Flattener:
 
     def _without_event(self, form: NormalForm, sees: tuple[str, ...], sides: _Sides) -> _Sides:
         """The sides of an absence of a single event, with roles for its bounds and for what its
-        conditions see. With one side the event must not be inside of it, else not between."""
+        conditions see.
+
+        With one side the event must not be inside it, otherwise not between the two.
+        """
         if self._iterations:
             raise NotFlatError(_ROUNDS, form)
         inclusive = len(sides) == 1
@@ -477,7 +476,8 @@ class _Flattener:
         applies: str | None = None
         for clause in form.clauses:
             if self._branches and not own.labels.intersection(clause.labels):
-                # It is asked only in matches of this branch, which none of its roles shows.
+                # It is asked only in matches of this branch, and none of its roles shows the
+                # branch.
                 if not _shows_labels(flat):
                     raise NotFlatError(_OPEN, clause)
                 applies = applies or self._new_role()
@@ -507,7 +507,7 @@ class _Flattener:
             around[applies] = own.iterations
             when = "complete" if when == "neighbours" else when
         if when == "complete" and any(around.values()):
-            # The rounds of a complete match are not told apart.
+            # The rounds of a complete match are not distinguished.
             text = "the events of a repetition inside of another are taken together in a condition"
             raise NotFlatError(text, clause)
         over_roles = Clause(predicates, labels, clause.span)
@@ -530,8 +530,7 @@ class _Flattener:
         self.clauses.append(added)
 
 
-OVERLAPPING = ("event",)
-"""The label of the condition that no two events overlap."""
+OVERLAPPING = ("event",)  # the label of the condition that no two events overlap
 
 
 def _overlapping(form: NormalForm) -> Clause:
@@ -543,7 +542,7 @@ def _overlapping(form: NormalForm) -> Clause:
 
 
 def _over_absent(clause: Clause, roles: dict[str, str]) -> RoleClause:
-    """A clause on an absent event over roles, which no iteration is around."""
+    """A clause on an absent event over roles. No iteration is around it."""
     predicates = tuple(_renamed(predicate, roles) for predicate in clause.predicates)
     labels = tuple(dict.fromkeys(roles[label] for label in clause.labels))
     return RoleClause(Clause(predicates, labels, clause.span), clause, ((),) * len(labels))
@@ -576,7 +575,7 @@ def _with_roles(form: NormalForm, roles: dict[str, str]) -> NormalForm:
 
 
 def _shows_labels(form: NormalForm) -> bool:
-    """Whether every event of every match carries a label, as far as that can be seen."""
+    """Whether every event of every match has a label, as far as the form shows."""
     if isinstance(form, lp.Event):
         return bool(shown(frozenset(form.labels)))
     if isinstance(form, lp.Unless):

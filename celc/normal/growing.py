@@ -1,12 +1,12 @@
 """Conditions that further events of a role keep TRUE, and bounds on numbers of different values.
 
 `COUNT(DISTINCT x.a) >= 3`, `MAX(x.a) >= y.b`, and SUM of values that are not below 0 *grow*: a
-match that satisfies them still does with one more event of x. So of two matches that differ in such
-events alone, a selector never needs the smaller one, and no subset is searched
+match that satisfies them still does with one more event of x. So of two matches that differ only in
+such events, a selector never needs the smaller one, and no subsets are searched
 (`engine.walk.latest_checked`).
 
-The number of different values also has bounds of its own, as sums have (`sum_bounds`): all values
-that the events below a node bring are the most that a match can add.
+The number of different values also has its own bounds, as sums have (`sum_bounds`): a match can add
+at most all values that the events below a node bring.
 """
 
 import math
@@ -21,17 +21,12 @@ from celc.normal import normal_form as lp
 from celc.normal.flat_form import RoleClause
 from celc.normal.traversal import events_of, forms_in, operands_of
 
-MANY = 2**31
-"""More different values than the events of a match have."""
+MANY = 2**31  # more different values than a match has events
 
 
 @dataclass(frozen=True, slots=True)
 class VarietyBound:
-    """The events of a role in a match have `least` to `most` different values of an attribute.
-
-    `asked`: a role that all events of one branch of an OR have; matches of other branches are not
-    asked. None: all are.
-    """
+    """The events of a role in a match have `least` to `most` different values of an attribute."""
 
     role: str
     attribute: str
@@ -39,11 +34,13 @@ class VarietyBound:
     least: int
     most: int
     asked: str | None
+    """A role of all events of one branch of an OR: the bound is for matches of that branch; None:
+    for all."""
 
 
 def variety_bound_of(clause: RoleClause) -> VarietyBound | None:
-    """The numbers of different values with which a clause is TRUE; None where it is about anything
-    else, or holds for no stretch of numbers."""
+    """The numbers of different values with which a clause is TRUE. None where it is about anything
+    else, or where the numbers are not one interval."""
     found = _sides(clause)
     if found is None:
         return None
@@ -88,7 +85,7 @@ def _sides(clause: RoleClause) -> tuple[core.Aggregate, core.ComparisonOperator,
 
 
 def _uncast(expression: Expression) -> Expression:
-    """What is cast to a wider type, in which no two values change their order."""
+    """An expression without casts to wider types, in which no two values change their order."""
     while isinstance(expression, core.Cast) and (
         expression.type is DataType.DOUBLE
         or (expression.type is DataType.LONG and expression.operand.type is DataType.INT)
@@ -98,11 +95,8 @@ def _uncast(expression: Expression) -> Expression:
 
 
 def keeps(clause: RoleClause, roles: frozenset[str], summed: Set[tuple[str, str]]) -> bool:
-    """Whether a clause that is TRUE of a match still is with one more event that has these roles,
-    at a place between two others.
-
-    `summed`: see `never_negative`.
-    """
+    """Whether a clause that is TRUE of a match stays TRUE with one more event between two others.
+    The event has these roles. `summed`: see `never_negative`."""
     named = {
         node.label
         for predicate in clause.clause.predicates
@@ -113,7 +107,7 @@ def keeps(clause: RoleClause, roles: frozenset[str], summed: Set[tuple[str, str]
         return True
     if clause.when != "complete" or any(iterations for iterations in clause.iterations):
         return False
-    # A role that is chosen from, but not named, is that of a branch: its events are there before.
+    # A role that is chosen from but not named belongs to a branch: its events are there already.
     if roles & {*clause.clause.labels} & named:
         return False
     return all(_grows(predicate, roles, summed) for predicate in clause.clause.predicates)
@@ -157,10 +151,11 @@ def _names(expression: Expression, roles: frozenset[str]) -> bool:
 
 
 def never_negative(form: lp.NormalForm) -> frozenset[tuple[str, str]]:
-    """The roles, and attributes of theirs, whose sum no further event makes smaller.
+    """The (role, attribute) pairs whose sum no further event makes smaller.
 
-    No value is below 0, by a condition on each event of the role. Sums of LONG are left out: they
-    wrap around. Those of INT have no room for so many events, and rounding keeps sums in order.
+    A condition on each event of the role says that no value is below 0. Sums of LONG are left out,
+    because they wrap around. Sums of INT have no room for enough events to wrap, and rounding keeps
+    sums in order.
     """
     events: dict[str, list[lp.Event]] = {}
     for event in events_of(form):
@@ -198,8 +193,8 @@ def _excludes_negatives(predicate: Predicate, attribute: str) -> bool:
 
 
 def takes_all(form: lp.NormalForm) -> bool:
-    """Whether one match can hold all events of a role that those with its beginning and its end
-    hold: rounds are single events, as many as there are, and each role has one place."""
+    """Whether one match can hold all events of a role, given its beginning and its end. Rounds must
+    be single events without a limit, and each role must have one place."""
     found: list[str] = []
     waiting = [form]
     while waiting:
@@ -221,10 +216,11 @@ def takes_all(form: lp.NormalForm) -> bool:
 
 
 def free_rounds(form: lp.NormalForm) -> frozenset[str]:
-    """The labels that all rounds of a formula's one `+` have, where each set of events that fit
-    makes a match with the same events around; none where not.
+    """The labels of all rounds of a formula's one `+`, where each set of fitting events makes a
+    match.
 
-    No event can stand both under the `+` and around it: then the events tell which these are.
+    The events around are the same for each set. Empty where this does not hold. No event can be
+    both under the `+` and around it, so the events tell which these are.
     """
     inside: list[lp.Event] = []
     around: list[lp.Event] = []

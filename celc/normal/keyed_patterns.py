@@ -1,16 +1,15 @@
-"""Patterns that must be absent, whose events equalities tie to each other by one key.
+"""Patterns that must be absent and whose events have one common key, by equalities.
 
-Let all conditions across events in an absent pattern be equalities, which tie all of its events to
-each other, and events of the match to that key at most. Then the events of each key can be followed
-by themselves, as those of a part without conditions can (`AbsentPart`): of the matches of the
-pattern with one key that have ended so far, the one with the latest start lies behind an event if
+Suppose that all conditions across events in an absent pattern are equalities, which tie its events
+to each other, and events of the match at most to that key. Then the events of each key can be
+followed by themselves, like those of a part without conditions (`AbsentPart`). Of the pattern's
+matches with one key that have ended so far, the one with the latest start lies behind an event if
 any does, and fits the window around the pattern if any does.
 
 Equalities are joined where they share a label and its value. A label that some match does not bind
-joins nothing, since what it is compared with then holds without it. So at least two labels of each
-join are bound in every match, which makes all values of the join equal; others are compared with
-one join only. Each event has one value in each join, of the same attribute for all: these make the
-key.
+joins nothing, because the condition then holds without it. So every match binds at least two labels
+of each join, which makes all values of the join equal; others are compared with one join only. Each
+event has one value in each join, of the same attribute for all events. These values make the key.
 """
 
 from dataclasses import dataclass, field, replace
@@ -30,7 +29,7 @@ class NotKeyedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OuterTie:
-    """The value of a label around the pattern is equal to a term of the key."""
+    """The value of a label around the pattern equals a term of the key."""
 
     label: str
     outer: Expression
@@ -49,10 +48,8 @@ class KeyedPattern:
 
 
 def keyed_pattern_of(form: NormalForm, bound_outside: frozenset[str]) -> KeyedPattern:
-    """A form as a pattern with a key; raises NotKeyedError where it has none.
-
-    bound_outside: the labels around it that every match binds.
-    """
+    """A form as a pattern with a key. Raises NotKeyedError where it has none. `bound_outside` are
+    the labels around it that every match binds."""
     window = None
     whole = form
     while isinstance(whole, lp.Scope | lp.Correlated | lp.Within):
@@ -68,13 +65,13 @@ def keyed_pattern_of(form: NormalForm, bound_outside: frozenset[str]) -> KeyedPa
 
 
 _Node: TypeAlias = tuple[str, frozenset[int], Expression]
-"""A label, the numbers of the events that carry it (none: it is bound outside), and a term."""
+"""A label, the numbers of its events (empty: it is bound outside), and a term."""
 
 
 @dataclass(slots=True)
 class _Asked:
-    """A clause, and for each of its labels that are bound inside the numbers of the events that
-    carry it, and whether every match binds it."""
+    """A clause; for each of its labels that are bound inside, the numbers of its events, and
+    whether every match binds it."""
 
     clause: Clause
     inside: dict[str, tuple[frozenset[int], bool]]
@@ -165,7 +162,7 @@ class _Reader:
         return (label, numbers, plain), is_firm
 
     def _of_join(self, join: dict[_Node, Clause], events: int) -> tuple[Expression, list[OuterTie]]:
-        """The term of the key that equal values make, and the labels outside that have it too."""
+        """The term of the key that equal values make, and the labels outside that also have it."""
         inside = [node for node in join if node[1]]
         covered = frozenset[int]().union(*(numbers for _, numbers, _ in inside))
         if len(covered) < events or len({plain for _, _, plain in inside}) != 1:

@@ -1,7 +1,7 @@
 """Marks on the first or last events of the matches of a form, and of the rounds of an iteration.
 
-Where events of one instant are simultaneous, these are the first event of the first instant and the
-last event of the last one, which need not belong to the match.
+For simultaneous events these are the first event of the first instant and the last event of the
+last instant. They need not belong to the match.
 """
 
 from dataclasses import replace
@@ -13,7 +13,7 @@ from celc.normal.traversal import with_operands
 
 
 class UnmarkableError(Exception):
-    """No single part of a form holds the first (or last) event of its matches."""
+    """No single part of a form has the first (or last) event of its matches."""
 
 
 def marked_rounds(form: NormalForm, iteration: int, mark: str) -> NormalForm:
@@ -96,7 +96,7 @@ def marked_ends(form: NormalForm, first: str, last: str) -> NormalForm:
 def marked(form: NormalForm, first: tuple[str, ...], last: tuple[str, ...]) -> NormalForm:
     """The form with some marks on the first event of each match and others on the last.
 
-    No part of the form is written twice, unlike in `marked_first`: where no single part holds the
+    Unlike in `marked_first`, no part of the form is written twice. Where no single part has the
     event, its automaton is marked.
     """
     match form:
@@ -115,7 +115,6 @@ def marked(form: NormalForm, first: tuple[str, ...], last: tuple[str, ...]) -> N
 
 
 def without_numbers(form: NormalForm) -> NormalForm:
-    """The form without numbers on its iterations."""
     if isinstance(form, lp.Iteration):
         return replace(form, operand=without_numbers(form.operand), number=None)
     return with_operands(form, without_numbers)

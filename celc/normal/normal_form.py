@@ -1,16 +1,16 @@
-"""LP-normal form: formulas whose conditions all sit on single events, and whose labels do too.
+"""LP-normal form: formulas whose conditions and labels all stand on single events.
 
 Definition 3 of the CEL paper calls a formula locally parametrized when every filter is applied to
 `R AS x`. This form goes one step further: AS, renaming and PROJECT are gone as well, because each
 is a function on the label set of an event and can be applied when the event is read. The result is
-a regular expression over marked events, together with operators that regular expressions lack (AND,
-ALL, UNLESS, absence, selectors). A condition or a change of labels on the choice of a selector
-stays above the selector (`Where`, `Relabel`), since a selector compares matches before either.
+a regular expression over marked events, with operators that regular expressions lack (AND, ALL,
+UNLESS, absence, selectors). A condition or a change of labels on the choice of a selector stays
+above the selector (`Where`, `Relabel`), because a selector compares matches before both.
 
 Conditions on more than one event at a time (`Correlated`) stay where they are written, with the
 scopes in which they look for labels (`Scope`). So do windows of parts of the formula (`Within`),
 which compare the first event of a match with its last, and absences before a part and after a match
-(`AbsenceBefore`, `AbsenceAfter`), which look at events before its first one and after its last.
+(`AbsenceBefore`, `AbsenceAfter`), which look at events outside it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from typing import Final, Literal, TypeAlias
 from celc.core.formula import Clause, EventType, Predicate, Window
 from celc.diagnostics.source import Span
 
-EVENT = ""
-"""The label that predicates of an event condition use for the event itself."""
+EVENT = ""  # the label by which predicates of an event condition name the event itself
 
 
 def _span() -> Span:
@@ -32,34 +31,30 @@ def _span() -> Span:
 
 @dataclass(frozen=True, slots=True)
 class EventClause:
-    """An OR of predicates about one event, each of which names it `EVENT`; empty is FALSE."""
+    """An OR of predicates about one event, each of which names it `EVENT`. Empty: FALSE."""
 
     predicates: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event of `type` that satisfies every clause and is marked with `labels` (sorted).
-
-    `name` is the atom as written, for people. No labels means that the event belongs to the match
-    (it may start or end it) but is shown nowhere.
-
-    Where events of one instant are `simultaneous`, a match of this form reaches from the first
-    event of the instant to its last. So one match ends before another starts exactly if its last
-    instant is before the other's first, and all other forms mean what they mean without instants.
-    """
+    """One event of `type` that satisfies every clause and is marked with `labels` (sorted). An
+    event without labels belongs to the match (it may start or end it) but is not shown."""
 
     type: EventType
     clauses: tuple[EventClause, ...]
     labels: tuple[str, ...]
-    name: str
+    name: str  # the atom as written, for people
     span: Span = _span()
     simultaneous: bool = False
+    """Events of one instant are simultaneous. Then a match of this form reaches from the first
+    event of the instant to its last. So one match ends before another starts exactly if its last
+    instant is earlier than the other's first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """Operands one after another; `contiguous[k]` says that nothing lies in gap k."""
+    """Operands one after another. `contiguous[k]`: no event lies in gap k."""
 
     operands: tuple[NormalForm, ...]
     contiguous: tuple[bool, ...]
@@ -68,23 +63,20 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """Rounds of the operand, with nothing between two where `contiguous`.
-
-    From `least` (≥ 1) to `most` of them, None: without a limit. `most` is 2 or more: a single round
-    is the operand.
-    """
+    """Rounds of the operand, without events between two rounds where `contiguous`."""
 
     operand: NormalForm
     contiguous: bool
     span: Span = _span()
     number: int | None = None
     """The number of the iteration, while its rounds get marks (`flatten`)."""
-    least: int = 1
+    least: int = 1  # 1 or more
     most: int | None = None
+    """2 or more, because a single round is the operand; None: there is no limit."""
 
     @property
     def written_out(self) -> int:
-        """How many times the operand stands in the automaton."""
+        """How often the operand stands in the automaton."""
         return self.least if self.most is None else self.most
 
 
@@ -107,7 +99,7 @@ class Conjunction:
 
 @dataclass(frozen=True, slots=True)
 class All:
-    """The union of a match of each, placed anyhow."""
+    """The union of a match of each; both may lie anywhere."""
 
     left: NormalForm
     right: NormalForm
@@ -138,9 +130,9 @@ class Absence:
 
 
 Strategy: TypeAlias = Literal["STRICT", "NXT", "LAST", "MAX", "FIRST_OF_START", "NXT_OF_ENDS"]
-"""The selectors of the language, which compare the matches with one end, and two more: of the
-matches with one start and one end, NXT_OF_ENDS chooses the support that NXT prefers, and of those
-with one start FIRST_OF_START does so among the matches with the least end."""
+"""The selectors of the language, which compare the matches with one end, and two more. NXT_OF_ENDS
+chooses among the matches with one start and one end, as NXT does. FIRST_OF_START does so among the
+matches with one start and the least end."""
 
 INSIDE_MATCHES: Final = frozenset({"STRICT", "FIRST_OF_START", "NXT_OF_ENDS"})
 """Strategies that look at no event before the start of a match."""
@@ -157,7 +149,7 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class Relabel:
-    """The operand's matches, the label set of each event mapped by one change after another."""
+    """The operand's matches; the changes map the label set of each event, one after another."""
 
     operand: NormalForm
     changes: tuple[LabelChange, ...]
@@ -178,19 +170,20 @@ class Correlated:
     """The operand's matches for which every clause holds, for every choice of positions.
 
     Conditions on more than one event at a time stay here: comparisons across labels, PREV, PRIOR
-    and most functions of a label's set. `own` are the labels that the operand binds, which the
-    clauses see as they are here; their other labels are those of a scope around it.
+    and most functions of a label's set.
     """
 
     operand: NormalForm
     clauses: tuple[Clause, ...]
     own: tuple[str, ...]
+    """Labels that the operand binds, which clauses see as they are here; other labels are those of
+    a scope."""
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The operand's matches; clauses inside that look for one of `labels` find it here."""
+    """The operand's matches. Clauses inside that look for one of `labels` find it here."""
 
     operand: NormalForm
     labels: tuple[str, ...]
@@ -220,8 +213,8 @@ class AbsenceBefore:
 
 @dataclass(frozen=True, slots=True)
 class AbsenceAfter:
-    """The operand's matches with no match of `absent` after them, as far as `length` from their
-    end; with `from_start`, from their start."""
+    """The operand's matches with no match of `absent` after them, within `length` from their end.
+    With `from_start` the length is counted from their start."""
 
     operand: NormalForm
     absent: NormalForm
@@ -229,12 +222,12 @@ class AbsenceAfter:
     from_start: bool
     span: Span = _span()
     sees: tuple[str, ...] = ()
-    """As in `AbsenceBefore`."""
+    """Labels of the operand that conditions in `absent` name (`Correlated`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedEnds:
-    """The operand's matches, with further marks on their first event and on their last."""
+    """The operand's matches, with additional marks on their first event and on their last."""
 
     operand: NormalForm
     first: tuple[str, ...]
@@ -272,7 +265,6 @@ class AddLabel:
     label: str
 
     def __call__(self, labels: frozenset[str]) -> frozenset[str]:
-        """The new label set."""
         return labels | {self.label} if shown(labels) else labels
 
 
@@ -284,7 +276,6 @@ class RenameLabel:
     new: str
 
     def __call__(self, labels: frozenset[str]) -> frozenset[str]:
-        """The new label set."""
         return (labels - {self.old}) | {self.new} if self.old in labels else labels
 
 
@@ -299,7 +290,6 @@ class KeepLabels:
         object.__setattr__(self, "_kept", frozenset(self.labels))
 
     def __call__(self, labels: frozenset[str]) -> frozenset[str]:
-        """The new label set."""
         return (labels & self._kept) | (labels - shown(labels))
 
 
@@ -313,7 +303,6 @@ class KeepSupport:
     labels: tuple[str, ...]
 
     def __call__(self, labels: frozenset[str]) -> frozenset[str]:
-        """The new label set."""
         if not shown(labels):
             return labels
         return KeepLabels(self.labels)(labels) | {SUPPORT}
@@ -326,7 +315,6 @@ class AddToAll:
     role: str
 
     def __call__(self, labels: frozenset[str]) -> frozenset[str]:
-        """The new label set."""
         return labels | {self.role}
 
 
@@ -338,16 +326,14 @@ class AddRole:
     role: str
 
     def __call__(self, labels: frozenset[str]) -> frozenset[str]:
-        """The new label set."""
         return labels | {self.role} if self.label in labels else labels
 
 
-SUPPORT = ""
-"""A mark that is no label: the event is in the support. No label is spelled like it."""
+SUPPORT = ""  # a mark that is not a label: the event is in the support; no label is spelled like it
 
 ROLE = "\0\ud800"
-"""The beginning of all marks that are roles in conditions across events, not labels (`flat_form`).
-No label begins so: half of a character (a surrogate) is an error wherever it stands in a query."""
+"""The beginning of all marks that are roles in conditions across events (`flat_form`). No label
+begins so, because half of a character (a surrogate) is an error everywhere in a query."""
 
 
 def shown(labels: frozenset[str]) -> frozenset[str]:
@@ -361,7 +347,6 @@ LabelChange: TypeAlias = AddLabel | RenameLabel | KeepLabels | KeepSupport | Add
 
 
 def changed(labels: Iterable[str], changes: Iterable[LabelChange]) -> tuple[str, ...]:
-    """A label set after some changes, sorted."""
     found = frozenset(labels)
     for change in changes:
         found = change(found)
@@ -382,7 +367,7 @@ class SomeEvent:
 
 @dataclass(frozen=True, slots=True)
 class EndEvent:
-    """The first (last) event with the label satisfies the clause; false where there is none."""
+    """The first (last) event with the label satisfies the clause. False where there is no event."""
 
     end: Literal["FIRST", "LAST"]
     label: str
@@ -391,7 +376,8 @@ class EndEvent:
 
 @dataclass(frozen=True, slots=True)
 class CountOf:
-    """How many events carry the label: `truths[n]` for n of them, the last for all above."""
+    """How many events have the label: `truths[n]` for n events, the last entry for all larger
+    numbers."""
 
     label: str
     truths: tuple[bool, ...]
@@ -406,7 +392,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Some of the facts are true; false where there are no facts."""
+    """Some of the facts are true. Without facts it is false."""
 
     facts: tuple[Fact, ...]
 
@@ -419,17 +405,15 @@ NEVER_TRUE = AnyOf(())
 
 
 def all_of(facts: Iterable[Fact]) -> Fact:
-    """All of the facts are true."""
     return Not(AnyOf(tuple(map(negated, facts))))
 
 
 def negated(fact: Fact) -> Fact:
-    """The fact is not true."""
     return fact.fact if isinstance(fact, Not) else Not(fact)
 
 
 def simple_facts(fact: Fact) -> tuple[SimpleFact, ...]:
-    """The simple facts that a fact is made of, each once, in order of appearance."""
+    """The simple facts in a fact, each once, in order of appearance."""
     match fact:
         case Not():
             return simple_facts(fact.fact)

@@ -1,23 +1,23 @@
-"""Formula → LP-normal form: conditions and labels are pushed to the events they speak of.
+"""Formula → LP-normal form: conditions and labels are moved to the events that they are about.
 
 Theorem 2 of the CEL paper rewrites every well-formed formula with unary conditions this way, by
 cases, and exponentially in the worst case. Here most conditions need no cases:
 
-* A clause about one label asks the same of every event of that label, so it moves to those events
+* A clause about one label asks the same of every event of that label. So it moves to those events
   wherever they stand, also under `+`.
 * A clause about several labels (`x.a > 3 OR y.b < 2`, each comparison about one of them) holds for
-  every pair of positions exactly if all of x satisfy its part or all of y satisfy theirs: of two
+  every pair of positions exactly if all of x satisfy its part or all of y satisfy theirs. For
   conditions on independent positions, "for all p, q: P(p) or Q(q)" is "(for all p: P(p)) or (for
-  all q: Q(q))", also where a label is empty. Only this needs cases, and it is done in the smallest
+  all q: Q(q))", also where a label is empty. Only this needs cases. They are made in the smallest
   part of the formula that binds more than one of the labels.
 
-A condition that stands above a selector, or on a COUNT, MIN, MAX, FIRST or LAST, cannot move: it
+A condition that stands above a selector, or on a COUNT, MIN, MAX, FIRST or LAST, cannot move. It
 stays where it is as a *fact* (`Where`), which an automaton keeps track of. A condition on a label
 of another scope is a fact about that scope's match. The matches for which it is true and those for
-which it is false are two cases; in each of them the condition is a constant.
+which it is false are two cases. In each case the condition is a constant.
 
 A clause about several events at a time (an equality of two labels, PREV, a sum) stays where it is
-written (`Correlated`), with all its predicates; a later pass decides how to find its events.
+written (`Correlated`), with all its predicates. A later pass decides how to find its events.
 """
 
 from __future__ import annotations
@@ -62,8 +62,7 @@ from celc.normal.facts import (
 from celc.normal.rewrite import relabel, restrict, restrict_each, truth_of, where
 from celc.normal.traversal import count_events, open_labels
 
-_MAX_CASES = 8
-"""Facts about one scope that its parts may ask for: each doubles the cases."""
+_MAX_CASES = 8  # facts about one scope that its parts may ask for; each doubles the cases
 
 
 def normalize(
@@ -71,8 +70,8 @@ def normalize(
 ) -> tuple[lp.NormalForm, tuple[Diagnostic, ...]]:
     """The LP-normal form of a query's formula with only its output labels, and warnings.
 
-    Raises CelError with every COUNT that is compared with too large a number, or where the form
-    would grow beyond `max_events` events.
+    Raises CelError for every COUNT that is compared with too large a number, or where the form
+    would have more than `max_events` events.
     """
     diagnostics = Diagnostics(source)
     diagnostics.extend(counts_too_large_in(query.formula))
@@ -96,10 +95,11 @@ def normalize(
 
 
 def output_labels(query: core.Query) -> tuple[str, ...]:
-    """The labels that a query projects on: its label columns, then those in expressions only.
+    """The labels that a query projects on: its label columns, then labels that only expressions
+    name.
 
-    Totals are of matches with all their labels, of which those come first that they name; some of
-    these may be gone with their branches.
+    Totals are of matches with all their labels; those that the totals name come first. Some may be
+    gone with their branches.
     """
     if query.total is not None:
         nodes = [node for item in query.total.items for node in nodes_of(item.value)]
@@ -123,7 +123,8 @@ def warn_no_match(span: Span, reason: str) -> Diagnostic:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Binder:
-    """Labels that conditions further in may name, and the facts about them assumed in this case."""
+    """Labels that conditions further inside may name, and the facts about them assumed in this
+    case."""
 
     labels: frozenset[str]
     assumed: Mapping[lp.Fact, bool]
@@ -140,7 +141,7 @@ class _UndecidedError(Exception):
 
 
 class _Normalizer:
-    """Bottom-up rewriting; every form it returns carries the labels that its formula binds."""
+    """Bottom-up rewriting. Every form that it returns has the labels that its formula binds."""
 
     def __init__(
         self, source: Source, diagnostics: Diagnostics, max_events: int, *, simultaneous: bool
@@ -152,7 +153,7 @@ class _Normalizer:
         self._binders: list[_Binder] = []
 
     def scope(self, formula: core.Formula) -> lp.NormalForm:
-        """The matches of a scope: conditions in it see the labels of its whole match."""
+        """The matches of a scope. Conditions inside see the labels of its whole match."""
         labels = labels_bound(formula)
         form = self._in_cases(labels, lambda binding: self._inside(binding, formula))
         return scope(form, labels, formula.span)
@@ -168,9 +169,7 @@ class _Normalizer:
         assumed: Mapping[lp.Fact, bool] | None = None,
     ) -> lp.NormalForm:
         """The form that `build` makes, by cases over the facts that are asked for meanwhile.
-
-        `build` gets a context manager; conditions built inside it see the labels.
-        """
+        `build` gets a context manager. Conditions that are built inside it see the labels."""
         binder = _Binder(labels, assumed or {})
 
         @contextmanager
@@ -221,7 +220,7 @@ class _Normalizer:
                     formula.span,
                 )
             case core.As():
-                # The label goes to the support: events without a label stay without.
+                # The label goes to the support: events without a label stay without one.
                 return relabel(self._form(formula.operand), lp.AddLabel(formula.label))
             case core.Rename():
                 return relabel(
@@ -345,7 +344,7 @@ class _Normalizer:
                 continue
             labels = labels_named(predicate)
             if truth:
-                # TRUE for every position; without positions the clause holds vacuously.
+                # TRUE for every position; without positions the clause holds trivially.
                 return form
             if truth is None:
                 (label,) = labels
@@ -365,13 +364,13 @@ class _Normalizer:
         return where(form, lp.AnyOf(tuple(here)) if len(here) > 1 else here[0], clause.span)
 
     def _assumed(self, label: str, fact: lp.Fact, span: Span) -> bool:
-        """Whether a fact about a label of another scope is true in the case at hand."""
+        """Whether a fact about a label of another scope is true in the present case."""
         for binder in reversed(self._binders):
             if label in binder.labels:
                 if fact not in binder.assumed:
                     raise _UndecidedError(binder, fact, span)
                 return binder.assumed[fact]
-        # Nothing binds the label here: for conditions it is a label without positions.
+        # Nothing binds the label here. For conditions it is a label without positions.
         return truth_of(fact, frozenset()) is True
 
     def _check_size(self, form: lp.NormalForm, span: Span) -> None:
@@ -405,10 +404,8 @@ class _Normalizer:
 def _asked_of_one_label(
     clause: Clause, bound: frozenset[str]
 ) -> tuple[str, tuple[Predicate, ...]] | None:
-    """A clause on the single events of one label that is bound; None for all others.
-
-    Most clauses are of this kind, and they only add conditions to events.
-    """
+    """A clause on the single events of one bound label; None for all others. Most clauses are of
+    this kind. They only add conditions to events."""
     if len(clause.labels) != 1 or clause.labels[0] not in bound:
         return None
     asked = []

@@ -1,12 +1,12 @@
 """Correlated forms → forms without correlation that match at least as much.
 
-Conditions that an automaton over single events cannot decide are left out: the relaxed form has
-every match of the form it was made from, with the same labels, and others besides. Its automaton
-tells at which events a match can end at all, and of which events a match can consist; the listing
-decides the conditions left out.
+Conditions that an automaton over single events cannot decide are left out. The relaxed form has
+every match of the original form, with the same labels, and others. Its automaton tells at which
+events a match can end, and of which events it can consist. The listing decides the omitted
+conditions.
 
-Leaving a condition out of a formula admits more, but not below `!`, right of UNLESS or under NXT,
-LAST and MAX, where more matches exclude others: there the whole operator goes.
+Without a condition a formula matches more. But below `!`, right of UNLESS and under NXT, LAST and
+MAX more matches exclude others, so there the whole operator is left out.
 """
 
 from typing import assert_never
@@ -33,11 +33,12 @@ def relaxed(
 ) -> NormalForm:
     """The form without its correlations; itself where it has none.
 
-    Without `selectors`, also without NXT, LAST and MAX: their choice depends on where the stream
-    begins, and a match that consumes lets it begin anew. Without `absences`, also without UNLESS
-    and `!`: where events last, an absent event that ends inside a match may have started before it.
-    Without `ends`, also without facts about the first and the last event of a label: in a possible
-    world events may come in another order than that of their positions.
+    - without `selectors`: NXT, LAST and MAX are left out too, because their choice depends on where
+      the stream begins, and a match that consumes lets it begin again
+    - without `absences`: UNLESS and `!` are left out too, because an absent event that lasts may
+      end inside a match but start before it
+    - without `ends`: facts about the first and the last event of a label are left out too, because
+      in a possible world events may have another order than their positions
     """
     return _Relaxation(selectors, absences, ends).of(form)
 

@@ -1,8 +1,8 @@
-"""Rewriting of LP-normal forms: conditions and label changes are pushed to events.
+"""Rewriting of LP-normal forms: conditions and label changes are moved to events.
 
-A condition goes as far down as its meaning allows: past sequences, iterations, OR, AND, ALL, the
-left side of UNLESS and the outer parts of an absence; not past a selector, nor past a condition or
-a change of labels that stands on a selector.
+A condition moves down as far as its meaning allows: through sequences, iterations, OR, AND, ALL,
+the left side of UNLESS and the outer parts of an absence. It does not move through a selector, nor
+through a condition or a change of labels that stands on a selector.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from celc.normal.traversal import labels_of
 from celc.normal.truths import MOST_COMPARED, can_hold_together
 
 Parts = Mapping[str, tuple[Predicate, ...]]
-"""A clause by label: it holds if all positions of one label satisfy the predicates of that label.
-The clause that nothing satisfies stands under EVENT."""
+"""A clause by label: it holds if all positions of one label satisfy that label's predicates. The
+clause that nothing satisfies stands under EVENT."""
 
 
 def restrict(form: lp.NormalForm, parts: Parts) -> lp.NormalForm:
@@ -47,7 +47,7 @@ def restrict(form: lp.NormalForm, parts: Parts) -> lp.NormalForm:
     if lp.EVENT in parts:
         return lp.Disjunction((), form.span)
     if not parts.keys() <= labels_of(form):
-        # A label without positions: the clause holds vacuously.
+        # A label without positions: the clause holds trivially.
         return form
     match form:
         case lp.Event():
@@ -55,7 +55,7 @@ def restrict(form: lp.NormalForm, parts: Parts) -> lp.NormalForm:
         case lp.Disjunction():
             return disjunction(tuple(restrict(o, parts) for o in form.operands), form.span)
         case lp.Where():
-            # Not `where`, which would push the fact in again, past the condition just put there.
+            # Not `where`, which would move the fact inside again, past the condition just added.
             operand = restrict(form.operand, parts)
             truth = truth_of(form.fact, labels_of(operand))  # a label may have lost its events
             if truth is None:
@@ -100,10 +100,8 @@ def restrict(form: lp.NormalForm, parts: Parts) -> lp.NormalForm:
 def restrict_each(
     form: lp.NormalForm, asked: SequenceOf[tuple[str, tuple[Predicate, ...]]]
 ) -> lp.NormalForm:
-    """The matches of a form that satisfy several clauses, each on the events of one label.
-
-    The same as `restrict` for one clause after the other, in one pass over the form.
-    """
+    """The matches of a form that satisfy several clauses, each on the events of one label. The same
+    as `restrict` for one clause after another, but in one pass over the form."""
     by_label: dict[str, list[_Asked]] = {}
     for number, (label, predicates) in enumerate(asked):
         by_label.setdefault(label, []).append((number, predicates))
@@ -111,7 +109,7 @@ def restrict_each(
 
 
 _Asked = tuple[int, tuple[Predicate, ...]]
-"""A clause on the events of one label, with its number among those that are asked."""
+"""A clause on the events of one label, with its number among the clauses that are asked."""
 
 
 def _restrict_each(form: lp.NormalForm, asked: Mapping[str, list[_Asked]]) -> lp.NormalForm:
@@ -148,11 +146,8 @@ def _restrict_event(event: lp.Event, predicates: tuple[Predicate, ...]) -> lp.No
 
 
 class _Clauses:
-    """The clauses on an event while others are added: no clause follows from another one.
-
-    Clauses are looked up by their predicates, so that the time grows with their number only, not
-    with its square.
-    """
+    """The clauses on an event while others are added: no clause follows from another. Clauses are
+    looked up by their predicates, so the time is linear in their number."""
 
     def __init__(self, event: lp.Event) -> None:
         self._event = event
@@ -193,8 +188,8 @@ class _Clauses:
 
 
 def on_type(predicate: Predicate, event_type: core.EventType) -> Predicate:
-    """The predicate on an event of a type: attributes that the type lacks are NULL, and it is no
-    question which type it is."""
+    """The predicate on an event of a type. Attributes that the type lacks are NULL, and the type is
+    known."""
 
     def known(node: Leaf) -> Expression:
         assert node.attribute is not None
@@ -208,7 +203,7 @@ def on_type(predicate: Predicate, event_type: core.EventType) -> Predicate:
 
 
 def clause_on_type(clause: lp.EventClause, event_type: core.EventType) -> lp.EventClause | bool:
-    """A clause on events of a type; True or False where all of them satisfy it, or none."""
+    """A clause on events of a type; True where all of them satisfy it, False where none does."""
     known: list[Predicate] = []
     for predicate in dict.fromkeys(on_type(p, event_type) for p in clause.predicates):
         truth = fold_predicate(predicate)
@@ -220,7 +215,8 @@ def clause_on_type(clause: lp.EventClause, event_type: core.EventType) -> lp.Eve
 
 
 def where(form: lp.NormalForm, fact: lp.Fact, span: Span) -> lp.NormalForm:
-    """The matches for which a fact is true; as conditions on single events where these suffice."""
+    """The matches for which a fact is true, as conditions on single events where these are
+    enough."""
     truth = truth_of(fact, labels_of(form))
     if truth is not None:
         return form if truth else lp.Disjunction((), span)
@@ -236,7 +232,7 @@ def where(form: lp.NormalForm, fact: lp.Fact, span: Span) -> lp.NormalForm:
 
 
 def truth_of(fact: lp.Fact, labels: frozenset[str]) -> bool | None:
-    """The truth of a fact about matches that bind no other labels than these, None if open."""
+    """The truth of a fact about matches that bind only these labels; None if open."""
     match fact:
         case lp.Not():
             truth = truth_of(fact.fact, labels)
@@ -259,9 +255,9 @@ def truth_of(fact: lp.Fact, labels: frozenset[str]) -> bool | None:
 def relabel(form: lp.NormalForm, change: lp.LabelChange) -> lp.NormalForm:
     """The same matches with another label set on each event.
 
-    Every change maps a union of label sets to the union of their images, so it passes ALL too. It
-    does not pass AND, which compares label sets, nor a selector, which looks at supports before the
-    change, nor a condition, which looks at labels before it: also a condition in an absent formula.
+    Every change maps a union of label sets to the union of their images, so it moves through ALL
+    too. It does not move through AND, which compares label sets, nor through a selector or a
+    condition, which look at labels before the change. A condition in an absent formula counts too.
     """
     look()
     match form:
@@ -287,8 +283,8 @@ def relabel(form: lp.NormalForm, change: lp.LabelChange) -> lp.NormalForm:
         case lp.AbsenceBefore() | lp.AbsenceAfter() if not form.sees:
             return replace(form, operand=relabel(form.operand, change))
         case lp.Where() | lp.Relabel() if isinstance(change, lp.AddToAll):
-            # Neither looks at roles. Above them the role would go to events between as well: a
-            # graph does not tell an event that has lost its labels from one that is passed over.
+            # Neither looks at roles. Above them the role would also go to events in between: a
+            # graph does not distinguish an event that has lost its labels from one that is skipped.
             return replace(form, operand=relabel(form.operand, change))
         case lp.Relabel():
             return lp.Relabel(form.operand, (*form.changes, change), form.span)

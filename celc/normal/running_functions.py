@@ -1,14 +1,13 @@
 """Conditions on whole matches that a few numbers decide, which are kept as a match grows.
 
-The listing puts a match together from its last event back. Whether a condition such as
-SUM(x.a) = 10 or FIRST(x.a) < LAST(x.a) holds depends on the events of x only through one number for
-each function: the sum so far, or the event with the value. So below an event, two partial
-matches with the same numbers have the same matches, and what failed once need not be tried again
-(`failures` in the runtime). Sums of whole numbers have few values where the numbers are small. Then
-the steps of a search are so many as there are events and values, and not as there are subsets; this
-is the known way to solve the problem of subset sums.
+The listing puts a match together from its last event backwards. A condition such as SUM(x.a) = 10
+or FIRST(x.a) < LAST(x.a) depends on the events of x only through one number for each function: the
+sum so far, or the event with the value. So below an event, two partial matches with the same
+numbers have the same matches, and what failed once is not tried again (`failures` in the runtime).
+Sums of small whole numbers have few values. Then a search takes (events × values) steps, and not a
+step for each subset. This is the known solution of the subset sum problem.
 
-A number is kept only if it does not depend on the order in which events are added: sums of DOUBLE
+A number is kept only if it does not depend on the order in which events are added. Sums of DOUBLE
 do, and so do averages.
 """
 
@@ -22,7 +21,8 @@ _ORDERED = _WHOLE | {DataType.FLOAT, DataType.DOUBLE}
 
 
 def running_functions_of(clause: RoleClause) -> tuple[core.Aggregate, ...]:
-    """The functions whose numbers decide a condition on a whole match; empty: more decides it."""
+    """The functions whose numbers decide a condition on a whole match; empty: they do not decide
+    it."""
     if clause.when != "complete" or clause.clause.labels:
         return ()
     found = []

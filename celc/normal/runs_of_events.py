@@ -1,7 +1,7 @@
 """Queries whose longest matches are runs of events: `SELECT LONGEST … WHERE (A AS x)+ FILTER …`.
 
-The longest match from an event takes all events behind it, up to the first that is not linked with
-the one before it or that lies outside the window. That holds where adding an event between two
+The longest match from an event takes all events after it, up to the first that is not linked with
+the one before it or lies outside the window. This holds where an event that is added between two
 linked ones leaves both pairs linked:
 
 * under `:+` no event can be added;
@@ -9,11 +9,11 @@ linked ones leaves both pairs linked:
 * under `+` where each condition bounds how much the order column has grown since the event before
   (`x.ts - PREV(x.ts) <= 5 SECONDS`): the column never falls, so it grows less over a part.
 
-There sums are left out: whole numbers that wrap and times that leave their range would break the
-rule. For the same reason order columns of whole numbers are left out.
+Sums in such conditions are left out: whole numbers that wrap and times that leave their range would
+break the rule. For the same reason order columns of whole numbers are left out.
 
-Conditions on the whole run are left to the caller. Where further events keep one TRUE (`growing`),
-the longest run satisfies it if any match from its start does.
+The caller checks conditions on the whole run. Where further events keep one TRUE (`growing`), the
+longest run satisfies it if any match from its start does.
 """
 
 from dataclasses import dataclass, replace
@@ -33,17 +33,16 @@ _NEVER_WRAP = (
 
 @dataclass(frozen=True, slots=True)
 class RunOfEvents:
-    """A longest match is a run of at least `least` events; `contiguous`: without others between
-    them. `ordered_by`: the column on whose order that relies; None: on none."""
+    """A longest match is a run of at least `least` events."""
 
     least: int
-    contiguous: bool
-    ordered_by: str | None = None
+    contiguous: bool  # no other events lie between them
+    ordered_by: str | None = None  # the column on whose order this relies; None: on none
 
 
 def run_of_events(query: core.Query, form: NormalForm) -> RunOfEvents | None:
-    """The shape of the longest matches, where they are runs; the conditions between neighbours are
-    left to the caller."""
+    """The shape of the longest matches, where they are runs. The caller checks conditions between
+    neighbours."""
     if query.per_start is None or query.per_start.end != "LONGEST":
         return None
     match form:
@@ -88,7 +87,7 @@ def _run(query: core.Query, form: NormalForm) -> RunOfEvents | None:
 
 
 def _events(form: NormalForm) -> tuple[lp.Event, ...]:
-    """The events of which a match of the form has one; none where it can have more."""
+    """The events of which a match of the form has one; empty where it can have more than one."""
     match form:
         case lp.Event():
             return (form,)
@@ -117,14 +116,15 @@ def _looks_at_neighbour(predicate: core.Predicate) -> bool:
 
 
 def _is_of_whole_run(predicate: core.Predicate) -> bool:
-    """Whether it asks for functions of all events; the caller knows if further ones help."""
+    """Whether it asks for functions of all events. The caller knows whether further events help."""
     return any(
         isinstance(node, core.Aggregate) and not node.prior for node in nodes_named_in(predicate)
     )
 
 
 def _bounds_difference(predicate: core.Predicate, query: core.Query) -> bool:
-    """Whether it is `x.t - PREV(x.t) <= c`, or the same turned round, for the order column t."""
+    """Whether it is `x.t - PREV(x.t) <= c` for the order column t, or the same with its sides
+    exchanged."""
     match predicate:
         case core.Comparison(
             operator="<" | "<=", left=core.Arithmetic() as side, right=core.Constant() as bound

@@ -11,7 +11,7 @@ _LONGEST_LIST = 8
 
 
 def show_expression(expression: core.Expression) -> str:
-    """An expression in the language's own notation; implicit casts are left out."""
+    """An expression in the language's notation, without implicit casts."""
     match expression:
         case core.Constant():
             return show_constant(expression.value, expression.type)
@@ -51,7 +51,6 @@ def show_expression(expression: core.Expression) -> str:
 
 
 def call_text(node: core.Aggregate, arguments: str) -> str:
-    """A function of a label's set with its arguments, as it is called."""
     prior = "PRIOR " if node.prior else ""
     if node.function == "DISTINCT":
         return f"COUNT(DISTINCT {prior}{arguments})"
@@ -59,7 +58,6 @@ def call_text(node: core.Aggregate, arguments: str) -> str:
 
 
 def show_truth(truth: core.Truth) -> str:
-    """A condition in the language's own notation."""
     match truth:
         case core.Every():
             return " AND ".join(map(_part, truth.parts))
@@ -79,7 +77,6 @@ def _attribute(label: str, attribute: str) -> str:
 
 
 def show_constant(value: object, type: core.DataType) -> str:
-    """A constant as a literal of the language."""
     match value, type:
         case None, _:
             return "NULL"
@@ -101,7 +98,6 @@ _UNITS = (("DAY", 86_400_000_000), ("HOUR", 3_600_000_000), ("MINUTE", 60_000_00
 
 
 def show_interval(microseconds: int) -> str:
-    """A duration as a literal of the language, a negative one with its sign."""
     if microseconds < 0:
         return f"-({show_interval(-microseconds)})"
     parts, rest = [], microseconds
@@ -124,7 +120,7 @@ def _date(days: int) -> str:
 
 
 def show_predicate(predicate: core.Predicate) -> str:
-    """A predicate in the language's own notation; long lists are cut, with their length."""
+    """A predicate in the language's notation. Long lists are cut; their length is shown."""
     match predicate:
         case core.Comparison():
             left, right = show_expression(predicate.left), show_expression(predicate.right)
@@ -170,12 +166,10 @@ def _size(window: core.Window) -> str:
 
 
 def show_clause(clause: EventClause | core.Clause) -> str:
-    """A clause: its predicates joined by OR."""
     return " OR ".join(map(show_predicate, clause.predicates)) or "FALSE"
 
 
 def show_clauses(clauses: tuple[EventClause, ...]) -> str:
-    """Clauses joined by AND."""
     parts = [show_clause(clause) for clause in clauses]
     if len(parts) > 1:
         parts = [
@@ -196,8 +190,8 @@ def show_event(event_type: core.EventType, clauses: tuple[EventClause, ...]) -> 
 
 
 def show_labels(labels: tuple[str, ...]) -> str:
-    """A label set, `{x, y}`; `•` is an event that counts for a selector but shows no label. Roles
-    in conditions across events follow: `{x} role 0`."""
+    """A label set, `{x, y}`. `•` is an event that counts for a selector but shows no label. Roles
+    follow: `{x} role 0`."""
     names = [label for label in labels if label != SUPPORT and not label.startswith(ROLE)]
     text = "•" if SUPPORT in labels and not names else "{" + ", ".join(names) + "}"
     roles = (label.removeprefix(ROLE) for label in labels if label.startswith(ROLE))

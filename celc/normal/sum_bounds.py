@@ -1,10 +1,10 @@
 """Conditions on sums of a whole match → weights of its events, and limits of their sums.
 
-SUM and COUNT of labels, multiplied by constants and added up, are linear in the events of a match:
-a comparison of two such expressions says that weights, one for each event and role, add up to more
+SUM and COUNT of labels, multiplied by constants and added up, are linear in the events of a match.
+A comparison of two such expressions says that weights, one for each event and role, add up to more
 than a limit. AVG(x.a) > c alone is linear too: the sum of x.a − c is greater than 0. The listing
-uses this to leave out what cannot reach the limit; whether a match satisfies the condition is
-decided by the condition itself (`sum_bounds` in the runtime). So a bound says only what must hold.
+uses this to leave out what cannot reach the limit (`sum_bounds` in the runtime). The condition
+itself still decides each match, so a bound is only a necessary condition.
 """
 
 from __future__ import annotations
@@ -16,16 +16,19 @@ from celc.core.formula import DataType, Expression
 from celc.normal.flat_form import RoleClause
 
 _NUMBERS = frozenset({DataType.INT, DataType.LONG, DataType.FLOAT, DataType.DOUBLE})
+# types in which sums are computed; FLOAT is rounded more coarsely than the bounds allow, and INT
+# wraps earlier
 _ADDED_IN = frozenset({DataType.LONG, DataType.DOUBLE})
-"""Types in which sums are computed: FLOAT is rounded more coarsely than the bounds allow for, and
-INT wraps around earlier."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weight:
     """The weight of an event of a role: factor · attribute + constant, where the attribute is not
-    NULL; without an attribute the constant alone. `size`: at least |factor| at every step of the
-    computation."""
+    NULL.
+
+    Without an attribute it is the constant alone. `size` is at least |factor| at every step of the
+    computation.
+    """
 
     role: str
     attribute: str | None
@@ -57,7 +60,7 @@ class _Linear:
     constant: float
 
     def times(self, factor: float) -> _Linear:
-        """All of it multiplied; sizes never become smaller."""
+        """All of it multiplied. Sizes never become smaller."""
         terms = (
             _Term(term.function, term.factor * factor, max(term.size, term.size * abs(factor)))
             for term in self.terms
@@ -65,12 +68,11 @@ class _Linear:
         return _Linear(tuple(terms), self.constant * factor)
 
     def plus(self, other: _Linear) -> _Linear:
-        """Both added up."""
         return _Linear((*self.terms, *other.terms), self.constant + other.constant)
 
 
 def sum_bounds_of(clause: RoleClause) -> tuple[SumBound, ...]:
-    """What must hold of sums where a clause is TRUE; nothing where it is about anything else."""
+    """What must hold of sums where a clause is TRUE; empty where it is about anything else."""
     if clause.when != "complete" or clause.clause.labels or len(clause.clause.predicates) != 1:
         return ()
     (predicate,) = clause.clause.predicates
@@ -93,7 +95,8 @@ def sum_bounds_of(clause: RoleClause) -> tuple[SumBound, ...]:
 
 
 def _bound(linear: _Linear) -> SumBound | None:
-    """That a linear expression is 0 or greater; None where that is not linear in the events."""
+    """The bound that a linear expression is 0 or greater; None where it is not linear in the
+    events."""
     if not linear.terms:
         return None
     averages = [term for term in linear.terms if term.function.function == "AVG"]

@@ -1,4 +1,4 @@
-"""One way through LP-normal forms: their parts, and the labels and conditions in them."""
+"""The parts of LP-normal forms, and the labels and conditions in them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -85,7 +85,7 @@ def with_operands(
 
 
 def labels_of(form: lp.NormalForm) -> frozenset[str]:
-    """All labels that some event of the form's matches carries (or more, under AND)."""
+    """All labels of some event of the form's matches; under AND there may be more."""
     match form:
         case lp.Event():
             return frozenset(form.labels)
@@ -106,7 +106,7 @@ def labels_of(form: lp.NormalForm) -> frozenset[str]:
 
 
 def types_of(form: lp.NormalForm, label: str) -> tuple[EventType, ...]:
-    """The event types that a label can be on in the form's matches, in order of appearance."""
+    """The event types that a label can have in the form's matches, in order of appearance."""
     match form:
         case lp.Event():
             return (form.type,) if label in form.labels else ()
@@ -127,7 +127,7 @@ def types_of(form: lp.NormalForm, label: str) -> tuple[EventType, ...]:
 
 
 def count_events(form: lp.NormalForm) -> int:
-    """The size of a form: how many events are written in it, with each round by itself."""
+    """The size of a form: how many events are written in it. Rounds count separately."""
     waiting, found = [(form, 1)], 0
     while waiting:
         part, times = waiting.pop()
@@ -157,17 +157,17 @@ def open_labels(form: lp.NormalForm) -> frozenset[str]:
 
 
 def is_correlated(form: lp.NormalForm) -> bool:
-    """Whether some condition in a form is more than a question to single events.
+    """Whether some condition in a form is about more than single events.
 
-    A window of a part asks about two: the first event of the part and its last. An absence before a
-    part or after a match asks about events that are not in the match.
+    A window of a part is about two: the first event of the part and its last. An absence before a
+    part or after a match is about events that are not in the match.
     """
     asking = lp.Correlated | lp.Within | lp.AbsenceBefore | lp.AbsenceAfter
     return any(isinstance(part, asking) for part in forms_in(form))
 
 
 def always_binds(form: lp.NormalForm, label: str) -> bool:
-    """Whether every match of a form has an event with a label, as far as that can be seen."""
+    """Whether every match of a form has an event with a label, as far as the form shows."""
     match form:
         case lp.Event():
             return label in form.labels

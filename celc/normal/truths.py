@@ -1,8 +1,8 @@
-"""The truths that conditions on one event can take together.
+"""The truths that conditions on one event can have together.
 
 Comparisons of one attribute with constants cut its values into finitely many pieces, so their
-combinations are found exactly. Conditions of any other shape are taken to be independent: this can
-only add a combination that no event has.
+combinations are found exactly. Conditions of any other shape count as independent. This can only
+add a combination that no event has.
 """
 
 import math
@@ -20,12 +20,12 @@ from celc.normal.normal_form import EventClause
 
 
 def possible_truths(groups: Sequence[tuple[EventClause, ...]], *, limit: int) -> set[int] | None:
-    """The combinations of groups that can hold together, as bit sets; None past the limit.
+    """The combinations of groups that can hold together, as bit sets; None beyond the limit.
 
-    Every predicate belongs to one *factor*: the comparisons of one attribute with constants
-    together, each other predicate by itself. Factors are taken to be independent. A clause is an
-    OR, so the true clauses are the union of the clauses that each factor makes true. A group in
-    which a clause has failed for good loses its other truths too: that keeps combinations few.
+    Every predicate belongs to one *factor*: all comparisons of one attribute with constants
+    together, each other predicate by itself. Factors count as independent. A clause is an OR, so
+    the true clauses are the union of the clauses that each factor makes true. A group with a clause
+    that has failed for good loses its other truths too, which keeps combinations few.
     """
     clauses = [clause for group in groups for clause in group]
     masks, start = [], 0
@@ -72,8 +72,7 @@ def _distinct(items: Iterable[int]) -> Iterator[int]:
             yield item
 
 
-MOST_COMPARED = 200
-"""More predicates than these are not tested for an event that satisfies them all."""
+MOST_COMPARED = 200  # predicates that are tested for an event that satisfies them all
 
 
 def can_hold_together(clauses: Sequence[EventClause]) -> bool:
@@ -88,8 +87,8 @@ def can_hold_together(clauses: Sequence[EventClause]) -> bool:
 def _attribute_compared(predicate: Predicate) -> str | None:
     """The attribute, where the predicate compares it alone with constants (or tests it for NULL).
 
-    Casts that lose nothing leave the order of values as it is, so they are looked through; INT or
-    LONG to FLOAT and LONG to DOUBLE round, still monotonically, but are rare and left alone.
+    Casts that lose nothing keep the order of values, so they are ignored. INT or LONG to FLOAT and
+    LONG to DOUBLE round. They are still monotonic, but rare, and not handled.
     """
     match predicate:
         case core.Comparison():
@@ -122,7 +121,7 @@ def _outcomes(made: dict[Predicate, int]) -> Iterator[int]:
 
 
 _Rank = bytes | tuple[bool, int | float]
-"""A value by which values of one type sort as Spark orders them: NaN last, text by its bytes."""
+"""A value by which values of one type sort as in Spark: NaN last, text by its bytes."""
 
 
 def _rank(value: core.Value) -> _Rank:
@@ -134,8 +133,8 @@ def _rank(value: core.Value) -> _Rank:
 def _samples(points: list[_Rank]) -> Iterator[_Rank]:
     """A value from each piece into which the points cut the line, and the points themselves.
 
-    A value is taken to lie between two points, although a type of whole numbers may have none:
-    that can only add a class that stays empty.
+    A value is assumed to lie between two points, although a type of whole numbers may have none.
+    This can only add a class that stays empty.
     """
     if points and isinstance(points[0], bytes):
         yield b""
@@ -171,10 +170,8 @@ def _between(low: int | float, high: int | float) -> int | float:
 
 
 class _Comparisons:
-    """The clauses that predicates on one attribute make true for a value of it, as a bit set.
-
-    No lookup goes over all predicates: conditions can have thousands of predicates and of values.
-    """
+    """The clauses that predicates on one attribute make true for a value of it, as a bit set. No
+    lookup goes over all predicates, because there can be thousands of predicates and of values."""
 
     def __init__(self, made: dict[Predicate, int]) -> None:
         self.null = 0
@@ -228,7 +225,7 @@ class _Comparisons:
 
 
 def _unions(parts: list[int]) -> tuple[list[int], list[int]]:
-    """The union of the first k bit sets, and the union of all others, for each k."""
+    """For each k, the union of the first k bit sets, and the union of all others."""
     up_to = list(accumulate(parts, or_, initial=0))
     beyond = list(accumulate(reversed(parts), or_, initial=0))[::-1]
     return up_to, beyond

@@ -26,8 +26,7 @@ def column_of(name: str, values: pa.Array | pa.ChunkedArray) -> dict[str, Any]:
 
     - number, time, boolean: the values; null for NULL
     - text: `texts` has each text once; `codes` the place of each row's text there, −1 for NULL;
-      `numeric`:
-    the texts are long numbers
+      `numeric`: the texts are long numbers
     - label: the texts of each row's events; `first` is the position of the first event
     """
     array = plain(in_one_piece(values))
