@@ -24,13 +24,14 @@ def behind_stretches(
 ) -> Behind:
     """What later events need to know of stretches.
 
-    prepared: the stretches as they were read; last_ends: int64[parts], the last row at which a
-    match ends, −1: none; undecided: bool[rows], where a match can end that is not decided yet.
+    prepared: the stretches as they were read. last_ends: int64[parts], the last row at which a
+    match
+    ends, −1: none. undecided: bool[rows], where a match can end that is not decided yet.
     """
     plan, batch, starts = program.plan, prepared.batch, stretches.starts
     matters = batch.symbols != 0
     if plan.source.uncertain is not None:
-        # Events last until the greatest times are over, which the state of a stream knows.
+        # Events stay until their latest end is over. The state of a stream knows when that is.
         firsts = np.zeros(len(starts), np.int64)
         return Behind(
             matters & (not plan.matching.one_event), firsts, NO_INTEGERS, NO_INTEGERS, batch.keys
@@ -39,7 +40,7 @@ def behind_stretches(
     lengths = ends + 1 - starts
     consumed = (last_ends >= 0) & (plan.matching.consume_by != "NONE")
     begins = np.where(consumed, last_ends + 1, starts)
-    # Selectors compare matches with all that were before them.
+    # Selectors compare matches with all matches before them.
     is_bounded = not program.sees_all
     if plan.matching.one_event and is_bounded:
         waited_for = _waited_for(plan, ends + 1, stretches, batch, undecided)
@@ -51,8 +52,8 @@ def behind_stretches(
     rows = np.arange(len(matters))
     matters &= rows >= np.repeat(begins, lengths)
     if prepared.instant_rows is not None:
-        # Later matches start where an instant starts; and what is left out between two rows is
-        # left out between two instants.
+        # Later matches start where an instant starts. Rows are left out together with their
+        # instants.
         found = np.flatnonzero(matters)
         matters[prepared.instant_rows.first(found)] = True
         matters[prepared.instant_rows.last(found)] = True
@@ -69,8 +70,10 @@ def _waited_for(
     batch: Batch,
     undecided: np.ndarray | None,
 ) -> np.ndarray:
-    """int64[parts]: the first row of each stretch that matters to matches which begin at the rows
-    `begins` or later, or are not decided yet."""
+    """int64[parts]: the first row of each stretch that later or undecided matches need.
+
+    Later matches begin at the rows `begins` or after them.
+    """
     if undecided is None:
         return begins
     starts = stretches.starts
@@ -89,8 +92,7 @@ def _waited_for(
 def _reached(
     plan: Plan, begins: np.ndarray, stretches: Stretches, prepared: Prepared
 ) -> np.ndarray:
-    """int64[parts]: the first row of each stretch that matters to matches which begin at the rows
-    `begins` or later."""
+    """int64[parts]: the first row of each stretch that matches from the rows `begins` on need."""
     if not plan.matching.reaches:
         return begins
     starts, rows = stretches.starts, len(stretches.positions)
@@ -101,7 +103,7 @@ def _reached(
         at = begins
         for number in hops:
             keys, floors = windows[number]
-            # Behind the last row nothing reaches farther back than from it.
+            # After the last row, no window reaches farther back than from it.
             floor = np.repeat(floors[np.minimum(at, ends)], ends + 1 - starts)
             at = starts + np.add.reduceat((keys < floor).astype(np.int64), starts)
         found = np.minimum(found, at)

@@ -1,7 +1,7 @@
-"""What those that feed events ask of a run: batches in, then the rest, and its warnings.
+"""What the feeders of a run ask of it: batches in, then the rest, and its warnings.
 
-There is one loop over the events of one query (`Run`), and runs that put others together. All are
-fed alike: by `read_all`, by the tasks of Spark, by a table function of SQL.
+`Run` is the loop over the events of one query. Other runs combine several. All are fed in the same
+way: by `read_all`, by the tasks of Spark, by a table function of SQL.
 """
 
 from __future__ import annotations
@@ -20,33 +20,32 @@ Found = TypeVar("Found", covariant=True)
 
 
 class Reads(Protocol[Found]):
-    """Reads batches of events in their order; hands out rows of the answer, or such rows with what
-    tells which answer they belong to."""
+    """Reads batches of events in order; yields rows of the answer, or tagged rows (`Found`)."""
 
     def push(self, events: pa.RecordBatch, /) -> Iterator[Found]:
         """Read a batch of events; yields what is known then."""
 
     def rest(self) -> Iterator[Found]:
-        """What waits for more events, of which there are none."""
+        """What still waits at the end of the input."""
 
     def finish(self) -> None:
         """End the run, with its warnings."""
 
 
 class ReadsRanges(Reads[pa.RecordBatch], Protocol):
-    """Reads whole streams, or a part of one of which some events are read for others' sake."""
+    """Reads whole streams, or a part of one with further events before and after it."""
 
     lists_matches: bool
-    """Whether the matches that end in the next batches are handed out; changes where no instant
-    waits (`end_of_instant`)."""
+    """Whether the matches that end in the next batches are returned. It may change only while no
+    instant waits (`end_of_instant`)."""
 
     @property
     def undeclared(self) -> Undeclared:
-        """What is known of the rows of undeclared types, which `finish` tells."""
+        """What is known of the rows of undeclared types; `finish` warns of them."""
 
     @property
     def undecided(self) -> int:
-        """How many matches were left undecided so far; at the end of a run, of all."""
+        """The number of matches left undecided so far; at the end of a run, of all."""
 
     def push(
         self,
@@ -57,15 +56,15 @@ class ReadsRanges(Reads[pa.RecordBatch], Protocol):
         """As `Run.push`."""
 
     def end_of_instant(self) -> Iterator[pa.RecordBatch]:
-        """The rows of an instant that waits for more events: there are none of it."""
+        """The rows of an instant that waits. No more events of it come."""
 
 
 NewRun: TypeAlias = Callable[[Program, RunOptions], ReadsRanges]
-"""Makes a fresh run of a program."""
+"""Makes a new run of a program."""
 
 
 def read_all(run: Reads[Found], batches: Iterable[pa.RecordBatch]) -> Iterator[Found]:
-    """The answer of a run to all events that there are."""
+    """The answer of a run to all its events."""
     for batch in batches:
         yield from run.push(batch)
     yield from run.rest()

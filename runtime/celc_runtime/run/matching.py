@@ -37,8 +37,7 @@ def matches_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]
 def matches_of_sorted(
     program: Program, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The matches of sorted batches from Spark; raises EventError where the order leaves two events
-    equal."""
+    """The matches of sorted batches from Spark; raises EventError if the order leaves a tie."""
     run = run_of(program, RunOptions(ties_are_errors=True))
     return read_all(run, map(received, batches))
 

@@ -56,15 +56,17 @@ from celc_runtime.run.walk.walks import WalkOfRun
 
 
 class Run:
-    """Feeds batches to a query and hands out its answer; all state between batches is in here.
+    """Feeds batches to a query and returns its answer; it holds all state between batches.
 
-    The loop is the same for all queries. What differs is in five parts, which `run_of` chooses:
-    the source takes in events, the update changes the partial matches by them, the walk finds the
-    matches that end, the choice says which of them stay and when that is known, and the answer
-    makes rows of those. The arena and the buffers that they share are the run's.
+    The loop is the same for all queries. Five parts differ, which `run_of` chooses. The source
+    takes
+    in events. The update changes the partial matches. The walk finds the matches that end. The
+    choice
+    decides which of them stay, and when that is known. The answer makes rows of those. The run owns
+    the arena and the buffers that they share.
 
-    Events come in the order of the stream; with PARTITION BY (unless partitions interleave, as
-    CONSUME BY ANY needs) all events of a partition come one after another.
+    Events come in the order of the stream. With PARTITION BY, all events of a partition come one
+    after another (unless partitions interleave, as CONSUME BY ANY needs).
     """
 
     def __init__(
@@ -93,15 +95,17 @@ class Run:
         self._many = ManyMatches(program.plan, walk)
         self._lists_matches = True
         self.lists_matches = True
-        # Of stretches: what was read, where no match is listed, and where the last match ends.
+        # For stretches: what was read, where no match is listed, and where the last match ends.
         self._stretches: Reading | None = None
         self._silent: np.ndarray | None = None
         self._last_ends = np.zeros(0, np.int64)
 
     @property
     def lists_matches(self) -> bool:
-        """Whether the matches that end in a batch are handed out, or its events only read; may be
-        changed between batches, where no instant waits (`end_of_instant`)."""
+        """Whether the matches that end in a batch are returned, or its events are only read.
+
+        It may change between batches, while no instant waits (`end_of_instant`).
+        """
         return self._lists_matches
 
     @lists_matches.setter
@@ -111,14 +115,14 @@ class Run:
 
     @property
     def arena_bytes(self) -> int:
-        """The size of the node arena, the notes of the cells that begin matches included."""
+        """The bytes of the node arena, with the leaves."""
         memory = self._memory
         return int(memory.nodes.nbytes + memory.leaves.nbytes + memory.leaf_marks.nbytes)
 
     @property
     def buffer_bytes(self) -> int:
-        """The size of the buffers for matches, of the working memory of the kernels, and of what
-        the parts keep."""
+        """The bytes of the buffers for matches, of the kernels' working memory, and of the
+        parts."""
         memory = self._memory
         buffers = (*self._output, memory.stack, memory.path, memory.trail, memory.fires)
         parts = (self._walk, self._update, self._choice, self._answer)
@@ -126,17 +130,17 @@ class Run:
 
     @property
     def stored_events(self) -> int:
-        """How many past events are kept for output; events of a batch being read do not count."""
+        """The number of past events kept for output, without those of the batch being read."""
         return self._answer.stored_events
 
     @property
     def undecided(self) -> int:
-        """How many matches were left undecided so far; at the end of a run, of all."""
+        """The number of matches left undecided so far; at the end of a run, of all."""
         return self._choice.undecided
 
     @property
     def most_rows(self) -> int | None:
-        """How many rows are read at a time; None: any number."""
+        """The most rows to read at a time; None: any number."""
         return self._walk.most_rows
 
     # --- events -----------------------------------------------------------------------------------
@@ -149,11 +153,11 @@ class Run:
     ) -> Iterator[pa.RecordBatch]:
         """Read a batch of events; yields the rows that are known, in batches of bounded size.
 
-        positions: int64[rows], of the rows in their partitions, where rows that cannot matter have
-        been left out; None: all rows come, and are counted. absent: bool[rows], rows without values
-        that only count, whatever their type; not where simultaneous events have no order. Raises
-        EventError where the events do not fit the query. Where simultaneous events have no order,
-        the last instant waits for the next batch, or for `rest`.
+        positions: int64[rows], the positions of the rows in their partitions, if rows that cannot
+        matter were left out; None: all rows come, and are counted. absent: bool[rows], rows without
+        values that only count, whatever their type; not allowed if simultaneous events have no
+        order. In that case the last instant waits for the next batch, or for `rest`. Raises
+        EventError if the events do not fit the query.
         """
         for reading in self._source.batches(events, positions, absent, self._walk.most_rows):
             yield from self._arrived(reading)
@@ -162,11 +166,10 @@ class Run:
     def push_parts(
         self, events: pa.RecordBatch, codes: np.ndarray, parts: np.ndarray, positions: np.ndarray
     ) -> Iterator[pa.RecordBatch]:
-        """Read whole partitions, whose events conform and are in order; yields the rows that are
-        known.
+        """Read whole partitions of conforming, sorted events; yields the rows that are known.
 
-        codes: int32[rows], the places of their types in `declared_types`; parts: int64, the
-        rows at which partitions begin; positions as `push` takes them.
+        codes: int32[rows], the places of their types in `declared_types`. parts: int64, the first
+        rows of partitions. positions: as for `push`.
         """
         most = self._walk.most_rows
         if most is not None and len(events) > most:
@@ -176,15 +179,17 @@ class Run:
         yield from self._answer.known()
 
     def end_of_instant(self) -> Iterator[pa.RecordBatch]:
-        """The rows of an instant that waits for more events: there are none of it."""
+        """The rows of an instant that waits. No more events of it come."""
         for reading in self._source.rest():
             yield from self._arrived(reading)
         yield from self._answer.known()
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The rows that wait for more events, of which there are none: of matches that end in an
-        instant that is not over, of those with an absence at their end, and of those that later
-        matches could have taken the place of."""
+        """The rows that still wait at the end of the input.
+
+        These are matches that end in the last instant, matches with an absence at their end, and
+        matches that later ones could have replaced.
+        """
         yield from self.end_of_instant()
         yield from self._read_all(self._choice.over())
         for rows in chain(self._walk.rest(), self._choice.rest()):
@@ -192,16 +197,17 @@ class Run:
         yield from self._answer.rest()
 
     def finish(self) -> None:
-        """Warn once of rows of undeclared types; call it at the end of a run."""
+        """Warn once of rows of undeclared types. Call it at the end of a run."""
         warn_at_the_end(self._plan, self.undecided, self.undeclared)
 
     # --- stretches --------------------------------------------------------------------------------
 
     def push_stretches(self, stretches: Stretches) -> Iterator[pa.RecordBatch]:
-        """Read stretches of partitions, the only events of this run; yields the rows of matches
-        that end in rows that are not silent. `behind` then tells what later events need to know.
+        """Read stretches of partitions, the only events of this run.
 
-        Raises EventError where a value cannot be measured by the window.
+        Yields the rows of matches that end in rows that are not silent. Afterwards `behind` tells
+        what
+        later events need to know. Raises EventError if the window cannot measure a value.
         """
         prepared, positions = self._source.stretches(stretches)
         if self._update.has_contexts:
@@ -212,7 +218,7 @@ class Run:
         self._stretches = reading = self._enter(Reading(prepared, positions))
         self._last_ends = np.full(len(stretches.starts), -1, np.int64)
         if self._silent is not None:
-            self._memory.counters[DEFERS] = 1  # matches that end in silent rows are sorted out
+            self._memory.counters[DEFERS] = 1  # matches that end in silent rows are dropped
         yield from self._listed(reading)
         for rows in self._choice.of_stretches(stretches, reading.prepared):
             yield from self._answer.add(rows, None)
@@ -234,12 +240,12 @@ class Run:
     # --- batches ----------------------------------------------------------------------------------
 
     def _arrived(self, reading: Reading) -> Iterator[pa.RecordBatch]:
-        """Read a batch, or let it wait until the choice wants it read."""
+        """Read a batch, or let it wait until the choice releases it."""
         self._walk.look(*reading)
         yield from self._read_all(self._choice.arrived(reading, lists=self._lists_matches))
 
     def _read_all(self, readings: Iterable[tuple[Reading, bool]]) -> Iterator[pa.RecordBatch]:
-        """Read batches, each with whether its matches are handed out."""
+        """Read batches, each with whether its matches are returned."""
         lists_matches = self._lists_matches
         for reading, lists in readings:
             self.lists_matches = lists
@@ -260,7 +266,7 @@ class Run:
         self._leave_batch(reading)
 
     def _enter(self, reading: Reading) -> Reading:
-        """Begin a classified batch: the answer, the walk and the update take it in."""
+        """Begin a classified batch: answer, walk and update take it in."""
         counters, prepared = self._memory.counters, reading.prepared
         counters[ROW] = counters[PART] = counters[READ] = 0
         self._many.enter()
@@ -269,13 +275,15 @@ class Run:
         return Reading(self._update.enter(prepared, self._memory), reading.positions)
 
     def _kept_rows(self, batch: Batch) -> np.ndarray | None:
-        """Where the update leaves the rows that matter, so that output need not search for them
-        again; None: it does not, or no output will ask."""
+        """Where the update leaves the relevant rows, so that the output need not search for them.
+
+        None: the update does not write them, or the output does not need them.
+        """
         self._memory.counters[KEPT_FROM] = -1
         lists = self._lists_matches and self._output.limit[0] != 0
         if not (lists and self._update.writes_rows) or self._walk.reads_alone:
             return None
-        # Counting words is faster. Memory for all rows would cost more to ask for than to use.
+        # Counting words is faster. Reserving memory for all rows would cost more than it saves.
         found = np.count_nonzero(batch.words) * 8 or np.count_nonzero(batch.symbols)
         self._memory = keeping_rows(self._memory, min(int(found), len(batch.symbols)))
         return self._memory.relevant
@@ -290,7 +298,7 @@ class Run:
         return int(oldest_entry(self._memory, self._plan.matching.kind_bits, earliest))
 
     def _leave_batch(self, reading: Reading) -> None:
-        """Enter the partitions without relevant events, and let the next batch begin with row 0."""
+        """Enter the partitions without relevant events. The next batch begins with row 0."""
         counters, prepared = self._memory.counters, reading.prepared
         rows = len(prepared.events)
         if counters[PART] < len(prepared.parts):
@@ -316,7 +324,7 @@ class Run:
         yield from self._answer.close(reading, int(self._memory.counters[ENTRY]))
 
     def _take(self, listed: Listed) -> Iterator[pa.RecordBatch]:
-        """Take the matches out of the buffers."""
+        """Remove the matches from the buffers."""
         self._choice.narrow(listed)
         if not listed.count:
             return
@@ -333,7 +341,7 @@ class Run:
         return Listed(walk, plan, self._output, self._kinds, self._memory, reading.prepared)
 
     def _found_alone(self, batch: Batch) -> Iterator[None]:
-        """Let the walk find matches without the update; yields whenever they must be taken."""
+        """Let the walk find matches without the update; yields when they must be removed."""
         memory = self._memory
         memory.counters[ENTRY] += int(np.count_nonzero(batch.symbols))
         while self._walk.choose(memory, self._output, self._kinds) != DONE:
@@ -345,7 +353,7 @@ class Run:
             yield
 
     def _advance(self, reading: Reading) -> Iterator[None]:
-        """Run update and walk to the end of the batch; yields whenever matches must be taken."""
+        """Run update and walk to the end of the batch; yields when matches must be removed."""
         batch, update, walk = reading.prepared.batch, self._update, self._walk
         rows = len(batch.symbols)
         status = self._read(batch)
@@ -372,7 +380,7 @@ class Run:
             yield
 
     def _read(self, batch: Batch) -> int:
-        """Let the update read on. Where rows are silent, no event waits behind it that is one."""
+        """Let the update read on. If rows are silent, no event waits that is in a later row."""
         memory = self._memory
         if self._silent is None:
             return self._update.read(batch, memory, self._output, self._kinds)
@@ -397,7 +405,6 @@ class Run:
 
 
 def warn_at_the_end(plan: Plan, undecided: int, undeclared: Undeclared) -> None:
-    """Warn of matches that were left undecided, and of rows of undeclared types."""
     if undecided:
         warnings.warn(undecided_words(plan, undecided), EventWarning, stacklevel=4)
     if undeclared.total:

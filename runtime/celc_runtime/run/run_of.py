@@ -1,6 +1,6 @@
-"""The run of a program: here its five parts are chosen.
+"""Makes the run of a program by choosing its five parts.
 
-Matches that travel together to Spark (`spark/factorised`) bring a walk and an answer of their own.
+Matches that travel together to Spark (`spark/factorised`) bring their own walk and answer.
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ def run_of(
     walk: WalkOfRun | None = None,
     answer: AnswerOfRun | None = None,
 ) -> Run:
-    """A fresh run, to be fed batch by batch; `walk`, `answer`: in place of those that the program
-    has."""
+    """A new run, to be fed batch by batch. `walk`, `answer` replace those of the program."""
     plan = program.plan
     assert plan.source.parameters is None, "rows of a table are run as pairs"
     instants = _instants_of(program)
@@ -67,7 +66,7 @@ def run_of(
     update.remember(walk.history)
     choice = _choice_of(program, walk, options)
     if answer is None:
-        # Without places in the tables, matches start and end at events of their own.
+        # Without places in the tables, matches start and end at single events.
         answer = _answer_of(
             program, walk, in_instants=plan.source.ties is not None and instants is None
         )
@@ -75,8 +74,10 @@ def run_of(
 
 
 def compact_run(program: Program, options: RunOptions = PLAIN) -> Run:
-    """A run that hands out its matches as graphs. Raises EventError for a query without compact
-    answers."""
+    """A run that returns its matches as graphs.
+
+    Raises EventError if the query has no compact answers.
+    """
     check(program, Route.COMPACT)
     walk: WalkOfRun | None = None
     if are_graphs(program):
@@ -87,7 +88,7 @@ def compact_run(program: Program, options: RunOptions = PLAIN) -> Run:
 
 
 def _instants_of(program: Program) -> Instants | None:
-    """How the update knows events by their places in instants; None where it does not."""
+    """How the update knows events by their places in instants; None: it does not."""
     match program.update:
         case UnionLists(tables=tables) if len(tables.instants):
             return instants_of(tables.instants)
@@ -98,7 +99,7 @@ def _instants_of(program: Program) -> Instants | None:
 def _walk_of(
     program: Program, instants: Instants | None, source: EventSource, *, with_letters: bool
 ) -> WalkOfRun:
-    """How matches are found; `with_letters`: the update writes the letters of events."""
+    """The walk; `with_letters`: the update writes the letters of events."""
     plan, listing = program.plan, program.listing
     match listing:
         case All():
@@ -128,7 +129,7 @@ def _walk_of(
 
 
 def _choice_of(program: Program, walk: WalkOfRun, options: RunOptions) -> ChoiceOfRun:
-    """Which matches stay, and when that is known. A query with deadlines chooses none by starts."""
+    """The choice. A query with deadlines chooses none by starts."""
     plan = program.plan
     if plan.choice.per_start is not None:
         return StartChoice(plan.choice.per_start, plan.matching.window)
@@ -142,7 +143,6 @@ def _choice_of(program: Program, walk: WalkOfRun, options: RunOptions) -> Choice
 
 
 def _answer_of(program: Program, walk: WalkOfRun, *, in_instants: bool) -> AnswerOfRun:
-    """What becomes of the matches."""
     if program.plan.answer.totals is not None:
         return TotalRows(program, in_instants=in_instants)
     if isinstance(walk, WorldsWalk):

@@ -1,4 +1,5 @@
-"""What becomes of the matches of a run: the protocol, and the answer whose rows are matches."""
+"""What becomes of the matches of a run: the protocol, and the answer with one row for each
+match."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from celc_runtime.run.walk.listed import Listed
 
 
 class AnswerOfRun:
-    """What a run asks of its answer; with the answers of most.
+    """What a run asks of its answer; here for most answers.
 
     stored: the columns of past events that rows are made of.
     """
@@ -27,17 +28,19 @@ class AnswerOfRun:
 
     @property
     def nbytes(self) -> int:
-        """The size of what waits, and of buffers of its own."""
+        """The bytes of waiting rows, and of the answer's own buffers."""
         return 0
 
     @property
     def stored_events(self) -> int:
-        """How many past events are kept."""
+        """The number of past events that are kept."""
         return self.store.rows
 
     def enter(self, reading: Reading, entry: int, kept_rows: np.ndarray | None) -> None:
-        """Begin a batch, whose first event that matters is `entry`; `kept_rows` as the store takes
-        them."""
+        """Begin a batch.
+
+        entry: its first event that matters. kept_rows: as `EventStore` takes them.
+        """
         prepared = reading.prepared
         self.store.enter(
             prepared.events,
@@ -49,31 +52,33 @@ class AnswerOfRun:
         )
 
     def rows(self, listed: Listed) -> Iterator[pa.RecordBatch]:
-        """Rows of the matches in the buffers; the choice says which of them are known."""
+        """Rows of the matches in the buffers. The choice decides which of them are known."""
         raise NotImplementedError
 
     def add(self, rows: pa.RecordBatch, listed: Listed | None) -> Iterator[pa.RecordBatch]:
-        """Take in rows that are known; yields those of the answer. `listed`: the buffers that they
-        were made of; None: the rows have waited."""
+        """Add rows that are known; yields rows of the answer.
+
+        listed: the buffers that the rows were made of; None: the rows have waited.
+        """
         yield rows
 
     def close(self, reading: Reading, entries_read: int) -> Iterator[pa.RecordBatch]:
-        """The rows that a batch ends."""
+        """The rows that are complete at the end of a batch."""
         yield from ()
 
     def known(self) -> Iterator[pa.RecordBatch]:
-        """The rows that wait and are known when a batch has been read."""
+        """The waiting rows that are known after a batch."""
         yield from ()
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The rows that wait for more matches, of which there are none."""
+        """The waiting rows at the end of the input."""
         yield from ()
 
 
 class MatchRows(AnswerOfRun):
-    """Hands out a row for each match.
+    """Returns a row for each match.
 
-    in_instants: matches start and end with whole instants, and the update does not know these.
+    in_instants: matches start and end with whole instants, but the update does not know instants.
     """
 
     def __init__(self, program: Program, *, in_instants: bool) -> None:
@@ -88,7 +93,6 @@ class MatchRows(AnswerOfRun):
         yield self.of(listed)
 
     def of(self, listed: Listed) -> pa.RecordBatch:
-        """The matches in the buffers as one batch."""
         found = listed.entries
         return matches_batch(
             self._plan,
@@ -105,7 +109,7 @@ class MatchRows(AnswerOfRun):
 
 
 class WorldRows(AnswerOfRun):
-    """Hands out the rows that the walk of uncertain times makes."""
+    """Returns the rows that the walk over uncertain times makes."""
 
     def __init__(self, walk: WorldsWalk) -> None:
         super().__init__()
@@ -120,16 +124,16 @@ class WorldRows(AnswerOfRun):
 
 
 class GroupRows(MatchRows):
-    """Hands out rows about groups of matches.
+    """Returns rows about groups of matches.
 
-    A row is handed out when no later match can be in its group: where each group is of one end,
-    after the batch with this end; where matches are decided later, or groups have several ends,
-    when the partition or the input is over. `are_of_ends`: each group is of one end.
+    A row is returned when no later match can be in its group. If each group belongs to one end
+    (`are_of_ends`), that is after the batch with this end. If matches are decided later, or groups
+    have several ends, it is at the end of the partition or of the input.
     """
 
     def __init__(self, program: Program, *, are_of_ends: bool, in_instants: bool) -> None:
         plan = program.plan
-        # The rows are about the matches of this one.
+        # These rows are about the matches of `single`.
         single = replace(
             plan, answer=replace(plan.answer, totals=None, collapsed=False, positions=True)
         )
@@ -147,6 +151,5 @@ class GroupRows(MatchRows):
         yield from self._taken(but_last_part=False)
 
     def _taken(self, *, but_last_part: bool) -> Iterator[pa.RecordBatch]:
-        """The rows that wait, which do so no longer; `but_last_part`: without those of the
-        partition that came last."""
+        """Remove and yield the waiting rows; `but_last_part`: not those of the last partition."""
         raise NotImplementedError

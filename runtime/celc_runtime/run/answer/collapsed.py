@@ -28,14 +28,14 @@ _WHERE_ALONE = "SELECT MAX and SELECT ANY show where matches end"
 
 
 class CollapsedRows(GroupRows):
-    """Hands out the unions of the matches with one end."""
+    """Returns the unions of the matches with the same end."""
 
     def __init__(self, program: Program, *, in_instants: bool) -> None:
         super().__init__(program, are_of_ends=True, in_instants=in_instants)
         self._waiting: list[pa.RecordBatch] = []
         self._counts: list[WideColumn] = []
         self._rows = self._merged = 0
-        # Whether each row is of all matches of an end already.
+        # Whether each row covers all matches of an end already.
         self._are_unions = isinstance(program.listing, United)
         self._lasting = program.plan.source.begin is not None
 
@@ -75,19 +75,19 @@ class CollapsedRows(GroupRows):
             yield shown_rows(self._of_groups, self._rows_schema, rows.slice(0, known), shown)
 
     def _check(self, rows: pa.RecordBatch, counts: WideColumn) -> None:
-        """Raise TotalError where a count has more than 38 digits."""
+        """Raise TotalError if a count has more than 38 digits."""
         wrong = leaves_38_digits(counts)
         if not wrong.any():
             return
-        # Totals do not count sets: they would list the matches.
+        # Only a listing counts sets; totals do not.
         instead = WITHOUT_LIMIT if self._are_unions else _WHERE_ALONE
         end = rows.column("end_pos")[int(np.argmax(wrong))].as_py()
         what = "the number of matches has more than 38 digits"
         raise range_error(self._of_groups, what, end, instead)
 
     def _together(self) -> tuple[pa.RecordBatch, WideColumn, np.ndarray]:
-        """The rows that wait, one for each end, how many matches each is of, and int64[rows] the
-        numbers of their partitions; none wait any longer."""
+        """Remove the waiting rows: one for each end, its number of matches, its partition
+        (int64)."""
         (rows,) = pa.Table.from_batches(self._waiting).combine_chunks().to_batches()
         counts = together(self._counts)
         self._waiting, self._counts = [], []
@@ -110,10 +110,10 @@ class CollapsedRows(GroupRows):
 def united(
     rows: pa.RecordBatch, starts: np.ndarray, labels: Sequence[str], *, lasting: bool
 ) -> pa.RecordBatch:
-    """One row for each group of rows of matches, which begin at `starts` (int64): the least start,
-    and under each label the union of the events, in the order of their positions.
+    """One row for each group of rows; groups begin at `starts` (int64).
 
-    `lasting`: the match with the least position is not the one that starts at the earliest time.
+    It has the least start of the group, and under each label the union of the events, by position.
+    lasting: events have a duration, so the match with the least position may not start first.
     """
     group = np.zeros(len(rows), np.int64)
     group[starts] = 1

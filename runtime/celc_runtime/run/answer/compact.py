@@ -1,4 +1,4 @@
-"""Compact answers: for each event that ends matches one row, with a graph of them."""
+"""Compact answers: one row for each event that ends matches, with a graph of them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from celc_runtime.run.walk.listed import Listed
 
 
 class CompactRows(AnswerOfRun):
-    """Hands out the matches as graphs.
+    """Returns the matches as graphs.
 
-    Matches that are listed are added to a tree until another event ends matches, or the batch is
-    over: those of one event may fill the buffers more than once.
+    Listed matches are added to a tree until another event ends matches, or the batch ends. The
+    matches of one event may fill the buffers more than once.
     """
 
     def __init__(self, program: Program) -> None:
@@ -55,7 +55,7 @@ class CompactRows(AnswerOfRun):
         yield from self._taken(reading.prepared.events, entries_read)
 
     def _taken(self, events: pa.RecordBatch, entries_read: int) -> Iterator[pa.RecordBatch]:
-        """The trees that are whole."""
+        """Remove and yield the closed trees."""
         if self._trees.graphs.used[0]:
             yield self._batch(self._trees.graphs, events, entries_read)
             without_whole(self._trees)

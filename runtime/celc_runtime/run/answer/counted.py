@@ -50,14 +50,15 @@ from celc_runtime.run.source.positions import Positions
 from celc_runtime.run.walk.walks import WalkOfRun
 
 _ROOM = 1 << 14
-_STAY = 1 << 14
-"""After so many rows it is tried again whether numbers stay within bounds; the attempt takes the
-time of some hundred rows."""
+_STAY = 1 << 14  # rows between two attempts to return to bounded elements; one takes some 100 rows
 
 
 class CountedWalk(WalkOfRun):
-    """Lists no match: reads the events of a run, and adds up the matches that end at each of
-    them. In the buffers such an event counts as one match."""
+    """Lists no match: it reads the events of a run, and adds up the matches that end at each of
+    them.
+
+    In the buffers such an event counts as one match.
+    """
 
     reads_alone = True
 
@@ -72,7 +73,7 @@ class CountedWalk(WalkOfRun):
         self._stacks = new_stacks(self._changes, shape)
         self._found = new_found(_ROOM, shape, bounded=True)
         self._is_bounded = True
-        # Whether the window may hold values that elements with bounds cannot add up.
+        # Whether the window may hold values that bounded elements cannot add up.
         self._had_large_values = False
         self._silent: np.ndarray | None = None
         self._behind = 0
@@ -92,7 +93,6 @@ class CountedWalk(WalkOfRun):
 
     @property
     def groups(self) -> Groups:
-        """The totals of the events in the buffers."""
         assert self._groups is not None
         return self._groups
 
@@ -116,19 +116,18 @@ class CountedWalk(WalkOfRun):
         return ALL_READ
 
     def oldest(self) -> int:
-        """Behind all events: no output refers to them."""
+        """After all events: no output refers to any."""
         return self._behind
 
     def read_silently(self, prepared: Prepared) -> None:
-        """Read events at which no match is to be handed out."""
+        """Read events without returning any matches."""
         for _ in self._advance(prepared):
             self._found.used[0] = 0
 
     def _read(
         self, prepared: Prepared, positions: Positions
     ) -> Iterator[tuple[np.ndarray, Groups]]:
-        """The rows at which matches end (int64), and their groups, part by part; none of those that
-        are silent."""
+        """The rows at which matches end (int64), and their groups, part by part; no silent rows."""
         plan, events, silent = self._plan, prepared.events, self._silent
         if not self.hands_out:
             self.read_silently(prepared)
@@ -154,7 +153,7 @@ class CountedWalk(WalkOfRun):
             yield rows, Groups(keys, places_of(plan, ends, times), ends, times, sums)
 
     def _advance(self, prepared: Prepared) -> Iterator[None]:
-        """Run the kernel to the end of the batch; yields whenever what it found must be taken."""
+        """Run the kernel to the end of the batch; yields whenever its results must be removed."""
         batch, rows = prepared.batch, len(prepared.batch.symbols)
         measures = self._measured(prepared.events)
         numbers = self._stacks.numbers
@@ -178,7 +177,7 @@ class CountedWalk(WalkOfRun):
         numbers[UNTIL] -= rows
 
     def _remove_bounds(self, *, until: int) -> None:
-        """Go on with elements without bounds, at least until a row."""
+        """Go on with elements without bounds, at least until row `until`."""
         shape, stacks = self._measures.shape, self._stacks
         stacks.numbers[UNTIL] = until
         if self._is_bounded:
@@ -187,7 +186,7 @@ class CountedWalk(WalkOfRun):
             self._is_bounded = False
 
     def _try_bounds(self, row: int) -> None:
-        """Go on with bounded elements, unless the window holds values that are too large."""
+        """Go on with bounded elements, unless the window has values that are too large."""
         shape, stacks = self._measures.shape, self._stacks
         if self._had_large_values and not are_bounded(*measured_in_window(stacks)):
             stacks.numbers[UNTIL] = row + _STAY
@@ -198,7 +197,7 @@ class CountedWalk(WalkOfRun):
         self._is_bounded = True
 
     def _measured(self, events: pa.RecordBatch) -> Measures:
-        """What each event adds to each measure, if it has its label."""
+        """What each event adds to each measure, if it has the measure's label."""
         rows, all_of = len(events), self._measures
         wholes, reals, keys = len(all_of.whole), 2 * len(all_of.real), len(all_of.ordered)
         known_words = all_of.shape.known_words
@@ -226,7 +225,7 @@ def _values(events: pa.RecordBatch, measure: Measure) -> tuple[np.ndarray, np.nd
 
 
 def _labels(plan: Plan, measures: MeasureSet) -> np.ndarray:
-    """For which measures an event of each kind counts, as `changes_of` takes it."""
+    """The measures for which an event of each kind counts, in the form for `changes_of`."""
     names = plan.answer.label_names
     found = np.zeros((len(plan.matching.kinds) + 1, measures.shape.label_words), np.uint64)
     for number, measure in enumerate((*measures.whole, *measures.real, *measures.ordered)):

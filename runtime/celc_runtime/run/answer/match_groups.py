@@ -1,5 +1,4 @@
-"""Groups of matches, as a query with TOTAL wants them: of batches of matches, and those that
-wait."""
+"""Groups of matches for queries with TOTAL: from batches of matches, and groups that wait."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ _MOST_GROUPS = 1 << 16
 
 
 def groups_of_matches(plan: Plan, measures: MeasureSet, matches: pa.RecordBatch) -> Groups:
-    """The groups of a batch of matches; neighbours of one group are together."""
+    """The groups of a batch of matches. The matches of a group must be next to each other."""
     ends = np.asarray(matches.column("end_pos"))
     times = matches.column("end_time") if plan.source.order_by else None
     keys = tuple(matches.column(name) for name in plan.source.partition_by)
@@ -57,12 +56,11 @@ def groups_of_matches(plan: Plan, measures: MeasureSet, matches: pa.RecordBatch)
 
 
 class Weights(NamedTuple):
-    """Of the events under a label, in how many matches each is: words (uint64[events, 2]), and the
-    same numbers as size · 2^scale (float64 and int64[events])."""
+    """For each event under a label, the number of matches with it, in two forms."""
 
-    words: np.ndarray
-    sizes: np.ndarray
-    scales: np.ndarray
+    words: np.ndarray  # uint64[events, 2], exact (high, low)
+    sizes: np.ndarray  # float64[events], as size · 2^scale
+    scales: np.ndarray  # int64[events]
 
 
 def groups_of_unions(
@@ -72,8 +70,10 @@ def groups_of_unions(
     found: Found,
     weights: Mapping[str, Weights],
 ) -> Groups:
-    """The groups of a batch whose rows are the unions of all matches with one end, one for each
-    row. found: of the whole batch; weights: by label."""
+    """The groups of a batch whose rows are unions of all matches with the same end.
+
+    found: for the whole batch. weights: by label.
+    """
     ends = np.asarray(unions.column("end_pos"))
     times = unions.column("end_time") if plan.source.order_by else None
     rows = np.arange(len(unions))
@@ -99,8 +99,10 @@ def groups_of_unions(
 
 
 def places_of(plan: Plan, ends: np.ndarray, times: pa.Array | None) -> np.ndarray:
-    """int64[matches]: what tells the groups of a partition apart, by the position of the last event
-    of each match and the first order column there."""
+    """int64[matches]: a number for each group of a partition.
+
+    ends: the position of each match's last event. times: the first order column there.
+    """
     assert plan.answer.totals is not None
     match plan.answer.totals.per:
         case "END":
@@ -116,7 +118,7 @@ def places_of(plan: Plan, ends: np.ndarray, times: pa.Array | None) -> np.ndarra
 
 
 def changes(columns: Sequence[np.ndarray]) -> np.ndarray:
-    """bool[rows]: where a row differs from the one before it."""
+    """bool[rows]: where a row differs from the row before it."""
     found = np.zeros(len(columns[0]), np.bool_)
     found[:1] = True
     for column in columns:
@@ -125,7 +127,7 @@ def changes(columns: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _codes(column: pa.Array) -> np.ndarray:
-    """int32[rows]: a number for each value, in the order in which they come; −1: NULL."""
+    """int32[rows]: a number for each value, by first appearance; −1: NULL."""
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     return np.asarray(coded.indices.fill_null(-1).to_numpy(zero_copy_only=False))
 
@@ -143,7 +145,7 @@ def _sums(
     for place, measure in enumerate(measures.whole):
         values = whole_values(measure, *events.values(measure))
         first, last = events.between(measure.label)
-        sizes = np.abs(values).view(np.uint64)  # the size of −2⁶³ is right as well
+        sizes = np.abs(values).view(np.uint64)  # also right for −2⁶³
         of_values, of_sizes = (sums_between(some, first, last) for some in (values, sizes))
         whole.append(WholeSum(of_values, of_sizes, _are_known(measures, place, events)))
     reals, scales = _no_reals(len(counts), shape)
@@ -156,7 +158,7 @@ def _sums(
 
 
 def _are_known(measures: MeasureSet, place: int, events: _Events) -> np.ndarray:
-    """bool[rows]: whether a whole sum has values, if that is wanted."""
+    """bool[rows]: whether a whole sum has values; empty: not asked for."""
     if place >= measures.known:
         return NOT_ASKED
     measure = measures.whole[place]
@@ -179,7 +181,7 @@ def _add_reals(
     events: _Events,
     *weights: np.ndarray,
 ) -> None:
-    """Write the sums of a real measure, and of how many values, into their columns."""
+    """Write the sums of a real measure, and the numbers of its values, into their columns."""
     measure = measures.real[place]
     values, known = events.values(measure)
     between = events.between(measure.label)
@@ -200,8 +202,10 @@ def _least(measures: MeasureSet, events: _Events, rows: int) -> np.ndarray:
 
 
 def measured(measure: Measure, column: pa.Array | None, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of the attribute of a measure, and bool[rows] where they are known; without an
-    attribute all are."""
+    """(the numbers of a measure's attribute; bool[rows], where they are known).
+
+    Without an attribute all are known.
+    """
     if column is None:
         assert measure.what == KNOWN
         return np.zeros(rows, np.int64), np.ones(rows, np.bool_)
@@ -209,14 +213,14 @@ def measured(measure: Measure, column: pa.Array | None, rows: int) -> tuple[np.n
 
 
 class _Events:
-    """The events of matches under their labels, and where those of each group lie."""
+    """The events of matches under their labels, and where the events of each group are."""
 
     def __init__(self, matches: pa.RecordBatch, starts: np.ndarray, stops: np.ndarray) -> None:
         self._matches = matches
         self._starts, self._stops = starts, stops
 
     def between(self, label: str) -> tuple[np.ndarray, np.ndarray]:
-        """int64[groups] twice: the first event of each group, and the one behind its last."""
+        """int64[groups] twice: the first event of each group, and the event after its last."""
         column = self._matches.column(label)
         offsets = np.asarray(column.offsets).astype(np.int64)
         offsets = offsets - offsets[0]
@@ -233,7 +237,7 @@ class _Events:
 
 
 class WaitingGroups:
-    """The groups of a run whose rows have not been handed out."""
+    """The groups of a run whose rows have not been returned yet."""
 
     def __init__(self) -> None:
         self._waiting: list[Groups] = []
@@ -241,11 +245,11 @@ class WaitingGroups:
 
     @property
     def nbytes(self) -> int:
-        """About the size of what waits."""
+        """About how many bytes wait."""
         return 100 * self._rows
 
     def add(self, groups: Groups) -> None:
-        """Take in groups; those that are there already get larger."""
+        """Add groups. Groups that are there already grow."""
         if not len(groups):
             return
         self._waiting.append(groups)
@@ -255,9 +259,10 @@ class WaitingGroups:
             self._merged = self._rows
 
     def taken(self, *, but_last_part: bool = False) -> Groups | None:
-        """All groups, each once, partition by partition in the order of their places; they wait no
-        longer. `but_last_part`: those of the partition that came last go on waiting. None: there
-        are none."""
+        """Remove and return all groups, each once, by partition and place; None: there are none.
+
+        but_last_part: the groups of the last partition stay.
+        """
         if not self._waiting:
             return None
         groups, parts = self._together()
@@ -272,7 +277,7 @@ class WaitingGroups:
         self._waiting, self._rows = [groups], len(groups)
 
     def _together(self) -> tuple[Groups, np.ndarray]:
-        """All groups, each once, and int64[groups] the numbers of their partitions, ascending."""
+        """(all groups, each once; int64[groups], the numbers of their partitions, ascending)."""
         groups = _joined(self._waiting)
         parts = partition_numbers(groups.keys, len(groups))
         rises = (np.diff(parts) > 0) | ((np.diff(parts) == 0) & (np.diff(groups.places) > 0))
@@ -306,14 +311,14 @@ def _chained(arrays: Sequence[pa.Array]) -> pa.Array:
 
 
 def partition_numbers(keys: Sequence[pa.Array], rows: int) -> np.ndarray:
-    """int64[rows]: the number of each row's partition, in the order in which they come."""
+    """int64[rows]: the number of each row's partition, by first appearance."""
     if not keys:
         return np.zeros(rows, np.int64)
     number = np.zeros(rows, np.int64)
     for key in keys:
         codes = _codes(key).astype(np.int64) + 1
         number = number * (int(codes.max()) + 1) + codes
-        # Small again, and in the order in which they come, so that the next product has room.
+        # Renumbered from 0 by first appearance, so that the next product cannot overflow.
         distinct, first, number = np.unique(number, return_index=True, return_inverse=True)
         rank = np.empty(len(distinct), np.int64)
         rank[np.argsort(first)] = np.arange(len(distinct))

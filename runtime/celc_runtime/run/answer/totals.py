@@ -1,9 +1,12 @@
 """The answer of TOTAL: its rows are about groups of matches.
 
-Where the automaton decides the formula, no match is listed: the kernel of `engine.totals.kernel`
-finds the totals at each end (`CountedWalk`). Where the update finds the matches and no others,
-as it does with keys, each event of all matches with one end is added up as often as there are
-matches with it (`UnitedWalk`). Otherwise matches are listed, and added up batch by batch.
+There are three ways. If the automaton decides the formula, no match is listed: the kernel of
+`engine.totals.kernel` computes the totals at each end (`CountedWalk`). If the update finds exactly
+the
+matches of the query, as it does with keys, each event of the matches with the same end is weighted
+by
+the number of matches with it (`UnitedWalk`). Otherwise matches are listed, and added batch by
+batch.
 """
 
 from __future__ import annotations
@@ -29,8 +32,6 @@ from celc_runtime.run.walk.united import UnitedWalk
 
 
 class TotalRows(GroupRows):
-    """Hands out totals of matches."""
-
     def __init__(self, program: Program, *, in_instants: bool) -> None:
         totals = program.plan.answer.totals
         assert totals is not None
@@ -67,7 +68,7 @@ class TotalRows(GroupRows):
 
 
 def _of_unions(walk: UnitedWalk, listed: Listed) -> tuple[Found, dict[str, Weights]]:
-    """What was found beside the unions in the buffers, and that of the events of each label."""
+    """What was found for the unions in the buffers, and for the events of each label."""
     output, kinds = listed.output, listed.kinds
     rows, events = map(int, output.used)
     found = walk.found(rows, events)

@@ -14,26 +14,26 @@ from celc_runtime.run.walk.listed import Listed
 
 
 class ChoiceOfRun:
-    """What a run asks of its choice; with the answers where all matches stay, each known at its
-    end."""
+    """What a run asks of its choice; here all matches stay, and each is known at its end."""
 
-    undecided = 0
-    """How many matches were left undecided."""
+    undecided = 0  # the number of matches left undecided
 
     @property
     def nbytes(self) -> int:
-        """The size of the batches and of the matches that wait."""
+        """The bytes of the waiting batches and matches."""
         return 0
 
     # --- batches ----------------------------------------------------------------------------------
 
     def arrived(self, reading: Reading, *, lists: bool) -> Iterable[tuple[Reading, bool]]:
-        """The batches to be read when one has arrived, each with whether its matches are handed
-        out (`lists`: those of the one that arrived)."""
+        """The batches to read after one has arrived, and whether to return the matches of each.
+
+        lists: that flag of the batch that arrived.
+        """
         return ((reading, lists),)
 
     def over(self) -> Iterable[tuple[Reading, bool]]:
-        """The batches that wait for later ones, of which there are none."""
+        """The batches that still wait at the end of the input."""
         return ()
 
     # --- matches ----------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ class ChoiceOfRun:
         """Drop matches from the buffers that cannot be chosen."""
 
     def take(self, rows: pa.RecordBatch, listed: Listed) -> Iterator[pa.RecordBatch]:
-        """Take in the rows of the matches in the buffers; yields those that are known."""
+        """Add the rows of the matches in the buffers; yields rows that are known."""
         if len(rows):
             yield rows
 
@@ -57,8 +57,10 @@ class ChoiceOfRun:
     # --- stretches --------------------------------------------------------------------------------
 
     def silent(self, stretches: Stretches, events: pa.RecordBatch) -> np.ndarray | None:
-        """bool[rows]: at which rows of stretches no match is listed; None: all are. `events`: the
-        columns that were prepared of them."""
+        """bool[rows]: at which rows of stretches no match is listed; None: at none of them.
+
+        events: the columns that were prepared of them.
+        """
         return stretches.silent
 
     def undecided_ends(self, stretches: Stretches, events: pa.RecordBatch) -> np.ndarray | None:

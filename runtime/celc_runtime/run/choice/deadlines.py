@@ -1,18 +1,23 @@
 """Matches with an absence at their end: when they are decided, and what waits until then.
 
-Whether something is absent behind a match shows in later events. So a batch waits until the events
-behind it have passed the deadlines of all matches that end in it, or its partition is over; only
-then the update reads it. The walk has remembered these later events by then, and finds the
-matches that nothing undoes. Of these, the *decided* ones are handed out: no event that could still
-come could undo them.
+Later events show whether something is absent after a match. So a batch waits until later events
+have
+passed the deadlines of all matches that end in it, or until its partition is over. Only then the
+update
+reads it. By then the walk has remembered these later events, and finds the matches that survive. Of
+these, the *decided* ones are returned: no future event can remove them.
 
-Deadlines that are times on the first order column are passed by the *clock*, the greatest such time
-in the input, whichever partition has it. Where it is not known from the beginning, the matches that
-no event so far has decided are held until the input ends. Other deadlines (EVENTS, other
-attributes) are passed by events of the partition.
+Some deadlines are times on the first order column. The *clock* passes them: the greatest such time
+in
+the whole input, in any partition. If the clock is not known from the beginning, the matches that no
+event has decided so far are held until the input ends. Other deadlines (EVENTS, other attributes)
+are
+passed by events of the partition.
 
 `bound`: a deadline is passed exactly if the key of the event from which it counts is smaller. For a
-time it is the floor of the clock (`floors_of`). EVENTS are all there once the last one of them is.
+time it is the floor of the clock (`floors_of`). A deadline in EVENTS is passed when its last event
+has
+come.
 """
 
 from __future__ import annotations
@@ -43,33 +48,27 @@ from celc_runtime.run.source.stretches import Stretches
 from celc_runtime.run.walk.by_definition import DefinitionWalk
 from celc_runtime.run.walk.listed import Listed
 
-PASSED = 2**63 - 1
-"""The bound that passes every deadline."""
+PASSED = 2**63 - 1  # the bound that passes every deadline
 
 
 @dataclass(slots=True)
 class PartSoFar:
-    """A partition as far as it has been seen. bounds: int64[deadlines], by its last event."""
+    """A partition as far as it has been read."""
 
-    bounds: np.ndarray
+    bounds: np.ndarray  # int64[deadlines], set by its last event
     is_over: bool = False
 
 
 @dataclass(slots=True)
 class WaitingBatch:
-    """A batch that waits for later events.
-
-    begins: int64[parts], the rows at which partitions begin or go on; bounds: int64[deadlines,
-    parts], those of the partitions that end in it; the last one is `part`. last_keys:
-    int64[deadlines], those of the last row. lists_matches: whether its matches are handed out.
-    """
+    """A batch that waits for later events."""
 
     reading: Reading
-    begins: np.ndarray
-    bounds: np.ndarray
-    last_keys: np.ndarray
-    part: PartSoFar
-    lists_matches: bool
+    begins: np.ndarray  # int64[parts], the rows at which partitions begin or go on
+    bounds: np.ndarray  # int64[deadlines, parts], of the partitions that end in the batch
+    last_keys: np.ndarray  # int64[deadlines], of the last row
+    part: PartSoFar  # the last partition
+    lists_matches: bool  # whether the matches of the batch are returned
 
     @property
     def is_ripe(self) -> bool:
@@ -77,7 +76,7 @@ class WaitingBatch:
         return self.part.is_over or bool((self.last_keys < self.part.bounds).all())
 
     def bounds_at(self, deadline: int, rows: np.ndarray) -> np.ndarray:
-        """int64: the bounds of a deadline in the partitions of rows (int64)."""
+        """int64: the bounds of a deadline in the partitions of the given rows (int64)."""
         bounds = self.bounds[deadline].copy()
         bounds[-1] = self.part.bounds[deadline]
         found: np.ndarray = bounds[np.searchsorted(self.begins, rows, side="right") - 1]
@@ -86,20 +85,19 @@ class WaitingBatch:
 
 @dataclass(slots=True)
 class HeldMatches:
-    """Matches that the clock has not decided yet, with the keys from which their deadlines count
-    and the numbers of the deadlines: int64[matches]."""
+    """Matches that the clock has not decided yet."""
 
     matches: pa.RecordBatch
-    keys: np.ndarray
-    deadlines: np.ndarray
+    keys: np.ndarray  # int64[matches], the keys from which their deadlines count
+    deadlines: np.ndarray  # int64[matches], the numbers of their deadlines
 
 
 class Deadlines(ChoiceOfRun):
-    """The batches and the matches of one run that wait."""
+    """The waiting batches and matches of one run."""
 
     def __init__(self, program: Program, history: History, options: RunOptions) -> None:
         plan = self._plan = program.plan
-        # Whether no match is decided before the whole length behind its end.
+        # Whether each match waits for the whole length after its end.
         self._all_wait = program.all_wait and not any(
             one.from_start for one in plan.choice.deadlines
         )
@@ -115,13 +113,13 @@ class Deadlines(ChoiceOfRun):
         self._part: PartSoFar | None = None
         self._held: list[HeldMatches] = []
         self.batch: WaitingBatch | None = None
-        """The batch at hand."""
+        """The present batch."""
         self.undecided = 0
-        """How many matches were left undecided."""
+        """The number of matches that were left undecided."""
 
     @property
     def is_closed(self) -> bool:
-        """Whether the input is said to be over, so that every match is decided."""
+        """Whether the input is known to be over, so that every match is decided."""
         return self._plan.choice.at_end == "closed"
 
     @property
@@ -132,19 +130,18 @@ class Deadlines(ChoiceOfRun):
     # --- batches ------------------------------------------------------------------------------
 
     def arrived(self, reading: Reading, *, lists: bool) -> Iterator[tuple[Reading, bool]]:
-        """Those that need not wait any longer."""
+        """The waiting batches that are ready to be read."""
         self._wait(reading, lists_matches=lists)
         yield from self._ripe()
 
     def over(self) -> Iterator[tuple[Reading, bool]]:
-        """All that wait."""
         if self._part is not None:
             self._part.is_over = True
             self._part = None
         yield from self._ripe()
 
     def _wait(self, reading: Reading, *, lists_matches: bool) -> None:
-        """Let a batch wait, and see by how far it brings on those before it."""
+        """Let a batch wait, and update the bounds of the batches before it."""
         prepared, positions = reading
         parts, rows = prepared.parts, len(prepared.events)
         goes_on = not len(parts) or parts[0] != 0
@@ -169,7 +166,7 @@ class Deadlines(ChoiceOfRun):
     def _measured(
         self, events: pa.RecordBatch, positions: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """int64[deadlines, rows]: keys of events, and the bounds that they set."""
+        """int64[deadlines, rows]: the keys of events, and the bounds that they set."""
         windows = measured(self._plan, events, positions)
         keys = [windows[one.window][0] for one in self._plan.choice.deadlines]
         bounds = [
@@ -185,10 +182,11 @@ class Deadlines(ChoiceOfRun):
             yield self.batch.reading, self.batch.lists_matches
 
     def silent(self, stretches: Stretches, events: pa.RecordBatch) -> np.ndarray | None:
-        """bool[rows]: at which rows of stretches no match ends that is to be handed out now.
+        """bool[rows]: at which rows of stretches no match ends that is to be returned now.
 
-        Silent rows of stretches were there at the clock `since`. The deadline of a match that ends
-        at a row is not after the row's own.
+        Silent rows of stretches were read before, at the clock `since`. The deadline of a match
+        that
+        ends at a row is not after the row's own deadline.
         """
         keys, were_read = self._keys(stretches, events), stretches.silent
         self._were_read = were_read
@@ -216,7 +214,7 @@ class Deadlines(ChoiceOfRun):
     # --- matches ------------------------------------------------------------------------------
 
     def take(self, rows: pa.RecordBatch, listed: Listed) -> Iterator[pa.RecordBatch]:
-        """Hands on the matches that are decided; some others are held."""
+        """Returns the decided matches. Some others are held."""
         decided = self._decided(rows, listed)
         if len(decided):
             yield decided
@@ -241,13 +239,15 @@ class Deadlines(ChoiceOfRun):
             held = pa.array(is_held)
             self._held.append(HeldMatches(matches.filter(held), keys[is_held], numbers[is_held]))
         self.undecided += int((~is_decided & ~is_held).sum())
-        if not isinstance(listed.walk, DefinitionWalk):  # that has asked `judge`
+        if not isinstance(listed.walk, DefinitionWalk):  # which has asked `judge` already
             is_decided &= ~was_decided
         return matches if is_decided.all() else matches.filter(pa.array(is_decided))
 
     def judge(self, number: int, entries: tuple[int, int], row: int) -> tuple[bool, bool]:
-        """Whether a match in the batch at hand is decided, and whether it was before (`since`);
-        entries: its first and its last; row: that at which it ends."""
+        """Whether a match of the present batch is decided, and whether it was before (at `since`).
+
+        entries: its first and its last event. row: where it ends.
+        """
         if number == NO_DEADLINE:
             return True, bool(len(self._were_read) and self._were_read[row])
         deadline = self._plan.choice.deadlines[number]
@@ -266,13 +266,13 @@ class Deadlines(ChoiceOfRun):
             assert self.batch is not None
             return keys < self.batch.bounds_at(number, rows), was_decided
         if self._since is not None:
-            # What was decided by then has been handed out if its end had been read. The end of
-            # another one has come behind its deadline.
+            # If the end had been read, a decided match was returned then. Otherwise the end came
+            # after the deadline.
             was_decided = self._were_read[rows] & (keys < self._bound(number, self._since))
         return keys < self.clock_bound(number), was_decided
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The held matches that are decided, once the whole input has been read."""
+        """The held matches that are decided at the end of the input."""
         held, self._held = self._held, []
         for some in held:
             bounds = np.array(
@@ -297,7 +297,7 @@ class Deadlines(ChoiceOfRun):
 
 
 def clock_key(plan: Plan, clock: int | float) -> int:
-    """The key of a clock as a plan holds it."""
+    """The key of a clock, which a plan holds as a number."""
     type = input_schema(plan).field(plan.source.order_by[0]).type
     if pa.types.is_date32(type):
         clock *= MICROSECONDS_PER_DAY
@@ -321,8 +321,11 @@ def latest_time(program: Program, batches: Iterable[pa.RecordBatch]) -> int | No
 
 
 def compares_late(program: Program) -> bool:
-    """Whether matches with one end are decided together, and a time that other partitions show
-    decides when. The clock has to be known before the first partition ends then."""
+    """Whether matches with the same end are decided together, at a time that any partition can
+    show.
+
+    If so, the clock must be known before the first partition ends.
+    """
     plan = program.plan
     match program.listing:
         case ByDefinition(ways=ways, joins_ends=joins_ends):

@@ -1,16 +1,18 @@
-"""The choice among the matches with one start, which SELECT FIRST and LONGEST make.
+"""The choice among matches with the same start, for SELECT FIRST and LONGEST.
 
-Listings find matches in the order of their ends, and this choice compares matches with different
-ends. So it takes the rows of all matches, and hands out those that are chosen once they are known:
+Listings find matches in the order of their ends, but this choice compares matches with different
+ends.
+So it takes the rows of all matches, and returns the chosen ones as soon as they are known:
 
 * FIRST: at their end, because later matches of a start end later;
-* LONGEST: when no later match can have their start, and no row that may still come ends before;
-* DISJOINT: when no later match can have their start or an earlier one, so that it is known which
-  matches before are kept.
+* LONGEST: when no later match can have their start, and no earlier end can still come;
+* DISJOINT: when no later match can have their start or an earlier one, so that all kept matches
+  before them are known.
 
-Of the matches with one start and one end the walk hands over only those with the support that
-NXT prefers, so a match is known here by its first and its last event. Both are entries: numbers
-that ascend along the stream, over all partitions.
+Among the matches with the same start and end, the walk returns only those with the support that NXT
+prefers. So a match is identified here by its first and its last event. Both are entries: numbers
+that
+rise along the stream, over all partitions.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ _NO_ENTRIES = np.zeros(0, np.int64)
 
 
 class StartChoice(ChoiceOfRun):
-    """Chooses among matches by their starts; holds the rows that are not known yet."""
+    """Chooses among matches with the same start; holds the rows that are not known yet."""
 
     def __init__(self, choice: PerStart, window: Window | None) -> None:
         self._choice = choice
@@ -44,13 +46,13 @@ class StartChoice(ChoiceOfRun):
         self._tables: list[pa.Table] = []
         self._starts = self._ends = _NO_ENTRIES
         self._merged = 0
-        # The first of all starts that wait.
+        # The first of all waiting starts.
         self._least = _NEVER
-        # The starts that have their matches already (FIRST), ascending, and where these end.
+        # For FIRST: the starts that have their matches already, ascending, and their ends.
         self._answered = self._answers = _NO_ENTRIES
-        # The last event of the last match that is kept (DISJOINT).
+        # For DISJOINT: the last event of the last match kept.
         self._after = -1
-        # The end of the last rows handed out, and how many they were (LIMIT).
+        # For LIMIT: the end of the last rows returned, and their number.
         self._last_end, self._given = -1, 0
 
     @property
@@ -59,12 +61,11 @@ class StartChoice(ChoiceOfRun):
         return int(sum(one.nbytes for one in (*self._tables, *arrays)))
 
     def narrow(self, listed: Listed) -> None:
-        """Drop matches that another one of their start has beaten."""
+        """Drop matches that lose against another match with the same start."""
         listed.keep(self._candidates(listed.entries.starts, listed.entries.ends))
 
     def _candidates(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """bool[matches]: which of these matches may be chosen, by their own starts and ends and by
-        what is known of earlier ones."""
+        """bool[matches]: which matches may be chosen, by what is known so far."""
         found = starts > self._after
         distinct, group = np.unique(starts, return_inverse=True)
         if self._is_first:
@@ -82,7 +83,7 @@ class StartChoice(ChoiceOfRun):
         return found
 
     def take(self, rows: pa.RecordBatch, listed: Listed) -> Iterator[pa.RecordBatch]:
-        """Let the rows of candidates wait."""
+        """Add the rows of candidates to those that wait."""
         self._add(rows, listed.entries.starts, listed.entries.ends)
         yield from ()
 
@@ -98,7 +99,7 @@ class StartChoice(ChoiceOfRun):
             self._merged = len(self._starts)
 
     def known(self, oldest: int) -> Iterator[pa.RecordBatch]:
-        """Those that no later match can take the place of."""
+        """The rows that no later match can replace."""
         if not len(self._starts) or (oldest <= self._least and not self._choice.known_at_end):
             return
         over = self._starts < oldest
@@ -111,7 +112,7 @@ class StartChoice(ChoiceOfRun):
             best = self._candidates(self._starts, self._ends)
             waiting = self._ends[best & ~over]
             if len(waiting):
-                # An earlier start waits for nothing; but its rows come in the order of ends.
+                # An earlier start need not wait; but rows are returned in the order of ends.
                 over &= ~best | (self._ends < waiting.min())
             chosen = best & over
         yield from self._handed_out(np.flatnonzero(chosen))
@@ -120,7 +121,7 @@ class StartChoice(ChoiceOfRun):
         self._answered, self._answers = self._answered[still:], self._answers[still:]
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """All: no match can take the place of any."""
+        """All waiting rows: no match can replace them any more."""
         yield from self.known(_NEVER)
 
     def silent(self, stretches: Stretches, events: pa.RecordBatch) -> np.ndarray | None:
@@ -128,7 +129,7 @@ class StartChoice(ChoiceOfRun):
         return None
 
     def of_stretches(self, stretches: Stretches, prepared: Prepared) -> Iterator[pa.RecordBatch]:
-        """Writes also the ends of the last matches kept into `stretches.known`."""
+        """Also writes the ends of the last kept matches into `stretches.known`."""
         batch = prepared.batch
         entries = np.flatnonzero(batch.symbols)
         starts, ends = entries[self._starts], entries[self._ends]
@@ -164,7 +165,7 @@ class StartChoice(ChoiceOfRun):
         self._answered, self._answers = answered[order], answers[order]
 
     def _disjoint(self, over: np.ndarray) -> np.ndarray:
-        """bool[rows]: the rows to keep among those that are `over`."""
+        """bool[rows]: the rows to keep among the `over` ones."""
         chosen: np.ndarray = over & self._candidates(self._starts, self._ends)
         rows = np.flatnonzero(chosen)
         starts, place = np.unique(self._starts[rows], return_index=True)
@@ -175,7 +176,7 @@ class StartChoice(ChoiceOfRun):
     # --- rows -------------------------------------------------------------------------------------
 
     def _keep(self, wanted: np.ndarray) -> None:
-        """Let only these rows (bool) wait."""
+        """Keep only these rows (bool) waiting."""
         if wanted.all():
             return
         rows = np.flatnonzero(wanted)
@@ -189,7 +190,8 @@ class StartChoice(ChoiceOfRun):
         return self._tables[0]
 
     def _handed_out(self, rows: np.ndarray) -> Iterator[pa.RecordBatch]:
-        """The matches of some rows (int64) in the order of their ends, up to LIMIT for each."""
+        """The matches of the given rows (int64) in the order of their ends, up to LIMIT for
+        each."""
         rows = rows[np.argsort(self._ends[rows], kind="stable")]
         if self._choice.limit is not None and len(rows):
             rows = rows[self._within_limit(self._ends[rows])]
@@ -198,8 +200,8 @@ class StartChoice(ChoiceOfRun):
             yield from chosen.to_batches(max_chunksize=_ROWS_PER_BATCH)
 
     def _within_limit(self, ends: np.ndarray) -> np.ndarray:
-        """bool[rows]: the first rows of each end (int64, ascending), those handed out before
-        included."""
+        """bool[rows]: the first rows of each end (int64, ascending); earlier returned rows
+        count."""
         assert self._choice.limit is not None
         number = np.arange(len(ends)) - np.searchsorted(ends, ends)
         if ends[0] == self._last_end:

@@ -1,4 +1,4 @@
-"""Past events that conditions ask for: their values, the nearest with a key, the latest starts.
+"""Past events that conditions read: their values, the nearest event with a key, the latest starts.
 
 Imports: the source.
 """

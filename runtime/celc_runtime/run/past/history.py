@@ -1,9 +1,10 @@
-"""The past events that conditions across events read, as columns that kernels can index.
+"""The past events that conditions between events read, as columns that kernels can index.
 
-A column holds a value for each *entry*, an event with a symbol other than 0, from the first entry
-that a later match can have. Texts are numbers here: two texts are equal where their numbers are
-equal, and where some condition asks for their order, ranks hold it. A number is never given to a
-second text; texts that no entry has any more are forgotten.
+A column holds a value for each *entry*, an event whose symbol is not 0, from the first entry that a
+later match can contain. Texts are numbers here. Two texts are equal if their numbers are equal. If
+a
+condition compares their order, ranks hold it. A number is never given to a second text. Texts that
+no entry has any more are dropped.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _FIRST_ROOM = 1024
 def measured(
     plan: Plan, events: pa.RecordBatch, positions: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Key and floor (`floors_of`) of each event for each window inside the formula.
+    """(key, floor) (`floors_of`) of each event, for each window inside the formula.
 
     positions: int64[rows].
     """
@@ -79,8 +80,12 @@ class History:
 
     @property
     def past(self) -> tuple[np.ndarray, ...]:
-        """The columns, in the order of `PastColumns`: key and floor as `floors_of` has them, parts
-        as `LatestStarts` or `Ceilings`, `valid` as bool."""
+        """The columns, in the order of `PastColumns`.
+
+        Keys and floors are those of `floors_of`, parts those of `LatestStarts` or `Ceilings`,
+        `valid`
+        is bool.
+        """
         return tuple(array[: self._count] for array in self._arrays)
 
     @property
@@ -89,11 +94,9 @@ class History:
         return self.first + self._count
 
     def window(self, number: int) -> Sequence[np.ndarray]:
-        """Key and floor of each entry for a window inside the formula."""
         return of_window(self.past, number)
 
     def keys(self, window: int, entries: np.ndarray) -> np.ndarray:
-        """int64: the keys of entries (int64) for a window inside the formula."""
         keys, _ = of_window(self._arrays, window)
         found: np.ndarray = keys[entries - self.first]
         return found
@@ -109,7 +112,7 @@ class History:
 
     @property
     def nbytes(self) -> int:
-        """The size of the columns and of the tables of keys; a text is counted as 64 bytes."""
+        """The bytes of the columns and of the tables of keys; a text counts as 64 bytes."""
         found = sum(array.nbytes for array in self._arrays) + 64 * len(self._texts)
         found += sum(starts.nbytes for _, starts in self._keyed.values())
         return found + sum(nearest.nbytes for nearest in self._nearest)
@@ -160,7 +163,8 @@ class History:
             self._rank()
 
     def _anew(self, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
-        """bool[rows + 1]: where a partition begins; the last one: at the next relevant row."""
+        """bool[rows + 1]: where a partition begins; last: whether the next relevant row begins
+        one."""
         anew = np.zeros(len(rows) + 1, np.bool_)
         anew[np.searchsorted(rows, parts)] = True
         anew[0] |= self._begins_anew
@@ -168,8 +172,7 @@ class History:
         return anew
 
     def _begins_of(self, anew: np.ndarray) -> np.ndarray:
-        """int64[rows]: the entry at which the partition of each row begins; `anew` as in `_anew`.
-        Empty where nothing asks for it."""
+        """int64[rows]: the entry at which each row's partition begins; empty: not needed."""
         if not (self._columns.begins or self._nearest or self._keyed):
             return np.zeros(0, np.int64)
         entry, rows = self.next, len(anew) - 1
@@ -188,7 +191,7 @@ class History:
         anew: np.ndarray,
         begins: np.ndarray,
     ) -> list[np.ndarray]:
-        """The columns of the parts; `windows` are those of the windows."""
+        """The columns of the absent parts. `windows` are the measured windows."""
         entry = self.next
         found = []
         for part, watched in self._watched:
@@ -201,8 +204,10 @@ class History:
         return [*found, *(np.full(len(symbols), OPEN) for _ in self._after)]
 
     def reached(self, oldest: int) -> int:
-        """The oldest entry that matters to matches which begin at `oldest` or a later entry of its
-        partition. Only with the begins of partitions."""
+        """The oldest entry that matches need which begin at `oldest` or later in its partition.
+
+        Only if the begins of partitions are kept.
+        """
         if not self._columns.begins or not self._count:
             return oldest
         past, last = self.past, self.next - 1
@@ -222,7 +227,7 @@ class History:
         return found
 
     def drop(self, until: int) -> None:
-        """Forget the entries before `until`."""
+        """Drop the entries before `until`."""
         gone = min(max(0, until - self.first), self._count)
         if 2 * gone >= self._count:
             kept = self._count - gone
@@ -253,7 +258,7 @@ class History:
         self._texts.keep(used.tolist())
 
     def _rank(self) -> None:
-        """Write the ranks: the known texts, numbered in their order."""
+        """Write the ranks: the known texts are numbered in their order."""
         codes = self._texts.in_order()
         if not len(codes):
             return
@@ -266,7 +271,7 @@ class History:
 
 
 def _valued(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """The values of an attribute, whole numbers as int64, and which of them are not NULL."""
+    """(the values of an attribute, whole numbers as int64; which of them are not NULL)."""
     values, valid = numbers(column)
     if not np.issubdtype(values.dtype, np.floating):
         values = values.astype(np.int64)

@@ -1,8 +1,8 @@
-"""The key tables of a run, and the keys that the events of a batch bring.
+"""The key tables of a run, and the keys of the events of a batch.
 
-Keys whose piles have all left the window are dropped whenever a table is half full; then the table
-is made as large as the keys left need. So a table takes memory for the keys inside the window,
-however many there have been.
+When a table is half full, the keys whose piles have all left the window are dropped. Then the table
+gets the size that the remaining keys need. So a table takes memory for the keys inside the window,
+not for all keys that ever came.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FEWEST_ROWS = 4096
 
 
 class KeyMemory:
-    """The tables of one run."""
+    """The key tables of one run."""
 
     def __init__(self, terms: tuple[KeyTerm, ...], tables: tuple[KeyTable, ...]) -> None:
         self._terms = terms
@@ -44,12 +44,12 @@ class KeyMemory:
 
     @property
     def nbytes(self) -> int:
-        """The size of the tables; a text is counted as 64 bytes."""
+        """The bytes of the tables; a text counts as 64 bytes."""
         tables = [*self.memory.tables, *(spare for spare in self._spares if spare is not None)]
         return sum(table.nbytes for table in tables) + 64 * len(self._texts)
 
     def enter(self, events: pa.RecordBatch, earliest: int, lowest: int) -> None:
-        """Note the keys that the events of a batch bring."""
+        """Note the keys of the events of a batch."""
         if self._has_texts and len(self._texts) > 4 * self._rows():
             self._forget_texts(earliest, lowest)
         terms = self._terms
@@ -66,7 +66,7 @@ class KeyMemory:
         self.memory = self.memory._replace(values=values, known=known)
 
     def make_room(self, earliest: int, lowest: int) -> None:
-        """Drop the keys that are out of the window, and enlarge tables that stay half full."""
+        """Drop the keys that have left the window, and enlarge tables that stay half full."""
         tables = []
         for number, table in enumerate(self.memory.tables):
             keys = len(self._tables[number].texts)
@@ -84,7 +84,7 @@ class KeyMemory:
         self.memory = self.memory._replace(tables=tuple(tables))
 
     def _spare(self, number: int, size: int) -> np.ndarray:
-        """An empty table of a size: the array before the present one, if it has that size."""
+        """An empty table of this size: the array before the present one, if it has this size."""
         table, spare = self._tables[number], self._spares[number]
         if spare is None or len(spare) != size:
             return empty_table(table, size)
@@ -95,7 +95,7 @@ class KeyMemory:
         return sum(len(table) for table in self.memory.tables)
 
     def _forget_texts(self, earliest: int, lowest: int) -> None:
-        """Forget the texts that no key in the window has."""
+        """Drop the texts that no key in the window has."""
         self.make_room(earliest, lowest)
         used: set[int] = set()
         for table, rows in zip(self._tables, self.memory.tables, strict=True):
@@ -107,7 +107,7 @@ class KeyMemory:
 
 
 def _as_key(values: np.ndarray, type: str) -> np.ndarray:
-    """Values as int64 that are equal where SQL calls the values equal: −0.0 = 0.0, NaN = NaN."""
+    """Values as int64, equal if SQL calls the values equal: −0.0 = 0.0, NaN = NaN."""
     if type in ("FLOAT", "DOUBLE"):
         if type == "FLOAT":
             values = values.astype(np.float32)

@@ -11,7 +11,8 @@ from celc_runtime.run.past.key_memory import KeyMemory
 
 
 class NearestEvents:
-    """Follows the events of a run, and finds for each the nearest one with the key it asks for."""
+    """Follows the events of a run, and finds for each the nearest event with the key it asks
+    for."""
 
     def __init__(self, wanted: NearestEvent) -> None:
         terms = tuple(dict.fromkeys((*wanted.key, *wanted.asking)))
@@ -26,7 +27,7 @@ class NearestEvents:
 
     @property
     def nbytes(self) -> int:
-        """The size of the table of keys, and of the texts in them."""
+        """The bytes of the table of keys, and of the texts in them."""
         return self._keys.nbytes
 
     def write(
@@ -37,16 +38,17 @@ class NearestEvents:
         first: int,
         found: np.ndarray,
     ) -> None:
-        """Write the answers of events, and those of earlier ones that the events settle.
+        """Write the answers of events, and those of earlier events that these settle.
 
         begins: int64[events], the first entry of each event's partition. found: int64, the answers
-        of all remembered events, those of `events` last; `first`: the entry at its index 0. An
-        answer is an entry, or negative where no event is known.
+        of
+        all remembered events, those of `events` last. first: the entry at its index 0. An answer is
+        an entry, or negative if no event is known.
         """
         entry = first + len(found) - len(symbols)
         self._keys.enter(events, ALIVE, self._lowest(first, begins, 0))
         memory = self._keys.memory
-        # An event whose conditions exclude each other has no symbol.
+        # An event whose conditions contradict each other has no symbol.
         is_wanted = np.zeros(max((int(symbols.max(initial=0)), *self._symbols)) + 1, np.bool_)
         is_wanted[list(self._symbols)] = True
         brings = is_wanted[symbols] & memory.known[self._key].all(axis=0)
@@ -55,8 +57,9 @@ class NearestEvents:
         while done < len(symbols):
             memory = self._keys.memory
             table = memory.tables[0]
-            # Each event brings one key at most. Tables are not filled to the last row, so that not
-            # ever fewer events are read at once.
+            # Each event brings at most one key. Tables are not filled to the last row. Otherwise
+            # fewer
+            # and fewer events could be read at once.
             room = len(table) // 2 - int(memory.filled[0])
             if 8 * room < len(table):
                 self._keys.make_room(ALIVE, self._lowest(first, begins, done))
@@ -72,9 +75,9 @@ class NearestEvents:
             done = rows[1]
 
     def _lowest(self, first: int, begins: np.ndarray, row: int) -> int:
-        """The entry of the first event whose key is still needed, when a row is read."""
+        """The entry of the first event whose key is still needed when `row` is read."""
         begin = int(begins[row]) if row < len(begins) else first
         if self._ever:
-            # Keys are kept as long as the partition lasts, and events are not.
+            # Keys are kept as long as the partition lasts. Events are not.
             return min(first, begin)
         return max(first, begin)

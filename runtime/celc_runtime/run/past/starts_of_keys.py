@@ -1,4 +1,4 @@
-"""The parts of one run that must be absent and whose events have one key."""
+"""The absent parts of one run whose events share a key."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from celc_runtime.run.past.key_memory import KeyMemory
 
 
 class StartsOfKeys:
-    """Follows one part through the events of a run, key by key."""
+    """Follows one absent part through the events of a run, key by key."""
 
     def __init__(self, part: WatchedPart) -> None:
         texts = tuple(term.type == "STRING" for term in part.key)
-        # A pile for each position of the part, and one for the whole.
+        # A pile for each position of the part, and one for the whole part.
         self._keys = KeyMemory(part.key, (KeyTable(texts, piles=len(part.symbols) + 1),))
         self._terms = np.arange(len(part.key))
         self._tables = positions_of(part)
@@ -26,7 +26,7 @@ class StartsOfKeys:
 
     @property
     def nbytes(self) -> int:
-        """The size of the table of keys, and of the texts in them."""
+        """The bytes of the table of keys, and of the texts in them."""
         return self._keys.nbytes
 
     def of(
@@ -38,13 +38,15 @@ class StartsOfKeys:
         begins: np.ndarray,
         first: int,
     ) -> np.ndarray:
-        """int64[events]: the latest start (an entry) of a match so far, `NONE` where there is none;
-        where it is that of a key, `NONE` for events that are none of the part.
+        """int64[events]: the latest start (an entry) of a match so far, `NONE` where there is none.
 
-        entry: that of the first event; window: key and floor of each event; begins: int64[events],
-        the first entry of each event's partition; first: the oldest entry that is remembered.
+        If it is the start for a key, events outside of the part have `NONE`. entry: the number of
+        the
+        first event. window: (key, floor) of each event. begins: int64[events], the first entry of
+        each
+        event's partition. first: the oldest remembered entry.
         """
-        # A start that has been forgotten lies before all later matches.
+        # A start that has been dropped is before all later matches.
         self._keys.enter(events, NEVER, first)
         rows = len(symbols)
         positions = self._tables[0]
@@ -57,7 +59,7 @@ class StartsOfKeys:
         while done < rows:
             memory = self._keys.memory
             table = memory.tables[0]
-            # As for nearest events: each event brings one key at most.
+            # As for nearest events: each event brings at most one key.
             room = len(table) // 2 - int(memory.filled[0])
             if 8 * room < len(table):
                 self._keys.make_room(NEVER, max(first, int(begins[done])))

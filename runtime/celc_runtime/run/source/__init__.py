@@ -1,4 +1,4 @@
-"""The events of a run: as they come in, where each stands in its partition, and what waits.
+"""The events of a run: as they come in, their positions in their partitions, and what waits.
 
 Imports: nothing of the other rooms.
 """

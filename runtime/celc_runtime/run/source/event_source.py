@@ -1,4 +1,4 @@
-"""The events of a run as its kernels read them, batch by batch, each with its positions."""
+"""The events of a run as its kernels read them, batch by batch, with their positions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from celc_runtime.run.source.stretches import Stretches
 
 
 class Reading(NamedTuple):
-    """A batch to be read: its events, classified, and their positions."""
+    """A batch to read: its classified events, and their positions."""
 
     prepared: Prepared
     positions: Positions
@@ -45,13 +45,13 @@ class EventSource:
         self.undeclared = self._columns.undeclared
         """What is known of the rows of undeclared types."""
         self._whole = None if plan.source.ties is None else WholeInstants(plan)
-        # The position of a row that goes on with a partition is its number less this.
+        # For a partition that goes on, the position of a row is its number minus this.
         self._shift = -options.first_position
-        # Where partitions interleave, the next position of each.
+        # If partitions interleave, the next position of each.
         self._counts = np.full(1, options.first_position, np.int64)
 
     def row_name(self, events: pa.RecordBatch, row: int) -> str:
-        """The name of a row of the batch prepared last, in messages."""
+        """The name of a row of the last prepared batch, for messages."""
         return self._columns.row_name(events, row)
 
     def batches(
@@ -61,8 +61,10 @@ class EventSource:
         absent: np.ndarray | None,
         most_rows: int | None,
     ) -> Iterator[Reading]:
-        """A batch in parts of at most `most_rows` rows, and of whole instants where these matter:
-        the last one waits. The other arguments are those of `Run.push`."""
+        """A batch in parts of at most `most_rows` rows; the arguments are those of `Run.push`.
+
+        If instants matter, each part has whole instants, and the last instant waits.
+        """
         if most_rows is not None and len(events) > most_rows:
             for start in range(0, len(events), most_rows):
                 part = slice(start, start + most_rows)
@@ -80,7 +82,7 @@ class EventSource:
                 yield from self._taken(whole, given, conforms=True)
 
     def rest(self) -> Iterator[Reading]:
-        """The instant that waits: there are no more events of it."""
+        """The instant that waits. No more events of it come."""
         if self._whole is not None:
             for events, positions in self._whole.rest():
                 yield from self._taken(events, positions, conforms=True)
@@ -95,7 +97,6 @@ class EventSource:
         return Reading(prepared, GivenPositions(prepared, positions))
 
     def stretches(self, stretches: Stretches) -> Reading:
-        """Stretches of partitions."""
         prepared = self._columns.prepare_stretches(
             stretches.events, stretches.codes, stretches.starts.tolist(), stretches.absent
         )

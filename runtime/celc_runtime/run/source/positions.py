@@ -16,7 +16,7 @@ class Positions:
         self._shift = shift
 
     def of(self, rows: np.ndarray) -> np.ndarray:
-        """int64, for rows of the batch."""
+        """int64: the positions of rows (int64) of the batch."""
         if not len(self._parts):
             return rows - self._shift
         positions: np.ndarray = positions_in_parts(rows, self._parts, self._shift)
@@ -24,20 +24,17 @@ class Positions:
 
 
 class GivenPositions(Positions):
-    """The same where rows have been left out, so that positions are given."""
-
     def __init__(self, prepared: Prepared, positions: np.ndarray) -> None:
         super().__init__(prepared, 0)
         self._given = positions
 
     def of(self, rows: np.ndarray) -> np.ndarray:
-        """int64, for rows of the batch."""
         positions: np.ndarray = self._given[rows]
         return positions
 
 
 class InterleavedPositions(Positions):
-    """The same where partitions interleave, and each partition slot counts its own rows."""
+    """Positions of interleaved partitions: each partition slot counts its own rows."""
 
     def __init__(self, prepared: Prepared, clock: np.ndarray) -> None:
         slots = prepared.batch.slots
@@ -48,6 +45,5 @@ class InterleavedPositions(Positions):
         self._of_rows[order] = np.arange(len(slots)) - first + clock[sorted_slots]
 
     def of(self, rows: np.ndarray) -> np.ndarray:
-        """int64, for rows of the batch."""
         positions: np.ndarray = self._of_rows[rows]
         return positions

@@ -1,4 +1,4 @@
-"""What a run is told beside its program, the same for every kind of run."""
+"""The options of a run, the same for every kind of run."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What a run is told beside its program."""
+    """What a run is told besides its program."""
 
     ties_are_errors: bool = False
-    """Two events that the order leaves equal are an error."""
+    """Whether it is an error if the order leaves two events equal."""
 
     first_position: int = 0
     """The position of the first event."""
 
     continues: bool = False
-    """The partition of the first event was entered before."""
+    """Whether the partition of the first event was entered before."""
 
     numbered: str | None = None
-    """The column with the numbers of the rows, for messages, where rows are not in their original
+    """The column with the numbers of the rows, for messages; None: the rows are in their original
     order."""
 
     clock: int | None = None
     """The key of the greatest time of the first order column in the whole input, for matches that
-    are decided later than they end (`Deadlines`); None: it is learned from the events."""
+    are decided after their end (`Deadlines`); None: the events show it."""
 
     since: int | None = None
-    """Matches that had been decided by this clock are not handed out; None: all are."""
+    """Matches that were decided at this clock are not returned again; None: all are returned."""
 
     first_node: int = 1
-    """The first node of the arena: tests begin near the limits of smaller numbers."""
+    """The first node of the arena. Tests begin near the limits of smaller numbers."""
 
 
 PLAIN = RunOptions()
-"""A run from the first event of a stream on, in its order."""
+"""For a run that starts at the first event of a stream, in its order."""

@@ -13,68 +13,49 @@ from celc_runtime.plan.plan import Window
 
 
 class Starts(NamedTuple):
-    """For each stretch of a partition (int64[parts]), the starts whose matches are known now.
+    """For each stretch of a partition, the starts whose matches are known now; all int64[parts]."""
 
-    since: the first position that a start can have; the matches of earlier ones have been handed
-    out. until: behind the last one; None: the window tells, from the last event of each stretch.
-    after: the position at which the last match ends that has been kept, −1: none has; the run
-    writes those that it keeps.
-    """
-
-    since: np.ndarray
-    until: np.ndarray | None
-    after: np.ndarray
+    since: np.ndarray  # the first position of a start; matches of earlier starts have been returned
+    until: np.ndarray | None  # the position after the last start; None: the window decides
+    after: np.ndarray  # where the last kept match ends, −1: none; the run updates it
 
     def of_parts(self, first: int, last: int) -> Starts:
-        """Those of the stretches from `first` on and before `last`."""
+        """The starts of the stretches from `first` to before `last`."""
         until = None if self.until is None else self.until[first:last]
         return Starts(self.since[first:last], until, self.after[first:last])
 
 
 class Stretches(NamedTuple):
-    """Stretches of partitions, one after another, each from some event of its partition on.
+    """Stretches of partitions, one after another. Each starts at some event of its partition."""
 
-    events: the columns that the query reads, without types; codes: int32[rows], the number of each
-    row's type among the types that the query declares; positions: int64[rows], in the partition.
-    starts: int64[parts], the rows at which stretches begin, none of them empty. silent: bool[rows],
-    rows that have been read before: matches that end there are not listed. absent: bool[rows], rows
-    that stand for rows left out because they cannot matter. contexts: int64[parts], what the stream
-    before each stretch means to nested selectors. known: the starts whose matches are known, where
-    matches are chosen by their starts.
-    """
-
-    events: pa.RecordBatch
-    codes: np.ndarray
-    positions: np.ndarray
-    starts: np.ndarray
+    events: pa.RecordBatch  # the columns that the query reads, without types
+    codes: np.ndarray  # int32[rows], the number of each row's type among the declared types
+    positions: np.ndarray  # int64[rows], in the partition
+    starts: np.ndarray  # int64[parts], the first rows of stretches; none is empty
     silent: np.ndarray
-    absent: np.ndarray
-    contexts: np.ndarray
-    known: Starts | None = None
+    """bool[rows], rows that were read before: matches that end there are not listed."""
+    absent: np.ndarray  # bool[rows], rows that stand for rows left out because they cannot matter
+    contexts: np.ndarray  # int64[parts], what the stream before means to nested selectors
+    known: Starts | None = None  # for matches that are chosen by their starts
 
 
 class Behind(NamedTuple):
-    """What later events need to know of stretches that have been read.
+    """What later events need to know of stretches that have been read."""
 
-    matters: bool[rows], rows that later matches can hold. firsts: int64[parts], the first position
-    of each partition that they can hold. contexts: int64[rows], the context before each row, and
-    behind: int64[parts], the context behind each stretch; empty without nested selectors. keys:
-    int64[rows], the values that the window is measured on; empty where it is measured on positions,
-    or there is none.
-    """
-
-    matters: np.ndarray
-    firsts: np.ndarray
-    contexts: np.ndarray
-    behind: np.ndarray
-    keys: np.ndarray
+    matters: np.ndarray  # bool[rows], rows that later matches can contain
+    firsts: np.ndarray  # int64[parts], the first position that these can contain
+    contexts: np.ndarray  # int64[rows], the context before each row; empty: no nested selectors
+    behind: np.ndarray  # int64[parts], the context after each stretch; likewise
+    keys: np.ndarray  # int64[rows], what the window is measured on; empty: positions, or no window
 
 
 def begins_inside(
     window: Window, batch: Batch, stretches: Stretches, rows: np.ndarray | None = None
 ) -> np.ndarray:
-    """int64[parts]: the first row of each stretch to which a window of a later event can reach, or
-    the row behind the stretch; with `rows` (int64[parts]) to which the windows that end there do.
+    """int64[parts]: the first row of each stretch that the window of a later event can reach.
+
+    If there is none, it is the row after the stretch. rows: int64[parts]; if given, windows end
+    there.
     """
     starts, positions = stretches.starts, stretches.positions
     ends = np.append(starts[1:], len(positions)) - 1
@@ -83,7 +64,7 @@ def begins_inside(
     if len(batch.floors):
         floors = batch.floors[last_rows]
     else:
-        # The next event has the next position; but it may have the same time.
+        # The next event has the next position. But it can have the same time.
         last = keys[last_rows] + (rows is None and window.unit == "EVENTS")
         size = int(window.size)
         floors = np.where(last >= ALWAYS + size, last, ALWAYS + size) - size
@@ -93,7 +74,8 @@ def begins_inside(
 
 
 def positions_at(rows: np.ndarray, stretches: Stretches) -> np.ndarray:
-    """int64[parts]: the positions of rows (int64[parts]), each of its own stretch or behind it."""
+    """int64[parts]: the positions of rows (int64[parts]), each in its own stretch or right after
+    it."""
     positions = stretches.positions
     ends = np.append(stretches.starts[1:], len(positions)) - 1
     found: np.ndarray = np.where(

@@ -1,4 +1,4 @@
-"""The relevant events whose time is uncertain, as long as matches can need them."""
+"""The relevant events of uncertain time, as long as matches can need them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COLUMNS = ("symbols", "low", "last", "points", "parts", "positions", "entries")
 
 
 class WaitingEvents:
-    """Events partition by partition, by their least times; each array has one element for each.
+    """Events by partition and earliest time; each array has one element for each.
 
     symbols, low, last, points: as in `PossibleEvents`. parts: the numbers of their partitions.
     positions: in the partition. entries: in the history that conditions read.
@@ -24,19 +24,17 @@ class WaitingEvents:
         self.parts = self.positions = self.entries = _NO_EVENTS
         self._tables: list[pa.RecordBatch] = []
         self.listed = 0
-        """How many of them have been asked for the matches that end at them."""
+        """The number of events whose matches have been asked for."""
 
     def __len__(self) -> int:
         return len(self.symbols)
 
     @property
     def nbytes(self) -> int:
-        """The size of what waits."""
         return 56 * len(self) + sum(int(table.nbytes) for table in self._tables)
 
     @property
     def events(self) -> PossibleEvents:
-        """The events as kernels read them."""
         begins = np.flatnonzero(np.diff(self.parts, prepend=-1))
         sizes = np.diff(begins, append=len(self))
         first, behind = np.repeat(begins, sizes), np.repeat(begins + sizes, sizes)
@@ -44,24 +42,28 @@ class WaitingEvents:
 
     @property
     def table(self) -> pa.RecordBatch:
-        """The columns that the output shows, in one piece."""
+        """The columns that the output shows, in one chunk."""
         if len(self._tables) > 1:
             (joined,) = pa.Table.from_batches(self._tables).combine_chunks().to_batches()
             self._tables = [joined]
         return self._tables[0]
 
     def add(self, table: pa.RecordBatch, **columns: np.ndarray) -> None:
-        """Take in events behind those that are there: the columns that the output shows, and an
-        array (int64) for each attribute of this class that has one element for each event."""
+        """Append events.
+
+        table: the columns that the output shows. columns: an array (int64) for each attribute of
+        this
+        class that has one element for each event.
+        """
         for name in _COLUMNS:
             before, new = getattr(self, name), columns[name]
             setattr(self, name, np.concatenate([before, new]) if len(before) else new)
-        # Texts of different batches can be coded in different ways.
+        # Texts of different batches can be coded differently.
         found = [plain(column) for column in table.columns]
         self._tables.append(pa.RecordBatch.from_arrays(found, table.schema.names))
 
     def keep(self, kept: np.ndarray) -> None:
-        """Forget the listed events that are not kept (bool[events])."""
+        """Drop the listed events that are not kept (bool[events])."""
         kept[self.listed :] = True
         if kept.all():
             return

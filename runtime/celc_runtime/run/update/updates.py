@@ -1,7 +1,8 @@
-"""The update of a run: the kernel that reads events, and the memory that this kernel alone needs.
+"""The update of a run: the kernel that reads events, and the memory that only this kernel needs.
 
 `UpdateOfRun` is the protocol. There is a class for each way to keep partial matches: on piles, on
-piles by key, in union lists, and in union lists of partitions that interleave.
+piles
+by key, in union lists, and in union lists of partitions that interleave.
 """
 
 from __future__ import annotations
@@ -53,38 +54,38 @@ from celc_runtime.run.past.key_memory import KeyMemory
 from celc_runtime.run.source.positions import Positions
 
 ASKS_UPDATE = frozenset({ARENA_FULL, KEYS_FULL, LISTS_FULL})
-"""The statuses that ask the update for more room, and not the walk."""
+"""The statuses that ask the update, not the walk, for more room."""
 
 
 class UpdateOfRun:
-    """What a run asks of its update; with the answers of most updates."""
+    """What a run asks of its update; here for most updates."""
 
     has_contexts = False
     """Whether the update writes the letters of events, which depend on the stream before them."""
 
     writes_rows = False
-    """Whether the update writes the rows that matter into `memory.relevant`."""
+    """Whether the update writes the relevant rows into `memory.relevant`."""
 
     piles = 0
-    """The number of piles that the memory of the arena needs."""
+    """The number of piles that the arena's memory needs."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
 
     @property
     def nbytes(self) -> int:
-        """The size of the memory that the update keeps besides the arena."""
+        """The bytes that the update keeps besides the arena."""
         return 0
 
     def remember(self, history: History | None) -> None:
-        """Know the past events that the walk remembers; None: it remembers none."""
+        """Take the past events that the walk remembers; None: it remembers none."""
 
     def enter(self, prepared: Prepared, memory: Memory) -> Prepared:
         """Take in a batch before the kernel reads it."""
         return prepared
 
     def read(self, batch: Batch, memory: Memory, output: Output, kinds: Kinds) -> int:
-        """Read the events of a batch from `counters[ROW]` on; a status of the arena module."""
+        """Read the events of a batch from `counters[ROW]` on; returns a status of `arena.nodes`."""
         raise NotImplementedError
 
     def with_room(self, status: int, memory: Memory) -> Memory:
@@ -106,8 +107,10 @@ class UpdateOfRun:
         firsts: np.ndarray,
         consumed: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The contexts before rows and behind partitions, as nested selectors see the stream; empty
-        where the query has none. The arguments are those of the function of this name."""
+        """The contexts before rows and after partitions, as nested selectors see the stream.
+
+        Empty if the query has none. The arguments are those of the function of this name.
+        """
         return NO_INTEGERS, NO_INTEGERS
 
     def earliest_start(self, memory: Memory) -> int:
@@ -115,7 +118,7 @@ class UpdateOfRun:
         return int(memory.counters[EARLIEST])
 
     def floors_behind(self, prepared: Prepared, positions: Positions) -> np.ndarray | int:
-        """The floor that no window of a later event reaches behind: for all, or for each partition
+        """The floor that every window of a later event respects: for all, or for each partition
         slot."""
         window, batch = self._plan.matching.window, prepared.batch
         assert window is not None
@@ -128,7 +131,7 @@ class UpdateOfRun:
 
 
 class PileUpdate(UpdateOfRun):
-    """An update whose partial matches are on piles, in the memory of the arena."""
+    """An update with its partial matches on piles, in the memory of the arena."""
 
     def __init__(self, update: BranchFree | StraightLine | Keyed, plan: Plan) -> None:
         super().__init__(plan)
@@ -140,17 +143,17 @@ class PileUpdate(UpdateOfRun):
 
 
 class BranchFreePiles(PileUpdate):
-    """An update without branches, which first searches for the rows that matter."""
+    """An update without branches, which first searches for the relevant rows."""
 
     writes_rows = True
 
 
 class BoundedPiles(PileUpdate):
-    """An update that passes over piles by bounds, which are of the events in a history."""
+    """An update that skips piles by bounds, which come from the events in a history."""
 
     def __init__(self, update: StraightLine, plan: Plan) -> None:
         super().__init__(update, plan)
-        # The last one is the key at which the window began anew.
+        # The last one is the key at which the window began again.
         self._bounds = np.full(update.bounds + 1, ALWAYS, np.int64)
         self._history: History | None = None
         self.forget_partition()
@@ -166,7 +169,7 @@ class BoundedPiles(PileUpdate):
         history = self._history
         assert history is not None, "bounds are of conditions on remembered events"
         past = history.past
-        if not past:  # no event has mattered so far, and none of this batch does
+        if not past:  # no event has mattered so far, nor does one of this batch
             memory.counters[ROW] = len(batch.symbols)
             return DONE
         return int(self._kernel(batch, memory, output, kinds, past, history.first, self._bounds))
@@ -177,7 +180,7 @@ class BoundedPiles(PileUpdate):
 
 
 class KeyedUpdate(PileUpdate):
-    """An update with some of its piles in tables, by key."""
+    """An update with some of its piles in hash tables, by key."""
 
     def __init__(self, update: Keyed, plan: Plan) -> None:
         super().__init__(update, plan)
@@ -203,7 +206,7 @@ class KeyedUpdate(PileUpdate):
 
 
 class ListsUpdate(UpdateOfRun):
-    """The update of the general engine, whose partial matches are in union lists."""
+    """The update of the general engine, with partial matches in union lists."""
 
     def __init__(self, update: UnionLists, plan: Plan, *, first_position: int) -> None:
         super().__init__(plan)
@@ -256,7 +259,7 @@ class ListsUpdate(UpdateOfRun):
 
 
 class InterleavedUpdate(ListsUpdate):
-    """The same for partitions read in one common order: each has lists of its own."""
+    """The update for interleaved partitions: each has its own union lists."""
 
     def __init__(self, update: UnionLists, plan: Plan, *, first_position: int) -> None:
         super().__init__(update, plan, first_position=first_position)
@@ -274,11 +277,11 @@ class InterleavedUpdate(ListsUpdate):
         return super().enter(prepared, memory)
 
     def with_room(self, status: int, memory: Memory) -> Memory:
-        """For the arena: drops its dead nodes where that frees enough, else doubles it."""
+        """For the arena: drops its dead nodes if that frees enough, else doubles it."""
         if status != ARENA_FULL:
             return super().with_room(status, memory)
         flags, count = reachable_nodes(memory, self._lists, self._floors())
-        # An event that needs more than what has just been freed asks again at once.
+        # If an event needs more than what was freed, it asks again at once.
         used = int(memory.counters[NEXT_NODE] - memory.counters[LOWEST])
         if 2 * count <= len(flags) < 2 * used:
             return compacted(memory, self._lists, flags, count)
@@ -321,7 +324,7 @@ def update_of(program: Program, *, first_position: int) -> UpdateOfRun:
     """The update of a run; `first_position`: the position of its first event."""
     plan, update = program.plan, program.update
     if isinstance(program.listing, Counted | InWorlds | LongestRuns):
-        return UpdateOfRun(plan)  # nothing: the walk reads alone
+        return UpdateOfRun(plan)  # does nothing: the walk reads the events itself
     match update:
         case BranchFree():
             return BranchFreePiles(update, plan)

@@ -1,6 +1,6 @@
-"""The walk of a query whose conditions no automaton decides.
+"""The walk of a query with conditions that no automaton decides.
 
-At each event at which a match could end, matches are found by the definitions (`definition`) among
+At each event where a match could end, matches are found by the definitions (`definition`) among
 remembered events.
 """
 
@@ -47,20 +47,19 @@ from celc_runtime.run.walk.walks import NOTED_ROWS, Floors, WalkOfRun
 
 @dataclass(slots=True)
 class _Part:
-    """The remembered events of one partition, ascending; `places`: in their instants; `times` and
-    `begins`: where events last, their ends and starts; `whole`: for nested selectors."""
+    """The remembered events of one partition, ascending."""
 
     entries: list[int] = field(default_factory=list)
     symbols: list[int] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
     keys: list[int] = field(default_factory=list)
-    places: list[int] = field(default_factory=list)
-    times: list[int] = field(default_factory=list)
-    begins: list[int] = field(default_factory=list)
-    whole: Stretch | None = None
+    places: list[int] = field(default_factory=list)  # in their instants
+    times: list[int] = field(default_factory=list)  # when events with a duration end
+    begins: list[int] = field(default_factory=list)  # when they start
+    whole: Stretch | None = None  # for nested selectors
 
     def drop(self, count: int) -> None:
-        """Forget the first events."""
+        """Drop the first `count` events."""
         if count:
             for column in self.columns:
                 del column[:count]
@@ -68,27 +67,26 @@ class _Part:
 
     @property
     def columns(self) -> tuple[list[int], ...]:
-        """The lists of the events."""
         events = (self.entries, self.symbols, self.positions, self.keys, self.places)
         return (*events, self.times, self.begins)
 
 
 _Match: TypeAlias = tuple[int, int, tuple[tuple[int, Labels], ...]]
-"""The first event of a match, its last, and those that carry labels, with their labels."""
+"""(the first event of a match, its last event, the events with labels, each with its labels)."""
 
 _Listed: TypeAlias = tuple[list[int], int, int]
-"""The row at which a match ends, then its events' tags; the number of its deadline; and where
-events last the entry of an event that starts when the match starts."""
+"""(the row at which a match ends and its events' tags, the number of its deadline, for events with
+a
+duration the entry of an event that starts when the match starts)."""
 
 
 class _Noted(NamedTuple):
-    """The relevant rows of a batch (int64), the entry of the first one, the partition of each
-    (int64), and that of the last row."""
+    """The relevant rows of a batch."""
 
-    rows: np.ndarray
-    entry: int
-    parts: np.ndarray
-    part: int
+    rows: np.ndarray  # int64
+    entry: int  # of the first one
+    parts: np.ndarray  # int64, the partition of each
+    part: int  # the partition of the batch's last row
 
 
 class DefinitionWalk(WalkOfRun):
@@ -107,7 +105,7 @@ class DefinitionWalk(WalkOfRun):
         self._part = 0
         self._consumed = -1
         self._waiting: list[_Listed] = []
-        # Of the matches in the buffers, in their order; kept only where somebody asks for them.
+        # Of the matches in the buffers, in their order; kept only if they are asked for.
         self._numbers: list[int] = []
         self._begins: list[int] = []
         labels = plan.answer.label_names
@@ -120,7 +118,7 @@ class DefinitionWalk(WalkOfRun):
 
     @property
     def nbytes(self) -> int:
-        """As for every walk; lists of Python are counted by their slots."""
+        """As for every walk; lists of Python count by their slots."""
         kept = sum(4 * len(part.entries) for part in self._parts.values())
         return self._history.nbytes + 32 * kept
 
@@ -129,7 +127,7 @@ class DefinitionWalk(WalkOfRun):
         return self._history
 
     def look(self, prepared: Prepared, positions: Positions) -> None:
-        """Note the relevant events of a batch, with their positions and numbers."""
+        """Note the relevant events of a batch, with their positions and entries."""
         batch, entry = prepared.batch, self._history.next
         count = int(np.count_nonzero(batch.symbols))
         rows = relevant_rows(batch.words, batch.symbols, count)
@@ -161,15 +159,14 @@ class DefinitionWalk(WalkOfRun):
                 kept = self._parts[part] = _Part()
             for column, value in zip(kept.columns, (number, *event), strict=False):
                 column.append(value)
-            kept.whole = None  # it knows nothing of the new events
+            kept.whole = None  # it lacks the new events
 
     def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
         self._noted = self._looked_at.popleft()
         return prepared
 
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
-        """End a batch: keep the events that a later window can reach back to; without a window
-        all."""
+        """End a batch: keep the events that a later window can reach; without a window, all."""
         bounded = self._plan.matching.window is not None and not self._definition.sees_all
         behind = floors() if bounded else None
         noted = self._noted
@@ -177,7 +174,7 @@ class DefinitionWalk(WalkOfRun):
         for number in list(self._parts):
             part = self._parts[number]
             if not self._plan.interleaves and number > noted.part:
-                continue  # a later batch has been looked at, and this one not been entered
+                continue  # a later batch, which has been looked at but not entered
             if not self._plan.interleaves and number < noted.part:
                 del self._parts[number]
                 continue
@@ -196,8 +193,7 @@ class DefinitionWalk(WalkOfRun):
         self._noted = noted._replace(rows=noted.rows[:0])
 
     def _reached(self, part: _Part, first: int, start: int) -> int:
-        """The first event of a partition, from `first` on, that matters to a match that begins at
-        the event `start` or later."""
+        """The first event of a partition, from `first` on, that matches from `start` on need."""
         history, found = self._history, start
         if not part.entries:
             return found
@@ -205,7 +201,7 @@ class DefinitionWalk(WalkOfRun):
             at = start
             for number in hops:
                 keys, floors = history.window(number)
-                # Behind the last event nothing reaches farther back than from it.
+                # After the last event, no window reaches farther back than from it.
                 floor = floors[part.entries[min(at, len(part.entries) - 1)] - history.first]
                 at = bisect_left(
                     part.entries, floor, lo=first, key=lambda entry: keys[entry - history.first]
@@ -249,7 +245,7 @@ class DefinitionWalk(WalkOfRun):
         end = bisect_left(part.entries, noted.entry + place)
         window = self._plan.matching.window
         if window is not None and window.unit == "EVENTS":
-            # The kernel counts rows, and on a stream not every row with a position is read again.
+            # The kernel counts rows. On a stream, not every row with a position is read again.
             floor = part.positions[end] - int(window.size)
         start = bisect_left(part.entries, self._consumed + 1)
         first = first_in(part.keys, floor, start)
@@ -275,7 +271,7 @@ class DefinitionWalk(WalkOfRun):
         ]
 
     def _by_begin(self, row: int, part: _Part, found: Iterable[Found]) -> list[_Listed]:
-        """The matches of events that last, each once: two that start at different times differ."""
+        """Matches with a duration, each once: two that start at different times are different."""
         matches: dict[tuple[_Match, int], int] = {}
         for match in found:
             time, first, event = match.begin
@@ -286,10 +282,9 @@ class DefinitionWalk(WalkOfRun):
         ]
 
     def _by_deadline(self, row: int, part: _Part, stretch: Stretch, end: int) -> list[_Listed]:
-        """The matches that end at an event, each with its deadline; those that have been handed out
-        before are left out.
+        """The matches that end at an event, each with its deadline, without those returned before.
 
-        Where matches with one end belong together, all of them have to be decided first.
+        If matches with the same end belong together, all of them must be decided first.
         """
         ways, together = self._ways_to_end(stretch, end), self._definition.joins_ends
         judged = {match: self._judged(row, part, match, ways[match]) for match in ways}
@@ -309,9 +304,12 @@ class DefinitionWalk(WalkOfRun):
     def _chosen(
         self, ways: Mapping[_Match, list[int]], stretch: Stretch, end: int
     ) -> dict[_Match, list[int]]:
-        """The matches that the selector of SELECT chooses, as they are behind it, each with the
-        numbers of its deadlines. Matches that SELECT shows alike are one, which is decided when the
-        first of them is; those that are not chosen decide nothing."""
+        """The matches that SELECT chooses, as they look behind it, each with its deadlines.
+
+        Matches that look alike are one, which is decided when the first of them is. Matches that
+        are
+        not chosen decide nothing.
+        """
         chosen: dict[_Match, list[int]] = {}
         formula = self._definition.formula
         assert isinstance(formula, Relabelled)
@@ -322,8 +320,8 @@ class DefinitionWalk(WalkOfRun):
         return chosen
 
     def _was_chosen(self, row: int, part: _Part, stretch: Stretch, end: int) -> bool:
-        """Whether all matches that end at an event were decided before: of those that nothing among
-        the events of then had undone."""
+        """Whether all matches that end at an event, and survived the events read then, were
+        decided."""
         assert self.judge is not None
         noted = self._noted
 
@@ -333,7 +331,7 @@ class DefinitionWalk(WalkOfRun):
 
         if not was_read(part.entries[end]):
             return False
-        # Events that were read before stand before those that were not.
+        # Events that were read before come before those that were not.
         count = bisect_left(part.entries, True, key=lambda entry: not was_read(entry))
         entries, symbols, positions, keys, places, *_ = (column[:count] for column in part.columns)
         before = _Part(entries, symbols, positions, keys, places)
@@ -354,16 +352,16 @@ class DefinitionWalk(WalkOfRun):
     def _judged(
         self, row: int, part: _Part, match: _Match, numbers: list[int]
     ) -> tuple[int, bool, bool]:
-        """The deadline of a match, of several the one that passes first; whether it has passed, and
-        whether it had passed before."""
+        """(the deadline of a match that passes first, whether it has passed, whether it had
+        before)."""
         assert self.judge is not None
         entries = part.entries[match[0]], part.entries[match[1]]
         judged = [(number, *self.judge(number, entries, row)) for number in numbers]
-        # Those that have passed are before the others; of one length from one event, none is first.
+        # Passed deadlines come first. Deadlines of one length from one event pass together.
         return min(judged, key=lambda one: (not one[2], not one[1], self._passes(one[0], entries)))
 
     def _passes(self, number: int, entries: tuple[int, int]) -> float:
-        """A number that is greater for the later ones of deadlines on one attribute."""
+        """A number that is greater for later deadlines on the same attribute."""
         if number == NO_DEADLINE:
             return -math.inf
         deadline = self._plan.choice.deadlines[number]

@@ -1,8 +1,8 @@
-"""The walk with conditions across events, which are checked while matches are listed.
+"""The walk with conditions between events, which are checked while matches are listed.
 
-There are two kernels. Most queries hand out each match as it is found (`listing_kernel`); so does
-SELECT LAST where it can search in the order of its preference (`latest_checked`). Where all matches
-of an event must be known first, they are collected and reduced (`collected_listing`).
+There are two kernels. Most queries return each match as it is found (`listing_kernel`). SELECT LAST
+does so too if it can search in the order of its preference (`latest_checked`). If all matches of an
+event must be known first, they are collected and reduced (`collected_listing`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _COLLECTED_ENTRIES = 1 << 14
 class CheckedWalk(WalkOfRun):
     """Lists the matches that conditions admit; holds the past events that the conditions read."""
 
-    # What is remembered of larger batches costs more to make room for than to read.
+    # For larger batches, making room for what is remembered costs more than reading.
     most_rows = NOTED_ROWS
 
     def __init__(self, checks: Checked, plan: Plan, instants: Instants | None = None) -> None:
@@ -91,7 +91,7 @@ class CheckedWalk(WalkOfRun):
     def look(self, prepared: Prepared, positions: Positions) -> None:
         batch = prepared.batch
         count = int(np.count_nonzero(batch.symbols))
-        if count or len(prepared.parts):  # a partition may begin without an event that matters
+        if count or len(prepared.parts):  # a partition can begin without a relevant event
             rows = relevant_rows(batch.words, batch.symbols, count)
             symbols = batch.symbols[rows]
             if self._instants is not None:
@@ -131,7 +131,7 @@ class CheckedWalk(WalkOfRun):
         elif searches and not self._is_full(len(memory.path)):
             self._search = with_more_tops(self._search)
         else:
-            # What did not fit ends with the node on top of the stack.
+            # The match that did not fit ends with the node on top of the stack.
             size = len(memory.path) if searches else depth + 1
             self._collected = with_room_for(self._collected, size)
         return memory

@@ -1,8 +1,10 @@
-"""The walks of compact answers: the matches that end at an event as a graph.
+"""The walks of compact answers: the matches that end at an event, as a graph.
 
-Where each path below a cell of the arena is a match, the graph is taken from there, and no match is
-listed. Where a walk chooses some of them, they are listed, and become a tree. Where conditions
-are checked match by match, a graph would cost what the matches cost: `routes` refuses that.
+If each path below a cell of the arena is a match, the graph is read from there, and no match is
+listed.
+If a walk chooses some of them, they are listed, and become a tree. If conditions are checked match
+by
+match, a graph would cost as much as the matches: `routes` refuses that.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ def are_graphs(program: Program) -> bool:
 
 
 class DeferredWalk(WalkOfRun):
-    """Lists all matches, each by a walk from its last event back, when it is asked to."""
+    """Lists all matches, each by a walk from its last event back, but only on request."""
 
     are_paths = True
 
@@ -55,7 +57,6 @@ class CompactWalk(WalkOfRun):
 
     @property
     def graphs(self) -> Graphs:
-        """The graphs in the buffers."""
         assert self._graphs is not None
         return self._graphs
 
@@ -78,7 +79,7 @@ class CompactWalk(WalkOfRun):
             )
         output.rows[:found] = graphs.rows[:found]
         output.used[0] = found
-        # The graphs of a batch may go on behind those of the last reading; more would not fit.
+        # Graphs of this batch may follow those of the last reading. More would not fit.
         return status if status == DONE else OUTPUT_FULL
 
     def events_in(self, output: Output, first: int) -> int:

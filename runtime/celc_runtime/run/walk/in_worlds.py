@@ -1,28 +1,36 @@
-"""The walk of a query over events whose time is uncertain.
+"""The walk of a query over events of uncertain time.
 
-Events come by their least times, and are kept per partition until no match can need them. An event
-is asked for the matches that end at it once no event to come can be before its last point. Events
-whose points overlap can end one and the same match in different orders; its confidence is the sum
-over them, and it is a row of the greatest event that can be its last one. A *cluster* are events
-each of which overlaps another one of them.
+Events come by their earliest times. They are kept in each partition until no match can need them.
+The
+matches that end at an event are asked for when no later event can be before its last point. Events
+whose points overlap can end the same match in different orders. The confidence of the match is the
+sum
+over these orders, and its row is at the greatest event that can be its last one. A *cluster* is a
+set
+of events each of which overlaps another one of the set.
 
-Three ways, by the query and the events:
+There are four ways, by the query and the events:
 
-- `possible_walk` lists matches one by one, and gives up a chain that is not likely enough.
-  Where events of a match could change places, it adds up their orders for this match.
-- Where many events overlap, `possible_sets` adds up the orders of all matches of a cluster at once.
-- Conditions on pairs of events are asked while chains are listed.
-- Other conditions compare events: chains that the relaxed formula admits are listed, and the
-  definition of the formula is asked about the events of each, in that order (`definition`).
+- `possible_walk` lists matches one by one, and gives up a chain that is not likely enough. If
+  events
+  of a match could change places, it adds up the orders of this match.
+- If many events overlap, `possible_sets` adds up the orders of all matches of a cluster at once.
+- Conditions on pairs of events are checked while chains are listed.
+- Other conditions compare events: the chains that the relaxed formula admits are listed, and the
+  definition of the formula decides about the events of each, in that order (`definition`).
 
-On a stream events are read in the order of their least times as well, once the watermark has passed
-these. A match is then found when the last of its events by that order is read (`_with_new`):
-nothing that comes later changes its confidence, which depends on the times of its own events alone.
-So nothing waits for the watermark to pass the greatest times. What is kept is bounded by these: an
-event can be the first of a match until the window from its last point is over.
+A stream also reads events by their earliest times, once the watermark has passed these. A match is
+then
+found when the last of its events in that order is read (`_with_new`). Nothing that comes later
+changes
+its confidence, which depends only on the times of its own events. So nothing waits for the
+watermark
+to pass the latest times. These limit what is kept: an event can be the first of a match until the
+window
+from its last point is over.
 
-Of a table, what waits is bounded by the window and by the longest time between low and high; where
-conditions compare events that can come in several orders, by the longest cluster. Without a window
+For a table, the window and the longest time between low and high limit what waits. If conditions
+compare events that can come in several orders, the longest cluster is the limit. Without a window,
 events wait until their partition is over.
 """
 
@@ -74,21 +82,17 @@ from celc_runtime.run.walk.walks import Floors, WalkOfRun
 
 _MATCHES = 1 << 14
 _EVENTS_OF_MATCHES = 1 << 17
-_CROWDED = 5
-"""Where so many events overlap, their orders are many: they are added up set by set, and not order
-by order."""
+_CROWDED = 5  # overlapping events: from here on, orders are added up set by set, not one by one
 
-_TOGETHER = 256
-"""The events of a cluster whose matches are listed together, at most."""
+_TOGETHER = 256  # events of a cluster whose matches are listed together
 
-_KEPT = 1 << 16
-"""So many events wait before matches are looked for, where a partition goes on."""
+_KEPT = 1 << 16  # events of an open partition that wait before their matches are searched
 
 
 class WorldsWalk(WalkOfRun):
-    """Finds the matches of events whose time is uncertain, as rows, with their confidences.
+    """Finds the matches of events of uncertain time, as rows with their confidences.
 
-    In the buffers a batch of rows counts as one match. `row_name`: the name of a row in messages.
+    In the buffers a batch of rows counts as one match. row_name: the name of a row in messages.
     """
 
     reads_alone = True
@@ -149,13 +153,11 @@ class WorldsWalk(WalkOfRun):
 
     @property
     def rows(self) -> pa.RecordBatch:
-        """The rows in the buffers."""
         assert self._rows is not None
         return self._rows
 
     @property
     def events_kept(self) -> int:
-        """How many past events are kept."""
         return len(self._waiting)
 
     def buffers(self, limit: int | None) -> Output:
@@ -181,7 +183,7 @@ class WorldsWalk(WalkOfRun):
         return OUTPUT_FULL
 
     def oldest(self) -> int:
-        """Behind all events: the walk keeps those that its rows show."""
+        """After all events: the walk itself keeps those that its rows show."""
         return self._behind
 
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
@@ -196,8 +198,10 @@ class WorldsWalk(WalkOfRun):
         self._waiting, self._wanted = WaitingEvents(), _KEPT
 
     def _with_new(self, is_new: np.ndarray) -> Iterator[pa.RecordBatch]:
-        """The matches of stretches that have a new event (bool[events]). All that could be one with
-        it have been read, so no later event changes its row."""
+        """The matches of stretches that contain a new event (bool[events]).
+
+        All events that can be in such a match have been read. So no later event changes its row.
+        """
         if not is_new.any():
             return
         waiting = self._waiting
@@ -211,7 +215,7 @@ class WorldsWalk(WalkOfRun):
         reached = reached._replace(can_end=can_end)
         bits, count = self._plan.matching.kind_bits, len(waiting)
         for found in in_order(self._found(events, reached, 0, count), bits, count):
-            # The last event by position is a new one, unless all have been read before.
+            # The last event by position must be new, or else all have been read before.
             chosen = np.flatnonzero(is_new[found.tags[found.ends - 1] >> bits])
             if len(chosen):
                 found = found.taken(chosen)
@@ -220,8 +224,10 @@ class WorldsWalk(WalkOfRun):
                 )
 
     def _take_in(self, prepared: Prepared, of_rows: Positions) -> tuple[np.ndarray, np.ndarray]:
-        """Let the relevant events of a classified batch wait. Returns int64[rows], the first times
-        of all its events, and int64, the rows of the relevant ones."""
+        """Let the relevant events of a classified batch wait.
+
+        Returns int64[rows], the first times of all its events, and int64, the relevant rows.
+        """
         batch = prepared.batch
         low, last, points = self._measured(prepared)
         count = int(np.count_nonzero(batch.symbols))
@@ -246,8 +252,12 @@ class WorldsWalk(WalkOfRun):
         return low, rows
 
     def _known(self, now: int) -> Iterator[pa.RecordBatch]:
-        """The matches that no event to come can change: those of partitions that are over, and of
-        the one at hand those that events from the time `now` on do not touch."""
+        """The matches that no future event can change.
+
+        These are the matches of closed partitions. In the present partition, they are the matches
+        that
+        events from the time `now` on do not touch.
+        """
         waiting = self._waiting
         over = int(np.searchsorted(waiting.parts, self._part))
         stop = over
@@ -275,8 +285,10 @@ class WorldsWalk(WalkOfRun):
             self._wanted = max(_KEPT, 2 * len(waiting)) if len(waiting) else _KEPT
 
     def _measured(self, prepared: Prepared) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """int64[rows]: the times of the first and the last point of each event, and how many points
-        it has. Raises EventError where it has none."""
+        """int64[rows]: the first point, the last point, and the number of points of each event.
+
+        Raises EventError if an event has no points.
+        """
         events = prepared.events
         return possible_times(
             events,
@@ -315,12 +327,14 @@ class WorldsWalk(WalkOfRun):
                 yield batch
 
     def _in_order(self, limit: int | None) -> Iterator[pa.RecordBatch]:
-        """The rows that wait for others with a lesser last position: those before a position, which
-        later rows have at least; None: all."""
+        """The rows that wait for others with a lower last position.
+
+        limit: no later row has a lower position; only rows before it are returned. None: all are.
+        """
         if self._late is None:
             return
         late, self._late = self._late, None
-        if not self._plan.answer.positions:  # nobody can tell
+        if not self._plan.answer.positions:  # the order is not visible
             yield late
             return
         ends = np.asarray(late.column("end_pos"))
@@ -334,7 +348,7 @@ class WorldsWalk(WalkOfRun):
     def _found(
         self, events: PossibleEvents, reached: Reached, first: int, stop: int
     ) -> Iterator[tuple[int, Rows]]:
-        """Rows, each time with the event up to which all matches that end before it have come."""
+        """Rows, each with an event: all matches that end before this event have come."""
         asked = self._asked
         overlap = self._several_orders and int(events.points.max()) > 1
         if self._judged is None and not (overlap and self._checks is None):
@@ -344,7 +358,7 @@ class WorldsWalk(WalkOfRun):
         starts = np.flatnonzero(begins[first:stop]) + first
         starts = starts if begins[first] else np.append(first, starts)
         if self._judged is not None:
-            # All orders of a match have to be judged before it is a row.
+            # All orders of a match must be judged before it becomes a row.
             for begin, end in pairwise([*starts.tolist(), stop]):
                 if reached.can_end[begin:end].any():
                     yield end, self._judged_rows(events, reached, begin, end)
@@ -390,7 +404,7 @@ class WorldsWalk(WalkOfRun):
                 walk = with_room(walk, status)
 
     def _past(self) -> Past:
-        """What conditions read that are asked while chains are listed."""
+        """What the conditions read that are checked while chains are listed."""
         if self._checks is None or self._history is None:
             return Past((), 0, self._waiting.entries)
         return Past(self._history.past, self._history.first, self._waiting.entries)
@@ -403,8 +417,10 @@ class WorldsWalk(WalkOfRun):
         first: int,
         stop: int,
     ) -> Iterator[tuple[int, Rows]]:
-        """The matches that end at events of a cluster in which many overlap: all together, or where
-        the cluster is long or not over, end by end."""
+        """The matches that end at events of a crowded cluster.
+
+        They are found together, or end by end if the cluster is long or still open.
+        """
         whole = begins[first] and stop - first <= _TOGETHER
         whole = whole and (stop == len(begins) or bool(begins[stop]))
         for begin in [first] if whole else range(first, stop):
@@ -439,8 +455,8 @@ class WorldsWalk(WalkOfRun):
 
 
 def _closed(low: np.ndarray, last: np.ndarray, first: int, now: int) -> int:
-    """The event before which all clusters are complete, from the beginning of one on, where events
-    are still to come, and none of them before `now`."""
+    """The event before which all clusters from `first` on are complete; later events: from `now`
+    on."""
     ends = np.maximum.accumulate(last[first:])
     if not len(ends):
         return first

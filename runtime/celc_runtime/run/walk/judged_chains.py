@@ -1,8 +1,8 @@
-"""Chains of events that the definition of a formula decides, where time is uncertain.
+"""Chains of events of uncertain time that the definition of a formula decides.
 
 The automaton of the relaxed formula finds the orders in which events could be a match, with the
-probability of each order. Here the definition is asked for the matches of just these events in this
-order. FIRST, LAST and PREV go by position, whatever the order.
+probability of each order. Here the definition says which matches exactly these events form in this
+order. FIRST, LAST and PREV go by position, whatever the order is.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ class JudgedChains:
         waiting: WaitingEvents,
         bound: float,
     ) -> Rows:
-        """The matches among chains, each once, with the sum over its orders as its confidence,
-        where that is greater than `bound`."""
+        """The matches among chains, each once; its confidence is the sum over its orders.
+
+        Only those with a confidence above `bound`.
+        """
         shares: dict[tuple[int, ...], float] = {}
         bits = self._plan.matching.kind_bits
         for ends, tags, confidences in chains:
@@ -71,7 +73,7 @@ class JudgedChains:
     def _matches(
         self, chain: tuple[int, ...], waiting: WaitingEvents
     ) -> set[tuple[tuple[int, Labels], ...]]:
-        """The labelled events of the matches that a chain is, by their places among all events."""
+        """The labelled events of the matches that a chain forms, by their indices in all events."""
         places = np.array(chain)
         entries = waiting.entries[places].tolist()
         history = self._history

@@ -9,8 +9,7 @@ from celc_runtime.engine.walk.latest_walk import choose_latest
 from celc_runtime.engine.walk.listing import Kinds, Output
 from celc_runtime.run.walk.walks import WalkOfRun, with_more_scratch
 
-_CELLS_ROOM = 256
-"""Cells of one match for which there is room at first."""
+_CELLS_ROOM = 256  # cells of one match for which there is room at first
 
 
 class LatestWalk(WalkOfRun):

@@ -1,4 +1,4 @@
-"""What lies in the buffers of a run: the matches that its walk has found, to be taken out."""
+"""The buffers of a run: the matches that its walk has found, not removed yet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from celc_runtime.run.walk.walks import WalkOfRun
 
 @dataclass(slots=True)
 class Listed:
-    """The matches in the buffers; what is asked for is found once, and only then.
+    """The matches in the buffers; each property is computed once, when it is first asked for.
 
     prepared: the batch in which the matches end.
     """
@@ -33,7 +33,7 @@ class Listed:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of matches."""
         return int(self.output.used[0])
 
     @property
@@ -44,19 +44,17 @@ class Listed:
 
     @property
     def entries_read(self) -> int:
-        """How many events that matter have been read so far."""
+        """The number of relevant events read so far."""
         return int(self.memory.counters[ENTRY])
 
     @property
     def entries(self) -> LabelEntries:
-        """Their events, under each label."""
         if self._entries is None:
             self._entries = self.walk.entries(self.plan.answer.label_names, self.output, self.kinds)
         return self._entries
 
     @property
     def deadlines(self) -> np.ndarray:
-        """int64[matches]: the numbers of their deadlines."""
         if self._deadlines is None:
             self._deadlines = self.walk.deadlines(self.output)
         return self._deadlines

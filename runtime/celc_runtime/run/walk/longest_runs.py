@@ -1,9 +1,11 @@
-"""The walk of SELECT LONGEST where the longest matches are runs of events.
+"""The walk of SELECT LONGEST if the longest matches are runs of events.
 
-It reads the events that matter itself, and keeps those of the runs that may go on. A run is listed
-when its end is known, which is when an event comes that it does not hold. A run that is open at the
-end of a batch is listed up to there: if it goes on, it is listed once more, and the choice by
-starts (`per_start`) takes the longer one.
+It reads the relevant events itself, and keeps those of the runs that may go on. A run is listed
+when
+its end is known: when an event comes that the run does not contain. A run that is open at the end
+of a
+batch is listed up to there. If it goes on, it is listed once more, and the choice by starts
+(`per_start`) takes the longer one.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from celc_runtime.run.walk.walks import NOTED_ROWS, Floors, WalkOfRun
 
 
 class LongestRunsWalk(WalkOfRun):
-    """Lists the longest run from each event, or, with DISJOINT, from each event behind a run."""
+    """Lists the longest run from each event, or, with DISJOINT, from each event after a run."""
 
     reads_alone = True
 
@@ -65,17 +67,17 @@ class LongestRunsWalk(WalkOfRun):
         return kept if self._history is None else kept + self._history.nbytes
 
     def of_stretches(self, silent: np.ndarray | None) -> None:
-        """List the runs of all starts also with DISJOINT: it is not known where runs may begin."""
+        """List the runs of all starts, even with DISJOINT: the beginnings of runs are not known."""
         self._disjoint = False
 
     def oldest(self) -> int:
-        """The entry of the first event whose run is not known; all later ones are behind it."""
+        """The entry of the first event whose run is not known; all later ones are after it."""
         if self._pointers[START] < len(self._events.tags):
             return int(self._events.tags[self._pointers[START]] >> self._plan.matching.kind_bits)
         return self._entry + self._count
 
     def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
-        """Take in the events of a batch that matter, behind those of open runs."""
+        """Append the relevant events of a batch to those of open runs."""
         batch, old = prepared.batch, self._events
         self._entry = int(memory.counters[ENTRY])
         self._count = int(np.count_nonzero(batch.symbols))
@@ -86,7 +88,7 @@ class LongestRunsWalk(WalkOfRun):
         of_rows = positions.of(rows)
         linked = np.ones(self._count, np.bool_)
         if self._count:
-            # No run goes on from one partition to the next.
+            # No run continues from one partition to the next.
             first = np.searchsorted(rows, prepared.parts)
             linked[first[first < self._count]] = False
             linked[0] &= not self._begins_anew
@@ -108,7 +110,7 @@ class LongestRunsWalk(WalkOfRun):
         return prepared
 
     def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
-        """List the runs of the batch; those that are open at its end last."""
+        """List the runs of the batch; those that are open at its end come last."""
         events, pointers, least = self._events, self._pointers, self._listing.least
         if self._open < 0:
             status = list_runs_that_end(events, pointers, least, self._disjoint, output)
@@ -149,7 +151,7 @@ class LongestRunsWalk(WalkOfRun):
         positions: Positions,
         known: int,
     ) -> None:
-        """Part neighbours that the conditions turn down; `known` events are of earlier batches."""
+        """Separate neighbours that the conditions reject; `known` events are of earlier batches."""
         if self._history is None:
             return
         if self._count:

@@ -1,11 +1,12 @@
-"""A warning where one event ends more matches than anybody reads, before they are all listed.
+"""A warning if one event ends more matches than anybody reads, before they are all listed.
 
 The matches of an event can be counted without listing them (`match_count`), in a pass over its
-graph. So they are counted only for an event of which many matches have been listed
-already: beside those, the pass costs little.
+graph.
+They are counted only for an event with many listed matches. Then the pass costs little in
+comparison.
 
-Where conditions are checked while matches are listed, not all paths are matches. There only the
-matches that have been listed count.
+If conditions are checked while matches are listed, not all paths are matches. Then only the matches
+that have been listed count.
 """
 
 from __future__ import annotations
@@ -22,17 +23,16 @@ from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.run.walk.walks import WalkOfRun
 
-MOST_MATCHES = 1_000_000
-"""More matches than this at one event are worth a warning."""
+MOST_MATCHES = 1_000_000  # matches at one event; more of them cause a warning
 
 _LISTED_MATCHES = 1 << 16
 _LISTED_EVENTS = 1 << 21
-"""The matches of an event are counted after so many matches, or so many events of matches, have
-been listed."""
+"""The matches of an event are counted after this many matches, or events of matches, were
+listed."""
 
 
 class ManyMatches:
-    """Looks at the matches that a run lists, and warns once where too many end at one event."""
+    """Looks at the matches that a run lists, and warns once if too many end at one event."""
 
     def __init__(self, plan: Plan, walk: WalkOfRun) -> None:
         self._plan = plan
@@ -43,7 +43,7 @@ class ManyMatches:
         self._is_counted = False
 
     def enter(self) -> None:
-        """Begin a batch: rows are counted from 0 again, and all that fired before is listed."""
+        """Begin a batch: rows count from 0 again, and all earlier fires are listed."""
         self._row = -1
 
     def look(
@@ -53,7 +53,7 @@ class ManyMatches:
         kinds: Kinds,
         position_of: Callable[[np.ndarray], np.ndarray],
     ) -> None:
-        """Look at the matches in the buffers before they are taken out."""
+        """Look at the matches in the buffers before they are removed."""
         if not self._watches:
             return
         rows = output.rows[: output.used[0]]
@@ -77,7 +77,7 @@ class ManyMatches:
         return self._matches >= _LISTED_MATCHES or self._events >= _LISTED_EVENTS
 
     def _is_interrupted(self, memory: Memory) -> bool:
-        """Whether more matches of the last event in the buffers are to come."""
+        """Whether more matches of the last event in the buffers will come."""
         return bool(memory.counters[STACK_SIZE] or memory.counters[RUN_LEFT])
 
     def _counted(self, memory: Memory, kinds: Kinds) -> float:

@@ -1,4 +1,4 @@
-"""The walk of a run whose rows are about all matches with one end, and which lists none."""
+"""The walk of a run whose rows combine all matches with the same end. It lists no single match."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from celc_runtime.engine.walk.listing import Kinds, Output
 from celc_runtime.engine.walk.match_graph import for_arena
 from celc_runtime.run.walk.walks import WalkOfRun
 
-_ROOM = 1 << 10
-"""Nodes of one graph for which there is room at first."""
+_ROOM = 1 << 10  # nodes of one graph for which there is room at first
 
 
 class UnitedWalk(WalkOfRun):
-    """Hands out one row for each event that fired, with the events of all its matches.
+    """Returns one row for each event that fired, with the events of all its matches.
 
-    weighs: whether it is also found in how many matches each event is.
+    weighs: whether the number of matches with each event is computed too.
     """
 
     def __init__(self, *, weighs: bool) -> None:
@@ -54,7 +53,7 @@ class UnitedWalk(WalkOfRun):
         return column_of(self._found.counts[: output.used[0]])
 
     def found(self, rows: int, events: int) -> Found:
-        """What was found of the first rows and events in the buffers, in memory of its own."""
+        """What was found for the first rows and events in the buffers, copied out of them."""
         found = self._found
         return Found(
             found.counts[:rows].copy(),

@@ -1,7 +1,8 @@
-"""The walk of a run: how the matches that end at the events that fired are found.
+"""The walk of a run: how the matches are found that end at the events that fired.
 
-`WalkOfRun` is the protocol. The walks that hand out all matches in the arena are here; the
-others are in modules of their own.
+`WalkOfRun` is the protocol. The walks that return all matches in the arena are here. The others
+have
+modules of their own.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ from celc_runtime.run.source.positions import Positions
 _MATCHES_PER_BATCH = 1 << 16
 _ENTRIES_PER_BATCH = 1 << 17
 
-NOTED_ROWS = 1 << 18
-"""The most rows of a batch at a time where a walk notes all its events."""
+NOTED_ROWS = 1 << 18  # rows: the largest batch of a walk that notes all its events
 
 Floors: TypeAlias = Callable[[], np.ndarray | int]
-"""The floor that no window of a later event reaches behind: one for all, or one for each partition
-slot. A function, because it is only computed where it is used."""
+"""The floor that every window of a later event respects: for all, or for each partition slot. It is
+a
+function, because it is computed only where it is used."""
 
 
 Judge: TypeAlias = Callable[[int, tuple[int, int], int], tuple[bool, bool]]
@@ -47,39 +48,32 @@ Judge: TypeAlias = Callable[[int, tuple[int, int], int], tuple[bool, bool]]
 
 
 class WalkOfRun:
-    """What a run asks of its walk; with the answers of most walks."""
+    """What a run asks of its walk; here for most walks."""
 
-    defers = True
-    """Whether the update leaves all matches to `choose`, and lists nothing itself."""
+    defers = True  # whether the update leaves all matches to `choose`, and lists nothing itself
 
-    reads_alone = False
-    """Whether it finds the matches without the update, which then does not run."""
+    reads_alone = False  # whether it finds the matches without an update, which then does not run
 
-    are_paths = False
-    """Whether each path of nodes below a cell that fired is a match."""
+    are_paths = False  # whether each path of nodes below a cell that fired is a match
 
-    most_rows: int | None = None
-    """The most rows of a batch at a time; None: as many as there are."""
+    most_rows: int | None = None  # the largest batch that it reads at once; None: any
 
-    leaf_pile = 0
-    """The pile of the events in the first place of a match, where all have `places`."""
+    leaf_pile = 0  # the pile of the events in the first place of a match, if all have `places`
 
     places = 0
-    """How many events every match has, if the output holds them place by place; 0: matches differ
+    """The number of events of every match, if the output holds them place by place; 0: matches
+    differ
     in length, and the output holds one after another."""
 
-    lists_runs = False
-    """Whether the output holds a run of such matches as one (`engine.walk.runs`)."""
+    lists_runs = False  # whether the output holds a run of such matches as one (`engine.walk.runs`)
 
-    hands_out = True
-    """Whether the matches that end in a batch are handed out, of a walk that reads alone."""
+    hands_out = True  # for a walk that reads alone: whether the matches of a batch are returned
 
-    judge: Judge | None = None
-    """Says which matches are decided, where the plan has deadlines."""
+    judge: Judge | None = None  # says which matches are decided, if the plan has deadlines
 
     @property
     def nbytes(self) -> int:
-        """The size of the buffers and of all that is kept between batches."""
+        """The bytes of the buffers and of all that is kept between batches."""
         return 0
 
     def buffers(self, limit: int | None) -> Output:
@@ -92,14 +86,15 @@ class WalkOfRun:
         return None
 
     def look(self, prepared: Prepared, positions: Positions) -> None:
-        """Remember the events of a batch; later batches may be looked at before it is entered."""
+        """Remember the events of a batch. Several batches may be remembered before one is
+        entered."""
 
     def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
         """Take in a batch before the update reads it."""
         return prepared
 
     def choose(self, memory: Memory, output: Output, kinds: Kinds) -> int:
-        """List the matches of each event that fired; a status of the arena module."""
+        """List the matches of each event that fired; returns a status of `arena.nodes`."""
         return int(list_fired(memory, output, kinds))
 
     def with_room(self, status: int, memory: Memory) -> Memory:
@@ -108,16 +103,17 @@ class WalkOfRun:
         return with_deeper_stack(memory)
 
     def oldest(self) -> int:
-        """The first stored event that a later match can refer to, of a walk that reads alone."""
+        """For a walk that reads alone: the first stored event that a later match can refer to."""
         raise AssertionError("only asked of a walk that reads alone")
 
     def of_stretches(self, silent: np.ndarray | None) -> None:
-        """Read stretches: find the matches of all starts, although others come to choose among
-        them. `silent`: bool[rows], where a walk that reads alone hands out none; None: nowhere.
+        """Begin to read stretches: find the matches of all starts; a later choice narrows them.
+
+        silent: bool[rows], where a walk that reads alone returns none; None: nowhere.
         """
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The rows of matches that wait in the walk for more events, of which there are none."""
+        """The rows of matches that still wait in the walk at the end of the input."""
         yield from ()
 
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
@@ -128,17 +124,21 @@ class WalkOfRun:
         return entries_of_tags(names, output, kinds)
 
     def begins(self, starts: np.ndarray) -> np.ndarray:
-        """int64: where events last, entries of events that start when the listed matches start;
-        `starts`: the first entries of these."""
+        """int64: for events with a duration, entries of events that start when the matches start.
+
+        starts: the first entries of the listed matches.
+        """
         return starts
 
     def counts(self, output: Output) -> WideColumn | None:
-        """How many matches each of those in the buffers stands for; None: one."""
+        """How many matches each one in the buffers stands for; None: one."""
         return None
 
     def deadlines(self, output: Output) -> np.ndarray:
-        """int64[matches]: the numbers of the deadlines of the matches in the buffers, where the
-        plan has deadlines; −1: decided when it ends."""
+        """int64[matches]: the deadlines of the matches in the buffers, if the plan has deadlines.
+
+        −1: the match is decided when it ends.
+        """
         return np.zeros(int(output.used[0]), np.int64)
 
     def matches_in(self, output: Output, first: int) -> int:
@@ -151,8 +151,7 @@ class WalkOfRun:
 
 
 def with_more_scratch(scratch: Memory, status: int) -> Memory:
-    """Scratch memory with twice the room that a status asks for: its nodes, or the walk through
-    them."""
+    """Scratch memory with twice the room that a status asks for: for nodes, or for the walk."""
     if status == WINDOW_FULL:
         return scratch._replace(nodes=np.zeros((2 * len(scratch.nodes), 4), np.int64))
     assert status == STACK_FULL

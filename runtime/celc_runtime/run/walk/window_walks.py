@@ -1,12 +1,15 @@
 """The walks of selectors under WITHIN: choosing among the matches in the window of each event.
 
-A match that a selector would prefer may leave the window while a lesser one stays. So the choice at
-one event says little about the choice at the next, and no fixed number of nodes per state can hold
-it. The update therefore runs on all matches, and only tells where some match ends, which costs as
-much as without a selector. For each such event the window's events are read again
-(`window_selection`), so the cost grows with the window, not with the stream.
+A match that a selector prefers may leave the window before a less preferred one. So the choice at
+one
+event says little about the choice at the next, and no fixed number of nodes per state can hold it.
+Therefore the update runs on all matches, and only tells where some match ends, which costs as much
+as
+without a selector. For each such event the events of the window are read again
+(`window_selection`).
+So the cost grows with the window, not with the stream.
 
-LAST does not need that where events come out of the arena in the right order (`latest_walk`).
+LAST does not need that if events come out of the arena in the right order (`latest_walk`).
 """
 
 from __future__ import annotations
@@ -36,12 +39,11 @@ from celc_runtime.run.walk.walks import NOTED_ROWS, Floors, WalkOfRun, with_more
 
 _NO_EVENTS = WindowEvents(*[NO_INTEGERS] * 5)
 
-_EVENTS_ROOM = 256
-"""Events of one window for which there is room at first."""
+_EVENTS_ROOM = 256  # events of one window for which there is room at first
 
 
 class WindowWalk(WalkOfRun):
-    """Notes the events that windows can reach back to; subclasses choose among their matches."""
+    """Notes the events that windows can reach; subclasses choose among their matches."""
 
     most_rows = NOTED_ROWS
 
@@ -50,7 +52,7 @@ class WindowWalk(WalkOfRun):
     ) -> None:
         self._all_events = listing.all_events
         self._with_letters = with_letters
-        # Where partitions interleave, a window of events is measured on positions, not on rows.
+        # If partitions interleave, a window in EVENTS is measured on positions, not on rows.
         self._by_position = plan.interleaves and plan.window_attribute is None
         self._events = _NO_EVENTS
         self._part = 0
@@ -62,8 +64,8 @@ class WindowWalk(WalkOfRun):
         return int(sum(array.nbytes for array in self._events))
 
     def enter(self, prepared: Prepared, positions: Positions, memory: Memory) -> Prepared:
-        """Note the events of a batch; where letters depend on contexts, the update writes them into
-        these arrays."""
+        """Note the events of a batch. If letters depend on contexts, the update writes them
+        here."""
         batch, counters, old = prepared.batch, memory.counters, self._events
         known = len(old.rows)
         rows = len(batch.symbols)
@@ -84,10 +86,10 @@ class WindowWalk(WalkOfRun):
         return replace(prepared, batch=batch._replace(letters=events.letters[known:]))
 
     def leave(self, floors: Floors, oldest: Callable[[], int]) -> None:
-        """End a batch: keep the events that a later window can reach back to."""
+        """End a batch: keep the events that a later window can reach."""
         events, behind = self._events, floors()
         if isinstance(behind, int):
-            # Partitions come one after another: only the last one goes on.
+            # Partitions come one after another, so only the last one goes on.
             keep = (events.keys >= behind) & (events.parts == self._part)
         else:
             keep = events.keys >= behind[events.parts]
