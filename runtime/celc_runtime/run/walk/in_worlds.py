@@ -198,10 +198,7 @@ class WorldsWalk(WalkOfRun):
         self._waiting, self._wanted = WaitingEvents(), _KEPT
 
     def _with_new(self, is_new: np.ndarray) -> Iterator[pa.RecordBatch]:
-        """The matches of stretches that contain a new event (bool[events]).
-
-        All events that can be in such a match have been read. So no later event changes its row.
-        """
+        """The matches with a new event (bool[events]). All their events have been read by now."""
         if not is_new.any():
             return
         waiting = self._waiting
@@ -224,10 +221,7 @@ class WorldsWalk(WalkOfRun):
                 )
 
     def _take_in(self, prepared: Prepared, of_rows: Positions) -> tuple[np.ndarray, np.ndarray]:
-        """Let the relevant events of a classified batch wait.
-
-        Returns int64[rows], the first times of all its events, and int64, the relevant rows.
-        """
+        """Let relevant events wait; (int64[rows], first times of all events; int64, relevant rows)."""
         batch = prepared.batch
         low, last, points = self._measured(prepared)
         count = int(np.count_nonzero(batch.symbols))
@@ -285,10 +279,7 @@ class WorldsWalk(WalkOfRun):
             self._wanted = max(_KEPT, 2 * len(waiting)) if len(waiting) else _KEPT
 
     def _measured(self, prepared: Prepared) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """int64[rows]: the first point, the last point, and the number of points of each event.
-
-        Raises EventError if an event has no points.
-        """
+        """int64[rows]: first point, last point, number of points; EventError if there are none."""
         events = prepared.events
         return possible_times(
             events,
@@ -327,10 +318,7 @@ class WorldsWalk(WalkOfRun):
                 yield batch
 
     def _in_order(self, limit: int | None) -> Iterator[pa.RecordBatch]:
-        """The rows that wait for others with a lower last position.
-
-        limit: no later row has a lower position; only rows before it are returned. None: all are.
-        """
+        """The waiting rows whose last position is below `limit`, as later rows' are not; None: all."""
         if self._late is None:
             return
         late, self._late = self._late, None
@@ -417,10 +405,7 @@ class WorldsWalk(WalkOfRun):
         first: int,
         stop: int,
     ) -> Iterator[tuple[int, Rows]]:
-        """The matches that end at events of a crowded cluster.
-
-        They are found together, or end by end if the cluster is long or still open.
-        """
+        """The matches of a crowded cluster: together, or end by end if it is long or still open."""
         whole = begins[first] and stop - first <= _TOGETHER
         whole = whole and (stop == len(begins) or bool(begins[stop]))
         for begin in [first] if whole else range(first, stop):
