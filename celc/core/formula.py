@@ -1,13 +1,11 @@
 """Core CEL: formulas whose names are resolved and whose expressions are typed.
 
-Differences from the syntax tree: every name is resolved, every expression has a type and its
-casts are explicit, conditions are in conjunctive normal form with NOT pushed to the comparisons,
-CEQL's `x[p]` and BETWEEN are gone. Each node keeps the span it came from.
+Differences from the syntax tree: every name is resolved; every expression has a type, and its casts
+are explicit; conditions are in conjunctive normal form, with NOT moved to the comparisons; CEQL's
+`x[p]` and BETWEEN are gone. Each node keeps its span.
 
 Long: the nodes are one closed union, and a reader of a pass looks for all of them in one place.
 """
-
-# Longer than other files: the classes are one representation, and refer to each other.
 
 from __future__ import annotations
 
@@ -28,8 +26,8 @@ def _span() -> Span:
 
 
 class DataType(Enum):
-    """The types of the language, named as Spark SQL names them; attributes have all but DECIMAL,
-    which is that of totals of whole numbers."""
+    """The types of the language, named as in Spark SQL. Attributes have all but DECIMAL, which is
+    for totals of whole numbers."""
 
     BOOLEAN = "BOOLEAN"
     INT = "INT"
@@ -49,10 +47,8 @@ class DataType(Enum):
 
     @property
     def is_checked(self) -> bool:
-        """Whether arithmetic with a result of this type is NULL where 64 bits do not hold it.
-
-        Its values are microseconds. Arithmetic on numbers wraps.
-        """
+        """Whether arithmetic of this type is NULL where 64 bits do not hold the result. Its values
+        are microseconds. Arithmetic on numbers wraps."""
         return self in (DataType.TIMESTAMP, DataType.INTERVAL)
 
 
@@ -111,9 +107,12 @@ Value: TypeAlias = int | float | str | bool
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal. Values: int for INT, LONG, DECIMAL, TIMESTAMP (microseconds since 1970-01-01 UTC),
-    DATE (days since 1970-01-01) and INTERVAL (microseconds), float for FLOAT and DOUBLE, str, bool;
-    None for NULL of any type."""
+    """A literal; `value` None is NULL of any type.
+
+    - int for INT, LONG, DECIMAL, TIMESTAMP (microseconds since 1970-01-01 UTC), DATE (days since
+      1970-01-01) and INTERVAL (microseconds)
+    - float for FLOAT and DOUBLE; str; bool
+    """
 
     value: Value | None
     type: DataType
@@ -121,8 +120,8 @@ class Constant:
 
 
 TYPE = "type"
-"""In place of an attribute: the event type, of the type STRING, as `text_of_type` spells it. No
-attribute is called so. `x IS R` is a `Membership` of it."""
+"""Stands for an attribute: the event type, a STRING, as `text_of_type` spells it. No attribute has
+this name. `x IS R` is a `Membership` of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +138,10 @@ class AttributeValue:
 class Arithmetic:
     """`left op right`.
 
-    Of numbers, both operands and the result have `type`, except `/`, whose operands are DOUBLE
-    already. A result of type TIMESTAMP or INTERVAL comes from operands of the types
-    `TIME_OPERANDS`; it is NULL where 64 bits do not hold it, and so is an operand that is a DATE's
-    midnight. In TOTAL and in its HAVING what leaves its type is an error instead, also of whole
+    Both operands and the result of arithmetic on numbers have `type`, except that the operands of
+    `/` are DOUBLE already. A result of type TIMESTAMP or INTERVAL comes from operands of the types
+    `TIME_OPERANDS`. It is NULL where 64 bits do not hold it or an operand that is a DATE's
+    midnight. In TOTAL and its HAVING a result outside its type is an error instead, also for whole
     numbers, which wrap elsewhere.
     """
 
@@ -164,8 +163,8 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Absolute:
-    """`ABS(e)`; of the smallest whole number it is that number itself (ANSI mode off), of the
-    smallest INTERVAL NULL."""
+    """`ABS(e)`. For the smallest whole number it is that number (ANSI mode off), for the smallest
+    INTERVAL NULL."""
 
     operand: Expression
     type: DataType
@@ -174,10 +173,8 @@ class Absolute:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """An implicit widening as Spark SQL inserts it (ANSI mode off), such as INT to DOUBLE.
-
-    A DATE as a TIMESTAMP is its midnight in UTC, as a LONG the days since 1970-01-01.
-    """
+    """An implicit widening as Spark SQL inserts it (ANSI mode off), such as INT to DOUBLE. A DATE
+    as a TIMESTAMP is its midnight in UTC, as a LONG the days since 1970-01-01."""
 
     operand: Expression
     type: DataType
@@ -196,8 +193,12 @@ EXACT_CASTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A parameter or a variable of STATE, in the declaration of an aggregate; the value of an item,
-    in the HAVING of TOTAL; an attribute of the parameter set, in an expression of SELECT."""
+    """A name in one of these places:
+
+    - in the declaration of an aggregate: a parameter or a variable of STATE
+    - in HAVING of TOTAL: the value of an item
+    - in an expression of SELECT: an attribute of the parameter set
+    """
 
     name: str
     type: DataType
@@ -206,8 +207,8 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`LEAST(e, …)`, `GREATEST(e, …)` or `COALESCE(e, …)`, in the declaration of an aggregate
-    alone; operands that are NULL are passed over. No operand is a STRING."""
+    """`LEAST(e, …)`, `GREATEST(e, …)` or `COALESCE(e, …)`, only in the declaration of an aggregate.
+    Operands that are NULL are ignored. No operand is a STRING."""
 
     function: Literal["LEAST", "GREATEST", "COALESCE"]
     operands: tuple[Expression, ...]
@@ -217,7 +218,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Conditional:
-    """`IF(p, then, otherwise)`, in the declaration of an aggregate alone; p is TRUE or not. No
+    """`IF(p, then, otherwise)`, only in the declaration of an aggregate; p is TRUE or not. No
     operand is a STRING."""
 
     condition: Truth
@@ -229,8 +230,8 @@ class Conditional:
 
 @dataclass(frozen=True, slots=True)
 class StateVariable:
-    """A variable of an aggregate's STATE: its first value, and its value after a position, which is
-    itself where STEP does not name it."""
+    """A variable of an aggregate's STATE: its first value, and its value after a position. Where
+    STEP does not name it, it keeps its value."""
 
     name: str
     type: DataType
@@ -242,8 +243,8 @@ class StateVariable:
 class OwnAggregate:
     """An aggregate that the file declares.
 
-    The variables in steps are parameters and STATE, those in `result` STATE alone. A parameter of
-    the type STRING stands in conditions of IF alone, compared with constants and other parameters.
+    The variables in steps are parameters and STATE, those in `result` only STATE. A parameter of
+    type STRING stands only in conditions of IF, compared with constants and other parameters.
     """
 
     name: str
@@ -274,22 +275,17 @@ AggregateFunction = Literal[
 """DISTINCT is `COUNT(DISTINCT x.a)`, OWN an aggregate that the file declares."""
 
 
+# the largest number that COUNT can be compared with; each number up to it is a state
 MAX_COUNT = 1000
-"""The largest number that COUNT can be compared with: each number up to it is a state."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A function of all positions of a label, or with `prior` of those before the chosen one.
-
-    `attribute` is None for COUNT and only for it. OWN has an `own` declaration, and it alone has
-    `more` attributes than one. `read` are the types of the attributes of DISTINCT and OWN, empty
-    for others.
-    """
+    """A function of all positions of a label; with `prior`, of those before the chosen one."""
 
     function: AggregateFunction
     label: str
-    attribute: str | None
+    attribute: str | None  # None for COUNT and only for it
     prior: bool
     type: DataType
     span: Span = _span()
@@ -305,7 +301,7 @@ class Aggregate:
 
 @dataclass(frozen=True, slots=True)
 class Previous:
-    """`PREV(x.a, distance)`: the value at that position of x before the chosen one."""
+    """`PREV(x.a, distance)`: the value of x.a that many positions of x before the chosen one."""
 
     label: str
     attribute: str
@@ -319,20 +315,19 @@ TotalFunction = Literal["COUNT", "APPROX_COUNT", "SUM", "AVG", "MIN", "MAX"]
 
 @dataclass(frozen=True, slots=True)
 class TotalOf:
-    """`COUNT(*)`, `SUM(x.a)` and others: a function of all matches of a group, in an item of TOTAL
-    alone.
+    """`COUNT(*)`, `SUM(x.a)` and others: a function of all matches of a group, only in an item of
+    TOTAL.
 
-    `label` is None for `*`: COUNT and APPROX_COUNT of the matches. Of the others, COUNT counts the
-    positions of `label` in each match, and the rest are over the values of `attribute` at them,
-    NULLs left out. `attribute` and its type `read` are None for counts.
+    COUNT of a label counts its positions in each match. The other functions of a label are over the
+    values of `attribute` there, without NULLs.
     """
 
     function: TotalFunction
-    label: str | None
-    attribute: str | None
+    label: str | None  # None for `*`: COUNT and APPROX_COUNT of the matches
+    attribute: str | None  # None for counts
     type: DataType
     span: Span = _span()
-    read: DataType | None = None
+    read: DataType | None = None  # the type of the attribute; None for counts
 
 
 TIME_OPERANDS: Mapping[tuple[str, DataType, DataType], DataType] = {
@@ -378,39 +373,33 @@ MIRRORED: Mapping[ComparisonOperator, ComparisonOperator] = {
     ">": "<",
     ">=": "<=",
 }
-"""The operator that says the same with its sides exchanged."""
+"""The operator with the same meaning when its sides are exchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`left op right`, operands of one type; not TRUE where an operand is NULL.
-
-    `beside`: the other operands of a BETWEEN or an IN that it was written out from. That is one
-    comparison in the text, which names their labels and looks back where they do.
-    """
+    """`left op right`, operands of one type; not TRUE where an operand is NULL."""
 
     operator: ComparisonOperator
     left: Expression
     right: Expression
     span: Span = _span()
     beside: tuple[Expression, ...] = ()
+    """The other operands of a BETWEEN or an IN from which this was written out. The text has one
+    comparison, which names all their labels and looks back where they do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """`operand IN values`, or NOT IN where `negated`.
-
-    `values` are distinct non-NULL constants of the operand's type, in order of first appearance;
-    `has_null` says whether the list held a NULL, which makes `NOT IN` never TRUE. `beside`: as for
-    a comparison.
-    """
+    """`operand IN values`, or NOT IN where `negated`."""
 
     operand: Expression
     values: tuple[Value, ...]
-    has_null: bool
+    """Distinct non-NULL constants of the operand's type, in order of first appearance."""
+    has_null: bool  # the list held a NULL, so `NOT IN` is never TRUE
     negated: bool
     span: Span = _span()
-    beside: tuple[Expression, ...] = ()
+    beside: tuple[Expression, ...] = ()  # as in `Comparison`
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,13 +448,10 @@ Truth: TypeAlias = Predicate | Every | Some
 @dataclass(frozen=True, slots=True)
 class Clause:
     """An OR of predicates that must be TRUE for every choice of a position for each of `labels`.
-
-    `labels` are those named outside aggregates, in order of first appearance. No predicates at
-    all is FALSE.
-    """
+    Empty: FALSE."""
 
     predicates: tuple[Predicate, ...]
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # those named outside aggregates, in order of first appearance
     span: Span = _span()
 
 
@@ -511,14 +497,11 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """`φ ; φ`, or `φ : φ` where the gap between two operands is `contiguous`.
-
-    `contiguous[k]` belongs to the gap between operands k and k+1. Flat, because both operators
-    are associative, also mixed.
-    """
+    """`φ ; φ`, or `φ : φ` where the gap between two operands is `contiguous`. It is flat, because
+    both operators are associative, also mixed."""
 
     operands: tuple[Formula, ...]
-    contiguous: tuple[bool, ...]
+    contiguous: tuple[bool, ...]  # `[k]`: the gap between operands k and k+1
     span: Span = _span()
 
 
@@ -606,23 +589,21 @@ class WindowUnit(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """WITHIN, and the length of an absence: it fits if value(end) − value(start) ≤ size.
-
-    The value is the position for EVENTS, else `attribute`; where `attribute` is None, it is the
-    first order column. `size` is whole for EVENTS and MICROSECONDS. `begin`: where events last, the
-    attribute that is the value of a start; `attribute` is then that of an end.
-    """
+    """WITHIN, or the length of an absence: it fits if value(end) − value(start) ≤ size. The value
+    is the position for EVENTS, else `attribute`."""
 
     unit: WindowUnit
-    size: int | float
-    attribute: AttributeDeclaration | None
+    size: int | float  # whole for EVENTS and MICROSECONDS
+    attribute: AttributeDeclaration | None  # None: the first order column
     span: Span = _span()
     begin: AttributeDeclaration | None = None
+    """Where events last, the attribute for the value of a start; `attribute` is then for the
+    end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """`WITHIN[w](φ)`, no scope: the matches of φ that fit the window."""
+    """`WITHIN[w](φ)`, not a scope: the matches of φ that fit the window."""
 
     operand: Formula
     window: Window
@@ -631,10 +612,9 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class AbsenceBefore:
-    """`!absent FOR length ; operand`, an ordinary formula: the matches of the operand with nothing
-    before them.
+    """`!absent FOR length ; operand`: the matches of the operand with nothing before them.
 
-    `absent`, a scope, has no match that ends before the first event of the operand's match, and
+    `absent`, a scope, has no match that ends before the first event of the operand's match and
     begins where value(first event) − value(start) ≤ the size of `length`.
     """
 
@@ -648,10 +628,10 @@ class AbsenceBefore:
 class AbsenceAfter:
     """`operand ; !absent FOR length`: the matches of the operand with nothing after them.
 
-    `absent`, a scope, has no match that begins after the last event of the operand's match, and
-    ends where value(end) − value(last event) ≤ the size of `length`; with `from_start` it is
-    counted from the first event. Stands only where it is the end of the whole formula, or of an
-    operand of OR in one.
+    `absent`, a scope, has no match that begins after the last event of the operand's match and ends
+    where value(end) − value(last event) ≤ the size of `length`. With `from_start` the length is
+    counted from the first event. It stands only at the end of the whole formula, or of an operand
+    of OR there.
     """
 
     operand: Formula
@@ -680,8 +660,7 @@ Formula: TypeAlias = (
     | AbsenceAfter
 )
 
-MAX_FORMULA_DEPTH = 250
-"""How deep formulas may nest, so that passes over them can be recursive."""
+MAX_FORMULA_DEPTH = 250  # nesting of formulas, so that passes over them can be recursive
 
 # --- queries --------------------------------------------------------------------------------------
 
@@ -697,10 +676,8 @@ class OutputLabel:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """`COLLECT(x.a)`: the values at all positions of x in stream order, as an array of `type`.
-
-    Only SELECT has it, as an item of its own.
-    """
+    """`COLLECT(x.a)`: the values at all positions of x in stream order, as an array of `type`. Only
+    SELECT has it, as an item of its own."""
 
     label: str
     attribute: str
@@ -710,30 +687,25 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class OutputExpression:
-    """`expression AS name` in SELECT; `text` is the expression as written.
-
-    An AttributeValue in `value` is that of its label's only position. `labels` are those that it
-    mentions, in order of first appearance.
-    """
+    """`expression AS name` in SELECT. An AttributeValue in `value` is that of its label's only
+    position."""
 
     name: str
-    text: str
+    text: str  # the expression as written
     value: Expression | Collection
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # the labels in it, in order of first appearance
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionKey:
-    """One key of PARTITION BY, called like the first attribute that is written.
-
-    `alternatives` of `[a, b]`: (attribute, (stream, type) of the event types that have it), each
-    event type once; empty where one attribute of all event types is the key.
-    """
+    """One key of PARTITION BY, with the name of the first attribute that is written."""
 
     name: str
     type: DataType
     alternatives: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    """Of `[a, b]`: each attribute with the (stream, type) of the event types that have it, each
+    type once. Empty: one attribute of all event types is the key."""
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -746,9 +718,12 @@ class PartitionKey:
 
 @dataclass(frozen=True, slots=True)
 class PerStart:
-    """The choice among the matches with one start, inside the window: those with the least end
-    (FIRST) or the greatest, and of these the support that NXT prefers. `disjoint`: of these, in the
-    order of starts, each that starts after the end of the last one kept."""
+    """The choice among the matches with one start, inside the window.
+
+    FIRST keeps those with the least end, LONGEST those with the greatest; of these, the support
+    that NXT prefers. With `disjoint`, in the order of starts, each stays that starts after the end
+    of the last one kept.
+    """
 
     end: Literal["FIRST", "LONGEST"]
     disjoint: bool
@@ -760,14 +735,12 @@ class PerStart:
 
 @dataclass(frozen=True, slots=True)
 class TotalItem:
-    """`expression AS name` after TOTAL; `text` is the expression as written.
-
-    `value` is made of constants, functions of all matches (`TotalOf`), arithmetic, and casts.
-    """
+    """`expression AS name` after TOTAL."""
 
     name: str
-    text: str
+    text: str  # the expression as written
     value: Expression
+    """Made of constants, functions of all matches (`TotalOf`), arithmetic, and casts."""
     span: Span = _span()
 
 
@@ -793,9 +766,12 @@ class PerPartition:
 
 @dataclass(frozen=True, slots=True)
 class PerSpan:
-    """PER a duration: one row for the matches of a part that end in one span of `size`
-    microseconds, with its beginning and without its end. Spans begin at multiples of `size` from
-    1970-01-01 00:00 UTC; they are of the first order column, a TIMESTAMP or DATE."""
+    """PER a duration: one row for the matches of a partition that end in one span of `size`
+    microseconds.
+
+    A span includes its beginning, not its end. Spans begin at multiples of `size` from 1970-01-01
+    00:00 UTC, on the first order column, a TIMESTAMP or DATE.
+    """
 
     size: int
     span: Span = _span()
@@ -809,15 +785,12 @@ Per: TypeAlias = PerEnd | PerPartition | PerSpan
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """SELECT TOTAL: one row for each group of matches, of what `items` say of all of them.
+    """SELECT TOTAL: one row for each group of matches. All matches count, with all labels of the
+    formula."""
 
-    `per` says which matches a group has; it has all of them, with all labels that the formula
-    binds. `having` keeps the rows of which it is TRUE; the variables in it are items.
-    """
-
-    items: tuple[TotalItem, ...]
-    per: Per
-    having: Truth | None
+    items: tuple[TotalItem, ...]  # the values of a row
+    per: Per  # which matches are one group
+    having: Truth | None  # keeps the rows of which it is TRUE; variables in it are items
     span: Span = _span()
 
 
@@ -833,27 +806,23 @@ class ParameterPattern:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """FOR EACH: the answer is the union of the answers for each row of a table.
+    """FOR EACH: the answer is the union of the answers for each row of a table. The stream has a
+    copy of each event for each row that the event concerns."""
 
-    The query reads events that come once for each row which they concern. `name` and `attributes`
-    are those of the set as declared, `shown` its attributes in the output. `columns` are columns
-    of events with the attributes of the set that they hold, `patterns` those of patterns. `number`
-    is the column of the row's number, a key of the partitions; `position` that of the position of
-    an event, on which windows of EVENTS are measured, None: there are none. `sees_all`: every event
-    concerns every row. `row_by_row`: parts of one row are read together, so that rows come one
-    after another, and the number is no key. `consume_by` is that of the text.
-    """
-
-    name: str
+    name: str  # as declared, like `attributes`
     attributes: tuple[AttributeDeclaration, ...]
-    shown: tuple[str, ...]
+    shown: tuple[str, ...]  # attributes in the output
     columns: tuple[tuple[str, str], ...]
-    patterns: tuple[ParameterPattern, ...]
-    number: str
+    """Columns of events, with the attributes of the set that they hold."""
+    patterns: tuple[ParameterPattern, ...]  # columns of events that hold answers to patterns
+    number: str  # the column of the row's number, a partition key
     position: str | None
-    sees_all: bool
+    """The column of an event's position, for windows of EVENTS; None: there are none."""
+    sees_all: bool  # every event concerns every row
     row_by_row: bool
-    consume_by: str
+    """The parts of one row are read together, so rows come one after another, and the number is no
+    key."""
+    consume_by: str  # as in the text
 
     @property
     def columns_added(self) -> frozenset[str]:
@@ -865,7 +834,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """WITH CONFIDENCE: at least so much, or more than it where `strict`; a number from 0 to 1."""
+    """WITH CONFIDENCE: at least this number from 0 to 1, or more than it where `strict`."""
 
     least: float
     strict: bool
@@ -873,67 +842,57 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Uncertainty:
-    """The time of an event is one of low, low + step, low + 2 step, … up to high, each as likely.
-
-    `step` is in the units of their type: whole numbers, microseconds (TIMESTAMP) or days (DATE).
-    `threshold`: only matches with such a confidence are rows; None: all that are possible.
-    """
+    """The time of an event is one of low, low + step, low + 2 step, … up to high, each equally
+    likely."""
 
     low: AttributeDeclaration
     high: AttributeDeclaration
-    step: int
+    step: int  # in the units of the type: whole numbers, microseconds (TIMESTAMP) or days (DATE)
     threshold: Threshold | None = None
+    """Only matches with such a confidence are rows; None: all that are possible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """One query of a file, resolved.
 
-    `streams` are those of FROM (all declared ones without it), `order_by` the order columns with
-    their types. `needs_stream_column` says that two of the streams share a type name, so that a
-    row's event type is told by the columns `stream` and `type` together; `needs_type_column` that
-    the streams have more than one event type in all. `simultaneous`: events that are equal in all
-    order columns are one instant. Where there is `per_start`, `strategy` is ALL.
-
-    `total`: the answer are totals of matches; then `output` is empty. `collapsed`: the answer has
-    one row for each end of matches, with the union of their positions for each label in `output`.
-    With either `strategy` is ALL, `strategy_span` is its place, and there is no `limit` and no
-    `per_start`.
-
-    `parameters` of FOR EACH: the streams have the columns of its rows as well, and so has
-    `partition_by`. Variables in `output` are attributes of the set.
-
-    `reads` are the queries that it reads, in the order of the file, each one of `streams`.
-    Then it is `simultaneous`, and every event type has the attribute `begin`: the time at which an
-    event starts, as the order column is the time at which it ends. All windows in `formula` are
-    measured from there.
-
-    `uncertain`: the times of events are uncertain. Then `order_by` is the least time alone, and the
-    formula is made of event types, `;`, `+`, OR, labels and conditions.
+    A query that reads queries is `simultaneous`. Then every event type has the attribute `begin`,
+    the time at which an event starts; the order column is the time at which it ends. All windows in
+    `formula` are measured from the start.
     """
 
     name: str
-    streams: tuple[Stream, ...]
-    needs_type_column: bool
+    streams: tuple[Stream, ...]  # those of FROM, without it all declared ones
+    needs_type_column: bool  # the streams have more than one event type
     needs_stream_column: bool
+    """Two streams share a type name, so the columns `stream` and `type` tell a row's event type."""
     formula: Formula
     strategy: Literal["ALL", "ANY", "STRICT", "NXT", "LAST", "MAX"]
+    """ALL with `per_start`, `total` and `collapsed`."""
     strategy_span: Span | None
-    output: tuple[OutputLabel | OutputExpression, ...]
+    output: tuple[OutputLabel | OutputExpression, ...]  # empty with `total`
     partition_by: tuple[PartitionKey, ...]
     window: Window | None
     consume_by: Literal["NONE", "ANY", "PARTITION"]
-    limit: int | None
+    limit: int | None  # None with `total` and `collapsed`
     order_by: tuple[AttributeDeclaration, ...]
-    simultaneous: bool
+    """The order columns with their types; with `uncertain` only the least time."""
+    simultaneous: bool  # events that are equal in all order columns are one instant
     span: Span = _span()
     per_start: PerStart | None = None
-    total: Total | None = None
+    total: Total | None = None  # the answer is totals of matches
     collapsed: bool = False
+    """One row for each end of matches, with the union of their positions for each label in
+    `output`."""
     parameters: Parameters | None = None
+    """Of FOR EACH; streams and `partition_by` then have its columns too; variables in `output` are
+    its attributes."""
     reads: tuple[str, ...] = ()
+    """The queries that it reads, in the order of the file, each one of `streams`."""
     begin: AttributeDeclaration | None = None
     uncertain: Uncertainty | None = None
+    """The times of events are uncertain; the formula has only event types, `;`, `+`, OR, labels,
+    conditions."""
 
     @property
     def lasting(self) -> bool:

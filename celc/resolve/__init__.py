@@ -1,9 +1,9 @@
-"""Syntax tree → core CEL: names, types and scopes. Most errors of a query arise here.
+"""Syntax tree → core CEL: names, types and scopes. Most errors of a query are found here.
 
 In: `syntax.File`. Out: a `core.Query` for each query, and warnings. The whole language is resolved;
-a later stage refuses what it cannot compile. All problems of a file are found in one go: a part
-with an error is left out, and the parts that depend on it stay silent. `resolver` is the way in:
-`schema` knows the declarations, `labels` the labels of each part, `formulas`, `conditions` and
-`expressions` build the core formula; `impossible`, `contradictions`, `suspicions` and `multitude`
-warn. `first_order/` reads labels as single positions. Imports `core` and below.
+a later stage refuses what it cannot compile. All problems of a file are reported at once: a part
+with an error is left out, and errors that only follow from it are not reported. `resolver` is the
+entry. `schema` knows the declarations, `labels` the labels of each part. `formulas`, `conditions`
+and `expressions` build the core formula. `impossible`, `contradictions`, `suspicions` and
+`multitude` warn. `first_order/` reads labels as single positions. Imports `core` and below.
 """

@@ -1,8 +1,8 @@
 """Conjunctive normal form: an AND of clauses, each an OR of predicates.
 
-The meaning of a condition is defined by its clauses (each must be TRUE for every choice of
-positions for the labels it names), so the form is not an optimisation that could be left out.
-Distribution can explode; its size is therefore counted before anything is built.
+A condition is defined by its clauses: each must be TRUE for every choice of positions for the
+labels it names. So the form is not an optimisation that could be left out. Distribution can
+explode, so the size is counted first.
 """
 
 from collections.abc import Iterable
@@ -21,17 +21,15 @@ _PREDICATES_PER_CLAUSE = 100
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large the normal form of a condition is before duplicates are removed.
-
-    `predicates` are those in all clauses together, `written` those of the condition itself.
-    """
+    """How large the normal form of a condition is before duplicates are removed."""
 
     clauses: int
-    predicates: int
-    written: int
+    predicates: int  # in all clauses together
+    written: int  # predicates of the condition itself
 
     def exceeds(self, max_clauses: int) -> bool:
-        """Whether distribution made it too large; a form written out in the text never is."""
+        """Whether distribution made it too large. A form that is written out in the text never
+        is."""
         return self.clauses > max(max_clauses, self.written) or self.predicates > max(
             max_clauses * _PREDICATES_PER_CLAUSE, self.written
         )
@@ -76,7 +74,7 @@ def clauses_of(tree: core.Truth) -> tuple[core.Clause, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A clause in the making: its predicates by number, so that equal ones are the same."""
+    """A clause under construction: its predicates by number, so that equal ones are the same."""
 
     numbers: tuple[int, ...]
     span: Span

@@ -1,8 +1,8 @@
-"""Conditions: comparisons typed, NOT pushed down to them, `x[p]` and BETWEEN written out.
+"""Conditions: typed comparisons without NOT, `x[p]` and BETWEEN.
 
-The result is a tree of AND and OR over predicates; `celc.resolve.cnf` makes it an AND of
-ORs. NOT is pushed while walking down, with the negations of three-valued logic: `NOT (a < b)` is
-`a >= b`, since both are NULL for the same values.
+The result is a tree of AND and OR over predicates; `celc.resolve.cnf` makes it an AND of ORs. NOT
+moves down to the comparisons with the negations of three-valued logic: `NOT (a < b)` is `a >= b`,
+because both are NULL for the same values.
 """
 
 from dataclasses import replace
@@ -107,7 +107,7 @@ def _comparison(node: syntax.Comparison, site: Site, negated: bool) -> core.Trut
 
 
 def _asks_for_type(node: syntax.Comparison, site: Site) -> bool:
-    """Report `x.type = 'View'`, where no event has such an attribute."""
+    """Report `x.type = 'View'`, where no event has an attribute `type`."""
     match node:
         case syntax.Comparison(
             "=" | "!=" as operator,
@@ -168,7 +168,7 @@ def _compared(
 def _literal_text(
     left: core.Expression, right: core.Expression, site: Site
 ) -> tuple[str, Span] | None:
-    """The side of a comparison that names no label, as it is written; None where both do."""
+    """The text of the side of a comparison that names no label; None where both sides name one."""
     for side, other in ((right, left), (left, right)):
         if not _naming([side]) and _naming([other]):
             return site.found.source.slice(side.span), side.span
@@ -221,10 +221,8 @@ def _in_list(node: syntax.InList, site: Site, negated: bool) -> core.Truth | Non
 
 
 def _naming(operands: list[core.Expression]) -> tuple[core.Expression, ...]:
-    """Those that name a label, or look back at one, as none before them does.
-
-    They are kept with each comparison that is written out, so there must be few.
-    """
+    """Operands that name, or look back at, a label that no operand before them does. They are kept
+    with each comparison that is written out, so there must be few."""
     kept: dict[tuple[str, str, int], core.Expression] = {}
     for operand in operands:
         for node in nodes_of(operand):
@@ -289,7 +287,8 @@ def _pattern_of_set(
     site: Site,
     negated: bool,
 ) -> core.Truth | None:
-    """`x.a LIKE rule.p`: the runtime answers it for each event and each row, in a column."""
+    """`x.a LIKE rule.p`: a column holds the answer, which the runtime finds for each event and
+    row."""
     each, operator = named_set(pattern, site), node.operator
     if each is None:
         text = site.found.source.slice(pattern.span)
@@ -319,7 +318,7 @@ def _pattern_of_set(
 
 
 def _meant_by(node: syntax.PatternMatch, site: Site) -> list[str]:
-    """Conditions that LIKE with a regular expression could mean."""
+    """The conditions that LIKE with a regular expression could mean."""
     assert isinstance(node.pattern, syntax.TextLiteral)
     source = site.found.source
     before = source.slice(Span(node.span.start, node.operand.span.end))
@@ -335,7 +334,7 @@ def _meant_by(node: syntax.PatternMatch, site: Site) -> list[str]:
 
 
 def _check_like(pattern: syntax.TextLiteral, site: Site) -> bool:
-    # As Spark, which refuses an escape that escapes nothing.
+    # Like Spark, which refuses an escape before a character that needs none.
     text = pattern.value
     at = text.find("\\")
     while at >= 0:
@@ -356,8 +355,8 @@ def _check_regex(pattern: syntax.TextLiteral, site: Site) -> bool:
 
 def refusal_of_regex(pattern: str) -> str | None:
     """Why RE2 refuses a regular expression; None if it does not."""
-    # RE2 itself judges, through the library that will also run it. Imported here because loading
-    # it takes longer than compiling most queries.
+    # RE2 itself judges, in the library that also runs the expression. It is imported here because
+    # loading it takes longer than compiling most queries.
     import pyarrow as pa
     import pyarrow.compute as pc
 

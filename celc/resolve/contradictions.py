@@ -1,7 +1,7 @@
 """Conditions that exclude each other, found by the range that they leave to each value.
 
-Only certain contradictions are found: clauses of one comparison with a constant are put
-together for each expression they speak of, and so are clauses that no event can change.
+Only certain contradictions are found: between comparisons of one expression with constants, and
+between clauses that no event can change.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -85,9 +85,9 @@ def check_clauses(
 ) -> tuple[core.Predicate, ...]:
     """Warn where a filter's clauses cannot all be TRUE, whatever the events are.
 
-    Only clauses that do not hold vacuously are judged: those all of whose labels are surely bound.
-    Returns what those ask of single events, for comparing it with other filters' (`excluding`);
-    nothing where the clauses are impossible by themselves.
+    Only clauses are judged whose labels are all surely bound, because others may hold trivially.
+    Returns what they ask of single events, to compare it with other filters (`excluding`); nothing
+    where the clauses are impossible by themselves.
     """
     ranges: dict[core.Expression, _Range] = {}
     asked: list[core.Predicate] = []
@@ -183,7 +183,7 @@ def _null_test(clause: core.Clause, found: Diagnostics) -> str | None:
 
 
 def _written_with(text: str, operator: str) -> bool:
-    """Whether a comparison stands in the text as it is meant, not under a NOT."""
+    """Whether a comparison is written with this operator, and not under a NOT."""
     return any(sign in text for sign in (("!=", "<>") if operator == "!=" else ("=",))) and (
         operator == "!=" or not ("!=" in text or "<>" in text)
     )
@@ -213,7 +213,7 @@ def _narrow(
 
 
 def _subject(predicate: core.Predicate) -> core.Expression | None:
-    """The expression that a predicate compares with constants; None where it does not."""
+    """The expression that a predicate compares with constants; None for other predicates."""
     match predicate:
         case core.Comparison():
             if isinstance(predicate.right, core.Constant):
@@ -258,6 +258,6 @@ def _with_constant(predicate: core.Comparison) -> tuple[str, core.Value]:
     else:
         assert isinstance(predicate.left, core.Constant)
         operator, constant = core.MIRRORED[predicate.operator], predicate.left
-    # A NULL here makes the predicate fold to FALSE, which is reported before.
+    # A NULL here makes the predicate fold to FALSE, which was reported before.
     assert constant.value is not None
     return operator, constant.value

@@ -1,4 +1,5 @@
-"""The types in which operands meet, and the casts that bring them there, as Spark inserts them."""
+"""The types in which operands are compared or calculated, and the casts to them, as Spark inserts
+them."""
 
 from typing import Literal
 
@@ -15,8 +16,8 @@ def is_null(expression: core.Expression) -> bool:
 def common_type(left: core.DataType, right: core.DataType) -> core.DataType | None:
     """The type in which Spark SQL compares values of two types; None where it cannot.
 
-    The wider of two numbers, where FLOAT counts as wider than LONG although it cannot hold all of
-    its values, and DOUBLE is that of a FLOAT and a DECIMAL; TIMESTAMP of a DATE and a TIMESTAMP.
+    It is the wider of two numbers. FLOAT counts as wider than LONG, although it cannot hold all
+    LONG values. For a FLOAT and a DECIMAL it is DOUBLE, for a DATE and a TIMESTAMP it is TIMESTAMP.
     """
     if left is right:
         return left
@@ -31,7 +32,8 @@ def common_type(left: core.DataType, right: core.DataType) -> core.DataType | No
 
 
 def convert(expression: core.Expression, data_type: core.DataType) -> core.Expression:
-    """The expression in a type that holds its values: literals at once, others with a Cast."""
+    """The expression in a type that holds its values. Literals are converted at once, others get a
+    Cast."""
     if isinstance(expression, core.Constant):
         if expression.value is None:
             return core.Constant(None, data_type, expression.span)
@@ -53,10 +55,8 @@ def time_arithmetic(
     right: core.Expression,
     span: Span,
 ) -> core.Arithmetic | None:
-    """Arithmetic with a time or a duration on some side; None where it has no meaning.
-
-    NULL has the first type that makes sense beside the other side.
-    """
+    """Arithmetic with a time or a duration on some side; None where it has no meaning. NULL gets
+    the first type that makes sense with the other side."""
     if operator == "-" and left.type is right.type is core.DataType.DATE:
         # Exact where a midnight would be beyond 64 bits of microseconds.
         long = core.DataType.LONG

@@ -1,8 +1,8 @@
 """Absences at the end of a formula, `φ ; !ψ FOR d`: where they can stand, and with which clauses.
 
-A match with such an absence is known only some time after its last event. So the absence can stand
-where no other part of the formula needs the match: at the end of the whole formula, and at that of
-an operand of OR in one. AS, renaming, PROJECT, FILTER and windows leave the end where it is.
+A match with such an absence is known only some time after its last event. So the absence must stand
+where no other part of the formula needs the match: at the end of the whole formula, or of an
+operand of OR at that end. AS, renaming, PROJECT, FILTER and windows keep the end.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,10 +33,8 @@ def lengths_of_absences(node: syntax.Formula) -> list[syntax.Window]:
 def check_ends(
     node: syntax.Query, event_types: Sequence[str], source: Source, found: Diagnostics
 ) -> None:
-    """Report absences at an end that cannot stand where they do, or without what they need.
-
-    event_types: the names of those of the query's streams.
-    """
+    """Report absences at an end that stand elsewhere, or lack what they need. `event_types` are the
+    names of the query's event types."""
     all_of_them = absences_at_ends(node.formula)
     allowed = {part.bang for part in _at_the_end(node.formula)}
     for part in all_of_them:

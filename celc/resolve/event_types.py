@@ -14,9 +14,7 @@ def types_called(
     meant: Fix | None = None,
 ) -> int:
     """The mask of the event types of a name; 0 after an error, and where no stream is declared.
-
-    `meant`: the change that the error about an unknown name offers first.
-    """
+    `meant` is the change that the error about an unknown name offers first."""
     if stream is not None:
         return _type_of_stream(stream, event_type, schema, found)
     name, declared = event_type.text, schema.declarations.streams

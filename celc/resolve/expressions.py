@@ -1,7 +1,7 @@
 """Expressions: names resolved, types found, casts made explicit as Spark SQL inserts them.
 
-Every function here gives None for an expression that has no meaning, after saying why once;
-the parts around such an expression stay silent about it.
+A function returns None for an expression without meaning, after reporting why. No further errors
+are reported for the parts around such an expression.
 
 Long: a function for each kind of expression, and they call one another.
 """
@@ -50,8 +50,8 @@ LITERALS = (syntax.IntegerLiteral, syntax.DoubleLiteral)
 
 
 class Names(Protocol):
-    """What can be named in the declaration of an aggregate (`celc.resolve.own_aggregates`), in an
-    item of TOTAL and in HAVING (`celc.resolve.totals`)."""
+    """The names that can be used in the declaration of an aggregate
+    (`celc.resolve.own_aggregates`), in an item of TOTAL and in HAVING (`celc.resolve.totals`)."""
 
     def value(
         self,
@@ -66,23 +66,21 @@ class Names(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The place of an expression: the names that it can use, and the diagnostics of its mistakes.
-
-    `inside` is the label of the `x[…]` around it, `declared` what can be named where no label can,
-    as in the declaration of an aggregate. `known` keeps the answer for each label and
-    attribute, so that a mistake in one name is reported at its first place in a filter only.
-    """
+    """The place of an expression: the names that it can use, and the diagnostics of its
+    mistakes."""
 
     schema: Schema
     frame: Frame
     hidden: Mapping[str, Hidden]
     found: Diagnostics
     use: Literal["filter", "select"]
-    inside: str | None = None
+    inside: str | None = None  # the label of the `x[…]` around it
     known: dict[tuple[str, str | None], core.DataType | Binding | None] = field(
         default_factory=dict
     )
+    """The answer for each label and attribute, so that a mistake is reported once in a filter."""
     declared: Names | None = None
+    """The names where no label can be used, as in the declaration of an aggregate."""
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -134,7 +132,8 @@ def _misplaced_set(name: str, span: Span, site: Site) -> Diagnostic:
 
 
 def _values_of(attribute: str, site: Site) -> list[str]:
-    """Expressions of SELECT for an attribute: of each label that has it, its only value or two."""
+    """Expressions of SELECT for an attribute: its only value, or one or two values of each label
+    that has it."""
     found = []
     for label in labels_having(attribute, site):
         extent = site.frame.labels[label].extent
@@ -161,14 +160,14 @@ def _type_in(
     if attribute.text in schema.flawed:
         return None
     if not mask and (attribute.text in schema.types or not site.found.has_errors):
-        # AND leaves the label without positions; conditions on it still have a meaning. (Where an
-        # error has been found, the label's atom may just be an unknown type.)
+        # AND leaves the label without positions; conditions on it still have a meaning. (After an
+        # error, the label's atom may just be an unknown type.)
         mask = (1 << len(schema.event_types)) - 1
         if attribute.text in schema.types:
             return schema.types[attribute.text]
     lacking = mask & schema.lacking(attribute.text)
     if lacking == mask:
-        # No event types at all: the atom was unknown, and that has been said.
+        # No event types at all: the atom was unknown, which has been reported.
         if mask:
             offered = [declared.name for declared in schema.attributes_of(mask)]
             of_types = schema.names_of(mask)
@@ -242,7 +241,7 @@ def _attribute(node: syntax.Attribute, site: Site) -> core.Expression | None:
         assert site.inside is not None, "the parser refuses bare attributes outside x[…]"
         label = syntax.Name(site.inside, node.span)
     else:
-        # A parameter set is no label, and can be named inside x[…] as well.
+        # A parameter set is not a label, and can be named inside x[…] as well.
         label = node.label
     data_type = attribute_type(label.text, label.span, node.attribute, site)
     if data_type is None:
@@ -310,7 +309,8 @@ def _negation(node: syntax.Negation, site: Site) -> core.Expression | None:
 
 
 def _in_parentheses(literal: syntax.IntegerLiteral) -> bool:
-    """Whether a literal is written so: in Spark SQL `-(2147483648)` is LONG, without them INT."""
+    """Whether a literal stands in parentheses: in Spark SQL `-(2147483648)` is LONG, without them
+    INT."""
     return literal.span.end - literal.span.start > len(str(literal.value))
 
 
@@ -441,7 +441,7 @@ def attribute_argument(node: syntax.Call, site: Site) -> tuple[str, str, core.Da
 
 
 def _calls_offered(node: syntax.Call, site: Site) -> list[str]:
-    """Calls that could be meant by `SUM(a)`, `SUM(x)` and `SUM(x.a * 2)`."""
+    """The calls that `SUM(a)`, `SUM(x)` and `SUM(x.a * 2)` could mean."""
     argument, name = node.argument, node.function.text
     slice_of, prior = site.found.source.slice, "PRIOR " if node.prior else ""
     if node.distinct:
@@ -480,12 +480,13 @@ def _types_taken(name: str, site: Site) -> Collection[core.DataType]:
     ]
 
 
-# The functions of values times a positive number that are that number times those of the values.
+# The functions for which f(c · values) = c · f(values), for a positive number c.
 _SCALING = ("FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "MEDIAN", "STDDEV", "PREV")
 
 
 def labels_having(attribute: str, site: Site) -> list[str]:
-    """The visible labels whose events all have an attribute; those made with AS, if there are."""
+    """The visible labels whose events all have an attribute; those made with AS, if there are
+    any."""
     visible = visible_labels(site.frame)
     found = []
     for label in visible:
@@ -536,7 +537,7 @@ def _aggregate(
 def _own_aggregate(
     node: syntax.Call, own: core.OwnAggregate | None, site: Site
 ) -> core.Expression | None:
-    """A call of an aggregate that the file declares; None for one that is declared wrongly."""
+    """A call of an aggregate that the file declares; None where its declaration is wrong."""
     name = node.function.text
     if site.use == "select" and node.prior:
         site.found.add(types.previous_in_select("PRIOR", node.span))

@@ -1,5 +1,5 @@
-"""Extents: the event types and the number of positions that a label can have, and how those of the
-parts of a formula make those of the whole."""
+"""Extents: the event types and the number of positions of a label, from those of the parts of a
+formula."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from celc.diagnostics.source import Span
 from celc.parse import syntax
 
 MANY, UNLIMITED = 2, 3
-"""Positions are counted 0, 1, many; the greatest number may be without limit, too."""
+"""Positions are counted 0, 1, many. The greatest number may also be without limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +26,16 @@ NOTHING = Extent(0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A label of a formula.
-
-    `place` is where the text first binds it. `named_at` is the offset at which AS, a renaming or
-    PROJECT first makes or names it, `bare_at` that of the first atom of this event type under no
-    AS; `SELECT *` goes by both. Either is None where there is none.
-    """
+    """A label of a formula."""
 
     extent: Extent
-    place: Span
+    place: Span  # where the text first binds it
     named_at: int | None
+    """The offset at which AS, a renaming or PROJECT first names it, for `SELECT *`; None:
+    nowhere."""
     bare_at: int | None
+    """The offset of the first atom of this event type under no AS, for `SELECT *`; None:
+    nowhere."""
 
 
 Labels: TypeAlias = Mapping[str, Binding]
@@ -91,7 +90,7 @@ def identical(extents: Sequence[Extent]) -> Extent:
 
 
 def merge(parts: Sequence[Labels], combine: Combine) -> dict[str, Binding]:
-    """The labels of several parts together; a part without a label gives it no positions."""
+    """The labels of several parts together. A part without a label gives it no positions."""
     gathered: dict[str, list[Binding]] = {}
     for labels in parts:
         for label, binding in labels.items():
@@ -111,7 +110,7 @@ def merge(parts: Sequence[Labels], combine: Combine) -> dict[str, Binding]:
 
 
 def earliest(offsets: Iterable[int | None]) -> int | None:
-    """The least of some offsets in the text, without those that are missing."""
+    """The least of some offsets in the text, without missing ones."""
     return min((offset for offset in offsets if offset is not None), default=None)
 
 

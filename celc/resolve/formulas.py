@@ -33,32 +33,25 @@ from celc.resolve.schema import Schema
 from celc.resolve.scopes import Beside, Frame, surely_bound
 from celc.resolve.suspicions import check_search, check_sides, check_use
 
-_MOST_COMPARED = 50_000
-"""How many pairs of conditions a filter is compared in with those below it: a moment's work."""
+_MOST_COMPARED = 50_000  # pairs of conditions of a filter and of those below it that are compared
 
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """Builds the core formula of one query.
-
-    `window_of` resolves the window of a part. `bounded` says that a window or STRICT keeps the
-    search small, `in_parts` whether the query has PARTITION BY, `simultaneous`
-    that events of one instant have no order; `window` is that of the query; `selector` is the
-    innermost of NXT, LAST and MAX around, if any. `asked` gathers what each filter surely asks of
-    single events, by its place.
-    """
+    """Builds the core formula of one query."""
 
     schema: Schema
-    window_of: Callable[[syntax.Window], core.Window | None]
+    window_of: Callable[[syntax.Window], core.Window | None]  # resolves the window of a part
     hidden: Mapping[str, Hidden]
     found: Diagnostics
     max_clauses: int
-    bounded: bool
-    in_parts: bool
-    simultaneous: bool = False
-    window: core.Window | None = None
-    selector: str | None = None
+    bounded: bool  # a window or STRICT keeps the search small
+    in_parts: bool  # the query has PARTITION BY
+    simultaneous: bool = False  # events of one instant have no order
+    window: core.Window | None = None  # the window of the query
+    selector: str | None = None  # the innermost of NXT, LAST and MAX around, if any
     asked: dict[Span, tuple[Predicate, ...]] = field(default_factory=dict)
+    """By the place of each filter, what it surely asks of single events."""
 
     def build(self, scoped: Scoped, frame: Frame) -> core.Formula:
         """The core formula of a part whose filters see `frame` around their own labels."""
@@ -145,7 +138,8 @@ class Builder:
         return fold_joints(node, operands, _balanced)
 
     def _asked_of_all(self, scoped: Scoped) -> tuple[Predicate, ...]:
-        """Conditions on all the events of the labels that a part binds; there may be more."""
+        """Conditions that hold for all events of the labels that a part binds; there may be
+        more."""
         match scoped.node:
             case syntax.Filter():
                 return self.asked[scoped.node.span] + self._asked_of_all(scoped.parts[0])
@@ -216,7 +210,7 @@ class Builder:
         return core.AbsenceAfter(operand, forbidden, length, from_start, node.span)
 
     def _beside_absence(self, scoped: Scoped, frame: Frame) -> tuple[core.Formula, core.Formula]:
-        """What an absence stands before or after, and what is absent."""
+        """The part before or after which an absence stands, and what is absent."""
         part, absent = scoped.parts
         around = Frame(part.labels, None, frame, frame.repeated)
         operand = self.build(part, frame)
@@ -261,9 +255,7 @@ class Builder:
 
 def _filters_within(scoped: Scoped) -> Iterator[Span]:
     """The places of the filters whose labels' events are all under the same label in this part.
-
-    Of filters that judge each match, as long as the labels they name are surely bound.
-    """
+    Filters that judge each match count only if the labels they name are surely bound."""
     node, parts = scoped.node, scoped.parts
     match node:
         case syntax.EventAtom() | syntax.Rename() | syntax.Project() | syntax.Disjunction():
@@ -292,7 +284,7 @@ def _beside(frame: Frame, sure: Mapping[str, tuple[int, ...]], own: int) -> Fram
 
 
 def _balanced(operator: Literal["AND", "ALL"], operands: Sequence[core.Formula]) -> core.Formula:
-    """Operands in a row, joined as a tree of least depth: both operators are associative."""
+    """Operands in a row, joined as a tree of least depth. Both operators are associative."""
     if len(operands) == 1:
         return operands[0]
     half = (len(operands) + 1) // 2

@@ -1,7 +1,5 @@
-"""Formulas that can match nothing, where their structure shows it, conditions aside.
-
-All findings are certain; many formulas that can match nothing are not found.
-"""
+"""Formulas that can match nothing, where their structure alone shows it. All findings are certain.
+Many formulas that can match nothing are not found."""
 
 from __future__ import annotations
 
@@ -34,13 +32,10 @@ from celc.resolve.suspicions import check_sides
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """The interval that a match can have: how many events it covers, and what types its ends have.
-
-    `most` is None where there is no bound; no types at all are unknown ones.
-    """
+    """The interval that a match can have: how many events it covers, and the types of its ends."""
 
     least: int
-    most: int | None
+    most: int | None  # None: there is no bound
     first: int
     last: int
 
@@ -149,10 +144,11 @@ def check_joints(
     *,
     simultaneous: bool,
 ) -> None:
-    """Warn where two sides of AND cannot be the same match, or two of ALL bind the same label.
+    """Warn where two sides of AND cannot be the same match, or two sides of ALL bind the same
+    label.
 
-    Where events of one instant are `simultaneous`, matches may begin and end with different ones
-    in one instant, and an instant has any number of events.
+    With `simultaneous`, matches may begin and end with different events of one instant, and an
+    instant has any number of events.
     """
 
     def join(operator: str, sides: list[_Side]) -> _Side:
@@ -263,8 +259,7 @@ def _lengths(sides: Sequence[_Side]) -> _Clash | None:
 # --- UNLESS ---------------------------------------------------------------------------------------
 
 
-_LONGEST_PATTERN = 100
-"""Rounds that are more than these are not looked at one by one."""
+_LONGEST_PATTERN = 100  # rounds of a pattern that are compared one by one
 
 
 def check_unless(scoped: Scoped, found: Diagnostics) -> None:
@@ -285,7 +280,7 @@ def check_unless(scoped: Scoped, found: Diagnostics) -> None:
 
 
 def _sure_patterns(scoped: Scoped) -> list[tuple[int, ...]]:
-    """Sequences of event types (as masks) whose mere occurrence in order makes a match."""
+    """Sequences of event types (as masks) whose occurrence in order is always a match."""
     parts = scoped.parts
     match scoped.node:
         case syntax.EventAtom():
@@ -300,8 +295,8 @@ def _sure_patterns(scoped: Scoped) -> list[tuple[int, ...]]:
                 return []
             return _in_a_row([_sure_patterns(parts[0])] * least)
         case syntax.Selector() | syntax.Within():
-            # Matches of one event only have no others with the same end to be chosen from, and fit
-            # each window.
+            # Where all matches are single events, each is the only one with its end, and fits every
+            # window.
             return _sure_patterns(parts[0]) if _reach(parts[0]).most == 1 else []
         case syntax.Disjunction():
             return [pattern for part in parts for pattern in _sure_patterns(part)]
@@ -337,7 +332,7 @@ def _in_a_row(parts: Iterable[list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
 
 
 def _advance(scoped: Scoped, pattern: tuple[int, ...], at: int) -> int:
-    """How far every match of a formula gets in the pattern, at least, beginning at `at`."""
+    """How far every match of a formula gets in the pattern, at least, from `at` on."""
     parts = scoped.parts
     match scoped.node:
         case syntax.EventAtom():

@@ -1,7 +1,7 @@
 """Labels: the names that each part of a formula can bind.
 
-One walk, bottom-up, gives every part of a formula its labels, and with each label the event types
-and the number of positions that it can have, judged from the structure alone (conditions aside).
+One walk, bottom-up, gives every part of a formula its labels. With each label come the event types
+and the number of positions that it can have, judged from the structure alone.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from celc.resolve.other_events import STANDS_FOR, without
 from celc.resolve.schema import Schema
 
 MAX_EVENTS = 20_000
-"""The most events that a formula may have with its rounds, and all ways to leave out operands,
-written out: as many as it may get when its conditions are brought to its events."""
+"""The most events of a formula whose rounds, and all ways to leave out operands, are written out.
+As many are allowed when its conditions are moved to its events."""
 
 # How far after a name to look for an event that it could be the label of.
 _NEAR = 80
@@ -46,21 +46,16 @@ _NEAR = 80
 
 @dataclass(frozen=True, slots=True)
 class Scoped:
-    """A formula of the syntax tree with the labels that it can bind.
-
-    `support` is the extent of all labelled positions together, `length` the least number of
-    events in a match, `depth` the nesting that the formula has in core CEL. `parts` are the
-    operands in the order of the text, those after `!` and right of UNLESS included. `size` is the
-    number of events in the formula, with rounds and operands that may be missing written out.
-    """
+    """A formula of the syntax tree with the labels that it can bind."""
 
     node: syntax.Formula
     labels: Labels
-    support: Extent
-    length: int
-    depth: int
+    support: Extent  # the extent of all labelled positions together
+    length: int  # the least number of events in a match
+    depth: int  # the nesting of the formula in core CEL
     parts: tuple[Scoped, ...]
-    size: int
+    """The operands in the order of the text, with those after `!` and right of UNLESS."""
+    size: int  # the number of events, with rounds and operands that may be missing written out
 
 
 Cut = Literal["negated", "unless", "projected", "renamed"]
@@ -86,7 +81,8 @@ def fold_joints(
     values: Sequence[Value],
     join: Callable[[Literal["AND", "ALL"], list[Value]], Value],
 ) -> Value:
-    """Evaluate a chain of AND and ALL from left to right, equal operators in a row at once."""
+    """Evaluate a chain of AND and ALL from left to right; equal operators in a row are joined at
+    once."""
     left = values[0]
     steps = zip((joint.operator for joint in node.joints), values[1:], strict=True)
     for operator, run in groupby(steps, key=lambda step: step[0]):
@@ -98,19 +94,16 @@ def fold_joints(
 
 
 class Annotator:
-    """Gives every part of one query's formula its labels; `hidden` collects those that are cut.
-
-    `too_large`: the formula stands for more events than can be written out, which is reported.
-    """
+    """Gives every part of one query's formula its labels."""
 
     def __init__(self, schema: Schema, found: Diagnostics) -> None:
         self.schema = schema
         self.found = found
-        self.hidden: dict[str, Hidden] = {}
-        self.too_large = False
+        self.hidden: dict[str, Hidden] = {}  # the labels that are cut
+        self.too_large = False  # whether the formula has too many events, which is reported
 
     def annotate(self, node: syntax.Formula) -> Scoped:
-        """The formula with its labels; reports names that mean nothing or two things."""
+        """The formula with its labels. Reports names that mean nothing or two things."""
         look(node.span)
         match node:
             case syntax.EventAtom():
@@ -268,7 +261,7 @@ class Annotator:
         return self._sized(replace(around, length=part.length * node.least, size=size))
 
     def _sized(self, scoped: Scoped) -> Scoped:
-        """A formula, reported where it is the first that stands for too many events."""
+        """A formula. It is reported where it is the first with too many events."""
         if scoped.size <= MAX_EVENTS or self.too_large:
             return scoped
         self.too_large = True
@@ -319,7 +312,7 @@ def _around(node: syntax.Formula, part: Scoped, labels: Labels, support: Extent)
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """An operand of a sequence that takes part in its match, if it is there at all."""
+    """An operand of a sequence that is part of its match, if it is there at all."""
 
     part: Scoped
     optional: bool
@@ -341,14 +334,13 @@ class Taken:
 
 
 def operands_taken(node: syntax.Sequence, parts: Sequence[Scoped]) -> tuple[Taken, ...]:
-    """The operands of a sequence that take part in its match: those not after `!`."""
+    """The operands of a sequence that are part of its match: those not after `!`."""
     links = zip(node.links, parts[1:], strict=True)
     first = Taken(parts[0], node.first_is_optional)
     return (first, *(Taken(part, link.optional) for link, part in links if not link.negated))
 
 
 def positive_parts(node: syntax.Sequence, parts: Sequence[Scoped]) -> tuple[Scoped, ...]:
-    """The parts of a sequence that take part in its match: those not after `!`."""
     links = zip(node.links, parts[1:], strict=True)
     return (parts[0], *(part for link, part in links if not link.negated))
 

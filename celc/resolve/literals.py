@@ -1,7 +1,5 @@
-"""Literals: the values of numbers, times and durations in the text.
-
-Each function gives None where the literal has no value, after saying so.
-"""
+"""Literals: the values of numbers, times and durations in the text. Each function returns None
+where the literal has no value, after reporting it."""
 
 import datetime
 import math
@@ -31,8 +29,8 @@ MICROSECONDS = {
     "HOUR": 3_600_000_000,
     "DAY": 86_400_000_000,
 }
+# no window and no limit is larger, so that adding one to a position cannot overflow
 LARGEST_SIZE = 2**62
-"""No window and no limit goes beyond it, so that adding it to a position cannot overflow."""
 
 
 def integer(node: syntax.IntegerLiteral | syntax.Negation, value: int) -> Constant | None:

@@ -1,12 +1,12 @@
 """Windows inside a formula that hold for the whole match, as a WITHIN clause does.
 
-`WITHIN[w](φ)` depends on the start and the end of a match alone. AS, renaming, PROJECT, FILTER and
-STRICT change neither, UNLESS leaves its left side as it is, and an absence before or after a match
-the match; AND has the same match on both sides. So a window below these is a window of the whole
-formula. The clause is the cheapest way to run it: the updates drop partial matches that have left
-it, a stream forgets the events before it, and Spark can split the input by time. SELECT's selector
-comes after the clause, so it makes no difference here; nested selectors compare matches before they
-are cut, and end the search.
+`WITHIN[w](φ)` depends only on the start and the end of a match. AS, renaming, PROJECT, FILTER and
+STRICT change neither. UNLESS keeps its left side, and an absence before or after a match keeps the
+match. AND has the same match on both sides. So a window below these is a window of the whole
+formula. The clause is the cheapest way to run it: updates drop partial matches that have left it, a
+stream forgets events before it, and Spark can split the input by time. SELECT's selector comes
+after the clause, so it makes no difference here. Nested selectors compare matches before they are
+cut, so the search for windows stops there.
 """
 
 from dataclasses import replace
@@ -41,10 +41,8 @@ def is_bounded(node: syntax.Formula) -> bool:
 def lift_windows(
     clause: core.Window | None, formula: core.Formula
 ) -> tuple[core.Window | None, core.Formula]:
-    """The window of a query, and its formula without the windows that this one stands for.
-
-    `clause` is the window of WITHIN. A window that is measured in another way stays in the formula.
-    """
+    """The window of a query, and its formula without the windows that this one replaces. `clause`
+    is the window of WITHIN. A window with another measure stays in the formula."""
     windows, bare = _lifted(formula)
     if not windows:
         return clause, formula
@@ -66,7 +64,7 @@ def _measures_the_same(one: core.Window, other: core.Window) -> bool:
 
 
 def _lifted(formula: core.Formula) -> tuple[tuple[core.Window, ...], core.Formula]:
-    """The windows that hold for the whole of a formula, in the order of the text; the rest."""
+    """The windows that hold for the whole of a formula, in the order of the text, and the rest."""
     match formula:
         case core.Within():
             windows, bare = _lifted(formula.operand)

@@ -1,11 +1,11 @@
-"""A warning about COUNT(x) ≥ k under `+`, where a window that holds little more than k events has
+"""A warning about COUNT(x) ≥ k under `+`, where a window with little more than k events has
 millions of matches.
 
-A `+` takes every choice of events. Without a window any `+` is warned of (`suspicions`); under
-a window, the number of events is not known. Where a choice has to be large, though, a few events
-more than it needs are enough: of 104 events 100 can be chosen in 4,598,126 ways. So a query
-is warned of if half as many events again as its matches need end more than a million matches at one
-of them, and if the window, where it counts events, has room for them.
+A `+` takes every choice of events. Without a window every `+` gets a warning (`suspicions`); under
+a window the number of events is not known. But where a choice has to be large, few events more than
+it needs are enough: 100 of 104 events can be chosen in 4,598,126 ways. So a query gets a warning if
+one and a half times as many events as its matches need give more than a million matches at one end,
+and if a window that counts events has room for them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def check_counts(
 ) -> None:
     """Warn of the first filter that demands large choices of a label under `+`.
 
-    growing: the labels that SELECT keeps of those whose events a `+` chooses. Only filters that
-    every match must satisfy count.
+    `growing` are labels that SELECT keeps and whose events a `+` chooses. Only filters that every
+    match must satisfy count.
     """
     most = None
     if window is not None and window.unit is core.WindowUnit.EVENTS:
@@ -70,8 +70,8 @@ def _counted(comparison: core.Comparison) -> core.Aggregate | None:
 
 
 def _least(comparison: core.Comparison, counted: core.Aggregate) -> int | None:
-    """The number from which on all counts satisfy a comparison; None: there is none, or a small
-    one."""
+    """The number from which on all counts satisfy a comparison; None where there is none, or a
+    small one."""
     numbers = range(core.MAX_COUNT + 1)
     first = next((n for n in numbers if _holds(comparison, n)), None)
     if first is None or first < _LEAST_COUNT or not _holds(comparison, core.MAX_COUNT + 1):
@@ -92,8 +92,8 @@ def _holds(comparison: core.Comparison, number: int) -> bool:
 
 
 def _enough(least: int) -> int | None:
-    """How many events have more than a million choices of at least that many which end with the
-    last of them; None: more than half as many again."""
+    """How many events have more than a million choices of at least that many that end with the last
+    event. None where it would be more than one and a half times as many."""
     for events in range(least, least + least // 2 + 1):
         if sum(comb(events - 1, size - 1) for size in range(least, events + 1)) > MOST_MATCHES:
             return events

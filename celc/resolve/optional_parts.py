@@ -1,10 +1,10 @@
 """Operands of a sequence that may be missing: `A ; B? ; C` is `(A ; B ; C) OR (A ; C)`.
 
-A choice in one place of a sequence does not depend on the others. So `A ; B? ; C ; D? ; E` becomes
-`A ; (B ; C OR C) ; (D ; E OR E)`: operands that may be missing go together with the next one that
-stays (the last ones with the one before), and only those in a row multiply. In a sequence with an
-absence, all ways are written out instead: conditions in an absence see the labels to its left, and
-where an operand is missing they see those of a scope further out.
+Choices in different places of a sequence are independent. So `A ; B? ; C ; D? ; E` becomes `A ; (B
+; C OR C) ; (D ; E OR E)`. Optional operands are joined with the next one that stays (the last ones
+with the one before), so only those in a row multiply. In a sequence with an absence all ways are
+written out instead. Conditions in an absence see the labels to its left; where an operand is
+missing they see those of a scope further out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,8 +18,8 @@ from celc.parse import syntax
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The operands of a sequence, which of them may be missing, and what lies between each two:
-    whether they are contiguous, or a formula without a match there."""
+    """The operands of a sequence, which of them are optional, and what is between each two. Between
+    two operands is whether they are contiguous, or a formula without a match there."""
 
     operands: Sequence[core.Formula]
     optional: Sequence[bool]
@@ -27,8 +27,8 @@ class Chain:
 
 
 def size_of_ways(node: syntax.Sequence, sizes: Sequence[int]) -> int:
-    """The number of events in all that `ways_of` writes for a sequence, given that of each
-    operand; absences included."""
+    """The number of events that `ways_of` writes for a sequence, from the sizes of its operands
+    with absences."""
     optional = [node.first_is_optional, *(link.optional for link in node.links)]
     if any(link.negated for link in node.links):
         blocks = [range(len(sizes))]
@@ -57,8 +57,8 @@ def ways_of(chain: Chain, span: Span) -> core.Formula:
 
 
 def _blocks(optional: Sequence[bool]) -> list[range]:
-    """The operands that are chosen together: each that stays, with those before it that may be
-    missing, and the last one also with those after it."""
+    """The operands that are chosen together: each that stays, with the optional ones before it. The
+    last one also has those after it."""
     stays = [k for k, is_optional in enumerate(optional) if not is_optional]
     starts = [0, *(k + 1 for k in stays[:-1])]
     return [
@@ -73,17 +73,15 @@ def _either_way(chain: Chain, block: range, span: Span) -> core.Formula:
 
 
 def _choices(chain: Chain, block: range) -> Iterator[list[int]]:
-    """The operands that are there in each way, all of them first."""
+    """The operands that are there in each way; the way with all of them comes first."""
     whether = [(True, False) if chain.optional[k] else (True,) for k in block]
     for there in product(*whether):
         yield [k for k, is_there in zip(block, there, strict=True) if is_there]
 
 
 def _joined(chain: Chain, kept: Sequence[int], span: Span) -> core.Formula:
-    """A sequence of some of the operands.
-
-    Where an operand is missing, what lies on its two sides is the same.
-    """
+    """A sequence of some of the operands. Where an operand is missing, the same lies on its two
+    sides."""
     operands, gaps = [chain.operands[kept[0]]], list[bool]()
     for k in kept[1:]:
         gap, right = chain.gaps[k - 1], chain.operands[k]

@@ -1,8 +1,8 @@
-"""CEQL's `NOT(R)`, said with the operators of the language.
+"""CEQL's `NOT(R)`, expressed with the operators of the language.
 
-CORE reads it as one event that does not satisfy R; the event belongs to the match and has no label.
-So it is `PROJECT[]((A OR B OR …) UNLESS R)` over all event types of FROM. Of a plain R the
-other types are enough, which leaves nothing for the automaton to watch.
+CORE reads it as one event that does not satisfy R. The event belongs to the match and has no label.
+So it is `PROJECT[]((A OR B OR …) UNLESS R)` over all event types of FROM. For a plain R the other
+types are enough, and the automaton has nothing to watch.
 """
 
 from celc.diagnostics.source import Span
@@ -13,7 +13,7 @@ STANDS_FOR = "NOT(…) is annotated as the formula that it stands for"
 
 
 def without(node: syntax.OtherEvent, schema: Schema) -> syntax.Formula:
-    """A formula without NOT that means the same, its parts at the place of the NOT."""
+    """A formula of the same meaning without NOT; its parts have the place of the NOT."""
     operand, span = node.operand, node.span
     names = [(one.stream, one.name) for one in schema.event_types]
     if isinstance(operand, syntax.EventAtom):

@@ -24,15 +24,13 @@ OWN_COLUMNS = ("start_pos", "end_pos", "start_time", "end_time")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The columns that SELECT asks for, and the labels it projects on.
-
-    Those include labels that only expressions mention. `parameters` are the attributes that the
-    column of the parameter set shows, None: all.
-    """
+    """The columns that SELECT asks for, and the labels it projects on, with those that only
+    expressions name."""
 
     items: tuple[core.OutputLabel | core.OutputExpression, ...]
     labels: frozenset[str]
     parameters: tuple[str, ...] | None = None
+    """Attributes that the column of the parameter set shows; None: all."""
 
 
 Items: TypeAlias = syntax.AllItems | syntax.NoItems | tuple[syntax.SelectItem, ...]
@@ -43,7 +41,7 @@ def select(
 ) -> Selection:
     """What SELECT keeps of a formula whose labels `site` shows; without SELECT the same as `*`.
 
-    `span` is the place of items from `*`. The attributes of `partition_by` are columns anyhow.
+    `span` is the place of items from `*`. The attributes of `partition_by` are columns in any case.
     """
     match items:
         case None | syntax.AllItems():
@@ -99,8 +97,8 @@ def _shown(items: Sequence[syntax.SelectItem], site: Site) -> tuple[str, ...] | 
 def star(labels: Labels) -> tuple[str, ...]:
     """The labels that `SELECT *` keeps, in order of first appearance in the text.
 
-    Those made with AS or by renaming or named in a PROJECT, and the type name of each atom that
-    stands under no AS; only as far as they reach the top of the formula.
+    They are the labels made with AS or by renaming or named in a PROJECT, and the type name of each
+    atom under no AS, as far as they reach the top of the formula.
     """
     places = {}
     for label, binding in labels.items():
@@ -192,7 +190,7 @@ def _expression_column(
 
 
 def _name_for(node: syntax.Expression) -> str:
-    """A name for the column of an expression, after what stands in it."""
+    """A name for the column of an expression, taken from its text."""
     match node:
         case syntax.Attribute(label=syntax.Name() as label):
             words = [label.text, node.attribute.text]
@@ -236,9 +234,13 @@ def check_columns(
     collapsed: bool,
     uncertain: bool,
 ) -> None:
-    """Report output columns whose names Spark could not tell apart; `decided`: matches can wait for
-    an absence at their end, so that the output says when they are decided; `collapsed`: it says for
-    how many matches a row stands; `uncertain`: it says how likely a match is."""
+    """Report output columns whose names Spark could not distinguish.
+
+    - `decided`: matches can wait for an absence at their end, so the output says when they are
+      decided
+    - `collapsed`: the output says for how many matches a row stands
+    - `uncertain`: the output says how likely a match is
+    """
     own = OWN_COLUMNS + (("decided_time",) if decided else ())
     own += ("matches",) if collapsed else ()
     own += ("confidence",) if uncertain else ()
@@ -248,7 +250,7 @@ def check_columns(
         columns.append(Column("parameter set", each.set.name, each.clause))
     for item in selection.items:
         if isinstance(item, core.OutputLabel):
-            # Items from `*` have no place of their own in SELECT: the label's place is taken.
+            # Items from `*` have no place of their own in SELECT, so the label's place is used.
             span = site.frame.labels[item.label].place if item.span == star_span else item.span
             columns.append(Column("label", item.label, span))
         else:
@@ -265,7 +267,7 @@ class Column(NamedTuple):
 
 
 def check_names(own: Iterable[str], columns: Iterable[Column], found: Diagnostics) -> None:
-    """Report columns whose names Spark could not tell apart; `own` are those without a place."""
+    """Report columns whose names Spark could not distinguish; `own` are those without a place."""
     taken: dict[str, tuple[str, str, Span | None]] = {
         _key(name): ("the column", name, None) for name in own
     }

@@ -1,8 +1,8 @@
 """Aggregates that a file declares: their names, types and expressions.
 
 The expressions are those of conditions over other names: parameters and the variables of STATE
-stand where conditions have attributes of labels. So `expressions` and `conditions` resolve them,
-and ask the functions here about names and calls.
+replace attributes of labels. So `expressions` and `conditions` resolve them, and ask the functions
+here about names and calls.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,8 +39,8 @@ _NO_STREAMS = Schema(Declarations({}, {}, frozenset(), {}), (), (), {}, {}, {}, 
 def declare_aggregates(
     nodes: Iterable[syntax.AggregateDeclaration], found: Diagnostics
 ) -> Mapping[str, core.OwnAggregate | None]:
-    """The aggregates of a file by their names; of two with one name the first counts. None for one
-    whose declaration is wrong, which has been said: its calls are not judged."""
+    """The aggregates of a file by name; of two with one name the first counts. None for a wrong
+    declaration, which has been reported. Its calls are not judged."""
     declared: dict[str, core.OwnAggregate | None] = {}
     places: dict[str, Span] = {}
     nodes = tuple(nodes)
@@ -57,18 +57,14 @@ def declare_aggregates(
 
 @dataclass(slots=True)
 class Declared:
-    """What the expressions of one part of a declaration can name.
-
-    `variables`: parameters and STATE, as far as they can stand in `part`; None for one whose type
-    is wrong. `hidden`: the names that have a meaning in other parts only. `aggregate`: the name of
-    the aggregate; `aggregates` are those of the file.
-    """
+    """The names that the expressions of one part of a declaration can use."""
 
     part: Part
     variables: Mapping[str, core.DataType | None]
-    hidden: frozenset[str]
-    aggregate: str
-    aggregates: frozenset[str]
+    """Parameters and STATE, as far as they can stand in `part`; None: its type is wrong."""
+    hidden: frozenset[str]  # names that have a meaning only in other parts
+    aggregate: str  # the name of the aggregate
+    aggregates: frozenset[str]  # those of the file
 
     def value(
         self,
@@ -95,7 +91,6 @@ class Declared:
                 return self._conditional(node, site)
 
     def no_label(self, label: str, span: Span, site: Site) -> None:
-        """Report a label."""
         site.found.add(messages.label_in_aggregate(label, self.variables, span))
 
     def _variable(self, name: syntax.Name, site: Site) -> core.Expression | None:

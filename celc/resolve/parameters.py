@@ -1,15 +1,13 @@
 """FOR EACH: parameter sets, and their values as attributes of events.
 
-A query with a parameter set is compiled once, for a stream in which every event comes once for each
-row of the table that it can concern. The number of the row is a key of that stream's partitions, so
-that all events of a match have the same row; a value of the row is an attribute of each event. So
-`rule.a` in a condition becomes that attribute of an event which the condition names already. Where
-it names none, the condition is moved to the events themselves, or given a label that every match
-binds.
+A query with a parameter set is compiled once, for a stream with a copy of every event for each row
+of the table that the event can concern. The number of the row is a partition key of that stream, so
+all events of a match have the same row. A value of the row is an attribute of each event. So
+`rule.a` in a condition becomes an attribute of an event that the condition names. Where it names
+none, the condition moves to the events themselves, or gets a label that every match binds.
 
-Rejected: a run for each row, whose cost grows with the rows that an event does not concern; and a
-kernel with values of rows beside those of events, which every update and listing would have to
-know.
+Rejected: a run for each row, whose cost grows with rows that an event does not concern; a kernel
+with values of rows beside those of events, which every update and listing would have to know.
 """
 
 from __future__ import annotations
@@ -40,11 +38,11 @@ from celc.resolve.extents import Labels
 
 @dataclass(frozen=True, slots=True)
 class ParameterSet:
-    """A declared parameter set. `flawed` attributes have a wrong type, which has been reported."""
+    """A declared parameter set."""
 
     name: str
     attributes: Mapping[str, DataType]
-    flawed: frozenset[str]
+    flawed: frozenset[str]  # attributes with a wrong type, which has been reported
     place: Span
 
 
@@ -54,10 +52,8 @@ def declare_parameters(
     event_types: Mapping[str, Span],
     found: Diagnostics,
 ) -> Mapping[str, ParameterSet]:
-    """The parameter sets of a file; of two with one name the first counts.
-
-    `types` are the names of types, `event_types` the places of the file's event types.
-    """
+    """The parameter sets of a file; of two with one name the first counts. `types` are the names of
+    types, `event_types` the places of the file's event types."""
     declared: dict[str, ParameterSet] = {}
     for node in nodes:
         name, place = node.name.text, node.name.span
@@ -89,25 +85,23 @@ def declare_parameters(
 
 @dataclass(frozen=True, slots=True)
 class ForEach:
-    """The parameter set of a query, with what the query reads of it.
-
-    `prefix` begins the names of all columns that the set adds to events; no attribute of them
-    begins so. `read` gathers the attributes of the set that conditions and expressions read,
-    `patterns` the columns of LIKE and RLIKE, while the query is resolved.
-    """
+    """The parameter set of a query, with what the query reads of it. `read` and `patterns` grow
+    while it is resolved."""
 
     set: ParameterSet
     clause: Span
     prefix: str
+    """The beginning of all columns that the set adds; no attribute of the events begins so."""
     read: dict[str, None] = field(default_factory=dict)
+    """The attributes of the set that conditions and expressions read."""
     patterns: dict[str, core.ParameterPattern] = field(default_factory=dict)
+    """The columns of LIKE and RLIKE."""
 
     def column(self, attribute: str) -> str:
         """The column of events that holds an attribute of the set."""
         return f"{self.prefix}.{attribute}"
 
     def value(self, attribute: syntax.Name, span: Span, found: Diagnostics) -> core.Variable | None:
-        """`rule.a`."""
         if not self.knows(attribute, found):
             return None
         self.read[attribute.text] = None
@@ -116,7 +110,7 @@ class ForEach:
     def value_of_row(
         self, attribute: syntax.Name, span: Span, found: Diagnostics
     ) -> core.Expression | None:
-        """`rule.a` beside totals, which no event has: a key of the partition holds it."""
+        """`rule.a` beside totals. No event has it there; a partition key holds it."""
         value = self.value(attribute, span, found)
         if value is None:
             return None
@@ -132,7 +126,7 @@ class ForEach:
         return column
 
     def knows(self, attribute: syntax.Name, found: Diagnostics) -> bool:
-        """Whether the set has an attribute; else that is reported."""
+        """Whether the set has an attribute. Reports it where not."""
         name, offered = attribute.text, list(self.set.attributes)
         if name in offered or name in self.set.flawed:
             return name in offered
@@ -189,7 +183,7 @@ def _labels_made(formula: syntax.Formula) -> Iterator[syntax.Name]:
 
 
 def _everything_named(node: syntax.Query, name: str) -> frozenset[str]:
-    """The attributes that a query reads of a set that there is not: nothing is said of them."""
+    """The attributes that a query reads of an unknown set; no errors are reported for them."""
     return frozenset(
         one.attribute.text
         for one in _nodes_below((node.formula, node.select))
@@ -217,10 +211,8 @@ def filtered(
     span: Span,
     found: Diagnostics,
 ) -> core.Formula:
-    """`operand FILTER clauses`, with each value of the set as an attribute of an event.
-
-    `labels` are those that the operand can bind.
-    """
+    """`operand FILTER clauses`, with each value of the set as an attribute of an event. `labels`
+    are those that the operand can bind."""
     kept: list[core.Clause] = []
     for clause in clauses:
         if not reads_parameters(clause):
@@ -244,8 +236,8 @@ def _labels_in(predicate: core.Predicate) -> bool:
 def _on_labels(clause: core.Clause, labels: tuple[str, ...], each: ForEach) -> core.Clause:
     """The clause with each value of the set read from an event of one of `labels`.
 
-    It is one that the same side of the comparison names, if there is: `x.a + rule.d = y.a` then
-    compares a number of one event with one of another.
+    A label that the same side of the comparison names is preferred: `x.a + rule.d = y.a` then
+    compares a number of one event with a number of another.
     """
     predicates = tuple(_of_events(predicate, labels, each) for predicate in clause.predicates)
     named = dict.fromkeys(label for one in predicates for label in labels_chosen_from(one))
@@ -292,10 +284,8 @@ def _with_label(node: core.Expression, label: str, each: ForEach) -> core.Expres
 
 
 def _moved(formula: core.Formula, clause: core.Clause, each: ForEach) -> core.Formula:
-    """The formula with a condition on the row alone, `rule.a > 1`, at each event of a match.
-
-    Such a condition is TRUE or not of all events alike, so that it may as well be asked of each.
-    """
+    """The formula with a condition on the row alone, `rule.a > 1`, at each event of a match. Such a
+    condition has one truth for all events of a match, so each may be asked."""
 
     def moved(one: core.Formula) -> core.Formula:
         return _moved(one, clause, each)
@@ -320,8 +310,8 @@ def _moved(formula: core.Formula, clause: core.Clause, each: ForEach) -> core.Fo
 def _on_each_match(
     clause: core.Clause, operand: core.Formula, labels: Labels, each: ForEach, found: Diagnostics
 ) -> Iterator[core.Clause]:
-    """A clause whose labels stand in functions alone, `COUNT(x) > rule.n`: the row is that of an
-    event of a label which every match binds, else of the events of all labels."""
+    """A clause whose labels stand in functions only, such as `COUNT(x) > rule.n`. The row is that
+    of an event of a label that every match binds, else that of the events of all labels."""
     sure = [label for label, binding in labels.items() if binding.extent.least]
     single = [label for label in sure if labels[label].extent.most == 1]
     if sure:
@@ -362,10 +352,8 @@ def _fixed_columns(each: ForEach) -> tuple[AttributeDeclaration, AttributeDeclar
 
 
 def on_rows(query: core.Query, each: ForEach, shown: tuple[str, ...] | None) -> core.Query:
-    """The query over events that come once for each row which they concern.
-
-    `shown` are the attributes of the set in its column, None: all.
-    """
+    """The query over a stream with a copy of each event for each row that it concerns. `shown` are
+    the attributes of the set in its column, None: all."""
     number, position = _fixed_columns(each)
     waits = any(_waits_for_events(part, query) for part in formulas_in(query.formula))
     windows = (*([] if query.window is None else [query.window]), *windows_in(query.formula))
@@ -404,8 +392,11 @@ def on_rows(query: core.Query, each: ForEach, shown: tuple[str, ...] | None) -> 
 
 
 def _waits_for_events(formula: core.Formula, query: core.Query) -> bool:
-    """Whether any event of a part can decide a match, whatever the row it concerns: an absence at
-    the end that is measured on positions, or on another column than the first of the order."""
+    """Whether any event can decide a match, whatever row the event concerns.
+
+    So it is for an absence at the end that is measured on positions, or on another column than the
+    first of the order.
+    """
     if not isinstance(formula, core.AbsenceAfter):
         return False
     length = formula.length
@@ -419,7 +410,7 @@ _Window = TypeVar("_Window", core.Window, core.Window | None)
 
 
 def _on_position(window: _Window, position: AttributeDeclaration | None) -> _Window:
-    """A window of EVENTS, measured on the column of positions: the stream lacks events."""
+    """A window of EVENTS, measured on the column of positions, because the stream lacks events."""
     if window is None or position is None or window.unit is not core.WindowUnit.EVENTS:
         return window
     return replace(window, unit=core.WindowUnit.VALUE, attribute=position)

@@ -19,13 +19,10 @@ from celc.resolve.schema import Schema
 
 @dataclass(frozen=True, slots=True)
 class QueryClauses:
-    """The clauses around the formula of a query, and the order columns named at the call.
-
-    `order_is_known` says that no order column was refused.
-    """
+    """The clauses around the formula of a query, and the order columns named at the call."""
 
     order_by: tuple[AttributeDeclaration, ...]
-    order_is_known: bool
+    order_is_known: bool  # no order column was refused
     window: Window | None
     partition_by: tuple[PartitionKey, ...]
     consume_by: Literal["NONE", "ANY", "PARTITION"]
@@ -35,7 +32,7 @@ class QueryClauses:
 def clauses_of_query(
     node: syntax.Query, order_by: tuple[str, ...] | None, schema: Schema, found: Diagnostics
 ) -> QueryClauses:
-    """The clauses of a query; `order_by` None means what the query itself says of the order."""
+    """The clauses of a query; with `order_by` None the query itself says its order."""
     measure = _measure_of(node)
     columns = order_columns(order_by, measure, schema, _from_span(node), found)
     order_is_known = order_by is None or len(columns) == len(order_by)
@@ -63,8 +60,8 @@ def _from_span(node: syntax.Query) -> Span:
 
 
 def _measure_of(node: syntax.Query) -> syntax.Name | None:
-    """The attribute that orders the events of a query where nothing else does: that of WITHIN, else
-    the one that the lengths of its absences name."""
+    """The attribute that orders the events of a query where nothing else does. It is that of
+    WITHIN, else the one that the lengths of its absences name."""
     written = [node.window, *lengths_of_absences(node.formula)]
     names = [
         None if isinstance(one, syntax.EventsWindow | None) else one.attribute for one in written
@@ -73,7 +70,7 @@ def _measure_of(node: syntax.Query) -> syntax.Name | None:
     if first is not None:
         return first
     named = {name.text: name for name in others if name is not None}
-    # Of two attributes neither is the order.
+    # With two attributes, neither is the order.
     return next(iter(named.values())) if len(named) == 1 else None
 
 
@@ -110,8 +107,8 @@ def order_columns(
     span: Span,
     found: Diagnostics,
 ) -> tuple[AttributeDeclaration, ...]:
-    """The order columns: those named at the call, else the attribute that WITHIN or an absence is
-    measured on, else `primary_time`."""
+    """The order columns: those named at the call, else the attribute on which WITHIN or an absence
+    is measured, else `primary_time`."""
     if order_by is None:
         if attribute is None:
             primary = schema.primary_time()
@@ -299,7 +296,7 @@ def _plain_key(name: syntax.Name, schema: Schema, found: Diagnostics) -> Partiti
 def _chosen_key(
     node: syntax.Alternatives, schema: Schema, found: Diagnostics
 ) -> PartitionKey | None:
-    """The key `[a, b]`: of each event type the one attribute of these that it has."""
+    """The key `[a, b]`: for each event type the one attribute of these that it has."""
     places = _places_of_alternatives(node, schema, found)
     if places is None:
         return None
@@ -334,7 +331,7 @@ def _chosen_key(
 def _places_of_alternatives(
     node: syntax.Alternatives, schema: Schema, found: Diagnostics
 ) -> dict[str, Span] | None:
-    """The attributes in brackets; None where one has no meaning, which is reported."""
+    """The attributes in brackets; None where one has no meaning, which has been reported."""
     places: dict[str, Span] = {}
     for name in node.names:
         if name.text in places:
@@ -353,7 +350,7 @@ def _places_of_alternatives(
 def _unambiguous(
     listed: list[str], has: list[str], schema: Schema
 ) -> tuple[list[list[str]], list[list[str]]]:
-    """Texts in place of an ambiguous key: as keys of their own, and as one key."""
+    """Texts that replace an ambiguous key: separate keys, and one key."""
 
     def serves(names: list[str]) -> bool:
         masks = [schema.having[name] for name in names]
@@ -367,7 +364,6 @@ def _unambiguous(
 
 
 def limit_of(node: syntax.LimitClause | None, found: Diagnostics) -> int | None:
-    """LIMIT."""
     if node is None:
         return None
     count = node.count

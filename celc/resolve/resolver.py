@@ -43,10 +43,10 @@ def resolve(
 ) -> tuple[tuple[Query, ...], tuple[Diagnostic, ...]]:
     """The queries of a file in core CEL, and warnings.
 
-    Raises CelError with every error and warning of the file. `order_by` None means that the
-    attribute of WITHIN or of an absence orders the stream, if there is one; `ties` not None that
-    events equal in all order columns are one instant; `max_clauses` bounds the conjunctive normal
-    form of each condition.
+    Raises CelError with every error and warning of the file. With `order_by` None, the attribute of
+    WITHIN or of an absence orders the stream, if there is one. With `ties`, events equal in all
+    order columns are one instant. `max_clauses` bounds the conjunctive normal form of each
+    condition.
     """
     found = Diagnostics(source)
     own = declare_aggregates(file.aggregates, found)
@@ -60,7 +60,7 @@ def resolve(
     queries: list[Query] = []
     wrong: set[str] = set()
     for node in file.queries:
-        # What a wrong query gives is not known, so of its readers nothing can be said.
+        # The rows of a wrong query are not known, so its readers cannot be judged.
         known = all(name.text not in wrong for name in node.streams or ())
         errors = found.errors
         query = None
@@ -111,7 +111,7 @@ def _query(
 ) -> Query | None:
     schema = schema_of(node, declarations, found)
     if any(map(declarations.stands_later, node.streams or ())):
-        return None  # that has been reported, and what the other query gives is not known
+        return None  # that has been reported, and the rows of the other query are not known
     streams = [stream.name for stream in schema.streams]
     uncertain = uncertainty_of_query(node, streams, declarations.uncertain, found)
     if uncertain is not None:
@@ -218,7 +218,7 @@ def _selection(
     *,
     uncertain: bool,
 ) -> tuple[Selection, Total | None]:
-    """The columns of a query, of totals none, and its totals."""
+    """The columns of a query (none with totals), and its totals."""
     items = None if node.select is None else node.select.items
     span = items.span if isinstance(items, syntax.AllItems) else node.formula.span
     places = {

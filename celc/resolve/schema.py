@@ -1,7 +1,7 @@
 """Declarations and FROM: the streams of a file, and the part of them that one query sees.
 
-A query asks again and again which event types a label can bind and which of them have an
-attribute. Sets of event types are therefore bit masks over the types of FROM.
+A query asks often which event types a label can bind and which of them have an attribute. So sets
+of event types are bit masks over the types of FROM.
 """
 
 from __future__ import annotations
@@ -33,34 +33,33 @@ RESERVED_ATTRIBUTES = frozenset({"pos", "type", "stream"})
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """The streams of a file in order, and the places of their parts.
-
-    Keys of `places` are (stream,), (stream, type) and (stream, type, attribute). `untyped` are the
-    attributes with a type that means nothing: they are declared, and yet in none of the streams.
-    `primary` has the attribute of (stream, type) that is declared as its time, where one is.
-    `aggregates` are those that the file declares, None for one that is declared wrongly;
-    `parameters` are its parameter sets. `rows` are those of the queries that stand before the one
-    at hand and are read by some query, `queries` has the places of the names of all queries.
-    `uncertain` are the streams whose events have uncertain times.
-    """
+    """The streams of a file in order, and the places of their parts."""
 
     streams: Mapping[str, core.Stream]
     places: Mapping[tuple[str, ...], Span]
+    """By (stream,), (stream, type) and (stream, type, attribute)."""
     untyped: frozenset[str]
+    """Attributes whose type is unknown: they are declared, but in none of the streams."""
     primary: Mapping[tuple[str, str], str]
+    """By (stream, type): the attribute that is declared as its time, if there is one."""
     aggregates: Mapping[str, core.OwnAggregate | None] = field(default_factory=dict)
+    """Those that the file declares, None for a wrong declaration."""
     parameters: Mapping[str, ParameterSet] = field(default_factory=dict)
+    """The file's parameter sets."""
     rows: Mapping[str, QueryRows] = field(default_factory=dict)
+    """The rows of earlier queries that some query reads."""
     queries: Mapping[str, Span] = field(default_factory=dict)
+    """The places of the names of all queries."""
     uncertain: UncertainStreams = field(default_factory=lambda: UncertainStreams({}, {}))
+    """The streams whose events have uncertain times."""
 
     def stands_later(self, name: syntax.Name) -> bool:
-        """Whether a name in FROM is that of the query at hand, or of one behind it."""
+        """Whether a name in FROM is that of this query or of a later one."""
         known = name.text in self.streams or name.text in self.rows
         return name.text in self.queries and not known
 
     def with_rows(self, rows: QueryRows) -> Declarations:
-        """The same with the rows of one more query, for the queries behind it."""
+        """The same with the rows of one more query, for the queries after it."""
         stream = rows.stream
         (event_type,) = stream.event_types
         names = (stream.name, event_type.name)
@@ -149,28 +148,22 @@ def _attributes(
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The event types and attributes of one query; bit k of a mask stands for `event_types[k]`.
-
-    `masks` holds the event types by name, `types` the type of each attribute, `having` the event
-    types that have it. `flawed` attributes have a wrong declaration, which has been reported.
-    `order` numbers the declarations of event types. `for_each` is the parameter set. `read` are the
-    queries whose rows are among the streams, by their names in FROM.
-    """
+    """The event types and attributes of one query; bit k of a mask stands for `event_types[k]`."""
 
     declarations: Declarations
     streams: tuple[core.Stream, ...]
     event_types: tuple[core.EventType, ...]
-    masks: Mapping[str, int]
-    types: Mapping[str, core.DataType]
-    having: Mapping[str, int]
-    flawed: frozenset[str]
-    order: Mapping[tuple[str, str], int]
-    for_each: ForEach | None = None
+    masks: Mapping[str, int]  # the event types by name
+    types: Mapping[str, core.DataType]  # the type of each attribute
+    having: Mapping[str, int]  # for each attribute the event types that have it
+    flawed: frozenset[str]  # attributes with a wrong declaration, which has been reported
+    order: Mapping[tuple[str, str], int]  # the numbers of the declarations of event types
+    for_each: ForEach | None = None  # the parameter set
     read: tuple[tuple[syntax.Name, QueryRows], ...] = ()
+    """The queries whose rows are among the streams, by their names in FROM."""
 
     @property
     def everything(self) -> int:
-        """The mask of all event types."""
         return (1 << len(self.event_types)) - 1
 
     def types_of(self, mask: int) -> tuple[core.EventType, ...]:
@@ -184,8 +177,8 @@ class Schema:
         return tuple(dict.fromkeys(one.name for one in self.types_of(mask)))
 
     def primary_time(self) -> str | None:
-        """The attribute that all event types declare as their time, or in whose order the queries
-        come that are read; None where there is none."""
+        """The attribute that all event types declare as their time, or that orders the queries that
+        are read. None where there is no such attribute."""
         orders = {order.name for _, rows in self.read for order in rows.order_by[:1]}
         if len(orders) == 1 and orders.issubset(self.shared()):
             return orders.pop()
@@ -226,8 +219,8 @@ class Schema:
 def schema_of(query: syntax.Query, declarations: Declarations, found: Diagnostics) -> Schema:
     """The event types and attributes in a query's FROM.
 
-    Where FROM is wrong, all declared streams are taken: the query's other names can then be
-    judged without errors that only follow from this one.
+    Where FROM is wrong, all declared streams are used. The query's other names can then be judged
+    without errors that only follow from this one.
     """
     streams = _streams(query, declarations, found)
     event_types = tuple(one for stream in streams for one in stream.event_types)
@@ -336,7 +329,7 @@ def _streams(
 
 
 def _readable(query: syntax.Query, declarations: Declarations) -> list[str]:
-    """The names that FROM of a query can have: streams, and the queries that stand before it."""
+    """The names that FROM of a query can have: streams and earlier queries."""
     before = [n for n, place in declarations.queries.items() if place.start < query.span.start]
     return [*declarations.streams, *before]
 

@@ -14,29 +14,23 @@ from celc.resolve.extents import Binding, Labels
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """The labels surely bound beside the part at hand, and the parts of its sequence that do so.
-
-    `sure` names for each label up to two parts that bind it in every match, so that one of them
-    is another than `own`, the number of the part at hand.
-    """
+    """The labels that are surely bound beside a part, and the parts of its sequence that bind
+    them."""
 
     sure: Mapping[str, tuple[int, ...]]
-    own: int
+    """For each label up to two parts that bind it in every match, so that one is not `own`."""
+    own: int  # the number of the part
     outer: Beside | None
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The labels of one match that surrounds a filter, and the frames around it.
-
-    `beside` grows on the way from the scope down to the filter. `repeated` says whether the scope
-    stands inside a `+`, or other rounds without a limit.
-    """
+    """The labels of one match around a filter, and the frames around it."""
 
     labels: Labels
-    beside: Beside | None
+    beside: Beside | None  # grows on the way from the scope down to the filter
     outer: Frame | None
-    repeated: bool = False
+    repeated: bool = False  # the scope stands inside a `+`, or other rounds without a limit
 
 
 def surely_bound(labels: Sequence[Labels]) -> dict[str, tuple[int, ...]]:
@@ -51,10 +45,8 @@ def surely_bound(labels: Sequence[Labels]) -> dict[str, tuple[int, ...]]:
 
 
 def look_up(frame: Frame | None, label: str) -> tuple[Binding, bool] | None:
-    """The binding of a label that a filter sees, and whether it is bound wherever that is judged.
-
-    None where no frame has the label.
-    """
+    """The binding of a label that a filter sees, and whether it is surely bound where the filter is
+    judged. None where no frame has the label."""
     while frame is not None:
         binding = frame.labels.get(label)
         if binding is not None:

@@ -1,7 +1,7 @@
-"""Queries that have no meaning where events of one instant have no order (`ties="simultaneous"`).
+"""Queries without meaning where events of one instant have no order (`ties="simultaneous"`).
 
-Selectors, STRICT, ANY, LIMIT, CONSUME BY and windows of EVENTS count events or choose among them by
-their order, so their answer would depend on the order of simultaneous events.
+Selectors, STRICT, ANY, LIMIT, CONSUME BY and windows of EVENTS count events, or choose by their
+order. So their answer would depend on the order of simultaneous events.
 """
 
 from collections.abc import Iterator
@@ -26,9 +26,9 @@ def check_simultaneous(
 ) -> None:
     """Report all parts of a query that need an order of simultaneous events.
 
-    `reads`: the query reads other queries, and events are simultaneous for that alone. `order_by`
-    are the order columns, None where some of them was refused. `formula` and `window` are those of
-    the query, resolved.
+    With `reads`, events are simultaneous only because the query reads other queries. `order_by` are
+    the order columns, None where one was refused. `formula` and `window` are those of the query,
+    resolved.
     """
     if order_by is not None and not order_by and not reads:
         found.add(instants.no_order_columns(node.formula.span))
@@ -78,10 +78,8 @@ def _check_window(
 
 
 def _other_events(node: object) -> Iterator[Span]:
-    """The places of NOT(…) with more in it than an event type.
-
-    It stands for UNLESS, which looks at all events of an instant; NOT means a single one.
-    """
+    """The places of NOT(…) around more than an event type. It is an UNLESS, which looks at all
+    events of an instant; NOT means a single one."""
     if isinstance(node, syntax.OtherEvent) and not isinstance(node.operand, syntax.EventAtom):
         yield node.span
     if isinstance(node, tuple):

@@ -1,7 +1,7 @@
-"""Warnings about formulas whose meaning is perhaps not the intended one, or costs much.
+"""Warnings about formulas that may not mean what was intended, or that cost much.
 
-Conditions aside: labels on two sides of a `;`, labels that a filter may find empty, and what can
-make the number of matches, or the search for them, grow exponentially.
+They look at the structure: labels on two sides of a `;`, labels that a filter may find empty, and
+what can make the number of matches, or the search for them, grow exponentially.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +25,8 @@ from celc.resolve.scopes import Frame, look_up
 
 
 def check_sides(sides: Sequence[Labels], operator: str, schema: Schema, found: Diagnostics) -> None:
-    """Warn of each label, event type names aside, that two operands of a sequence or ALL bind."""
+    """Warn of each label that two operands of a sequence or ALL bind; names of event types do not
+    count."""
     first: dict[str, Binding] = {}
     told: set[str] = set()
     for labels in sides:
@@ -42,9 +43,7 @@ def check_use(
     clauses: Sequence[core.Clause], frame: Frame, found: Diagnostics
 ) -> list[core.Predicate]:
     """Warn of labels that a filter names but may find empty, or finds at one position at most.
-
-    Returns the filter's predicates, each once.
-    """
+    Returns the filter's predicates, each once."""
     judged: set[str] = set()
     predicates = list(dict.fromkeys(p for clause in clauses for p in clause.predicates))
     for predicate in predicates:
@@ -122,10 +121,8 @@ _COMPUTED = ("SUM", "AVG", "VARIANCE", "STDDEV", "MEDIAN")
 def check_search(
     predicates: Iterable[core.Predicate], frame: Frame, selector: str | None, found: Diagnostics
 ) -> None:
-    """Warn of the first predicate of a filter that keeps partial matches under `+` apart.
-
-    For filters that no window bounds; `selector` is that of the formula around, if any.
-    """
+    """Warn of the first predicate of a filter that keeps partial matches under `+` apart. Only for
+    filters that no window bounds. `selector` is that of the formula around, if any."""
     for predicate in predicates:
         for part in nodes_written_in(predicate):
             if not isinstance(part, core.Aggregate | core.Previous) or not _is_unlimited(
@@ -162,10 +159,8 @@ def _name_of(part: core.Aggregate | core.Previous) -> str | None:
 
 
 def check_growth(scoped: Scoped, kept: frozenset[str], found: Diagnostics) -> None:
-    """Warn of each outermost `+` whose choices of events show in the labels `kept`.
-
-    For queries without window, selector and LIMIT: the caller knows.
-    """
+    """Warn of each outermost `+` whose choices of events show in the labels `kept`. Only for
+    queries without window, selector and LIMIT."""
     for span in _growing(scoped, kept):
         sign = found.source.slice(span).rstrip(") \n")
         sign = sign[sign.rfind("{") :] if sign.endswith("}") else "+"
@@ -173,7 +168,7 @@ def check_growth(scoped: Scoped, kept: frozenset[str], found: Diagnostics) -> No
 
 
 def growing_labels(scoped: Scoped, kept: frozenset[str]) -> frozenset[str]:
-    """The labels among `kept` that stand for choices of events of a `+`."""
+    """The labels among `kept` whose events a `+` chooses."""
     places = set(_growing(scoped, kept))
     return frozenset(label for label in kept if any(_binds(scoped, places, label)))
 

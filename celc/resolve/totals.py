@@ -1,8 +1,8 @@
-"""SELECT TOTAL and SELECT COLLAPSED: what they take, and what cannot stand beside them.
+"""SELECT TOTAL and SELECT COLLAPSED: their items, and what cannot be used with them.
 
-Items of TOTAL are expressions as SELECT has them, but for their names and calls; those of HAVING
-are conditions whose names are items. So `expressions` and `conditions` resolve them, and ask the
-functions here about names and calls, as they do for the declarations of aggregates.
+Items of TOTAL are expressions like those of SELECT, with other names and calls. Items of HAVING are
+conditions whose names are items. So `expressions` and `conditions` resolve them, and ask the
+functions here about names and calls, as they do for declarations of aggregates.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ from celc.resolve.scopes import Frame
 
 
 def check_choices(node: syntax.Query, source: Source, found: Diagnostics) -> None:
-    """Report what chooses among matches, where TOTAL or COLLAPSED is about all of them."""
+    """Report what chooses among matches, because TOTAL and COLLAPSED are about all matches."""
     select = node.select
     if select is None or select.together is None:
         return
@@ -81,7 +81,7 @@ def total_of(
     """The totals that a query asks for, as far as they have a meaning; None without TOTAL.
 
     `order_is_known`: no order column was refused. `partition_by` are the attributes of its keys,
-    with their places; `decided`: matches can wait for an absence at their end.
+    with their places. `decided`: matches can wait for an absence at their end.
     """
     select = node.select
     if select is None or select.together is None or select.together.kind != "TOTAL":
@@ -101,7 +101,7 @@ def total_of(
 
 
 def _names_of(items: Items) -> frozenset[str]:
-    """The names of all items, those with mistakes too."""
+    """The names of all items, also of wrong ones."""
     written = items if isinstance(items, tuple) else ()
     expressions = [item for item in written if isinstance(item, syntax.ExpressionItem)]
     return frozenset(item.name.text for item in expressions if item.name is not None)
@@ -281,7 +281,7 @@ def _per(
     schema: Schema,
     found: Diagnostics,
 ) -> core.Per:
-    """The groups of matches; where they have a mistake, which is reported, one for each end."""
+    """The groups of matches; one for each end where PER is wrong, which has been reported."""
     if node is None:
         return core.PerEnd(Span(0, 0))
     match node.group:
@@ -336,22 +336,18 @@ def _having(
     known = {item.name: item.value.type for item in items}
     texts = {"".join(item.text.upper().split()): item.name for item in items}
     declared = _Names(known, named, texts)
-    # Without labels, whose names may be those of items.
+    # Without labels, which may have the names of items.
     alone = replace(site, frame=Frame({}, None, None), hidden={}, known={}, declared=declared)
     return condition(node.condition, alone)
 
 
 @dataclass(slots=True)
 class _Names:
-    """What HAVING can name: the items with their types.
-
-    `named` are the names of all items, those with mistakes too; `texts` gives the name of an item
-    by its text in capitals and without spaces.
-    """
+    """The names that HAVING can use: the items with their types."""
 
     items: Mapping[str, core.DataType]
-    named: frozenset[str]
-    texts: Mapping[str, str]
+    named: frozenset[str]  # the names of all items, also of wrong ones
+    texts: Mapping[str, str]  # the name of an item by its text in capitals and without spaces
 
     def value(
         self,
@@ -384,7 +380,6 @@ class _Names:
                 raise AssertionError("the parser knows IF in the declaration of an aggregate alone")
 
     def no_label(self, label: str, span: Span, site: Site) -> None:
-        """Report a label."""
         site.found.add(messages.label_in_having(label, self.items, span))
 
 

@@ -1,9 +1,9 @@
 """Streams whose events have uncertain times: their declaration, and what a query may ask of them.
 
 A world gives each event one of its times. A match of a formula of `;`, `+` and OR is a chain of
-events in each world, so its confidence can be added up over the orders of its events. Absences,
-UNLESS, AND and ALL ask about other events or positions of a world; selectors, LIMIT and CONSUME BY
-compare matches of one world. All of these are refused.
+events in each world, so its confidence is the sum over the orders of its events. Absences, UNLESS,
+AND and ALL ask about other events or positions of a world; selectors, LIMIT and CONSUME BY compare
+matches of one world. All of these are refused.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -76,8 +76,8 @@ def _step(
 
 @dataclass(frozen=True, slots=True)
 class UncertainStreams:
-    """The declared streams of a file whose time is uncertain, None for one that is declared
-    wrongly; `places` of the names of all streams."""
+    """The declared streams of a file with uncertain time, None for a wrong declaration; the places
+    of all streams' names."""
 
     times: Mapping[str, Uncertainty | None]
     places: Mapping[str, Span]
@@ -86,8 +86,8 @@ class UncertainStreams:
 def uncertainty_of_query(
     node: syntax.Query, read: Iterable[str], known: UncertainStreams, found: Diagnostics
 ) -> Uncertainty | None:
-    """How the times of the events of a query are uncertain; None where they are certain, or where
-    that cannot be said, which is reported. `read` are the streams of FROM."""
+    """How the times of the events of a query are uncertain. None where they are certain, or where
+    it cannot be said, which has been reported. `read` are the streams of FROM."""
     names = list(read)
     times = [known.times.get(name) for name in names]
     wrong = any(name in known.times and known.times[name] is None for name in names)
@@ -133,7 +133,7 @@ def check_uncertain(
     ties: str | None,
     found: Diagnostics,
 ) -> None:
-    """Report all parts of a query that have no meaning where time is uncertain; `order_by` and
+    """Report all parts of a query that have no meaning where time is uncertain. `order_by` and
     `ties` are those of the call."""
     if order_by not in (None, (uncertain.low.name,)) or ties is not None:
         found.add(messages.other_order(uncertain.low.name, _place(node)))
