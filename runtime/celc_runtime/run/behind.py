@@ -25,8 +25,7 @@ def behind_stretches(
     """What later events need to know of stretches.
 
     prepared: the stretches as they were read. last_ends: int64[parts], the last row at which a
-    match
-    ends, −1: none. undecided: bool[rows], where a match can end that is not decided yet.
+    match ends, −1: none. undecided: bool[rows], where a match can end that is not decided yet.
     """
     plan, batch, starts = program.plan, prepared.batch, stretches.starts
     matters = batch.symbols != 0

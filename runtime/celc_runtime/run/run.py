@@ -59,11 +59,9 @@ class Run:
     """Feeds batches to a query and returns its answer; it holds all state between batches.
 
     The loop is the same for all queries. Five parts differ, which `run_of` chooses. The source
-    takes
-    in events. The update changes the partial matches. The walk finds the matches that end. The
-    choice
-    decides which of them stay, and when that is known. The answer makes rows of those. The run owns
-    the arena and the buffers that they share.
+    takes in events. The update changes the partial matches. The walk finds the matches that end.
+    The choice decides which of them stay, and when that is known. The answer makes rows of those.
+    The run owns the arena and the buffers that they share.
 
     Events come in the order of the stream. With PARTITION BY, all events of a partition come one
     after another (unless partitions interleave, as CONSUME BY ANY needs).
@@ -206,8 +204,7 @@ class Run:
         """Read stretches of partitions, the only events of this run.
 
         Yields the rows of matches that end in rows that are not silent. Afterwards `behind` tells
-        what
-        later events need to know. Raises EventError if the window cannot measure a value.
+        what later events need to know. Raises EventError if the window cannot measure a value.
         """
         prepared, positions = self._source.stretches(stretches)
         if self._update.has_contexts:

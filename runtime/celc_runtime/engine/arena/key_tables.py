@@ -1,8 +1,7 @@
 """Hash tables from keys to piles. Equality conditions keep partial matches apart by key.
 
 A table has one row for each key: a flag (is the row taken?), the values of the key, and for each
-pile
-its newest cell and the SINCE of that cell. Collisions use linear probing.
+pile its newest cell and the SINCE of that cell. Collisions use linear probing.
 """
 
 from typing import NamedTuple

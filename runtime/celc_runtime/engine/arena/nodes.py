@@ -17,8 +17,7 @@ Node ids only grow. A node lives in the row `id & mask`. A node is *live* while 
 the window, which means not below `floor_value`. No node is made before its SINCE, so each live node
 was made inside the window. Ids below `next_node − size` are dead, because other nodes have taken
 their rows. Two comparisons tell whether a node is live (`is_live`). Nothing is ever freed or
-cleared.
-A new partition, or a match that consumes, only raises the lowest id that counts.
+cleared. A new partition, or a match that consumes, only raises the lowest id that counts.
 
 Positions and ids have 64 bits. Rows of 32-bit numbers, as in the prototypes, are half as wide. But
 positions and ids would have to be moved back whenever they come near 2³¹, and without a window the
@@ -103,10 +102,9 @@ class Memory(NamedTuple):
     nodes: np.ndarray  # int64[size, 4]; size is a power of two
     heads: np.ndarray
     """int64[5, piles + 2], for generated updates. Rows 0 and 1: the newest cell of each pile and
-    its
-    SINCE. Rows 2 to 4, for simultaneous events: cell and SINCE before the instant whose barrier is
-    in row 4 (`seen`); for piles that live for one instant, those of the next instant. Branch-free
-    updates use the last two piles: one is always empty, the other is never read."""
+    its SINCE. Rows 2 to 4, for simultaneous events: cell and SINCE before the instant whose barrier
+    is in row 4 (`seen`); for piles that live for one instant, those of the next instant.
+    Branch-free updates use the last two piles: one is always empty, the other is never read."""
     relevant: np.ndarray
     """int64[BLOCK + PADDING or more], the relevant rows of the present block, or of the whole batch
     (`room_for_rows`)."""
@@ -319,17 +317,15 @@ def reserve(memory, next_node, wanted, lowest, floor_value, latest):  # type: ig
     """The first id from `next_node` on whose row may still hold a live node.
 
     Rows of smaller ids can be written without a test. A dead node stays dead, because the window
-    and
-    `lowest` only move forward. The search looks `wanted` ids ahead, and at least FIRES. The matches
-    of events that fired before must be listed already, because their windows reach further back. An
-    arena that is nearly full counts as full. Otherwise this would be called again after every few
-    events, which took twice the time.
+    and `lowest` only move forward. The search looks `wanted` ids ahead, and at least FIRES. The
+    matches of events that fired before must be listed already, because their windows reach further
+    back. An arena that is nearly full counts as full. Otherwise this would be called again after
+    every few events, which took twice the time.
 
     `latest` is not below the key of any event so far. No node is made before its match begins. So
-    all
-    nodes that were made by a certain key are dead as soon as the window has passed that key. From
-    time to time the key and the next id are noted as a *mark*. If the last mark that the window has
-    passed does not free enough rows, the nodes themselves are read.
+    all nodes that were made by a certain key are dead as soon as the window has passed that key.
+    From time to time the key and the next id are noted as a *mark*. If the last mark that the
+    window has passed does not free enough rows, the nodes themselves are read.
     """
     nodes, counters, marks = memory.nodes, memory.counters, memory.marks
     size = nodes.shape[0]

@@ -1,9 +1,8 @@
 """The places of events in their instants, where simultaneous events have no order.
 
 The tables of the general engine then know an event by its class and its place in its instant:
-alone,
-first, between, or last. A match contains whole instants, so it starts at the first event of an
-instant and ends at the last event of one.
+alone, first, between, or last. A match contains whole instants, so it starts at the first event of
+an instant and ends at the last event of one.
 """
 
 from typing import NamedTuple

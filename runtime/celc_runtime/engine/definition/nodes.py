@@ -3,11 +3,9 @@
 This runs where nothing faster can: for conditions between events in long absent patterns, below
 nested selectors and AND, and for conditions on the label sets of one round of an iteration. The
 matches of a formula are built from the matches of its parts, as the definition of the language
-says.
-A condition may name labels of an enclosing scope. It then stays an open question
+says. A condition may name labels of an enclosing scope. It then stays an open question
 (`open_questions`). So a part does not depend on what is around it, and its matches are kept for
-each
-end event.
+each end event.
 
 *Cost*: that of the definitions, exponential in the number of events for iterations. The automaton
 of the relaxed formula decides at which events matches are searched at all.

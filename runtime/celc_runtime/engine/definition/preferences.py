@@ -16,8 +16,8 @@ def cases_against(
     """For each support, the open questions of the matches that the selector prefers to it.
 
     A preferred match without an open question rules the support out, and other matches do not
-    matter.
-    NXT and LAST put all supports into one order. MAX compares each support with the larger ones.
+    matter. NXT and LAST put all supports into one order. MAX compares each support with the larger
+    ones.
     """
     found: dict[Support, frozenset[Questions]] = {}
     if strategy == "MAX":

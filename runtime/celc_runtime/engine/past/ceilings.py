@@ -3,10 +3,9 @@
 `φ ; !ψ FOR d` forbids each match of ψ that begins after the last event of φ and ends within d of
 it. Among the matches of ψ after an event, only the first one to end matters: if any is within d, it
 is. When a match of ψ ends, the latest start of all matches so far (`latest_starts`) tells the
-events
-for which it is the first: those before that start that had none yet. So each event is settled once.
-Its *ceiling* is the floor of d at the end of that match. The event cannot end φ if its key is not
-below its ceiling. If d counts from the start of φ, the key of the start is compared.
+events for which it is the first: those before that start that had none yet. So each event is
+settled once. Its *ceiling* is the floor of d at the end of that match. The event cannot end φ if
+its key is not below its ceiling. If d counts from the start of φ, the key of the start is compared.
 """
 
 import numpy as np

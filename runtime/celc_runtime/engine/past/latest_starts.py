@@ -2,10 +2,9 @@
 
 `!(WITHIN[w](φ))` forbids every match of φ in the window between two events. Among the matches of φ
 that end at one event, the one with the latest start is the shortest: if any fits the window, it
-does.
-Among the matches that end at an event or before, the one with the latest start lies behind a given
-event if any does. So one number for each event decides the absence in constant time. Finding it
-takes a step for each pair of positions of φ (`WatchedPart`).
+does. Among the matches that end at an event or before, the one with the latest start lies behind a
+given event if any does. So one number for each event decides the absence in constant time. Finding
+it takes a step for each pair of positions of φ (`WatchedPart`).
 
 `!φ FOR d ; ψ` forbids matches of φ that end before the first event of ψ and begin within d of it.
 The latest start before each event decides that in the same way.

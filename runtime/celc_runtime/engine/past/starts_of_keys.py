@@ -2,9 +2,8 @@
 
 As `latest_starts`, with a row of a table for each key instead of one set of starts. Only events of
 the part look up their row. The row of a key holds two numbers for each position of the part, and
-last
-for the whole part: the entry of the latest start plus one (0: there is none), and its key on the
-window. A start before the partition of an event does not count.
+last for the whole part: the entry of the latest start plus one (0: there is none), and its key on
+the window. A start before the partition of an event does not count.
 """
 
 import numpy as np
@@ -26,9 +25,8 @@ def follow_keys(  # type: ignore[no-untyped-def]
     rows: a range. keyed: `(values, table, terms)`: int64[terms, events], the table of keys, and the
     terms of the key. positions: as `positions_of` returns them. window: (keys, floors) of the
     events. brings: bool[events], whether an event is one of the part and has a key. entry: the
-    number
-    of the first event. begins: int64[events], the first entry of its partition. latest: int64[1],
-    the latest start of all matches so far.
+    number of the first event. begins: int64[events], the first entry of its partition. latest:
+    int64[1], the latest start of all matches so far.
     """
     values, table, terms = keyed
     positions_of, before, starts_part, ends_part = positions

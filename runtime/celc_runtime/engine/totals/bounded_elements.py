@@ -1,19 +1,15 @@
 """Elements of totals whose numbers are small: the same semiring, without scales and saturation.
 
 Counts, and sums of absolute values of whole numbers, stay below 2¹²⁶. Real numbers are plain
-DOUBLEs.
-So sums are plain additions. One test for each event tells whether a number has left these bounds.
-If
-one has, the update goes on with the elements of `total_elements`. These have no bounds, and take up
-to twice the time.
+DOUBLEs. So sums are plain additions. One test for each event tells whether a number has left these
+bounds. If one has, the update goes on with the elements of `total_elements`. These have no bounds,
+and take up to twice the time.
 
 Rejected: one signed number for a whole sum. It took a tenth less time, but the sum of absolute
-values
-is needed too, because it decides whether a total leaves 38 digits.
+values is needed too, because it decides whether a total leaves 38 digits.
 
 A real sum cannot leave a DOUBLE here. A value is 0, or infinite, or between 2⁻¹²⁸ and 2¹²⁸. A
-product
-of two parts is below 2¹²⁶ · 2¹²⁶ · 2¹²⁸ times the number of events.
+product of two parts is below 2¹²⁶ · 2¹²⁶ · 2¹²⁸ times the number of events.
 """
 
 from collections.abc import Callable

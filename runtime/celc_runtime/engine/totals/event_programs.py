@@ -1,24 +1,18 @@
 """Events as short programs over places: what each symbol does to the contents of the states.
 
 An event is a sparse matrix over the states. A program says the same as steps from place to place.
-The
-order of its steps makes sure that nothing is overwritten before it is read. So an event copies only
-what two steps need. `engine/totals/kernel.py` runs these programs over totals of partial matches:
-on
-the vector of the totals in each state, and on products of the matrices of many events. An entry of
-a
-product has a place only if some events lead from the one state to the other. All other entries are
-0,
-and programs have no steps for them.
+The order of its steps makes sure that nothing is overwritten before it is read. So an event copies
+only what two steps need. `engine/totals/kernel.py` runs these programs over totals of partial
+matches: on the vector of the totals in each state, and on products of the matrices of many events.
+An entry of a product has a place only if some events lead from the one state to the other. All
+other entries are 0, and programs have no steps for them.
 
 All steps over places are of one kind. The processor cannot predict the order of events, so a branch
 on the kind of a step would cost more than the step.
 
 Rejected: the matrices themselves, which cost (states)² for each event; a list of moves that reads
-one
-vector and writes another, which copies all states for each event; one program for the vector and
-for
-each row of a product, which also runs over entries that are 0.
+one vector and writes another, which copies all states for each event; one program for the vector
+and for each row of a product, which also runs over entries that are 0.
 """
 
 from __future__ import annotations
@@ -32,13 +26,11 @@ from celc_runtime.plan.transitions import TransitionArrays
 
 MOVE, ADD, COPY, CLEAR = 0, 1, 2, 3
 """Kinds of steps over states (step, source, target, kind). MOVE adds the matches of the source,
-each
-with the event added. ADD adds them unchanged. COPY and CLEAR first empty the target."""
+each with the event added. ADD adds them unchanged. COPY and CLEAR first empty the target."""
 
 SOURCE, TARGET, KEEP, LABELS = (np.uint64(number) for number in range(4))
 """Columns of a step over places. It adds the matches of the source, each with the event added, to
-the
-target. KEEP is 0 if the target is emptied first, else 1. The words from LABELS on say for which
+the target. KEEP is 0 if the target is emptied first, else 1. The words from LABELS on say for which
 measures the event counts (see `Changes`)."""
 
 PAIRS, END_OF_PAIRS = TARGET, KEEP
@@ -58,10 +50,9 @@ class Changes(NamedTuple):
     """What an event changes, as one program for each symbol.
 
     `forward` programs work on these places: the states of the vector, the *start* (one match
-    without
-    events), the *zero* (no match), copies of states, the entries of the product, and copies of
-    these. `backward` programs work on: the states of a vector of the matches that begin, the zero,
-    the entries of the product of all that follows, and copies of these.
+    without events), the *zero* (no match), copies of states, the entries of the product, and copies
+    of these. `backward` programs work on: the states of a vector of the matches that begin, the
+    zero, the entries of the product of all that follows, and copies of these.
 
     All numbers are uint64, because machine code reads those without a test for negative ones. All
     arrays have one axis, because machine code then finds an element without the array's shape.
@@ -73,8 +64,7 @@ class Changes(NamedTuple):
     backward_first: np.ndarray  # [symbols × 2], where a symbol's program begins and ends
     ends: np.ndarray
     """How a symbol ends matches: steps from a place of the vector, each with a range of `pairs`.
-    Bit
-    b of the word LABELS + w of any step says whether the event counts for the measure 64·w + b;
+    Bit b of the word LABELS + w of any step says whether the event counts for the measure 64·w + b;
     whole measures come first, then real, then ordered ones."""
     pairs: np.ndarray  # the ways from states of the front: (a state, the place of an entry)
     ends_first: np.ndarray  # [symbols × 2], where a symbol's steps begin and end

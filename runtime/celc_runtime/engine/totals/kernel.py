@@ -1,16 +1,12 @@
 """Totals of all matches that end at an event, without listing any of them.
 
 The automaton is I/O-deterministic, so each match is one run, and the number of matches is the
-number
-of runs. An event is a matrix over the states. Its entry (p, q) counts the moves from p to q, marked
-or
-not. The matches that end at an event are a sum of products of these matrices, one product for each
-event at which matches begin. The entries are not numbers but elements of a commutative semiring. An
-element has the count of a set of partial matches, and for each function its total. If an event adds
-w
-to a sum, it maps (n, s) to (n, s + n·w). Two parts (n, s) and (m, t) together give (n·m, n·t +
-m·s),
-as in automatic differentiation.
+number of runs. An event is a matrix over the states. Its entry (p, q) counts the moves from p to q,
+marked or not. The matches that end at an event are a sum of products of these matrices, one product
+for each event at which matches begin. The entries are not numbers but elements of a commutative
+semiring. An element has the count of a set of partial matches, and for each function its total. If
+an event adds w to a sum, it maps (n, s) to (n, s + n·w). Two parts (n, s) and (m, t) together give
+(n·m, n·t + m·s), as in automatic differentiation.
 
 Without a window, one vector is enough: the totals of the partial matches in each state. With a
 window, the matches that begin before it must go. Subtraction cannot do that, because MIN has no

@@ -32,8 +32,8 @@ class Measure(NamedTuple):
     attribute: str | None
     what: str
     """`VALUE`: the attribute. `KNOWN`: 1 where the attribute is not NULL; without an attribute, 1
-    for
-    every event. `LEAST`, `GREATEST`: a key in the order of the values, or in the opposite order."""
+    for every event. `LEAST`, `GREATEST`: a key in the order of the values, or in the opposite
+    order."""
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,8 @@ An element of a total has several: the count of its matches, each sum, and for s
 of values. The sizes come first, then the scales.
 
 To add two numbers of different scales, the one with the smaller scale is multiplied by 2 to the
-power
-of the difference. From 2⁻¹⁰²³ on it adds nothing. Most scales are multiples of `STEP` and sizes are
-near 1, so few digits are lost before that.
+power of the difference. From 2⁻¹⁰²³ on it adds nothing. Most scales are multiples of `STEP` and
+sizes are near 1, so few digits are lost before that.
 """
 
 import numpy as np

@@ -49,8 +49,7 @@ class Elements(NamedTuple):
     """Elements of the semiring, one after another.
 
     The arrays have one axis. Then machine code finds an element without reading shapes, which took
-    a
-    tenth of the time. `bounded_elements` has another layout for real numbers.
+    a tenth of the time. `bounded_elements` has another layout for real numbers.
     """
 
     words: np.ndarray

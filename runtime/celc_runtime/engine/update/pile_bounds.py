@@ -1,8 +1,7 @@
 """Bounds of piles: the least value in a pile that a later event is compared with.
 
 Values are compared as whole numbers in the same order. Whole numbers and times stay as they are,
-real
-numbers go through `spark_arithmetic.key_of_real`. If a condition asks for less, all bits are
+real numbers go through `spark_arithmetic.key_of_real`. If a condition asks for less, all bits are
 inverted.
 """
 

@@ -3,10 +3,8 @@
 Generated straight-line updates keep one prepend-only list of cells for each way into a state. That
 works only if an unmarked event leaves every state as it is: then the cells of a list come in the
 order of their starts. With `:`, and wherever other passing events end or change matches, matches
-meet
-in a state out of order. Here a state holds a *union list*, the structure of the CORE paper (Bucchi
-et
-al., VLDB 2022), with these invariants:
+meet in a state out of order. Here a state holds a *union list*, the structure of the CORE paper
+(Bucchi et al., VLDB 2022), with these invariants:
 
 1. A state's list is n₀, n₁, …, nₖ with SINCE(n₀) ≥ SINCE(n₁) > … > SINCE(nₖ), and n₀ is a cell.
 2. Every nᵢ is *safe*: a cell, or a merge whose left side is a cell.
@@ -395,8 +393,7 @@ def _union_of_equals(nodes, counters, first, second, since):  # type: ignore[no-
         return _new_node(nodes, counters, MERGE, second, first, since)
     first_rest, second_rest = nodes[first & mask, NEXT], nodes[second & mask, NEXT]
     # A rest may be dead, and its row may hold another node. A wrong SINCE would put it on a left
-    # side
-    # and break the order. So a rest that may be dead counts as the earlier one.
+    # side and break the order. So a rest that may be dead counts as the earlier one.
     lowest = lowest_id(nodes, counters[NEXT_NODE], counters[LOWEST])
     first_since = nodes[first_rest & mask, SINCE] if first_rest >= lowest else np.int64(NEVER)
     second_since = nodes[second_rest & mask, SINCE] if second_rest >= lowest else np.int64(NEVER)

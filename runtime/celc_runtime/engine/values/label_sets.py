@@ -20,9 +20,8 @@ def events_of_role(path, depth, roles, bit, kind_bits, first, events):  # type: 
     number.
 
     `path[0]` to `path[depth]` are the tags of the match's events from the last one back. `roles`
-    has
-    the bit sets of roles by kind. Events are written in stream order. `events` must have room for
-    all: allocating or returning an array for each match would cost more than everything else.
+    has the bit sets of roles by kind. Events are written in stream order. `events` must have room
+    for all: allocating or returning an array for each match would cost more than everything else.
     """
     count = 0
     kind_mask = (np.int64(1) << kind_bits) - 1

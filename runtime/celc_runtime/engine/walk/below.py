@@ -7,8 +7,7 @@ node
 is visited once, and the cost is linear in the nodes.
 
 Rejected: a pass over all node ids of the window from the oldest on. It needs no stack, but each
-event
-then costs the whole window, even if few events take part in its matches.
+event then costs the whole window, even if few events take part in its matches.
 """
 
 from __future__ import annotations

@@ -150,11 +150,10 @@ def keep_largest(output, bits, supports, most_work):  # type: ignore[no-untyped-
     """Keep the matches whose supports are in no larger support here, as MAX chooses them.
 
     Returns the number of events and supports that were compared; past `most_work` it stops early,
-    and
-    keeps all. Supports are taken by size, the largest first. They are compared with kept supports
-    only: a support inside another one is inside a kept one. A hash of 64 bits, one bit for each
-    event, often shows that the smaller support has an event of its own. Only otherwise the two are
-    compared event by event.
+    and keeps all. Supports are taken by size, the largest first. They are compared with kept
+    supports only: a support inside another one is inside a kept one. A hash of 64 bits, one bit for
+    each event, often shows that the smaller support has an event of its own. Only otherwise the two
+    are compared event by event.
     """
     matches, used = output.used[0], output.used[1]
     events = np.empty(used, np.int64)

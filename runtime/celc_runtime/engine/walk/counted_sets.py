@@ -2,13 +2,10 @@
 
 Of 40 equal events and two others under a `+` there are 2⁴⁰ matches with three values: too many to
 list, but easy to count. Of n events with the same value, 2ⁿ − 1 subsets have this value, and one
-has
-not. So a table holds the number of subsets with 0, 1, 2, … values, and with enough, and is updated
-value by value. It never subtracts, so a count that is too large stays too large (`wide_numbers`).
-An
-event without a value (NULL) doubles all numbers. The last event of a match is in each subset if it
-is
-under the `+`.
+has not. So a table holds the number of subsets with 0, 1, 2, … values, and with enough, and is
+updated value by value. It never subtracts, so a count that is too large stays too large
+(`wide_numbers`). An event without a value (NULL) doubles all numbers. The last event of a match is
+in each subset if it is under the `+`.
 """
 
 from __future__ import annotations

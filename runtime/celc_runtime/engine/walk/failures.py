@@ -1,12 +1,11 @@
 """The memory of failures: partial matches without a match below them are not entered twice.
 
 Some conditions need only a few numbers that are kept with the newest event of the path: the last
-event
-of a role, the event that waits for a witness, the end of a window, a sum of whole numbers. The
-matches
-below a node then depend on the node and these numbers, not on the rest of the path. So a node that
-failed is not entered again with the same numbers. The search at one event takes as many steps as
-there are such pairs, not as many as there are paths, whose number can double with every event.
+event of a role, the event that waits for a witness, the end of a window, a sum of whole numbers.
+The matches below a node then depend on the node and these numbers, not on the rest of the path. So
+a node that failed is not entered again with the same numbers. The search at one event takes as many
+steps as there are such pairs, not as many as there are paths, whose number can double with every
+event.
 
 The memory is a hash table with open addressing. A slot is free if its first number is not the
 number

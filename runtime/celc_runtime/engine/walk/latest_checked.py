@@ -1,10 +1,9 @@
 """Searches with conditions between events that take the latest events first.
 
 As in `latest_walk`, LAST compares two matches with the same end by the largest event that is in
-only
-one of them. So a match with further events before it is preferred, and the latest events are taken
-first. A search in this order, with backtracking where a condition fails, finds the chosen match
-first, and visits no other match. The order is right if
+only one of them. So a match with further events before it is preferred, and the latest events are
+taken first. A search in this order, with backtracking where a condition fails, finds the chosen
+match first, and visits no other match. The order is right if
 
 * every event of a match counts for the selector, and an event can be marked in one way only, so
   that
@@ -18,13 +17,10 @@ that cannot be reached are not tried (`sum_bounds`, `varieties`).
 
 Other selectors, and ANY, want the *greatest* matches, if a further event never makes a condition
 fail; of events under a `+`, all of these (`Checked.absorbs`). If all matches below an event c can
-also
-continue from the node before c, then c can be added to each of them. So the matches that lack c
-need
-not be tried. The nodes that can follow c become *bars* for what comes after c in its place. In any
-order of the nodes, a match is dropped only in favour of a greater one. FIRST wants no match of a
-start
-that had a match at an earlier end (`Search.answered`).
+also continue from the node before c, then c can be added to each of them. So the matches that lack
+c need not be tried. The nodes that can follow c become *bars* for what comes after c in its place.
+In any order of the nodes, a match is dropped only in favour of a greater one. FIRST wants no match
+of a start that had a match at an earlier end (`Search.answered`).
 """
 
 from __future__ import annotations

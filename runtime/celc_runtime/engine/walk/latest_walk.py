@@ -2,28 +2,22 @@
 
 Among matches with the same end, LAST prefers the one whose largest position is larger, then the
 second largest, and so on. It prefers a match with more events before these to a match without. So
-the
-match is found greedily: always take the latest event that a match inside the window can have before
-the events already taken. The walk never goes back, because below every live node there is a match
-in
-the window.
+the match is found greedily: always take the latest event that a match inside the window can have
+before the events already taken. The walk never goes back, because below every live node there is a
+match in the window.
 
 All cells that can come next are on the piles that the present cell was made from. The newest cell
-of
-a pile is on top, and is live if any cell of the pile is. So a step reads at most as many cells as
-the
-query has piles. An output costs its length times that number. The size of the window and the number
-of matches that are not chosen do not matter, and the update is the ordinary one. The general engine
-cannot do this, because its union lists are in the order of starts.
+of a pile is on top, and is live if any cell of the pile is. So a step reads at most as many cells
+as the query has piles. An output costs its length times that number. The size of the window and the
+number of matches that are not chosen do not matter, and the update is the ordinary one. The general
+engine cannot do this, because its union lists are in the order of starts.
 
 Several cells can hold the same event, with other label sets or on other piles. Then all matches of
 the chosen events are listed. Their cells are copied to a scratch arena, level by level from the
-first
-event on. The *level* of a cell is the number of chosen events after it.
+first event on. The *level* of a cell is the number of chosen events after it.
 
 This walk is written by hand, because it never goes back, and the walks of the factory do. It is 22
-to
-115 times as fast as the choice among the matches of each window (`benchmarks/walks.py`).
+to 115 times as fast as the choice among the matches of each window (`benchmarks/walks.py`).
 """
 
 from __future__ import annotations

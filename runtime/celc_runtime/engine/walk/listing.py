@@ -29,8 +29,8 @@ class Kinds(NamedTuple):
     bits: np.ndarray  # int64[1], the number of low bits of a tag that hold the kind
     runs: np.ndarray
     """int64[4], for matches of one shape (see `runs`): their number of events, the pile of the
-    cells
-    that begin a match, 1 if there are no partitions, 1 if a run of matches is listed as one."""
+    cells that begin a match, 1 if there are no partitions, 1 if a run of matches is listed as
+    one."""
 
 
 class Output(NamedTuple):

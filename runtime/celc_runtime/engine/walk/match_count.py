@@ -2,10 +2,8 @@
 
 Each path in a graph is a match (`match_graph`). So the number of matches is the number of paths,
 added up from the oldest node on. The number of matches that contain a cell is the number of paths
-down
-to it (added up from the newest node on) times the number of paths below it. That is one step for
-each
-node, for any number of paths.
+down to it (added up from the newest node on) times the number of paths below it. That is one step
+for each node, for any number of paths.
 
 A number of paths can have thousands of digits. It is kept in two forms, and the folds are made for
 either: exactly in two words that stay too large once they are (`wide_numbers`), and as a float with

@@ -4,9 +4,8 @@ match.
 Matches that end at many events share a node of the arena. Some matches below it may have left the
 window of an event. Here the nodes below one event that fired are walked once (`below`). A node
 without a match is left out, and references to it go to what remains. So every path in the graph is
-a
-match. Compact answers show the graph. Folds over it count the matches, and the matches that contain
-each event (`match_count`).
+a match. Compact answers show the graph. Folds over it count the matches, and the matches that
+contain each event (`match_count`).
 """
 
 from __future__ import annotations
@@ -36,10 +35,9 @@ class Graphs(NamedTuple):
 
     nodes: np.ndarray
     """int64[room, 4], one graph after another: the entry of an event (−1: a merge of two nodes),
-    its
-    kind, the node of the events before it, another node for the same place. Nodes are counted from
-    the first node of the graph, −1: none. Each node comes after those it refers to; the root is
-    last."""
+    its kind, the node of the events before it, another node for the same place. Nodes are counted
+    from the first node of the graph, −1: none. Each node comes after those it refers to; the root
+    is last."""
     rows: np.ndarray  # int64[fires], the row of each event
     ends: np.ndarray  # int64[fires], where the nodes of its graph end
     used: np.ndarray  # int64[4], by GRAPHS, NODES, WALKS, END

@@ -1,12 +1,9 @@
 """Listed matches as graphs: one tree for each last event.
 
 This is for answers where a listing chooses among matches, so no graph of the arena shows the
-answer.
-Matches are added in the order of the listing. A match shares the nodes of the last events that it
-has
-in common with the match before it. Its other events get new nodes. So in a depth-first listing no
-two
-nodes of a place are alike, and in any order each path is one match.
+answer. Matches are added in the order of the listing. A match shares the nodes of the last events
+that it has in common with the match before it. Its other events get new nodes. So in a depth-first
+listing no two nodes of a place are alike, and in any order each path is one match.
 
 Rejected: sharing the first events of matches as well. That needs a table of nodes, and the matches
 that a selector leaves have little in common there.

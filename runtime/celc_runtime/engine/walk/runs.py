@@ -12,18 +12,14 @@ the
 
 An event can empty that pile (`A ; !B ; C`). The cells before it then belong to no new match, but
 events that fired before still list them. So the pile goes on after such an event with a negative
-id,
-which no walk follows. A run begins at the first cell after the last such event.
+id, which no walk follows. A run begins at the first cell after the last such event.
 
 The walk costs the number of cells before the last place, not the number of matches. Most of the
-cost
-is writing the output. So this is written by hand: 3.6 to 4.8 times as fast as the walk of the
-factory
-(`benchmarks/walks.py`, update included). A caller that does not need single matches gets each run
-as
-one: `tags` then holds the run's oldest leaf in the first place, `ends` its newest, both counted
-from
-the first leaf of all. `rows` and the other places of `tags` hold what all matches of the run share.
+cost is writing the output. So this is written by hand: 3.6 to 4.8 times as fast as the walk of the
+factory (`benchmarks/walks.py`, update included). A caller that does not need single matches gets
+each run as one: `tags` then holds the run's oldest leaf in the first place, `ends` its newest, both
+counted from the first leaf of all. `rows` and the other places of `tags` hold what all matches of
+the run share.
 """
 
 from __future__ import annotations

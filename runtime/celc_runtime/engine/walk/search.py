@@ -77,9 +77,8 @@ def new_search(states: int, fails_by: int, bounds: int, leasts: Sequence[int] = 
     """Memory for the conditions of a query.
 
     states: numbers kept with each event. fails_by: how many of these decide about the matches
-    below.
-    bounds: sums that are bounded. leasts: for each COUNT(DISTINCT), the number of values it asks
-    for.
+    below. bounds: sums that are bounded. leasts: for each COUNT(DISTINCT), the number of values it
+    asks for.
     """
     kept = min(max(leasts, default=0), MOST_KEPT)
     numbers = np.zeros(NUMBERS, np.int64)

@@ -3,19 +3,16 @@
 A condition such as SUM(x.a) > c or AVG(x.a) > c says that the weights of a match's events add up to
 more than a limit (for the average: the weights are a − c, the limit is 0). The largest sum of the
 matches below or beside a live node follows from the nodes below it. It is computed once for each
-event
-at which matches end, because the window moves in between. Then for any path, one addition tells
-whether some match below satisfies the condition. So at most one partial match without a match, for
-each node of the path, lies between two matches. That holds for one such condition. Two at a time
-are
-the subset-sum problem: each of the two bounds still holds, but a node that passes both may have no
-match.
+event at which matches end, because the window moves in between. Then for any path, one addition
+tells whether some match below satisfies the condition. So at most one partial match without a
+match, for each node of the path, lies between two matches. That holds for one such condition. Two
+at a time are the subset-sum problem: each of the two bounds still holds, but a node that passes
+both may have no match.
 
 A bound cuts only what is proved. Sums here are float64 in the order of the graph. The condition
-adds
-events from left to right. So sums that differ by less than the rounding errors of both count as
-equal (`_ERROR`). Nothing is cut if a weight is NaN or infinite, or if sums of whole numbers could
-wrap (`_MOST`). The condition itself decides about every match.
+adds events from left to right. So sums that differ by less than the rounding errors of both count
+as equal (`_ERROR`). Nothing is cut if a weight is NaN or infinite, or if sums of whole numbers
+could wrap (`_MOST`). The condition itself decides about every match.
 """
 
 from __future__ import annotations

@@ -2,14 +2,11 @@
 
 `COUNT(DISTINCT x.a) >= 3` asks for events of x with three values. For each node it is known which
 values the matches below or beside it bring, and with each value the latest start of such a match.
-So
-a window, or a match that consumes, never makes this knowledge wrong. It is computed once for each
-node, not once for each last event. No more values are kept than the condition asks for: those with
-the latest starts. The values of the path and of the node together are the most that a match can
-have.
-The bound is exact if one match can contain all events that bring them, as under a `+`. Then each
-node
-that is entered leads to a match.
+So a window, or a match that consumes, never makes this knowledge wrong. It is computed once for
+each node, not once for each last event. No more values are kept than the condition asks for: those
+with the latest starts. The values of the path and of the node together are the most that a match
+can have. The bound is exact if one match can contain all events that bring them, as under a `+`.
+Then each node that is entered leads to a match.
 
 The number of values on the path is kept with each event. So a match that has enough of them is
 known

@@ -20,13 +20,10 @@ any stream and any number of dead nodes in the arena.
 
 With conditions between events, a branch is cut as soon as its events decide a condition. Each new
 event is checked against the events on the path. A condition is decided as soon as the last event
-that
-it compares is there. If it fails, no match below is visited. So the delay between two matches is
-constant for conditions that keys decide (`key_tables`). For others, the partial matches that fail
-lie
-in between. Three things keep these few: sums and numbers of different values that no match below
-can
-reach (`sum_bounds`, `varieties`), and the memory of failures (`failures`).
+that it compares is there. If it fails, no match below is visited. So the delay between two matches
+is constant for conditions that keys decide (`key_tables`). For others, the partial matches that
+fail lie in between. Three things keep these few: sums and numbers of different values that no match
+below can reach (`sum_bounds`, `varieties`), and the memory of failures (`failures`).
 
 The walk stops if an output buffer is full, and goes on from there. A node whose match does not fit
 goes back to the stack unchanged.
@@ -78,8 +75,7 @@ def listing_kernel(checks: Checked | None) -> Callable[..., int]:
 
     It goes on where the last call stopped, and returns DONE or what it needs. given: a
     `search.Given`, or () without conditions. Steps are counted from the last match on. If the
-    latest
-    match is wanted and a search finds it first, only that one is listed.
+    latest match is wanted and a search finds it first, only that one is listed.
 
     Made once for each query, because Numba takes seconds to compile it.
     """

@@ -1,8 +1,7 @@
 """The probability of matches whose events can come in several orders.
 
 Overlapping events can form one match in several orders. The probabilities of all orders of its set
-of
-events are added, by dynamic programming over subsets (`of_all_orders`).
+of events are added, by dynamic programming over subsets (`of_all_orders`).
 """
 
 from typing import NamedTuple

@@ -2,11 +2,9 @@
 
 k overlapping events can have k! orders, so these are not walked one by one. Chains with the same
 events, the same marks, the same state before them and the same first event continue in the same
-way.
-Their vectors are added (dynamic programming over subsets, as for the travelling salesman). Sets
-grow
-in layers from the last event back. All orders of a set of n events are complete in layer n, so its
-confidence is known after that layer.
+way. Their vectors are added (dynamic programming over subsets, as for the travelling salesman).
+Sets grow in layers from the last event back. All orders of a set of n events are complete in layer
+n, so its confidence is known after that layer.
 
 With a window, chains that end at different times are kept apart, because the end decides which
 starts
@@ -90,9 +88,8 @@ def sets_of_ends(first, stop, events, moves, reached, asked, whole):  # type: ig
     """The labelled sets of the matches that end at the events from `first` to before `stop`.
 
     Returns a status, and the ends, tags and confidences of rows as in `PossibleRows`; each set is
-    one
-    row. whole: the events are a whole cluster. Otherwise it is one event: the other orders of a set
-    are added for this set alone, and its row is at the greatest event that can be its last one.
+    one row. whole: the events are a whole cluster. Otherwise it is one event: the other orders of a
+    set are added for this set alone, and its row is at the greatest event that can be its last one.
     asked: see `Question`; its max_work is compared with the average steps for a row.
     """
     looks, step, window = asked.looks, asked.step, asked.window

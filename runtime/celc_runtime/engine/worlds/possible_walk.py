@@ -1,27 +1,22 @@
 """The walk through the chains of events that can be a match, each with its probability.
 
 An event is at one of its points: low, low + step, … A match in a possible world is a chain of
-events
-at rising points. So its probability is a sum over the points of its events. The chain is walked
-from
-its last event back. Each event has a vector: for each of its points the probability that the event
-is
-there and that the chain continues after it. The vector of the event before it is a sum of suffixes.
-So an event costs as many steps as it has points.
+events at rising points. So its probability is a sum over the points of its events. The chain is
+walked from its last event back. Each event has a vector: for each of its points the probability
+that the event is there and that the chain continues after it. The vector of the event before it is
+a sum of suffixes. So an event costs as many steps as it has points.
 
 The walk knows beforehand which event can be before which (`possible_reach`). It takes no event
-twice.
-The window and the latest point of the next event bound it. If events of a chain could change
-places,
-the chain only stands for the set of its events, whose orders are added up (`possible_orders`).
+twice. The window and the latest point of the next event bound it. If events of a chain could change
+places, the chain only stands for the set of its events, whose orders are added up
+(`possible_orders`).
 
 *Rejected*: one event for each point, read by an ordinary update. It lists a match once for each
 choice
 of points: U^k times for k events of U points.
 
 After section 5.3 of *On Complexity and Optimization of Expensive Queries in Complex Event
-Processing*
-(SIGMOD 2014), where intervals are given and confidences enumerated.
+Processing* (SIGMOD 2014), where intervals are given and confidences enumerated.
 """
 
 from collections.abc import Callable
@@ -50,11 +45,9 @@ class Walk(NamedTuple):
     number of events in the chain, the steps since the last row, the number of known sets."""
     path: np.ndarray
     """int64[depth, 8], for each event of the chain, the last one first: the event, its kind, the
-    state
-    before it, the next candidate for the event before it, the next move of this candidate, the end
-    of
-    its moves, the place of its vector, whether two events of the chain so far could change
-    places."""
+    state before it, the next candidate for the event before it, the next move of this candidate,
+    the end of its moves, the place of its vector, whether two events of the chain so far could
+    change places."""
     latest: np.ndarray  # int64[depth], the latest point of the event at which the chain is possible
     vectors: np.ndarray  # float64
     chain: np.ndarray  # int64[depth, 2], events and kinds
@@ -232,11 +225,9 @@ def walker(checks: Checked | None) -> Callable[..., int]:
     """A kernel (walk, events, moves, reached, asked, rows, past) that lists matches.
 
     It stops when there is no more room or no more match, and returns a status. It asks the
-    generated
-    functions about each event and match. A chain that is not likely enough is given up before it is
-    complete, unless its events could come in another order, whose probability counts as well. A
-    chain
-    whose events the conditions reject is given up too. Made once for each query.
+    generated functions about each event and match. A chain that is not likely enough is given up
+    before it is complete, unless its events could come in another order, whose probability counts
+    as well. A chain whose events the conditions reject is given up too. Made once for each query.
     """
     # Longer than 60 lines: it makes one kernel, which has to be a closure over the conditions.
     admits, completes = _always, _always

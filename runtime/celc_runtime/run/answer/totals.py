@@ -2,11 +2,9 @@
 
 There are three ways. If the automaton decides the formula, no match is listed: the kernel of
 `engine.totals.kernel` computes the totals at each end (`CountedWalk`). If the update finds exactly
-the
-matches of the query, as it does with keys, each event of the matches with the same end is weighted
-by
-the number of matches with it (`UnitedWalk`). Otherwise matches are listed, and added batch by
-batch.
+the matches of the query, as it does with keys, each event of the matches with the same end is
+weighted by the number of matches with it (`UnitedWalk`). Otherwise matches are listed, and added
+batch by batch.
 """
 
 from __future__ import annotations

@@ -1,18 +1,14 @@
 """Matches with an absence at their end: when they are decided, and what waits until then.
 
 Later events show whether something is absent after a match. So a batch waits until later events
-have
-passed the deadlines of all matches that end in it, or until its partition is over. Only then the
-update
-reads it. By then the walk has remembered these later events, and finds the matches that survive. Of
-these, the *decided* ones are returned: no future event can remove them.
+have passed the deadlines of all matches that end in it, or until its partition is over. Only then
+the update reads it. By then the walk has remembered these later events, and finds the matches that
+survive. Of these, the *decided* ones are returned: no future event can remove them.
 
 Some deadlines are times on the first order column. The *clock* passes them: the greatest such time
-in
-the whole input, in any partition. If the clock is not known from the beginning, the matches that no
-event has decided so far are held until the input ends. Other deadlines (EVENTS, other attributes)
-are
-passed by events of the partition.
+in the whole input, in any partition. If the clock is not known from the beginning, the matches that
+no event has decided so far are held until the input ends. Other deadlines (EVENTS, other
+attributes) are passed by events of the partition.
 
 `bound`: a deadline is passed exactly if the key of the event from which it counts is smaller. For a
 time it is the floor of the clock (`floors_of`). A deadline in EVENTS is passed when its last event

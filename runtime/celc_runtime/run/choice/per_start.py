@@ -1,8 +1,7 @@
 """The choice among matches with the same start, for SELECT FIRST and LONGEST.
 
 Listings find matches in the order of their ends, but this choice compares matches with different
-ends.
-So it takes the rows of all matches, and returns the chosen ones as soon as they are known:
+ends. So it takes the rows of all matches, and returns the chosen ones as soon as they are known:
 
 * FIRST: at their end, because later matches of a start end later;
 * LONGEST: when no later match can have their start, and no earlier end can still come;

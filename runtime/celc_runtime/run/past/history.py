@@ -2,9 +2,8 @@
 
 A column holds a value for each *entry*, an event whose symbol is not 0, from the first entry that a
 later match can contain. Texts are numbers here. Two texts are equal if their numbers are equal. If
-a
-condition compares their order, ranks hold it. A number is never given to a second text. Texts that
-no entry has any more are dropped.
+a condition compares their order, ranks hold it. A number is never given to a second text. Texts
+that no entry has any more are dropped.
 """
 
 from __future__ import annotations

@@ -41,9 +41,8 @@ class NearestEvents:
         """Write the answers of events, and those of earlier events that these settle.
 
         begins: int64[events], the first entry of each event's partition. found: int64, the answers
-        of
-        all remembered events, those of `events` last. first: the entry at its index 0. An answer is
-        an entry, or negative if no event is known.
+        of all remembered events, those of `events` last. first: the entry at its index 0. An answer
+        is an entry, or negative if no event is known.
         """
         entry = first + len(found) - len(symbols)
         self._keys.enter(events, ALIVE, self._lowest(first, begins, 0))

@@ -41,10 +41,8 @@ class StartsOfKeys:
         """int64[events]: the latest start (an entry) of a match so far, `NONE` where there is none.
 
         If it is the start for a key, events outside of the part have `NONE`. entry: the number of
-        the
-        first event. window: (key, floor) of each event. begins: int64[events], the first entry of
-        each
-        event's partition. first: the oldest remembered entry.
+        the first event. window: (key, floor) of each event. begins: int64[events], the first entry
+        of each event's partition. first: the oldest remembered entry.
         """
         # A start that has been dropped is before all later matches.
         self._keys.enter(events, NEVER, first)

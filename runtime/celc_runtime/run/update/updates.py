@@ -1,8 +1,7 @@
 """The update of a run: the kernel that reads events, and the memory that only this kernel needs.
 
 `UpdateOfRun` is the protocol. There is a class for each way to keep partial matches: on piles, on
-piles
-by key, in union lists, and in union lists of partitions that interleave.
+piles by key, in union lists, and in union lists of partitions that interleave.
 """
 
 from __future__ import annotations

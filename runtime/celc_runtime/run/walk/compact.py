@@ -1,10 +1,8 @@
 """The walks of compact answers: the matches that end at an event, as a graph.
 
 If each path below a cell of the arena is a match, the graph is read from there, and no match is
-listed.
-If a walk chooses some of them, they are listed, and become a tree. If conditions are checked match
-by
-match, a graph would cost as much as the matches: `routes` refuses that.
+listed. If a walk chooses some of them, they are listed, and become a tree. If conditions are
+checked match by match, a graph would cost as much as the matches: `routes` refuses that.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
 """The walk of a query over events of uncertain time.
 
 Events come by their earliest times. They are kept in each partition until no match can need them.
-The
-matches that end at an event are asked for when no later event can be before its last point. Events
-whose points overlap can end the same match in different orders. The confidence of the match is the
-sum
-over these orders, and its row is at the greatest event that can be its last one. A *cluster* is a
-set
-of events each of which overlaps another one of the set.
+The matches that end at an event are asked for when no later event can be before its last point.
+Events whose points overlap can end the same match in different orders. The confidence of the match
+is the sum over these orders, and its row is at the greatest event that can be its last one. A
+*cluster* is a set of events each of which overlaps another one of the set.
 
 There are four ways, by the query and the events:
 
@@ -20,14 +17,10 @@ There are four ways, by the query and the events:
   definition of the formula decides about the events of each, in that order (`definition`).
 
 A stream also reads events by their earliest times, once the watermark has passed these. A match is
-then
-found when the last of its events in that order is read (`_with_new`). Nothing that comes later
-changes
-its confidence, which depends only on the times of its own events. So nothing waits for the
-watermark
-to pass the latest times. These limit what is kept: an event can be the first of a match until the
-window
-from its last point is over.
+then found when the last of its events in that order is read (`_with_new`). Nothing that comes later
+changes its confidence, which depends only on the times of its own events. So nothing waits for the
+watermark to pass the latest times. These limit what is kept: an event can be the first of a match
+until the window from its last point is over.
 
 For a table, the window and the longest time between low and high limit what waits. If conditions
 compare events that can come in several orders, the longest cluster is the limit. Without a window,
@@ -221,7 +214,7 @@ class WorldsWalk(WalkOfRun):
                 )
 
     def _take_in(self, prepared: Prepared, of_rows: Positions) -> tuple[np.ndarray, np.ndarray]:
-        """Let relevant events wait; (int64[rows], first times of all events; int64, relevant rows)."""
+        """Let relevant events wait; (first times of all events, relevant rows), both int64."""
         batch = prepared.batch
         low, last, points = self._measured(prepared)
         count = int(np.count_nonzero(batch.symbols))
@@ -246,12 +239,7 @@ class WorldsWalk(WalkOfRun):
         return low, rows
 
     def _known(self, now: int) -> Iterator[pa.RecordBatch]:
-        """The matches that no future event can change.
-
-        These are the matches of closed partitions. In the present partition, they are the matches
-        that
-        events from the time `now` on do not touch.
-        """
+        """The matches that no future event, from the time `now` on, can change."""
         waiting = self._waiting
         over = int(np.searchsorted(waiting.parts, self._part))
         stop = over
@@ -318,7 +306,7 @@ class WorldsWalk(WalkOfRun):
                 yield batch
 
     def _in_order(self, limit: int | None) -> Iterator[pa.RecordBatch]:
-        """The waiting rows whose last position is below `limit`, as later rows' are not; None: all."""
+        """The waiting rows with a last position below `limit`, that of later rows; None: all."""
         if self._late is None:
             return
         late, self._late = self._late, None

@@ -1,11 +1,9 @@
 """The walk of SELECT LONGEST if the longest matches are runs of events.
 
 It reads the relevant events itself, and keeps those of the runs that may go on. A run is listed
-when
-its end is known: when an event comes that the run does not contain. A run that is open at the end
-of a
-batch is listed up to there. If it goes on, it is listed once more, and the choice by starts
-(`per_start`) takes the longer one.
+when its end is known: when an event comes that the run does not contain. A run that is open at the
+end of a batch is listed up to there. If it goes on, it is listed once more, and the choice by
+starts (`per_start`) takes the longer one.
 """
 
 from __future__ import annotations

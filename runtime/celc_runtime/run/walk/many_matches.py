@@ -1,8 +1,7 @@
 """A warning if one event ends more matches than anybody reads, before they are all listed.
 
 The matches of an event can be counted without listing them (`match_count`), in a pass over its
-graph.
-They are counted only for an event with many listed matches. Then the pass costs little in
+graph. They are counted only for an event with many listed matches. Then the pass costs little in
 comparison.
 
 If conditions are checked while matches are listed, not all paths are matches. Then only the matches

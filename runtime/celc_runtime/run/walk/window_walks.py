@@ -1,13 +1,10 @@
 """The walks of selectors under WITHIN: choosing among the matches in the window of each event.
 
 A match that a selector prefers may leave the window before a less preferred one. So the choice at
-one
-event says little about the choice at the next, and no fixed number of nodes per state can hold it.
-Therefore the update runs on all matches, and only tells where some match ends, which costs as much
-as
-without a selector. For each such event the events of the window are read again
-(`window_selection`).
-So the cost grows with the window, not with the stream.
+one event says little about the choice at the next, and no fixed number of nodes per state can hold
+it. Therefore the update runs on all matches, and only tells where some match ends, which costs as
+much as without a selector. For each such event the events of the window are read again
+(`window_selection`). So the cost grows with the window, not with the stream.
 
 LAST does not need that if events come out of the arena in the right order (`latest_walk`).
 """
