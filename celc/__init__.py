@@ -121,7 +121,7 @@ def compile(
         return Matcher(rows.module_parts(f"celc.compile(..., name={name!r})"), rows.warnings)
     from celc.loader.ahead import Ahead
     from celc.options import Options
-    from celc.pipeline import compile_source
+    from celc.pipeline import compile_files
 
     options = Options(
         None if order_by is None else _names(order_by),
@@ -138,7 +138,7 @@ def compile(
     source = Source(name, text)
     ahead = Ahead(source, options)
     try:
-        compilation = compile_source(source, options, resolved=ahead.begin)
+        compilation = compile_files([source], options, resolved=ahead.begin)
     finally:
         ahead.end()
     flag = ", first_order=True" if first_order else ""

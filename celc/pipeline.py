@@ -19,9 +19,9 @@ from celc.automata.minimise import minimise
 from celc.automata.predicates import Alphabet, symbol_classes
 from celc.core.formula import MAX_FORMULA_DEPTH, Query
 from celc.diagnostics.deadline import Deadline, look
-from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics
+from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics, raise_all
 from celc.diagnostics.messages.costs import by_definition, totals_by_listing
-from celc.diagnostics.source import Source, Span
+from celc.diagnostics.source import Source, Span, text_of
 from celc.normal.divide import Definitions, Division, Exact, Roles, Windowed, divide
 from celc.normal.flat_form import asks_for_types
 from celc.normal.normal_form import KeepLabels, KeepSupport, NormalForm
@@ -48,6 +48,7 @@ from celc.plan.strategy import (
 from celc.plan.tables import tabulate, with_instants
 from celc.plan.why_listed import Cause, why_listed
 from celc.plan.window_selector import DETERMINISTIC, WindowSelector, window_selector
+from celc.resolve.files import DeclaredInFiles
 from celc.resolve.first_order.reader import read_first_order
 from celc.resolve.resolver import resolve
 
@@ -79,14 +80,33 @@ class Stages:
 
 
 @dataclass(frozen=True, slots=True)
-class Compilation:
-    """A compiled file: its queries pass by pass, and its warnings in order of place."""
+class CompiledFile:
+    """One file of a compilation: its tree, its queries pass by pass, its warnings in order of
+    place."""
 
     source: Source
-    options: Options
+    tree: File
     queries: tuple[Stages, ...]
     warnings: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """Compiled files, one or several, whose queries are in one module."""
+
+    files: tuple[CompiledFile, ...]
+    options: Options
     deadline: Deadline
+
+    @property
+    def queries(self) -> tuple[Stages, ...]:
+        """The queries of all files."""
+        return tuple(stages for file in self.files for stages in file.queries)
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """The warnings of all files, file by file."""
+        return tuple(warning for file in self.files for warning in file.warnings)
 
     def module_text(self, command: str) -> str:
         """The generated module; `command` is named in its header.
@@ -104,7 +124,25 @@ class Compilation:
     def module_parts(self, command: str) -> tuple[str, ...]:
         """The same in parts, as a `Matcher` loads it."""
         with self.deadline.running():
-            return written(self.queries, self.source.text, self.options, command)
+            return self._written(command)
+
+    def _written(self, command: str) -> tuple[str, ...]:
+        # `celc check` does not need Jinja.
+        from celc.codegen.module import lowered, module_parts
+        from celc.codegen.query import ModuleOptions
+
+        options = self.options
+        given = ModuleOptions(
+            text_of([file.source for file in self.files]),
+            tuple(options.tiebreak),
+            options.at_end,
+            options.positions,
+            options.match_id,
+        )
+        programs = [(file.source, stages.program) for file in self.files for stages in file.queries]
+        module = lowered(programs, given)
+        _verify("lower", "plan", lambda: _of_module(module))
+        return module_parts(module, command)
 
 
 def _of_module(module: Module) -> Iterator[verify.Violation]:
@@ -114,44 +152,47 @@ def _of_module(module: Module) -> Iterator[verify.Violation]:
         yield from plan(one.plan, one.update, one.listing)
 
 
-def written(
-    queries: Sequence[Stages], text: str, options: Options, command: str
-) -> tuple[str, ...]:
-    """The module of compiled queries, whose text is `text`, in parts."""
-    # `celc check` does not need Jinja.
-    from celc.codegen.module import lowered, module_parts
-    from celc.codegen.query import ModuleOptions
-
-    given = ModuleOptions(
-        text, tuple(options.tiebreak), options.at_end, options.positions, options.match_id
-    )
-    module = lowered([stages.program for stages in queries], given)
-    if options.match_id and not any(one.plan.is_of_matches for one in module.queries):
-        from celc_runtime.plan.match_ids import NoMatchId
-
-        raise NoMatchId("no query of this text has rows that are matches: leave out match_id")
-    _verify("lower", "plan", lambda: _of_module(module))
-    return module_parts(module, command)
-
-
-def compile_source(
-    source: Source,
+def compile_files(
+    sources: Sequence[Source],
     options: Options,
     *,
     updates: frozenset[type[Update]] = EVERY_UPDATE,
     resolved: Callable[[File], None] | None = None,
 ) -> Compilation:
-    """All passes for all queries of a file; `updates` are those that `choose` may choose from, and
-    `resolved` is called with the syntax tree once its names and types have no errors.
+    """All passes for all queries of files that become one module.
 
-    Raises CelError with every error of the file that can be found: passes that look at one query at
-    a time report the errors of all queries together. Where the time that `options` give is over
-    before, that is one of the errors, and the last pass is not finished.
+    Each file is compiled alone, in what the files before it have left of the time that `options`
+    give. `updates` are those that `choose` may choose from. `resolved` is called with each syntax
+    tree once its names and types have no errors.
+
+    Raises CelError with every error of every file that can be found, `FilesError` where several
+    files have some: passes that look at one query at a time report the errors of all queries
+    together. Where the time is over before, that is one of the errors.
     """
-    deadline = Deadline(source, options.max_compile_seconds)
+    deadline = Deadline(sources[0], options.max_compile_seconds)
+    declared = DeclaredInFiles()
+    files: list[CompiledFile] = []
+    problems: list[CelError] = []
     with deadline.running():
-        stages, warnings = _stages(source, options, deadline, updates, resolved)
-    return Compilation(source, options, stages, warnings, deadline)
+        for source in sources:
+            deadline.turn_to(source)
+            try:
+                file = _compiled(source, options, deadline, updates, resolved)
+                declared.add(source, file.tree, [stages.query for stages in file.queries])
+                files.append(file)
+            except CelError as problem:
+                problems.append(problem)
+                if deadline.is_over():
+                    break
+    raise_all(problems)
+    return Compilation(tuple(files), options, deadline)
+
+
+def compile_source(
+    source: Source, options: Options, *, updates: frozenset[type[Update]] = EVERY_UPDATE
+) -> Compilation:
+    """The same for one file."""
+    return compile_files([source], options, updates=updates)
 
 
 def _verify(
@@ -173,13 +214,13 @@ def _of_all(
         yield from violations(query, MAX_FORMULA_DEPTH)
 
 
-def _stages(
+def _compiled(
     source: Source,
     options: Options,
     deadline: Deadline,
     updates: frozenset[type[Update]],
     resolved: Callable[[File], None] | None,
-) -> tuple[tuple[Stages, ...], tuple[Diagnostic, ...]]:
+) -> CompiledFile:
     look(doing="reading the text")
     file = parse(source)
     _verify("parse", "syntax tree", lambda: verify.syntax_tree(file, source))
@@ -206,7 +247,8 @@ def _stages(
     diagnostics.extend(_of_listed_totals(stages))
     diagnostics.extend(_of_definitions(stages))
     brief = [one.query.span for one in stages if _searches_briefly(one)]
-    return stages, tuple(w for w in diagnostics.in_order() if not _is_idle(w, brief))
+    told = tuple(w for w in diagnostics.in_order() if not _is_idle(w, brief))
+    return CompiledFile(source, file, stages, told)
 
 
 def _of_listed_totals(stages: Iterable[Stages]) -> Iterator[Diagnostic]:

@@ -214,7 +214,7 @@ def test_commands_end_with_the_error_and_exit_code_1(
 ) -> None:
     assert main([*COMMANDS[name], "--max-compile-seconds", "1"]) == QUERY_WRONG
     said = capsys.readouterr().err
-    assert "error[too-slow-to-compile]: to compile this file takes more than 1 second: " in said
+    assert "error[too-slow-to-compile]: the compilation takes more than 1 second: " in said
     assert "--max-compile-seconds" in said
     assert not Path("q_udf.py").exists()
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 from celc.cli import row_patterns
 from celc.cli.output import check_output, say, written
 from celc.cli.problems import FINE, CommandProblem
-from celc.cli.queries import chosen_queries, compiled, read_source
+from celc.cli.queries import chosen_queries, compiled
 
 if TYPE_CHECKING:
-    from celc.cli.together import CompiledFiles
     from celc.pages.counts import Taken
-    from celc.pipeline import Stages
+    from celc.pipeline import Compilation, Stages
 
 
 def explain(arguments: argparse.Namespace) -> int:
@@ -32,7 +31,7 @@ def explain(arguments: argparse.Namespace) -> int:
     if not arguments.events:
         check_output(arguments.output, force=arguments.force, inputs=[arguments.source])
     taken = _taken(arguments, compilation, stages) if arguments.events else None
-    page = automaton_page(stages, read_source(arguments.source).text, taken)
+    page = automaton_page(stages, compilation.files[0].source.text, taken)
     if arguments.output is None:
         say(page)
     else:
@@ -41,7 +40,7 @@ def explain(arguments: argparse.Namespace) -> int:
     return FINE
 
 
-def _taken(arguments: argparse.Namespace, compilation: CompiledFiles, stages: Stages) -> Taken:
+def _taken(arguments: argparse.Namespace, compilation: Compilation, stages: Stages) -> Taken:
     """How often the events of files take the transitions. Raises CommandProblem for events that
     cannot be read, or that do not fit the query."""
     from celc_runtime import EventError

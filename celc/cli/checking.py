@@ -4,7 +4,7 @@ SARIF is what code hosts and editors read; its form is the OASIS standard 2.1.0.
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,9 @@ from urllib.parse import quote
 
 from celc.cli.output import say, tell
 from celc.cli.problems import FILE_WRONG, FINE, QUERY_WRONG, CommandProblem
-from celc.cli.queries import (
-    SQL_SUFFIX,
-    STANDARD_INPUT,
-    SUFFIXES,
-    query_files,
-    standard_input,
-)
+from celc.cli.queries import STANDARD_INPUT, read_source, standard_input
 from celc.diagnostics.errors import CelError, Diagnostic, render_all
+from celc.diagnostics.files import SQL_SUFFIX, SUFFIXES, query_files
 from celc.diagnostics.source import Source, Span, visible, visible_json
 from celc.options import Options
 from celc.pipeline import compile_source
@@ -49,25 +44,22 @@ def check_paths(
     paths: Sequence[Path],
     options: Options,
     format: str,
-    read: Callable[[Path], Source],
 ) -> int:
     """Check files, folders and standard input (`-`), and write the messages; returns the exit code.
 
-    read: gives the text of a file, or raises CommandProblem where it has none. Such a problem is
-    told on standard error, and the other files are checked all the same.
+    A file that cannot be read is told on standard error, and the others are checked all the same.
     """
     files, wrong = query_files(paths, SUFFIXES)
     checked: list[CheckedFile] = []
     for path in files:
+        alone = format == "text" and len(files) == 1 and path in paths
+        name = path.name if alone else path.as_posix()
         try:
-            source = standard_input() if path == STANDARD_INPUT else read(path)
+            source = standard_input() if path == STANDARD_INPUT else read_source(path, name)
         except CommandProblem as problem:
             wrong.append(str(problem))
             continue
-        alone = format == "text" and len(files) == 1 and path in paths
-        is_file = path != STANDARD_INPUT and not alone
-        name = path.as_posix() if is_file else source.name
-        checked.append(_check(source, name, options))
+        checked.append(_check(source, options))
         if format == "text":
             _write_text(checked[-1])
     if format == "json":
@@ -83,16 +75,15 @@ def check_paths(
     return QUERY_WRONG if any(one.errors for one in checked) else FINE
 
 
-def _check(source: Source, name: str, options: Options) -> CheckedFile:
-    named = Source(name, source.text)
-    if Path(name).suffix == SQL_SUFFIX:
-        return _check_rows(named, options)
+def _check(source: Source, options: Options) -> CheckedFile:
+    if Path(source.name).suffix == SQL_SUFFIX:
+        return _check_rows(source, options)
     try:
         compilation = compile_source(source, options)
     except CelError as problem:
-        return CheckedFile(named, problem.diagnostics, ())
+        return CheckedFile(source, problem.diagnostics, ())
     queries = tuple(stages.query.name for stages in compilation.queries)
-    return CheckedFile(named, compilation.warnings, queries)
+    return CheckedFile(source, compilation.warnings, queries)
 
 
 def _check_rows(source: Source, options: Options) -> CheckedFile:

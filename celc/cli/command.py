@@ -31,13 +31,12 @@ from celc.cli.queries import (
     compiled,
     module_path,
     options_of,
-    query_files,
-    read_source,
     shown_command,
 )
 from celc.cli.routes import dump_routes
 from celc.cli.signals import Stopped, stopped_by_signals
 from celc.diagnostics.errors import CelError
+from celc.diagnostics.files import query_files
 from celc.diagnostics.source import visible
 
 if TYPE_CHECKING:
@@ -69,8 +68,7 @@ def _main(arguments: Sequence[str] | None) -> int:
             warnings.showwarning = _show_warning
             return _COMMANDS[parsed.command](parsed)
     except CelError as problem:
-        of_files = getattr(problem, "problems", (problem,))
-        count = sum(d.severity == "error" for one in of_files for d in one.diagnostics)
+        count = sum(d.severity == "error" for one in problem.problems for d in one.diagnostics)
         tell(f"{problem}\n\n{count} error{'s' if count != 1 else ''}")
         return QUERY_WRONG
     except ReadEnough:
@@ -158,9 +156,7 @@ def _compile(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     from celc.cli import checking
 
-    return checking.check_paths(
-        arguments.source, options_of(arguments), arguments.format, read_source
-    )
+    return checking.check_paths(arguments.source, options_of(arguments), arguments.format)
 
 
 def _fmt(arguments: argparse.Namespace) -> int:

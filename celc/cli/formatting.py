@@ -8,15 +8,9 @@ from pathlib import Path
 
 from celc.cli.output import say, tell, written
 from celc.cli.problems import FILE_WRONG, FINE, QUERY_WRONG, CommandProblem
-from celc.cli.queries import (
-    SQL_SUFFIX,
-    STANDARD_INPUT,
-    SUFFIXES,
-    query_files,
-    read_source,
-    standard_input,
-)
+from celc.cli.queries import STANDARD_INPUT, read_source, standard_input
 from celc.diagnostics.errors import CelError
+from celc.diagnostics.files import SQL_SUFFIX, SUFFIXES, query_files
 from celc.diagnostics.source import Source, visible
 from celc.editor.checks import Dialect
 from celc.editor.formatting.text import formatted
@@ -68,7 +62,7 @@ def _format(
         source = standard_input("stdin.sql" if is_sql else "stdin.cel")
     else:
         is_sql = path.suffix == SQL_SUFFIX
-        source = Source(path.as_posix(), read_source(path).text)
+        source = read_source(path, path.as_posix())
     if is_sql and not named and "match_recognize" not in source.text.casefold():
         return
     text = formatted(source, "match_recognize" if is_sql else "cel")

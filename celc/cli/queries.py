@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from celc.cli.output import tell
 from celc.cli.problems import CommandProblem, words
 from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK
+from celc.diagnostics.errors import render_all
+from celc.diagnostics.files import names_of, read_file
 from celc.diagnostics.source import Source
 from celc.options import Options
 
 if TYPE_CHECKING:
-    from celc.cli.together import CompiledFiles
-    from celc.pipeline import Stages
-
-MAX_BYTES = 4 << 20
-
-SUFFIX = ".cel"
-
-SQL_SUFFIX = ".sql"
-"""The ending of a file with MATCH_RECOGNIZE."""
-
-SUFFIXES = (SUFFIX, SQL_SUFFIX)
+    from celc.pipeline import Compilation, Stages
 
 STANDARD_INPUT = Path("-")
 
@@ -84,18 +76,40 @@ def shown_command(
     return " ".join(parts)
 
 
-def compiled(arguments: argparse.Namespace, paths: Sequence[Path]) -> CompiledFiles:
+def compiled(arguments: argparse.Namespace, paths: Sequence[Path]) -> Compilation:
     """The compiled query files, for one module; their warnings go to standard error, with --query
-    those about that query."""
-    from celc.cli.together import compile_files
+    those about that query and the queries that it reads."""
+    from celc.pipeline import compile_files
 
-    compilation = compile_files(list(map(read_source, paths)), options_of(arguments))
-    if shown := compilation.rendered_warnings(getattr(arguments, "query", None)):
-        tell(shown)
+    compilation = compile_files(read_sources(paths), options_of(arguments))
+    chosen = _read_by(compilation, getattr(arguments, "query", None))
+    told = []
+    for file in compilation.files:
+        others = [one.query.span for one in file.queries if one.query.name not in chosen]
+        warnings = [
+            warning
+            for warning in file.warnings
+            if not any(one.start <= warning.span.start < one.end for one in others)
+        ]
+        if warnings:
+            told.append(render_all(file.source, warnings))
+    if told:
+        tell("\n\n".join(told))
     return compilation
 
 
-def chosen_queries(compilation: CompiledFiles, name: str | None) -> tuple[Stages, ...]:
+def _read_by(compilation: Compilation, name: str | None) -> Collection[str]:
+    """The query of a name and those that it reads; all, where there is no such query."""
+    by_name = {one.query.name: one.query for one in compilation.queries}
+    if name not in by_name:
+        return by_name.keys()
+    needed = [name]
+    for one in needed:
+        needed += [other for other in by_name[one].reads if other not in needed]
+    return needed
+
+
+def chosen_queries(compilation: Compilation, name: str | None) -> tuple[Stages, ...]:
     """The queries that `--query` chooses; all queries without it."""
     if name is None:
         return compilation.queries
@@ -107,27 +121,6 @@ def chosen_queries(compilation: CompiledFiles, name: str | None) -> tuple[Stages
     return found
 
 
-def query_files(
-    paths: Iterable[Path], suffixes: Sequence[str] = (SUFFIX,)
-) -> tuple[list[Path], list[str]]:
-    """The query files that paths of files and folders name, each once, and the problems of
-    folders, of which files with these endings count."""
-    files: dict[Path, None] = {}
-    wrong = []
-    for path in paths:
-        if not path.is_dir():
-            files[path] = None
-            continue
-        below = sorted(
-            one for suffix in suffixes for one in path.rglob(f"*{suffix}") if one.is_file()
-        )
-        if not below:
-            ending = " or ".join(suffixes)
-            wrong.append(f"{path}: there is no {ending} file in this folder")
-        files.update(dict.fromkeys(below))
-    return list(files), wrong
-
-
 def _columns(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
@@ -135,23 +128,32 @@ def _columns(text: str) -> tuple[str, ...]:
     return names
 
 
-def read_source(path: Path) -> Source:
-    """A query file. Raises CommandProblem where it cannot be read as one."""
+def read_source(path: Path, name: str | None = None) -> Source:
+    """A query file, which messages call `name`. Raises CommandProblem where it cannot be read as
+    one."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise CommandProblem(f"{path} is larger than {MAX_BYTES >> 20} MiB; is it a query?")
-        data = path.read_bytes()
+        return read_file(path, name or path.name)
     except FileNotFoundError:
+        if path == STANDARD_INPUT:
+            raise CommandProblem("only check and fmt read a query from standard input") from None
         raise CommandProblem(f"{path}: there is no such file") from None
     except OSError as problem:
         raise CommandProblem(f"{path}: {words(problem)}") from None
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as problem:
-        raise CommandProblem(
-            f"{path} is not UTF-8 text: byte {problem.start} is 0x{data[problem.start]:02x}"
-        ) from None
-    return Source(path.name, text.removeprefix("\ufeff"))
+    except ValueError as problem:
+        raise CommandProblem(str(problem)) from None
+
+
+def read_sources(paths: Sequence[Path]) -> list[Source]:
+    """Query files that become one module. Raises CommandProblem with all that cannot be read."""
+    sources, wrong = [], []
+    for path, name in zip(paths, names_of(paths), strict=True):
+        try:
+            sources.append(read_source(path, name))
+        except CommandProblem as problem:
+            wrong.append(str(problem))
+    if wrong:
+        raise CommandProblem("; ".join(wrong))
+    return sources
 
 
 def standard_input(name: str = "stdin.cel") -> Source:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from celc.cli.output import tell
 from celc.cli.problems import CommandProblem
-from celc.cli.queries import SQL_SUFFIX, read_source, shown_command
+from celc.cli.queries import read_source, shown_command
 from celc.cli.routes import dump_routes
 from celc.diagnostics.errors import render_all
+from celc.diagnostics.files import SQL_SUFFIX
 
 if TYPE_CHECKING:
     from celc.row_pattern.compiler import RowCompilation

@@ -31,10 +31,11 @@ from celc.cli.output import (
 from celc.cli.parameter_tables import check_sets, named_files, opened_tables, tables_of
 from celc.cli.problems import FINE, CommandProblem
 from celc.cli.progress import shown
-from celc.cli.queries import SUFFIX, chosen_queries, compiled, query_files
+from celc.cli.queries import chosen_queries, compiled
 from celc.cli.stream import EventStream
 from celc.cli.times import EPOCH_UNITS, TimeForm
 from celc.cli.wanted import Wanted
+from celc.diagnostics.files import SUFFIX, query_files
 from celc.loader import Matcher, matches_of
 
 WIDTH = 80

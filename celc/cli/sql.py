@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from celc.cli.output import check_output, say, written
 from celc.cli.problems import CommandProblem
 from celc.cli.queries import compiled
-from celc.diagnostics.errors import CelError
+from celc.diagnostics.errors import CelError, raise_all
 from celc.diagnostics.messages.joins import not_joins
 from celc.diagnostics.source import Source, visible
 from celc.version import VERSION
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from celc_runtime.plan.joins import Joins
     from celc_runtime.query import CompiledQuery
 
-    from celc.cli.together import CompiledFiles
     from celc.core.formula import Query
+    from celc.pipeline import Compilation
     from celc.relational.expressions import Dialect
 
 DIALECTS: dict[str, Dialect] = {"spark-sql": "spark", "duckdb-sql": "duckdb"}
@@ -42,11 +42,10 @@ def write_statements(arguments: argparse.Namespace, paths: Sequence[Path]) -> No
         out.write(text.encode())
 
 
-def _statements(compilation: CompiledFiles, dialect: Dialect, arguments: argparse.Namespace) -> str:
+def _statements(compilation: Compilation, dialect: Dialect, arguments: argparse.Namespace) -> str:
     """The statements of all queries. Raises CelError with all queries that are none."""
     from celc_runtime.plan.joins import Joins
 
-    from celc.cli.together import FilesError
     from celc.loader import Matcher
     from celc.relational.joins import joins_of
 
@@ -62,8 +61,7 @@ def _statements(compilation: CompiledFiles, dialect: Dialect, arguments: argpars
                 wrong.append(not_joins(joined.what, joined.span))
         if wrong:
             problems.append(CelError(file.source, tuple(wrong)))
-    if problems:
-        raise problems[0] if len(problems) == 1 else FilesError(problems)
+    raise_all(problems)
     # The plan, which says what the events are read from, is that of the module.
     queries = Matcher(compilation.module_parts("celc compile")).queries
     return "\n".join(

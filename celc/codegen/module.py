@@ -11,11 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from celc_runtime.plan.match_ids import NoMatchId
+
 from celc.codegen.escape import comment_text, literal_lines, string_literal
 from celc.codegen.imports import Imports
 from celc.codegen.query import Lowered, ModuleOptions, lower
 from celc.codegen.templates import TemplateView
-from celc.diagnostics.deadline import look
+from celc.diagnostics.deadline import look, turn_to
+from celc.diagnostics.source import Source
 from celc.plan.program import Program
 from celc.version import VERSION
 
@@ -58,16 +61,21 @@ class Module:
     imports: Imports
 
 
-def lowered(programs: Sequence[Program], options: ModuleOptions) -> Module:
-    """The module of a file, from its queries."""
+def lowered(programs: Sequence[tuple[Source, Program]], options: ModuleOptions) -> Module:
+    """The module of queries, each with the file that it is in.
+
+    Raises NoMatchId where `options` ask for match_id and no query has it.
+    """
     imports = Imports()
-    numbers = {program.query.name: number for number, program in enumerate(programs, start=1)}
-    queries = tuple(
-        lower(number, program, options, imports, numbers)
-        for number, program in enumerate(programs, start=1)
-    )
+    numbers = {program.query.name: number for number, (_, program) in enumerate(programs, start=1)}
+    queries = []
+    for number, (source, program) in enumerate(programs, start=1):
+        turn_to(source)
+        queries.append(lower(number, program, options, imports, numbers))
+    if options.match_id and not any(one.plan.is_of_matches for one in queries):
+        raise NoMatchId("no query of this text has rows that are matches: leave out match_id")
     imports.use("module_names")
-    return Module(queries, options, imports)
+    return Module(tuple(queries), options, imports)
 
 
 def module_parts(module: Module, command: str) -> tuple[str, ...]:

@@ -22,9 +22,9 @@ clock = time.monotonic
 
 @dataclass(slots=True)
 class Deadline:
-    """The time that the compilation of one source may take; `seconds` None is any time.
+    """The time that a compilation may take; `seconds` None is any time.
 
-    Only the time inside `running` counts.
+    Only the time inside `running` counts. `source` is the file at hand.
     """
 
     source: Source
@@ -45,6 +45,10 @@ class Deadline:
             self._used += clock() - self._began
             _running.reset(token)
 
+    def turn_to(self, source: Source) -> None:
+        """Go on with another file."""
+        self.source, self._place = source, Span(0, 0)
+
     def look(self, doing: str | None, place: Span | None) -> None:
         """Note the work at hand and its place. Raises CelError when the time is over."""
         self._doing = doing or self._doing
@@ -61,7 +65,7 @@ class Deadline:
         return error(
             "too-slow-to-compile",
             self._place,
-            f"to compile this file takes more than {seconds_text(self.seconds)}: celc was "
+            f"the compilation takes more than {seconds_text(self.seconds)}: celc was "
             f"{self._doing} when that time was over",
             "make this part of the query smaller, put queries into files of their own, or "
             "allow more time: --max-compile-seconds, compile(…, max_compile_seconds=…)",
@@ -80,6 +84,13 @@ def look(place: Span | None = None, doing: str | None = None) -> None:
     running = _running.get()
     if running is not None:
         running.look(doing, place)
+
+
+def turn_to(source: Source) -> None:
+    """Say which file the compilation that runs goes on with: places are places in it."""
+    running = _running.get()
+    if running is not None:
+        running.turn_to(source)
 
 
 def seconds_text(seconds: float) -> str:

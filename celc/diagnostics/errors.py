@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from celc.diagnostics.source import Source, Span, visible
 
@@ -105,11 +105,40 @@ class CelError(Exception):
     source: Source
     diagnostics: tuple[Diagnostic, ...]
 
+    @property
+    def problems(self) -> tuple[CelError, ...]:
+        """The errors file by file."""
+        return (self,)
+
     def __str__(self) -> str:
         return render_all(self.source, self.diagnostics)
 
-    def __reduce__(self) -> tuple[type[CelError], tuple[Source, tuple[Diagnostic, ...]]]:
-        return (CelError, (self.source, self.diagnostics))
+    def __reduce__(self) -> tuple[type[CelError], tuple[Any, ...]]:
+        return CelError, (self.source, self.diagnostics)
+
+
+class FilesError(CelError):
+    """The errors of several files; `source` and `diagnostics` are those of the first."""
+
+    def __init__(self, problems: Sequence[CelError]) -> None:
+        super().__init__(problems[0].source, problems[0].diagnostics)
+        self._problems = tuple(problems)
+
+    @property
+    def problems(self) -> tuple[CelError, ...]:
+        return self._problems
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self._problems))
+
+    def __reduce__(self) -> tuple[type[CelError], tuple[Any, ...]]:
+        return FilesError, (self._problems,)
+
+
+def raise_all(problems: Sequence[CelError]) -> None:
+    """Raise the errors of files, if any has some."""
+    if problems:
+        raise problems[0] if len(problems) == 1 else FilesError(problems)
 
 
 @dataclass(slots=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -21,7 +23,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One query text with the name under which messages speak of it (a file name, no folders)."""
+    """One query text with the name under which messages speak of it: a file, or the path of one
+    among several."""
 
     name: str
     text: str
@@ -51,6 +54,15 @@ class Source:
     def slice(self, span: Span) -> str:
         """The text under a span."""
         return self.text[span.start : span.end]
+
+
+def text_of(sources: Sequence[Source]) -> str:
+    """The text of files that become one module: of several, each after a comment that names it."""
+    if len(sources) == 1:
+        return sources[0].text
+    return "\n".join(
+        f"-- {visible(PurePath(source.name).name)}\n{source.text.rstrip()}\n" for source in sources
+    )
 
 
 def visible(text: str) -> str:

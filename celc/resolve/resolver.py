@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import PurePath
 
 from celc.core.formula import MAX_FORMULA_DEPTH, PerStart, Query, Total
 from celc.diagnostics.errors import Diagnostic, Diagnostics
@@ -166,7 +167,7 @@ def _query(
         growing = growing_labels(scoped, selection.labels)
         check_counts(formula, growing, window, found)
     query = Query(
-        name=node.name.text if node.name else source.name.removesuffix(".cel"),
+        name=node.name.text if node.name else PurePath(source.name).name.removesuffix(".cel"),
         streams=schema.streams,
         needs_type_column=len(schema.event_types) > 1,
         needs_stream_column=len(schema.masks) < len(schema.event_types),

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from celc import Matcher
+from celc import Matcher, pipeline
 from celc.cli import main
+from celc.diagnostics import deadline
+from celc.diagnostics.errors import CelError
+from celc.diagnostics.source import Source
+from celc.options import Options
+from celc.parse import syntax
+from celc.parse.parser import parse as parse_file
+from celc.pipeline import compile_files
 
 _STREAM = """CREATE STREAM S { EVENT A { id: INT }, EVENT B { id: INT } }
 """
@@ -77,10 +85,11 @@ def test_files_that_do_not_go_together(folder: Path, capsys: Any) -> None:
     files = _files(folder, a=one, b=other + one.removeprefix(_STREAM))
     assert main(["compile", *files, "-o", "all_udf.py"]) == 1
     told = capsys.readouterr().err
-    assert (
-        "b.cel:1:15: error[declared-otherwise]: stream 'S' is declared otherwise in a.cel:1" in told
+    said = (
+        f"/b.cel:1:15: error[declared-otherwise]: stream 'S' is declared otherwise in {files[0]}:1"
     )
-    assert "error[query-of-two-files]: a query called 'one' stands in a.cel:2 as well" in told
+    assert said in told
+    assert f"error[query-of-two-files]: a query called 'one' stands in {files[0]}:2" in told
     assert told.rstrip().endswith("2 errors")
     assert not (folder / "all_udf.py").exists()
 
@@ -94,6 +103,92 @@ def test_errors_of_several_files_are_all_told(folder: Path, capsys: Any) -> None
     assert "a.cel:2:8: error" in told
     assert "b.cel:2:8: error" in told
     assert "2 errors" in told
+
+
+@pytest.mark.parametrize("query", ["QUERY one: SELECT * FROM S WHERE A ; B", "A ; B"])
+def test_files_of_one_name_in_two_folders_are_two(query: str, folder: Path, capsys: Any) -> None:
+    for name in "ab":
+        (folder / name).mkdir()
+        _files(folder / name, one=_STREAM + query)
+    assert main(["compile", "a/one.cel", "b/one.cel", "-o", "all_udf.py"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("b/one.cel:2:")
+    assert "error[query-of-two-files]: a query called 'one' stands in a/one.cel:2 as well" in told
+
+
+def test_a_file_that_is_named_twice_counts_once(folder: Path, capsys: Any) -> None:
+    (folder / "a").mkdir()
+    _files(folder / "a", one=f"{_STREAM}A ; B", two=f"{_STREAM}B ; A")
+    assert main(["compile", "a/one.cel", "./a", "a/../a/two.cel", "-o", "all_udf.py"]) == 0
+    text = (folder / "all_udf.py").read_text()
+    assert list(Matcher(text).QUERIES) == ["one", "two"]
+    assert main(["check", "a/one.cel", "a/../a/one.cel"]) == 0
+    assert capsys.readouterr().out.count("fine") == 1
+
+
+def test_all_files_that_cannot_be_read_are_told(folder: Path, capsys: Any) -> None:
+    (file,) = _files(folder, a=f"{_STREAM}A ; B")
+    (folder / "latin.cel").write_bytes("-- ä".encode("latin-1"))
+    assert main(["compile", "nothing.cel", file, "latin.cel", "-o", "all_udf.py"]) == 2
+    assert capsys.readouterr().err == (
+        "celc: nothing.cel: there is no such file; latin.cel is not UTF-8 text: byte 3 is 0xe4\n"
+    )
+    assert main(["compile", "-"]) == 2
+    assert "only check and fmt read a query from standard input" in capsys.readouterr().err
+
+
+def test_an_empty_file_among_others_is_an_error_of_its_own(folder: Path, capsys: Any) -> None:
+    files = _files(folder, a=f"{_STREAM}A ; B", b="", c=f"{_STREAM}A ; C")
+    assert main(["compile", *files, "-o", "all_udf.py"]) == 1
+    told = capsys.readouterr().err
+    assert f"{files[1]}:1:1: error[no-query]: the file is empty" in told
+    assert f"{files[2]}:2:5: error[unknown-event-type]" in told
+    assert told.endswith("\n2 errors\n")
+
+
+def test_files_have_one_deadline_and_each_is_parsed_once(
+    folder: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[str] = []
+
+    def parse(source: Source) -> syntax.File:
+        parsed.append(source.name)
+        return parse_file(source)
+
+    monkeypatch.setattr(pipeline, "parse", parse)
+    files = _files(folder, a=f"{_STREAM}A ; B", b=f"{_STREAM}B ; A", c=f"{_STREAM}B ; B")
+    assert main(["compile", *files, "-o", "all_udf.py"]) == 0
+    assert parsed == files
+    # One look at the clock is one second: each file alone has time enough.
+    looks = itertools.count()
+    monkeypatch.setattr(deadline, "clock", lambda: next(looks))
+    for file in files:
+        assert main(["check", file, "--max-compile-seconds", "200"]) == 0
+    assert main(["check", *files, "--max-compile-seconds", "200"]) == 0
+    assert main(["compile", *files, "-o", "b_udf.py", "--max-compile-seconds", "200"]) == 1
+    assert capsys.readouterr().err.count("error[too-slow-to-compile]") == 1
+
+
+def test_an_ended_compilation_says_where_in_which_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = itertools.count()
+    monkeypatch.setattr(deadline, "clock", lambda: next(looks))
+    sources = [
+        Source(name, "\n" * line + _STREAM + query)
+        for line, (name, query) in enumerate({"a": "A ; B", "b": "B ; A", "c": "B ; B"}.items())
+    ]
+    found = {}
+    for seconds in itertools.count(1, 3):
+        try:
+            compile_files(sources, Options(max_compile_seconds=seconds)).module_parts("test")
+        except CelError as problem:
+            (one,) = problem.diagnostics
+            where, slice = problem.source, problem.source.slice(one.span)
+            assert where in sources
+            found[where.name, one.message.split("celc was ")[1].split()[0]] = slice
+        else:
+            break
+    for source, slice in zip(sources, ("A ; B", "B ; A", "B ; B"), strict=True):
+        assert found[source.name, "building"] == found[source.name, "writing"] == slice
 
 
 def test_with_a_query_the_warnings_are_about_it(folder: Path, capsys: Any) -> None:

@@ -32,8 +32,10 @@ _DEFINED = "* FROM S WHERE (A AS x ; B AS y FILTER x.value > y.value) UNLESS C"
 @cache
 def _lowered(body: str) -> Lowered:
     options = Options(order_by=("id",))
-    (stages,) = compile_source(source_of(body), options).queries
-    (query,) = lowered([stages.program], ModuleOptions("", (), "open", False, False)).queries
+    source = source_of(body)
+    (stages,) = compile_source(source, options).queries
+    made = lowered([(source, stages.program)], ModuleOptions("", (), "open", False, False))
+    (query,) = made.queries
     return query
 
 

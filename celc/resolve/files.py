@@ -1,0 +1,53 @@
+"""What files that become one module declare together.
+
+Each file is compiled alone, so its messages are those of the file alone. Declarations that are
+equal, places aside, are one; no two queries may have one name.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from celc.core.formula import Query
+from celc.diagnostics.errors import Diagnostics
+from celc.diagnostics.messages import files as messages
+from celc.diagnostics.source import Source, Span
+from celc.parse import syntax
+
+_Declared: TypeAlias = (
+    syntax.StreamDeclaration | syntax.ParametersDeclaration | syntax.AggregateDeclaration
+)
+
+
+class DeclaredInFiles:
+    """What the files so far have declared, and where."""
+
+    def __init__(self) -> None:
+        self._queries: dict[str, str] = {}
+        self._declared: dict[str, tuple[_Declared, str]] = {}
+
+    def add(self, source: Source, file: syntax.File, queries: Iterable[Query]) -> None:
+        """Go on with a file. Raises CelError with the errors that the files before it make."""
+        found = Diagnostics(source)
+        # Two queries of one file have different names: the resolver has seen to it.
+        known = self._queries.copy()
+        for query in queries:
+            if query.name.casefold() in known:
+                first = known[query.name.casefold()]
+                found.add(messages.query_of_two_files(query.name, first, query.span))
+            self._queries.setdefault(query.name.casefold(), _place(source, query.span))
+        declared: Sequence[tuple[str, Sequence[_Declared]]] = (
+            ("stream", file.streams),
+            ("parameter set", file.parameters),
+            ("aggregate", file.aggregates),
+        )
+        for kind, one in ((kind, one) for kind, all in declared for one in all):
+            name, place = one.name.text, _place(source, one.name.span)
+            before, where = self._declared.setdefault(f"{kind} {name}", (one, place))
+            if before != one:
+                found.add(messages.declared_otherwise(kind, name, where, one.name.span))
+        found.raise_errors()
+
+
+def _place(source: Source, span: Span) -> str:
+    line, _ = source.line_and_column(span.start)
+    return f"{source.name}:{line}"
