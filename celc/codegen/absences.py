@@ -1,7 +1,8 @@
-"""Events and parts that must be absent → the lines of `admits` and `completes` that look for them.
+"""Events and parts that must be absent → the lines of `admits` and `completes` that search for
+them.
 
-An absent event is looked for among the events remembered, from the one that a match gives on. Where
-an equality ties it to an event of the match, only the events with that key are (`nearest_events`).
+The remembered events are searched from an event of the match on. Where an equality ties the absent
+event to an event of the match, only the events with that key are searched (`nearest_events`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from celc.plan.program import Program
 
 @dataclass(frozen=True, slots=True)
 class AbsentSymbols:
-    """A constant of the module: whether the events of each symbol must be absent."""
+    """A constant of the module: for each symbol, whether its events must be absent."""
 
     name: str
     symbols: tuple[bool, ...]
@@ -32,20 +33,20 @@ class AbsentSymbols:
 
 @dataclass(frozen=True, slots=True)
 class _KeyOfAbsent:
-    """The numbers of the look-ups by which an absent event is found: from an event with `role` to
-    the first candidate (`asked`), and from a candidate to the `next` one."""
+    """The numbers of the look-ups that find an absent event."""
 
     role: str
-    asked: int
-    next: int
+    asked: int  # from an event with `role` to the first candidate
+    next: int  # from a candidate to the next one
 
 
 @dataclass(slots=True)
 class AbsenceCode:
     """Writes the lines about what must be absent.
 
-    `numbers` are those of the windows of the plan. `nearest` are the look-ups of nearest events
-    that the lines ask for, as constructor calls; `symbols` the events that must be absent.
+    `numbers` are those of the windows of the plan. `nearest` collects the look-ups of nearest
+    events that the lines need, as constructor calls; `symbols` collects the events that must be
+    absent.
     """
 
     checks: CheckCode
@@ -55,8 +56,8 @@ class AbsenceCode:
     symbols: list[AbsentSymbols] = field(default_factory=list)
 
     def absent_part_lines(self, number: int, part: flat.AbsentPart) -> list[str]:
-        """Lines that turn down two events with a part in a window between them: one that begins
-        behind the first of them (with `inclusive`: not before it)."""
+        """Lines that reject two events with a part in a window between them. The part begins after
+        the first of them; with `inclusive`, not before it."""
         state = f"state[{self.checks.states}"
         self.checks.states += 1
         names = ", ".join(dict.fromkeys(event.name for event in events_of(part.form)))
@@ -77,7 +78,7 @@ class AbsenceCode:
         ]
 
     def part_before_lines(self, number: int, part: flat.PartBefore) -> list[str]:
-        """Lines that turn down a first event with a part before it; `number` is that of the part's
+        """Lines that reject a first event with a part before it. `number` is that of the part's
         column."""
         names = ", ".join(dict.fromkeys(event.name for event in events_of(part.form)))
         return [
@@ -87,8 +88,8 @@ class AbsenceCode:
         ]
 
     def part_after_lines(self, number: int, part: flat.PartAfter) -> list[str]:
-        """Lines that turn down a last event with a part after it; `number` is that of the part's
-        column. Where the length counts from the start, a whole match."""
+        """Lines that reject a last event with a part after it. `number` is that of the part's
+        column. Where the length counts from the start, they reject a whole match."""
         length = self.numbers[part.length]
         names = ", ".join(dict.fromkeys(event.name for event in events_of(part.form)))
         comment = f"# no {comment_text(names)} after, {comment_text(show_length(part.length))}"
@@ -104,8 +105,8 @@ class AbsenceCode:
 
     # Long: the lines of one loop, in their order.
     def absent_lines(self, absent: flat.AbsentEvent, part: int | None) -> list[str]:
-        """Lines of `completes` that find an event which must be absent, in between two roles; with
-        a part, `part` is the number of the part's column."""
+        """Lines of `completes` that find an event which must be absent between two roles. With a
+        part, `part` is the number of the part's column."""
         began = "" if part is None else f"started_{part}[between] > start + first"
         if absent.inclusive:
             began = began.replace(">", ">=")
@@ -156,7 +157,7 @@ class AbsenceCode:
                 *(f"            {line}" for line in checks),
                 f"        between = {following} else between + 1",
             ]
-        # The search by key begins behind the event with the key, and both ends count as well.
+        # The search by key begins after the event with the key, and both ends count as well.
         return [
             *lines,
             f"    behind = {asked} else start + 1",
@@ -173,7 +174,7 @@ class AbsenceCode:
         ]
 
     def first_lines(self, first: flat.FirstWithKey) -> list[str]:
-        """Lines that turn down an event which is not the first one with its key."""
+        """Lines that reject an event which is not the first one with its key."""
         before = self._lookup(first.events, first.terms, first.terms, after=False, ever=True)
         key = ", ".join(named_term(term)[0] for term in first.terms)
         names = " or ".join(dict.fromkeys(event.name for event in first.events))
@@ -254,7 +255,7 @@ class AbsenceCode:
         *,
         after: bool = True,
     ) -> _KeyOfAbsent | None:
-        """The look-ups by which an event that must be absent is found; None: it has no key."""
+        """The look-ups that find an event which must be absent; None: it has no key."""
         key = absent_key(absent.clauses, can_ask)
         if key is None:
             return None
@@ -275,8 +276,8 @@ class AbsenceCode:
         after: bool,
         ever: bool = False,
     ) -> int:
-        """The number of the look-up of the nearest of some events by key; with `ever`, of whether
-        there was one."""
+        """The number of the look-up of the nearest of some events by key. With `ever` it tells
+        whether there was one."""
         found = NearestEvent(
             symbols_of(events, self.program),
             key=terms_of(absent),
@@ -287,9 +288,11 @@ class AbsenceCode:
         return self.nearest.setdefault(found, len(self.nearest))
 
     def _asker(self, role: str, *, after: bool, edge: str) -> list[str]:
-        """Lines that find an event of a role, in the match, with which the search by key begins:
-        the latest one up to an entry, or the earliest one from it on. −1: there is none, and no
-        key to search with."""
+        """Lines that find an event of a role, in the match, from which the search by key starts.
+
+        It is the latest one up to an entry, or the earliest one from it on. −1: there is none, and
+        no key to search with.
+        """
         places, reaches = ("range(depth + 1)", "<=") if after else ("range(depth, -1, -1)", ">=")
         return [
             "asker = -1",
@@ -306,8 +309,8 @@ class AbsenceCode:
     def _absent_checks(
         self, events: Sequence[Event], clauses: Sequence[flat.RoleClause], more: str = ""
     ) -> list[str]:
-        """Lines that turn down a match if `between` is one of some events, which must be absent;
-        `more` has to be true of it besides."""
+        """Lines that reject a match if `between` is one of some events, which must be absent.
+        `more` must be true of it as well."""
         found = symbols_of(events, self.program)
         every = range(max(self.program.tables.symbol_of) + 1)
         name = f"ABSENT_{self.checks.choices.query}_{len(self.symbols)}"
@@ -335,7 +338,6 @@ class AbsenceCode:
 
 
 def terms_of(key: Sequence[Expression]) -> tuple[KeyTerm, ...]:
-    """The terms of a key."""
     return tuple(KeyTerm(*named_term(one)) for one in key)
 
 
@@ -351,5 +353,4 @@ def symbols_of(events: Sequence[Event], program: Program) -> tuple[int, ...]:
 
 
 def _no(events: Sequence[Event]) -> str:
-    """The comment that some events must be absent."""
     return f"# no {comment_text(' or '.join(dict.fromkeys(event.name for event in events)))}"

@@ -1,10 +1,9 @@
 """Updates without branches → one row of numbers for each symbol, and the steps that read it.
 
 Straight-line code branches on the symbol of an event. Where any symbol may come next, the processor
-guesses wrongly every other time, and that costs more than the update. Here all symbols take the
-same steps, each with its own numbers; a symbol with fewer steps makes dead cells in the others. So
-this form is better as long as the steps of all symbols together are not many more than those of
-each symbol.
+predicts every second branch wrongly, which costs more than the update. Here all symbols take the
+same steps, each with its own numbers. A symbol with fewer steps makes dead cells in the others. So
+this form is better while all symbols together have not many more steps than each of them.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class _Cell:
         return [*reads, pile, write.step.kind, -write.starts, -(write.pile is None)]
 
     def number(self, offset: int) -> str:
-        """The expression for a number of this cell's part of the row at hand."""
+        """The expression for a number of this cell's part of the present row."""
         return f"step[{self.first_column + offset}]"
 
 
@@ -66,14 +65,16 @@ class SymbolRow:
 class BranchFreeUpdate(TemplateView):
     """The function `update`, in which all symbols take the same steps.
 
-    `header` says how the update runs, and why; `piles` what each pile is for, with the last two
-    piles: one is always empty, one takes dead cells. `forget_from` is the place in the array of
-    piles where their latest starts begin. `bound` is the most nodes of one event, `key_lines` set
-    its key and the earliest key in its window, `latest` is the last key in a window that begins at
-    `earliest`. `lines` make the cells; `ends`: a match may end at an event. `list_matches` is the
-    function that lists matches. `simultaneous` as in `UpdateInput`; `empties`: events empty
-    piles; `forget` frees all nodes where that leaves no partial match, and is empty where no event
-    does so.
+    - `header` says how the update runs, and why; `piles` what each pile is for. Of the last two
+      piles, one is always empty, and one takes dead cells.
+    - `forget_from` is the place in the array of piles where their latest starts begin.
+    - `bound` is the most nodes of one event.
+    - `key_lines` set the event's key and the earliest key in its window; `latest` is the last key
+      in a window that begins at `earliest`.
+    - `lines` make the cells; `ends`: a match may end at an event; `list_matches` is the function
+      that lists matches.
+    - `simultaneous`: see `UpdateInput`; `empties`: events empty piles.
+    - `forget` frees all nodes where an event leaves no partial match; empty where no event does.
     """
 
     template: ClassVar[str] = "branch_free_update"
@@ -154,7 +155,7 @@ def branch_free_update(
         rows=rows,
         partitioned=partitioned,
         forget_from=lost + 1,
-        # Even a symbol that makes the most nodes writes a dead node behind them, for other symbols.
+        # Every symbol writes a dead node after its nodes, for other symbols.
         bound=plan.nodes_per_event + (len(cells) > 1),
         latest=window.latest,
         key_lines=window.key_lines(imports, passing="entry += 1"),
@@ -169,7 +170,7 @@ def branch_free_update(
 
 @dataclass(frozen=True, slots=True)
 class _CellCode:
-    """Writes the steps of one cell; `starts` is the distance, in the array of piles, from a pile's
+    """Writes the steps of one cell. `starts` is the distance, in the array of piles, from a pile's
     newest cell to its latest start."""
 
     starts: str
@@ -179,7 +180,7 @@ class _CellCode:
     empties: bool
 
     def load(self, cell: _Cell) -> list[str]:
-        """Lines that read the sources of a cell; they stand before all lines that write piles."""
+        """Lines that read the sources of a cell. They come before all lines that write piles."""
         at = cell.place
         variables = f"child_{at}, since_{at}"
         source = f"heads[source], heads[source + {self.starts}]"
@@ -206,8 +207,8 @@ class _CellCode:
         return lines
 
     def _before_instant(self, head: str, since: str) -> tuple[str, ...]:
-        """Lines that take the newest cell of `source` back to what was there before the instant;
-        the branch is never taken where no two events are simultaneous."""
+        """Lines that take the newest cell of `source` back to its state before the instant. The
+        branch is never taken where no two events are simultaneous."""
         if not self.simultaneous:
             return ()
         arguments = ("memory", "source", head, "barrier", "next_node", "lowest")
@@ -215,19 +216,19 @@ class _CellCode:
         return (f"if {head} >= barrier:", f"    {head}, {since} = {before}")
 
     def empty(self, column: int) -> list[str]:
-        """Lines that empty a pile: what it held stays behind it, for the listing, out of the reach
-        of a walk (see `runs` in the runtime)."""
+        """Lines that empty a pile. Its content stays behind for the listing, but no walk reaches it
+        (see `runs` in the runtime)."""
         return [
             f"pile = np.uint64(step[{column}])",
             f"heads[pile], heads[pile + {self.starts}] = -abs(heads[pile]), NEVER",
         ]
 
     def forget(self, column: int) -> str:
-        """The line that frees all nodes behind an event that leaves no partial match."""
+        """The line that frees all nodes after an event that leaves no partial match."""
         return f"lowest = {self._chosen(f'step[{column}]', 'next_node', 'lowest')}"
 
     def make(self, cell: _Cell) -> list[str]:
-        """Lines that make the cell; it is live only where its sources are inside the window."""
+        """Lines that make the cell. It is live only where its sources are inside the window."""
         at, base = cell.place, max(1, cell.reads)
         kind, ends = cell.number(base + 1), cell.number(base + 3)
         following = "following"
@@ -251,7 +252,7 @@ class _CellCode:
         return lines
 
     def _latest_start(self, at: int) -> str:
-        """The latest start of a pile behind a cell that may be dead: the pile is dead as well then,
+        """The latest start of a pile after a cell that may be dead. Then the pile is dead as well,
         unless an event has emptied what the cell is made of."""
         if not self.empties:
             return f"since_{at}"

@@ -1,7 +1,5 @@
-"""Clauses over roles → the functions that check events while matches are listed.
-
-Long: the parts of one function, in the order in which it tests them.
-"""
+"""Clauses over roles → the functions that check events while matches are listed. Long: the parts of
+one function, in the order of its tests."""
 
 from __future__ import annotations
 
@@ -24,8 +22,8 @@ from celc.plan.tables import Kind, Tables
 
 @dataclass(slots=True)
 class EventCode(ChoiceCode):
-    """Conditions over `event_k`, the event that plays role k of a clause, and over `here`, the
-    newest event, which PREV reads.
+    """Conditions over `event_k`, the event with role k of a clause, and over `here`, the newest
+    event, which PREV reads.
 
     Where a clause looks further back, `here` is the event at the greatest distance, and `before_d`
     the one at a distance d.
@@ -51,42 +49,38 @@ class EventCode(ChoiceCode):
         return self._named.get(node.label, f"event_{self._labels.index(node.label)}")
 
     def _lacks(self, label: str, distance: int) -> str | None:
-        return None  # the condition is asked when the events before it are there
+        return None  # the condition is checked when the events before it are there
 
 
 @dataclass(slots=True)
 class CheckCode:
-    """Writes the functions `admits` and `completes`.
+    """Writes the functions `admits` and `completes`."""
 
-    `choices` are conditions over chosen events, `sets` conditions over whole label sets; both read
-    the same columns. `bit_of`: the bit of each role and of each round mark. `later`: for each role
-    the roles that the same event or a later one can play. `states` is the count of the numbers that
-    are kept with each event of a path, `waiting` the first one of each clause that waits for a
-    witness.
-    """
-
-    choices: EventCode
-    sets: ChoiceCode
+    choices: EventCode  # conditions over chosen events
+    sets: ChoiceCode  # conditions over whole label sets; both read the same columns
     kind_bits: int
     bit_of: dict[str, int] = field(default_factory=dict)
+    """The bit of each role and of each round mark."""
     later: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    states: int = 0
+    """For each role the roles that the same event or a later one can have."""
+    states: int = 0  # how many numbers are kept with each event of a path
     waiting: list[int] = field(default_factory=list)
+    """The first such number of each clause that waits for a witness."""
     _room: int | None = None
 
     def __post_init__(self) -> None:
         self.sets.room = self._room_of_sets
 
     def _room_of_sets(self) -> str:
-        """Room to sort in, the same for all functions: none needs it after its call."""
+        """Memory for sorting, shared by all functions: none needs it after its call."""
         if self._room is None:
             self._room = self.states
             self.states += 1
         return f"state[{self._room}]"
 
     def lines(self, clauses: Sequence[flat.RoleClause]) -> list[str]:
-        """The body of `admits`: for each clause, and for each of its roles that the newest event
-        can play, a loop over the events that can play the other roles."""
+        """The body of `admits`. For each clause, and for each of its roles that the newest event
+        can have, there is a loop over the events that can have the other roles."""
         lines: list[str] = []
         for clause in clauses:
             if clause.when == "complete":
@@ -109,8 +103,8 @@ class CheckCode:
         return lines
 
     def running_lines(self, functions: Sequence[core.Aggregate]) -> list[str]:
-        """Lines that keep the number of each function in `state[n]`: how many events there are, the
-        sum so far, or the event with the value (−1: there is none)."""
+        """Lines that keep the number of each function in `state[n]`. It is a count, the sum so far,
+        or the event with the value (−1: there is none)."""
         lines: list[str] = []
         for function in functions:
             lines += self._running(function)
@@ -137,7 +131,7 @@ class CheckCode:
                 lines.append(f"    if {valid}[here]:")
                 lines += [f"        {line}" for line in self._with_value(name, column)]
         lines.append(f"{state}, depth] = kept")
-        if name == "SUM":  # of no value it is NULL
+        if name == "SUM":  # without a value it is NULL
             some = f"state[{self.states}"
             self.states += 1
             lines += [
@@ -164,7 +158,7 @@ class CheckCode:
         self, window: flat.RoleWindow, numbers: Mapping[core.Window, int]
     ) -> list[str]:
         """Lines that keep the last event of a part in `state[n]` until its first one is there (−1:
-        no part is open), and turn down each event in between that the window does not reach."""
+        no part is open). They reject each event in between that the window does not reach."""
         state, number = f"state[{self.states}", numbers[window.window]
         self.states += 1
         return [
@@ -202,7 +196,7 @@ class CheckCode:
             }
             for number, role in enumerate(clause.clause.labels):
                 choices = f"events_{number}.shape[0]"
-                if role not in named:  # one event of a branch says as much as all
+                if role not in named:  # one event of a branch is as good as all
                     choices = f"min(1, {choices})"
                 lines.append(f"{indent}for place_{number} in range({choices}):")
                 indent += "    "
@@ -211,7 +205,7 @@ class CheckCode:
         return lines
 
     def events_of(self, role: str, number: int) -> list[str]:
-        """Lines that make `events_k` the events of the match that play a role."""
+        """Lines that make `events_k` the events of the match that have a role."""
         room = f"state[{self.states}]"
         bits = (str(1 << self.bit(role)), str(self.kind_bits))
         count = self.sets.imports.call(
@@ -225,9 +219,11 @@ class CheckCode:
         return lines
 
     def _for_waiting(self, clause: flat.RoleClause) -> list[str]:
-        """Lines that keep the event that waits for a witness: `state[n]` counting the newest event,
-        `state[n + 1]` without it. The latter must be −1 at the first event of a match. −1: no event
-        waits, −2: an event waits for ever."""
+        """Lines that keep the event that waits for a witness.
+
+        `state[n]` includes the newest event, `state[n + 1]` does not; the latter must be −1 at the
+        first event of a match. −1: no event waits, −2: an event waits for ever.
+        """
         (role,) = clause.clause.labels
         (predicate,) = clause.clause.predicates
         assert isinstance(predicate, core.Comparison)
@@ -281,8 +277,11 @@ class CheckCode:
 
     def _for_neighbours(self, clause: flat.RoleClause, code: str) -> list[str]:
         """Lines for a condition of the newest event with the next event of its role, or with the
-        k-th next: `state[n]` keeps the newest event of the role, the k - 1 rows behind it those
-        before (−1: there is none in this round)."""
+        k-th next.
+
+        `state[n]` keeps the newest event of the role, the k - 1 rows after it those before (−1:
+        there is none in this round).
+        """
         (role,) = clause.clause.labels
         most = furthest(clause.clause)
         kept = [f"state[{self.states + number}" for number in range(most)]
@@ -316,17 +315,17 @@ class CheckCode:
         return self.bit_of.setdefault(role, len(self.bit_of))
 
     def _for_pivot(self, clause: flat.RoleClause, pivot: int, code: str) -> list[str]:
-        """The choices in which the newest event plays role `pivot`, and no role before `pivot`.
+        """The choices in which the newest event has role `pivot`, and no role before `pivot`.
 
-        Each choice is asked once, when its last event is there, and no other choice is ever asked,
-        for this reason. A clause asks for the choices in which each two events are of one round of
-        the innermost iteration around both their roles (`RoleClause`). For each further role, that
-        condition is the narrowest beside one of the events chosen so far: the event with the most
-        iterations around both roles. (Rounds of an inner iteration lie within rounds of the outer
-        one, so this condition implies the others.) The loop goes through its round where there is
-        one, and through the whole path where no iteration is around both roles. So a role outside
-        of all rounds ranges over the whole path, whichever role the newest event plays, and a
-        newest event outside of all rounds meets the events of every round.
+        Each choice is checked once, when its last event is there. No other choice is checked, for
+        this reason. A clause asks for the choices in which each two events are of one round of the
+        innermost iteration around both roles (`RoleClause`). For each further role, the narrowest
+        such condition is the one with the chosen event that has the most iterations around both
+        roles. (Rounds of an inner iteration lie within rounds of the outer one, so this condition
+        implies the others.) The loop goes through its round where there is one, and through the
+        whole path where no iteration is around both roles. So a role outside of all rounds ranges
+        over the whole path, whatever role the newest event has, and a newest event outside of all
+        rounds meets the events of every round.
         """
         labels = clause.clause.labels
         lines = [f"if roles & {1 << self.bit(labels[pivot])}:", f"    event_{pivot} = here"]
@@ -357,8 +356,8 @@ class CheckCode:
     def _loop(self, number: int, with_newest: bool, place: str, mark: str | None) -> list[str]:
         """The head of a loop from the newest event, or from the event after it, to the path's end.
 
-        `mark`: the loop is over the round of the event at `place` alone; the first event of each
-        round carries the mark.
+        With `mark`, the loop is only over the round of the event at `place`; the first event of
+        each round has the mark.
         """
         newest = "depth" if with_newest else "depth - 1"
         if mark is None:
@@ -386,7 +385,7 @@ class CheckCode:
 
 
 def roles_later(tables: Tables) -> dict[str, frozenset[str]]:
-    """For each role the roles that the same event of a match, or a later one, can play."""
+    """For each role the roles that the same event of a match, or a later one, can have."""
     moves = [
         (source, frozenset(filter(is_role, tables.kinds[step.kind].marks)), step.target)
         for steps in tables.steps
@@ -406,7 +405,7 @@ def roles_later(tables: Tables) -> dict[str, frozenset[str]]:
         ahead[source] |= sum(bit[role] for role in roles)
         if target is not None:
             into.setdefault(target, []).append(source)
-    # The last state comes first: most moves lead to a state with a higher number.
+    # The last state comes first, because most moves lead to a state with a higher number.
     waiting = list(range(tables.states))
     while waiting:
         state = waiting.pop()
@@ -423,7 +422,7 @@ def roles_later(tables: Tables) -> dict[str, frozenset[str]]:
 
 
 def furthest(clause: core.Clause) -> int:
-    """How many events before the chosen one there must be for a clause to be asked, at least 1."""
+    """How many events must come before the chosen one for a clause to be checked, at least 1."""
     found = [d for p in clause.predicates for d in distances_looked_back(p).values()]
     return max(found, default=1)
 
@@ -445,6 +444,6 @@ def is_role(mark: str) -> bool:
 
 
 def _before_alone(node: Leaf) -> core.Expression:
-    """The attribute of the newest event, which PREV reads, in place of that of the chosen event."""
+    """The attribute of the newest event, which PREV reads, instead of that of the chosen event."""
     assert isinstance(node, core.AttributeValue)
     return core.Previous(node.label, node.attribute, node.type, node.span)

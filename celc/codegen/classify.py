@@ -16,14 +16,13 @@ from celc.diagnostics.deadline import look
 from celc.normal.show import show_clauses, show_labels
 from celc.plan.program import Program
 
+# conditions on a type up to which one table over all their combinations is small enough
 _MAX_IN_TABLE = 14
-"""Up to this many conditions on a type, one table over all their combinations is small enough."""
 
-_STEP = 6
-"""For more conditions, symbols are looked up in steps of this many conditions."""
+_STEP = 6  # conditions of one look-up step, where there are more
 
+# conditions on a type up to which symbols are computed without a table (and vectorised)
 _FEW_CONDITIONS = 2
-"""Up to this many conditions on a type, symbols are computed without a table (and vectorise)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +36,19 @@ class ConditionLine:
 
 @dataclass(frozen=True, slots=True)
 class TypeCode:
-    """The code that finds the symbol of an event of one type.
+    """The code that finds the symbol of an event of one type."""
 
-    `number` is that of the type in the query, from 1, and `place` the same from 0. `lookups` are
-    lines that find the symbol in a table, for a type with more than a few conditions.
-    """
-
-    number: int
-    place: int
+    number: int  # the number of the type in the query, from 1
+    place: int  # the same number, from 0
     comment: str
     conditions: tuple[ConditionLine, ...]
     lookups: tuple[str, ...]
+    """Lines that find the symbol in a table, for a type with more than a few conditions."""
 
 
 @dataclass(frozen=True, slots=True)
 class SymbolTable:
-    """A constant of the module: symbols by the truth of all conditions on a type."""
+    """A constant of the module: symbols by the truths of all conditions on a type."""
 
     name: str
     value: str
@@ -71,10 +67,10 @@ class NumberList:
 class Classifier(TemplateView):
     """The beginning of a query: a legend of its numbers, and the function `classify`.
 
-    `title` says which query it is, where the module has several. `columns` and `texts` are the
-    numbers of the columns of values and of truths that the conditions read, `constants` those of
-    the constants that the function is given first, in a tuple. `sum` are the lines of
-    an expression for the symbol of an event.
+    `title` names the query, where the module has several. `columns` and `texts` are the numbers of
+    the columns of values and of truths that the conditions read. `constants` are the numbers of the
+    constants in the tuple that is the function's first argument. `sum` are the lines of an
+    expression for the symbol of an event.
     """
 
     template: ClassVar[str] = "classify"
@@ -123,8 +119,8 @@ def classifier(
     code: ConditionCode,
     constants: int,
 ) -> Classifier:
-    """The beginning of a query, when all of its conditions have been written by `code`;
-    `constants`: how many constants the function is given."""
+    """The beginning of a query, when all of its conditions have been written by `code`. `constants`
+    is the number of constants that the function gets."""
     code.imports.use("BLOCK", "njit")
     if code.attributes:
         code.imports.use("block_of")
@@ -234,7 +230,7 @@ def _table(name: str, conditions: int, symbols: dict[int, int], imports: Imports
 
 
 def _lookups(number: int, table: str, names: list[str]) -> tuple[tuple[str, ...], str]:
-    """Lines that look a symbol up by the truth of the conditions, and the expression for it."""
+    """Lines that look a symbol up by the truths of the conditions, and the expression for it."""
     truth = f"truth_{number}"
     bits = " + ".join(f"{name} * {1 << bit}" for bit, name in enumerate(names))
     lines = [f"{truth} = {bits}"]

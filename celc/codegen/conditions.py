@@ -1,9 +1,9 @@
 """Conditions on events as Python expressions over columns, for the first pass of the kernel.
 
-Three-valued logic needs no third value here: NOT has been pushed to the predicates, so it only
-counts whether a predicate is TRUE, and it is TRUE only where none of its operands is NULL. Numbers
-are compared in the generated code. Texts are not: the runtime evaluates each condition on texts
-once per distinct value, and its truth arrives as a column.
+Three-valued logic needs no third value here. NOT has been moved to the predicates, so it only
+matters whether a predicate is TRUE, and it is TRUE only where none of its operands is NULL.
+Generated code compares numbers. It does not compare texts: the runtime evaluates each condition on
+texts once for each distinct value, and passes the truths as a column.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _WHOLE = (
     *(core.DataType.INT, core.DataType.LONG, core.DataType.BOOLEAN),
     *(core.DataType.TIMESTAMP, core.DataType.DATE, core.DataType.INTERVAL),
 )
+# types with 64-bit arithmetic; for times it is checked beforehand
 _LONG = (core.DataType.LONG, core.DataType.TIMESTAMP, core.DataType.INTERVAL)
-"""Types whose arithmetic is that of 64-bit numbers; for times it is checked beforehand."""
 
 _OPERATIONS = {"+": "add", "-": "subtract", "*": "multiply"}
 _SMALLEST = -(2**63)
@@ -33,27 +33,24 @@ _LONGEST_CHAIN = 8
 
 @dataclass(slots=True)
 class ConditionCode:
-    """Turns predicates into expressions; collects the columns, texts and constants they need.
+    """Turns predicates into expressions; collects the columns, texts and constants that they need.
 
-    For the event at hand, the variables `column_3` and `valid_3` hold column 3, and `text_0` the
-    truth of text condition 0. Each is loaded once for all conditions: LLVM does not find that out
-    by itself, and the loop would take half as long again.
-
-    `query`: the number of the query in its file, which ends the names of `members`. `imports`:
-    the imports of the module. `attributes`: name → number of its column. `texts`: conditions
-    on texts → number of the truth column of each. `text_attributes`: the attributes that
-    these read. `members`: name → (values, dtype) of long IN lists. `constants`: the literals of
-    numbers that conditions take from variables `constant_0` and so on, so that queries which differ
-    in them alone have the same code; None: they stand in the conditions.
+    The variables `column_3` and `valid_3` hold column 3 of the present event, and `text_0` the
+    truth of text condition 0. Each is loaded once for all conditions, because LLVM does not find
+    this out, and the loop would take half as long again.
     """
 
-    query: int
-    imports: Imports
-    attributes: dict[str, int] = field(default_factory=dict)
+    query: int  # the number of the query in its file, which ends the names of `members`
+    imports: Imports  # the imports of the module
+    attributes: dict[str, int] = field(default_factory=dict)  # name → number of its column
     texts: dict[TextCondition | TextComparison, int] = field(default_factory=dict)
+    """Conditions on texts → number of the truth column of each."""
     members: dict[str, tuple[tuple[int | float, ...], str]] = field(default_factory=dict)
-    text_attributes: set[str] = field(default_factory=set)
+    """Name → (values, dtype) of long IN lists."""
+    text_attributes: set[str] = field(default_factory=set)  # the attributes that these read
     constants: list[str] | None = field(default=None, kw_only=True)
+    """Literals of numbers that conditions take from variables `constant_0` and so on. So queries
+    that differ only in them have the same code. None: they stand in the conditions."""
 
     @property
     def attributes_read(self) -> set[str]:

@@ -37,10 +37,8 @@ from celc.plan.tables import Kind
 
 @dataclass(frozen=True, slots=True)
 class DefinitionLiteral(TemplateView):
-    """The module's `ByDefinition`, and a function for each condition in it.
-
-    `columns` are the variables with the remembered columns of past events.
-    """
+    """The module's `ByDefinition`, with a function for each of its conditions. `columns` are the
+    variables with the remembered columns of past events."""
 
     template: ClassVar[str] = "definition"
 
@@ -54,10 +52,11 @@ class DefinitionLiteral(TemplateView):
 class ChecksLiteral(TemplateView):
     """The module's `Checked`, with its functions `admits` and `completes`.
 
-    `roles` are the roles of an event of each kind, as a bit set; a kind has `kind_bits` bits.
-    `lines` and `complete_lines` are the bodies of the functions, `weigh_lines`, `holds_lines` and
-    `same_lines` those of `weigh`, `holds` and `same`, if it has any; `columns` as in
-    `DefinitionLiteral`.
+    - `roles` are the roles of an event of each kind, as a bit set; a kind has `kind_bits` bits.
+    - `lines` and `complete_lines` are the bodies of the functions.
+    - `weigh_lines`, `holds_lines` and `same_lines` are the bodies of `weigh`, `holds` and `same`,
+      if there are any.
+    - `columns`: see `DefinitionLiteral`.
     """
 
     template: ClassVar[str] = "checks"
@@ -120,9 +119,10 @@ def checks_literal(
     number: int, checks: Checked, program: Program, code: ConditionCode, own: OwnAggregateCode
 ) -> tuple[ChecksLiteral, strategy.Checked, EventCode]:
     """The checks of a query while matches are listed, their name in the module, and the writer of
-    its conditions, which knows the attributes that they read.
+    its conditions.
 
-    Adds long IN lists to those of `code`, the query's conditions on single events.
+    The writer knows the attributes that the conditions read. Adds long IN lists to those of `code`,
+    the query's conditions on single events.
     """
     types = _symbols_of_types(program)
     choices = EventCode(number, code.imports, members=code.members, symbols=types, own=own)

@@ -23,9 +23,9 @@ from celc.normal.traversal import types_of
 class ConditionFunction:
     """A function that is true of a choice of events for the labels of a condition.
 
-    `parameters` are the remembered columns, and for each label its events and, if the condition
-    chooses one of them, the place of the chosen event. `constant` is the name of the `Condition`
-    that `constructor` makes of the function.
+    Its `parameters` are the remembered columns, then for each label its events and, if the
+    condition chooses one of them, the place of the chosen event. `constant` is the name of the
+    `Condition` that `constructor` makes of the function.
     """
 
     function: str
@@ -41,8 +41,8 @@ class ConditionFunction:
 class DefinitionCode:
     """Writes a form as constructor calls; collects the functions of its conditions.
 
-    `number` is that of the query in its file. `symbol_of`: the kernel's symbol of each symbol of
-    the alphabet; here no two symbols share one. `windows`: the numbers of windows of parts.
+    `number` is that of the query in its file. `symbol_of` is the kernel's symbol of each symbol of
+    the alphabet; here no two symbols share one. `windows` are the numbers of windows of parts.
     """
 
     number: int
@@ -53,7 +53,7 @@ class DefinitionCode:
     conditions: dict[Clause, ConditionFunction] = field(default_factory=dict)
 
     def of(self, form: NormalForm, *, top: bool = False) -> str:
-        """A form as an expression. `top`: a selector at the top of it is that of SELECT."""
+        """A form as an expression. With `top`, a selector at its top is that of SELECT."""
         match form:
             case lp.Event():
                 symbols = self._symbols(self.alphabet.matching(form.type, form.clauses))

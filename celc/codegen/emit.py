@@ -1,8 +1,8 @@
 """A value of the runtime's dataclasses → the text of the call that makes it.
 
-The last representation of a query is data of `celc_runtime.plan`, and is made as such: so it can be
-checked before it is written, and no place knows of a class both its fields and their text. The
-names to import are those of the classes.
+The last representation of a query is data of `celc_runtime.plan`, so it can be checked before it is
+written. No place needs to know both the fields of a class and their text. The names to import are
+those of the classes.
 """
 
 from __future__ import annotations
@@ -15,15 +15,12 @@ from celc.codegen.imports import Imports
 from celc.codegen.layout import LINE_LENGTH
 from celc.plan.code import Code
 
-_LONGEST_TUPLE = 1000
-"""The most texts that stand one by one; black takes seconds for more."""
+_LONGEST_TUPLE = 1000  # texts that are written one by one; black takes seconds for more
 
 
 def emit(value: object, imports: Imports) -> str:
-    """An expression that makes a value. Fields that are as by default are left out.
-
-    A truth is given by its name, and so is what follows it, or follows a field that is left out.
-    """
+    """An expression that makes a value. Fields with their default value are left out. A truth value
+    is passed by name, and so is every field after it or after a field that was left out."""
     match value:
         case Code(text=text):
             return text
@@ -56,13 +53,13 @@ def arguments_of(value: Any, imports: Imports) -> list[str]:
 
 
 def _is_default(field: Field[Any], given: object) -> bool:
-    # `True == 1`, and both can be meant.
+    # `True == 1`, but both can occur.
     default: object = field.default
     return field.default is not MISSING and type(given) is type(default) and given == default
 
 
 def _text(text: str) -> str:
-    """A literal; of a text of several lines that is none of one line, a literal for each."""
+    """A literal. A text of several lines has a literal for each line."""
     literal = string_literal(text)
     if "\n" not in text or len(literal) <= LINE_LENGTH:
         return literal

@@ -1,7 +1,7 @@
 """The only way from a query's text into generated code.
 
-Names never become identifiers there (those are numbered), so text can appear in two places: in a
-string literal and in a comment.
+Names of a query never become identifiers there, because those are numbered. So its text can appear
+in two places: in a string literal and in a comment.
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ def literal(value: int | float | str | bool | None) -> str:
 
 
 def literal_lines(text: str) -> list[str]:
-    """String literals of the lines of a text, to be joined by newlines.
-
-    Of very many lines, several share a literal, because black takes time for each literal.
-    """
+    """String literals of the lines of a text, to be joined by newlines. If there are very many
+    lines, several share a literal, because black takes time for each literal."""
     lines = text.split("\n")
     step = 1 + len(lines) // 2000
     return [string_literal("\n".join(lines[at : at + step])) for at in range(0, len(lines), step)]
@@ -41,11 +39,9 @@ def comment_text(text: str, *, limit: int = 200) -> str:
 
 
 def tuple_text(items: Iterable[str]) -> str:
-    """A tuple, from the text of each of its items."""
     parts = list(items)
     return "(" + ", ".join(parts) + ("," if len(parts) == 1 else "") + ")"
 
 
 def string_tuple(texts: Iterable[str]) -> str:
-    """A tuple of string literals."""
     return tuple_text(map(string_literal, texts))

@@ -1,7 +1,5 @@
-"""The imports of a generated module, recorded where the code that needs them is written.
-
-Generated code is never searched for names: a text of the query may look like any of them.
-"""
+"""The imports of a generated module, recorded where the code that needs them is written. Generated
+code is never searched for names, because a text of the query may look like one."""
 
 from __future__ import annotations
 
@@ -87,12 +85,11 @@ _NAMES_OF = {
         *("EVENTS", "FLOORS", "KEYS", "NO_WINDOW", "earliest", "selection", "tables"),
     ),
 }
-"""The modules of the runtime, with the names of each that the code of kernels and tables uses. No
-other place of the compiler says where a name of the runtime is; data are imported by their
-classes (`Imports.call_of`)."""
+"""The modules of the runtime, with the names that the code of kernels and tables uses. Only here
+does the compiler say where a name of the runtime is; data are imported by their classes
+(`Imports.call_of`)."""
 
 MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
-"""The runtime's module of each name that generated code uses."""
 
 
 class Imports:
@@ -104,8 +101,8 @@ class Imports:
         self._numpy = False
 
     def use(self, *names: str) -> None:
-        """Record names that code uses, or the text of a template. Raises KeyError for a name that
-        is not in `MODULE_OF`."""
+        """Record names that code uses, or the text of a template. Raises KeyError for a name
+        outside `MODULE_OF`."""
         for name in names:
             if name == "np":
                 self._numpy = True
@@ -113,7 +110,8 @@ class Imports:
                 self._names.setdefault(MODULE_OF[name], set()).add(name)
 
     def call_of(self, made: type, *arguments: str) -> str:
-        """The text of a call of a class of the runtime, which is imported from where it is."""
+        """The text of a call of a class of the runtime. The class itself says from where it is
+        imported."""
         assert self._homes.setdefault(made.__name__, made) is made, "two classes have one name"
         self._names.setdefault(made.__module__, set()).add(made.__name__)
         return f"{made.__name__}({', '.join(arguments)})"
@@ -132,7 +130,7 @@ class Imports:
 
 
 def _statements(start: str, names: list[str]) -> list[str]:
-    """Statements of one line each: black would write a longer one with one name on each line."""
+    """Statements of one line each. Black would write a longer one with one name on each line."""
     lines = [start + names[0]]
     for name in names[1:]:
         if len(lines[-1]) + len(", ") + len(name) > LINE_LENGTH:

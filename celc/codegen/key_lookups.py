@@ -1,7 +1,7 @@
 """Keys of states → the look-ups of a straight-line update, and the places of its cells in tables.
 
 A state with a key has its piles in a table, with a row for each value of the key. States whose keys
-are the same ties share a table. So with one key for all labels, an event costs one look-up.
+have the same ties share a table. So with one key for all labels, an event costs one look-up.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class TableRow:
     the values of the key.
 
     `find` looks the row up again where another key of the same event may have taken it in the
-    meantime; it is empty where none can have taken it.
+    meantime; otherwise it is empty.
     """
 
     table: str
@@ -49,7 +49,6 @@ class TableRow:
     find: str
 
     def cell(self, after: int = 0) -> str:
-        """The entry with the newest cell of the pile, or the entry `after` columns behind it."""
         return f"{self.table}[{self.row}, {self.column + after}]"
 
 
@@ -57,10 +56,12 @@ class TableRow:
 class KeyLookups:
     """Numbers the terms, tables and columns of a keyed update, and writes its look-ups.
 
-    `terms`: the attributes of events that are values of keys, in order; `tables`: the ties of each
-    table's keys; `entries`: the most rows that one event adds to each table; `columns`: the place
-    of each keyed pile, as (table, column of its newest cell); `looked_up`: each table with the
-    terms of its look-ups. `simultaneous`: piles are read as they were before the instant at hand.
+    - `terms`: the attributes of events that are values of keys, in order
+    - `tables`: the ties of each table's keys; `entries`: the most rows that one event adds to each
+      table
+    - `columns`: the place of each keyed pile, as (table, column of its newest cell)
+    - `looked_up`: each table with the terms of its look-ups
+    - `simultaneous`: piles are read as they were before the present instant
     """
 
     keys: KeyPlan
@@ -94,11 +95,10 @@ class KeyLookups:
         return sum(place[0] == table for place in self.columns.values())
 
     def of_symbol(self, writes: Sequence[Write]) -> SymbolLookups:
-        """The look-ups of one symbol."""
         return SymbolLookups(self, writes)
 
     def term_of(self, tie: int, marks: Sequence[str]) -> int:
-        """The number of the term by which an event with some marks belongs to a tie."""
+        """The number of the term with which an event with some marks takes part in a tie."""
         (term,) = self.keys.ties[tie].of(marks)
         return self.terms.setdefault(named_term(term), len(self.terms))
 
@@ -108,8 +108,8 @@ class KeyLookups:
         return " and ".join(f"known[{self.term_of(tie, marks)}, row]" for tie in ties)
 
     def mixes(self, write: Write) -> bool:
-        """Whether a pile takes cells from sources with several keys, so that the starts of its
-        cells come in any order. Then a cell says the latest start of all matches in the pile."""
+        """Whether a pile takes cells from sources with several keys. Then the starts of its cells
+        come in any order, so a cell has the latest start of all matches in the pile."""
         if write.starts or write.pile is None:
             return False
         marks = self.kinds[write.step.kind].marks
@@ -125,7 +125,7 @@ class KeyLookups:
         return self.imports.call("pile_at", row.table, row.row, str(row.column), "lowest") + "[1]"
 
     def ahead(self) -> tuple[str, ...]:
-        """Lines that fetch the rows of a later event, when all branches have been written."""
+        """Lines that fetch the rows of a later event; valid when all branches have been written."""
         return tuple(
             self.imports.call("fetch_ahead", f"table_{table}", self._hash(terms))
             for table, terms in sorted(self.looked_up)
@@ -136,7 +136,7 @@ class KeyLookups:
         return self.imports.call(_HASH_OF[len(terms)], *values)
 
     def key_tables(self) -> tuple[TableOfPiles, ...]:
-        """The tables, when all branches have been written."""
+        """The tables; complete when all branches have been written."""
         return tuple(
             TableOfPiles(table, ", and ".join(map(self._describe, key)), self.entries[table])
             for table, key in enumerate(self.tables)
@@ -178,7 +178,8 @@ class SymbolLookups:
         all_lookups.entries = list(map(max, all_lookups.entries, entries))
 
     def _row(self, pile: int, marks: Sequence[str], *, loaded: bool = True) -> int | None:
-        """The number of the row in which an event finds a pile; None: it is not in a table."""
+        """The number of the row in which an event finds a pile; None: the pile is not in a
+        table."""
         if pile not in self._all.columns:
             return None
         table, _ = self._all.columns[pile]
@@ -232,6 +233,6 @@ class SymbolLookups:
             column,
             f"filled_{table}",
             tuple(f"values[{term}, row]" for term in terms),
-            # A row that has been looked up may be taken by another key of this event by now.
+            # Another key of this event may have taken a row that was looked up before.
             self._find(row) if others or not is_read else "",
         )

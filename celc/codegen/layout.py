@@ -1,9 +1,9 @@
-"""Module text → the same text as black formats it, with each shape of text formatted once.
+"""Module text → the same text as black formats it, where each shape of text is formatted once.
 
 Black takes most of the time of a compilation, and cannot be interrupted. So a module is formatted
-in parts, one for each query, and parts that differ in numbers alone are formatted once: black looks
-at the length of a number, and at no digit of it. To generate text that needs no formatting was
-rejected: only black should decide where long expressions break.
+in parts, one for each query. Parts that differ only in numbers are formatted once, because black
+looks at the length of a number and not at its digits. Rejected: generating text that needs no
+formatting, because only black should decide where long expressions break.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OTHER_BASE = re.compile(r"0[xXbBoO]")
 def formatted(parts: Sequence[str]) -> str:
     """The text of a module as black formats it, from its parts in order.
 
-    A part is made of whole statements at the top level. Each part but the first begins with a
+    A part consists of whole statements at the top level. Each part except the first begins with a
     comment or an assignment, and does not follow a function. So the only blank lines between two
     parts are those at the end of the first.
     """

@@ -1,8 +1,8 @@
 """Queries → the text of a Python module.
 
 All decisions are made here and in the modules beside this one, and reach the Jinja templates as
-dataclasses; the templates hold the layout. Black formats the result, so its bytes depend on the
-query and on the versions of Jinja and black alone.
+dataclasses; the templates hold the layout. Black formats the result. So its bytes depend only on
+the query and on the versions of Jinja and black.
 """
 
 from __future__ import annotations
@@ -25,11 +25,8 @@ from celc.version import VERSION
 
 @dataclass(frozen=True, slots=True)
 class ModuleStart(TemplateView):
-    """The beginning of a module: the text that it was made from, and its imports.
-
-    `command` stands in the docstring, and `language`, that of the query. `query_lines` are literals
-    of the lines of the text.
-    """
+    """The beginning of a module: the text that it was made from, and its imports. `command` and
+    `language` stand in the docstring. `query_lines` are literals of the lines of the text."""
 
     template: ClassVar[str] = "module_start"
 
@@ -43,8 +40,8 @@ class ModuleStart(TemplateView):
 
 @dataclass(frozen=True, slots=True)
 class ModuleEnd(TemplateView):
-    """The end of a module: its queries by name, and `update`, that of its only query; empty where
-    it has several."""
+    """The end of a module: its queries by name. `update` is the update of its only query; it is
+    empty where there are several."""
 
     template: ClassVar[str] = "module_end"
 
@@ -79,10 +76,8 @@ def lowered(programs: Sequence[tuple[Source, Program]], options: ModuleOptions) 
 
 
 def module_parts(module: Module, command: str) -> tuple[str, ...]:
-    """The text of a module; the header names `command`.
-
-    Its parts, which `layout.formatted` makes a text for people of: to load it, they are joined.
-    """
+    """The parts of a module's text; the header names `command`. To load the module they are joined.
+    For people `layout.formatted` formats them."""
     end = ModuleEnd(
         tuple(
             f"{string_literal(query.plan.name)}: query_{number}"

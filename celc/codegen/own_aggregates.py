@@ -1,11 +1,11 @@
-"""Aggregates that the file declares → a function for each that a query takes of some attributes.
+"""Aggregates that the file declares → a function for each aggregate with given attributes.
 
 A function goes through events once: it loads the arguments, computes all right sides of STEP from
 the state before, and at the end the RESULT. It returns the value, and whether it is not NULL.
 
 Conditions on single events write an expression twice, once for its value and once for its NULL
 (`conditions`). Here IF, LEAST, GREATEST and COALESCE would double the text at each level, so each
-of them has variables of its own. Names of the query never become identifiers: all are numbered.
+of them has its own variables. Names of the query never become identifiers: all are numbered.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _Key: TypeAlias = tuple[core.OwnAggregate, tuple[str, ...], tuple[core.DataType,
 
 @dataclass(frozen=True, slots=True)
 class FunctionText:
-    """The text of a function; `parameters` are the columns that it takes before the events.
-    `of_matches`: SELECT takes it of many matches."""
+    """The text of a function; `parameters` are the columns that it takes before the events. With
+    `of_matches`, SELECT takes it of many matches."""
 
     name: str
     comment: str
@@ -55,7 +55,6 @@ class OwnFunction:
 
     @property
     def name(self) -> str:
-        """Its name in the module."""
         return self.text.name
 
 
@@ -70,11 +69,8 @@ class OwnFunctions(TemplateView):
 
 @dataclass(slots=True)
 class OwnAggregateCode:
-    """Writes each function once.
-
-    `query`: the number of the query in its file, which the names begin with. `members`: as of
-    `ConditionCode`.
-    """
+    """Writes each function once. `query` is the number of the query in its file, with which the
+    names begin. `members`: see `ConditionCode`."""
 
     query: int
     imports: Imports
@@ -107,7 +103,7 @@ class OwnAggregateCode:
 
 @dataclass(slots=True)
 class _Body(ConditionCode):
-    """Writes the body of one function; `names` are the variables of parameters and state: the value
+    """Writes the body of one function. `names` are the variables of parameters and state: the value
     of each, and whether it is not NULL (empty where it never is)."""
 
     names: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -134,7 +130,7 @@ class _Body(ConditionCode):
         self._line("for event in events:")
         self.indent = "    "
         columns = self._load(own, attributes, types)
-        # The truths of conditions on texts stand behind the arguments, when all are known.
+        # The truths of conditions on texts come after the arguments, when all are known.
         here = len(self.lines)
         self.names = {**self.names, **state}
         following = []
@@ -171,8 +167,8 @@ class _Body(ConditionCode):
     def _load(
         self, own: core.OwnAggregate, attributes: tuple[str, ...], types: tuple[core.DataType, ...]
     ) -> tuple[str, ...]:
-        """Write the lines that load the arguments of an event, and pass an event where one is NULL;
-        the attributes that are read as numbers."""
+        """Write the lines that load the arguments of an event, and skip an event where one is NULL.
+        Returns the attributes that are read as numbers."""
         columns: list[str] = []
         valid: dict[str, None] = {}
         loads = []
@@ -250,10 +246,10 @@ class _Body(ConditionCode):
                 return ConditionCode._value(self, expression)
 
     def _variables(self, node: core.Choice | core.Conditional) -> tuple[str, str]:
-        """The variables with the value of a node, and with the truth that it is not NULL; the lines
+        """The variables with the value of a node, and with the truth that it is not NULL. The lines
         that set them are written once."""
         if id(node) not in self._made:
-            # The node is kept by the declaration, so no other one gets its number.
+            # The declaration keeps the node alive, so no other node gets its number.
             number = len(self._made)
             names = (f"value_{number}", f"found_{number}")
             self._made[id(node)] = names
@@ -308,12 +304,12 @@ class _Body(ConditionCode):
         ):
             known, _ = self._settled(predicate.operand)
             return f"({known})" if predicate.negated else f"(not ({known}))"
-        # Not by `super()`: a dataclass with slots is not the class that it looks for.
+        # Not `super()`: a dataclass with slots is not the class that `super` looks for.
         return ConditionCode.predicate(self, _of_attributes(predicate, self.attribute_of))
 
 
 def _of_attributes(predicate: core.Predicate, attribute_of: Mapping[str, str]) -> core.Predicate:
-    """A predicate in which attributes stand for the texts among the parameters."""
+    """A predicate in which attributes replace the texts among the parameters."""
 
     def read(operand: core.Expression) -> core.Expression:
         if not isinstance(operand, core.Variable) or operand.type is not core.DataType.STRING:

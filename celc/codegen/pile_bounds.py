@@ -1,4 +1,4 @@
-"""Bounds of piles → the lines of an update that keep them, and that look at them."""
+"""Bounds of piles → the lines of an update that keep and read them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _REAL = (DataType.FLOAT, DataType.DOUBLE)
 
 @dataclass(frozen=True, slots=True)
 class BoundCode:
-    """Writes the bounds of piles: `least_p_c` is that of pile p by condition c since the window
-    began anew, `older_p_c` the one before.
+    """Writes the bounds of piles.
 
-    `values` writes what is compared, from the remembered `columns` of past events. `windowed`: a
-    window lets bounds be forgotten.
+    `least_p_c` is the bound of pile p by condition c since the window began anew, `older_p_c` the
+    one before. `values` writes the compared values, from the remembered `columns` of past events.
+    `windowed`: a window lets bounds be forgotten.
     """
 
     bounds: PileBounds
@@ -40,11 +40,11 @@ class BoundCode:
         )
 
     def loaded(self) -> tuple[str, ...]:
-        """Lines that load what the last call has left."""
+        """Lines that load the bounds which the last call has left."""
         return tuple(f"{name} = bounds[{place}]" for place, name in enumerate(self._variables()))
 
     def left(self) -> tuple[str, ...]:
-        """Lines that leave all to the next call."""
+        """Lines that leave all bounds to the next call."""
         return tuple(f"bounds[{place}] = {name}" for place, name in enumerate(self._variables()))
 
     def _variables(self) -> list[str]:
@@ -54,7 +54,6 @@ class BoundCode:
         return [f"{name}_{p}_{c}" for p, c in self.bounds.kept for name in ("least", "older")]
 
     def renewed(self) -> tuple[str, ...]:
-        """Lines that forget what has left the window."""
         if not self.windowed:
             return ()
         self.imports.use("NO_BOUND")
@@ -67,7 +66,6 @@ class BoundCode:
         )
 
     def forgotten(self) -> tuple[str, ...]:
-        """Lines that forget all bounds."""
         self.imports.use("NO_BOUND", *(["ALWAYS"] if self.windowed else []))
         return (
             f"{' = '.join(self._bounds())} = NO_BOUND",
@@ -75,7 +73,7 @@ class BoundCode:
         )
 
     def lines(self, writes: Sequence[Write], marks: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-        """Lines that find the values which the writes of an event compare and keep; `marks` are
+        """Lines that find the values which the writes of an event compare and keep. `marks` are
         those of each write."""
         asked = {
             number
@@ -109,7 +107,6 @@ class BoundCode:
         )
 
     def kept(self, write: Write, marks: tuple[str, ...]) -> tuple[str, ...]:
-        """Lines that note the bounds of a cell with the pile that it is put on."""
         lines = []
         for pile, number in self.bounds.kept:
             if pile != write.pile:

@@ -1,4 +1,4 @@
-"""A query → its `Plan`: all data that the runtime has of it besides code and strategy."""
+"""A query → its `Plan`: all data that the runtime has of it, apart from code and strategy."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ from celc.plan.tables import Kind, Tables
 class Asked:
     """What a plan depends on besides its program.
 
-    `own` writes the functions of aggregates that the file declares. `tiebreak` and `at_end` are
-    those of the options, `code` has written the conditions, `read` are the attributes that
-    conditions and keys of states read. `sees_all_events`: a selection also has to read the events
-    that the query does not ask about.
+    - `own` writes the functions of aggregates that the file declares; `code` has written the
+      conditions.
+    - `tiebreak` and `at_end` are those of the options.
+    - `read` are the attributes that conditions and keys of states read.
+    - `sees_all_events`: a selection also reads events that the query does not ask about.
     """
 
     code: ConditionCode
@@ -95,7 +96,7 @@ def _matching(program: Program, asked: Asked) -> plan.Matching:
         window=None if query.window is None else _window(query.window),
         local_windows=tuple(map(_window, windows)),
         reaches=tuple(tuple(map(windows.index, hops)) for hops in reaches_of(query.formula)),
-        # An event that lasts can have others inside of it, which rule it out.
+        # Inside an event that lasts there can be others, which rule it out.
         one_event=query.window is None and is_one_event(query.formula) and not query.lasting,
         nested_selectors=has_selectors(query.formula),
         consume_by=_consume_by(query),
@@ -111,7 +112,7 @@ def _choice(program: Program, asked: Asked) -> plan.Choice:
         per_start=_per_start(program),
         deadlines=_deadlines(found, windows),
         ruled_out=_deadlines((one for one in written if one not in found), windows),
-        # A query that reads others gives its options to them, and to run it needs those of the
+        # A query that reads others passes its options to them, and runs with the options of the
         # file.
         at_end=asked.at_end if written or query.begin is not None else "open",
         max_work=_max_work(listing),
@@ -136,8 +137,8 @@ def _answer(program: Program, asked: Asked) -> plan.Answer:
 def attributes_read(query: core.Query, read: Set[str]) -> list[core.AttributeDeclaration]:
     """The columns that a query reads besides `type` and `stream`, in order of declaration.
 
-    They are the attributes of conditions and of keys of states (`read`), of SELECT, of PARTITION
-    BY, of WITHIN and of the order.
+    They are the attributes of conditions and of keys of states (`read`), of SELECT, PARTITION BY,
+    WITHIN and the order.
     """
     needed = {a.name for a in query.order_by} | read
     if query.parameters is not None:
@@ -203,7 +204,7 @@ def _written_keys(query: core.Query) -> list[core.PartitionKey]:
 
 
 def _chosen_keys(query: core.Query) -> tuple[plan.ChosenKey, ...]:
-    """The keys of PARTITION BY that are another attribute for each event type."""
+    """The keys of PARTITION BY that are different attributes for different event types."""
     return tuple(
         plan.ChosenKey(place, key.type.value, key.alternatives)
         for place, key in enumerate(_written_keys(query))
@@ -249,8 +250,8 @@ def _labels(program: Program) -> tuple[plan.Label, ...]:
     # By definition matches are found without tables, and a union has more events than a match.
     if not (isinstance(program.listing, ByDefinition) or program.query.collapsed):
         single = single_labels(program.tables)
-        # A match of simultaneous events begins and ends with whole instants, not with its events;
-        # of uncertain time each event can be the first.
+        # A match of simultaneous events begins and ends with whole instants, not with its events.
+        # Where time is uncertain, each event can be the first.
         if not (program.query.simultaneous or program.query.uncertain):
             at_start, at_end = labels_at_start(program.tables), labels_at_end(program.tables)
     named = (plan.Label(*one) for one in attributes_in_totals(program.query).items())
@@ -269,8 +270,8 @@ def _labels(program: Program) -> tuple[plan.Label, ...]:
 
 
 def _hidden(query: core.Query, expressions: int) -> tuple[str, ...]:
-    """The labels that are no columns: those of expressions, and of a query with TOTAL those that no
-    total names, which tell matches apart all the same."""
+    """The labels that are not columns. They are those of expressions, and in a query with TOTAL
+    those that no total names: they still distinguish matches."""
     if query.total is not None:
         return output_labels(query)[len(attributes_in_totals(query)) :]
     return output_labels(query)[len(query.output) - expressions :] if expressions else ()
@@ -289,7 +290,7 @@ def _kinds(query: core.Query, kinds: Iterable[Kind]) -> tuple[plan.Kind, ...]:
 
 
 def _limit(program: Program) -> int | None:
-    """How many matches with one end are listed; a choice by starts comes before LIMIT."""
+    """How many matches with one end are listed. A choice by starts comes before LIMIT."""
     if program.per_start is not None:
         return None
     return 1 if program.query.strategy == "ANY" else program.query.limit

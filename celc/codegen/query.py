@@ -53,10 +53,12 @@ from celc.plan.strategy import (
 class QueryEnd(TemplateView):
     """The end of a query: the `CompiledQuery` made of all of it.
 
-    `classified_by` is the function that finds symbols; `plan`, `updated_by` and `listed_by` are
-    calls that make its plan and the two parts of its strategy; `listing_header` says how matches
-    are listed, and why. `reads` are the programs of the queries that it reads. `positions`: they
-    are asked for.
+    - `classified_by` is the function that finds symbols.
+    - `plan`, `updated_by` and `listed_by` are calls that make its plan and the two parts of its
+      strategy.
+    - `listing_header` says how matches are listed, and why.
+    - `reads` are the programs of the queries that it reads.
+    - `positions`: positions are output.
     """
 
     template: ClassVar[str] = "query"
@@ -85,9 +87,8 @@ class UpdatePart:
 class ListingPart:
     """The listing in a module, the parts before it, and the attributes that it reads.
 
-    `sees_all_events`: it also has to read the events that the query does not ask about. `past`
-    writes conditions over the columns of past events that it remembers, whose variables are
-    `columns`.
+    `sees_all_events`: it also reads events that the query does not ask about. `past` writes
+    conditions over the remembered columns of past events, whose variables are `columns`.
     """
 
     value: strategy.Listing
@@ -111,8 +112,8 @@ class Lowered:
 
 @dataclass(frozen=True, slots=True)
 class ModuleOptions:
-    """What a module depends on besides its programs: its text, `tiebreak`, `at_end` and whether
-    positions and `match_id` are asked for."""
+    """What a module depends on besides its programs: its text, `tiebreak`, `at_end`, and whether
+    positions and `match_id` are output."""
 
     text: str
     tiebreak: tuple[str, ...]
@@ -128,8 +129,8 @@ def lower(
     imports: Imports,
     numbers: Mapping[str, int],
 ) -> Lowered:
-    """Query `number`, from 1; `numbers` are those of all queries of the module. Raises NoMatchId
-    where `match_id` is asked for, and a query of matches cannot have it."""
+    """The query of number `number`, from 1; `numbers` are those of all queries of the module.
+    Raises NoMatchId where `match_id` is wanted, and a query of matches cannot have it."""
     alone = len(numbers) == 1
     query = program.query
     look(query.formula.span, "writing the module")
@@ -160,7 +161,7 @@ def lower(
         how = "not listed" if isinstance(program.listing, Counted) else "united, not listed"
     header = f"Matches are {how}, because {program.listed_because}."
     parts = (
-        # The constants of the classifier hold the long IN lists of the listing's conditions too.
+        # The constants of the classifier also hold the long IN lists of the listing's conditions.
         classifier(number, title, program, symbols, types, code, len(constants)),
         *update.before,
         *([own.view()] if own.functions else []),
@@ -188,7 +189,7 @@ def _update(
     listing: ListingPart,
     imports: Imports,
 ) -> UpdatePart:
-    """The update of a query, beside its listing."""
+    """The update of a query, given its listing."""
     update = program.update
     given = UpdateInput(
         number,

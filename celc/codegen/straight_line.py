@@ -1,4 +1,4 @@
-"""Straight-line updates → a branch for each symbol, and in it the lines that make each cell."""
+"""Straight-line updates → a branch for each symbol, with the lines that make each cell."""
 
 from __future__ import annotations
 
@@ -18,11 +18,8 @@ from celc.plan.tables import Kind
 
 @dataclass(frozen=True, slots=True)
 class WriteCode:
-    """One cell that is made.
-
-    `joined` are lines that make one list of several piles it is made from. `lines` make the cell
-    where `condition` holds; without one, always.
-    """
+    """One cell that is made. `joined` are lines that make one list of several piles. `lines` make
+    the cell where `condition` holds; without a condition, always."""
 
     comment: str
     joined: tuple[str, ...]
@@ -32,11 +29,12 @@ class WriteCode:
 
 @dataclass(frozen=True, slots=True)
 class SymbolBranch:
-    """The steps of an event that has one symbol; `keyword` is `if` or `elif`.
+    """The steps of an event with one symbol; `keyword` is `if` or `elif`.
 
-    `bounds` are lines that find what the bounds of piles are compared with, and their new values.
-    `saved` are the piles that are written before they are read for the last time, or read as they
-    were before the instant. `removals` are lines that empty piles, and move them to others.
+    - `bounds` are lines that find what the bounds of piles are compared with, and their new values.
+    - `saved` are piles that are written before they are read for the last time, or read as they
+      were before the instant.
+    - `removals` are lines that empty piles, and move their content to others.
     """
 
     keyword: str
@@ -53,18 +51,21 @@ class SymbolBranch:
 class StraightLineUpdate(TemplateView):
     """The function `update`, with a branch for each symbol.
 
-    `header` says how the update runs, and why; `piles` what each pile is for. `bounds` are lines
-    that load the bounds of piles by the conditions `pairings`, which read the remembered `columns`;
-    lines `renewed` forget what has left the window, `forget_bounds` forget all, and `leave_bounds`
-    leave them to the next call. `heads` are the piles in variables, `fleeting` the piles that live
-    for one event. `key_tables` hold the other piles, `filling` are the tables to which an event may
-    add a row, and `ahead` fetches rows that later events need. `bound` is the most nodes of one
-    event, `key_lines` set its key and the earliest
-    key in its window, `latest` is the last key in a window that begins at `earliest`. `forget`
-    empties all piles in variables; it is empty where there are none. `simultaneous` as in
-    `UpdateInput`: then the fleeting piles are `of_instants`, and live for one instant;
-    `only_barrier`: there are none. `leaves_nothing`: the condition that no partial match is left
-    behind an event; empty where that is never known.
+    - `header` says how the update runs, and why; `piles` what each pile is for.
+    - `bounds` are lines that load the bounds of piles by the conditions `pairings`, which read the
+      remembered `columns`. Lines `renewed` forget what has left the window, `forget_bounds` forget
+      all, `leave_bounds` leave them to the next call.
+    - `heads` are the piles in variables, `fleeting` the piles that live for one event.
+    - `key_tables` hold the other piles; `filling` are the tables to which an event may add a row;
+      `ahead` fetches rows that later events need.
+    - `bound` is the most nodes of one event.
+    - `key_lines` set the event's key and the earliest key in its window; `latest` is the last key
+      in a window that begins at `earliest`.
+    - `forget` empties all piles in variables; it is empty where there are none.
+    - `simultaneous`: see `UpdateInput`. Then the fleeting piles are `of_instants`, and live for one
+      instant. `only_barrier`: there are none.
+    - `leaves_nothing` is the condition that no partial match is left after an event; empty where
+      that is never known.
     """
 
     template: ClassVar[str] = "straight_line_update"
@@ -100,7 +101,7 @@ class StraightLineUpdate(TemplateView):
 def straight_line_update(
     given: UpdateInput, plan: PilePlan, lookups: KeyLookups | None = None
 ) -> StraightLineUpdate:
-    """The update of a query; `lookups` are those of its piles by key, None where it has no keys."""
+    """The update of a query. `lookups` are those of its piles by key, None without keys."""
     imports, window = given.imports, given.window
     fleeting = tuple(sorted(plan.fleeting))
     in_variables = [
@@ -112,7 +113,7 @@ def straight_line_update(
     filling = tuple(table for table in tables if table.entries)
     forgotten = [f"since_{pile}" for pile in in_variables]
     if given.simultaneous:
-        # Those of the instant at hand are not there yet.
+        # The bounds of the present instant are not there yet.
         forgotten += [f"fresh_since_{pile}" for pile in fleeting]
     forget = " = ".join([*forgotten, "NEVER"])
     imports.use("njit", "np", "list_fired", "next_relevant_row", "reserve")
@@ -221,7 +222,7 @@ def _branches(
 
 @dataclass(frozen=True, slots=True)
 class _BranchCode:
-    """Writes the cells of one symbol; piles in `saved` are read under their old names."""
+    """Writes the cells of one symbol. Piles in `saved` are read under their old names."""
 
     given: UpdateInput
     plan: PilePlan
@@ -273,7 +274,7 @@ class _BranchCode:
         return code.lines(writes, [kinds[write.step.kind].marks for write in writes])
 
     def removals(self, removals: Sequence[Removal]) -> list[str]:
-        """Lines that empty piles; what is moved was saved before, and goes in front of its pile."""
+        """Lines that empty piles. What is moved was saved before, and goes in front of its pile."""
         if not removals:
             return []
         self.given.imports.use("NEVER")
@@ -298,16 +299,16 @@ class _BranchCode:
         return f"{old}head_{end}", f"{old}since_{end}"
 
     def _admits(self, pile: int, marks: tuple[str, ...]) -> str:
-        """A test whether the bounds of a pile admit an event; empty: there is none."""
+        """A test whether the bounds of a pile admit an event; empty: it has no bounds."""
         return "" if self.given.bounds is None else self.given.bounds.admits(pile, marks)
 
     def _passes_over(self, write: Write) -> bool:
-        """Whether a cell is made of several piles, of which bounds can leave out some."""
+        """Whether a cell is made of several piles, some of which bounds can leave out."""
         marks = self.given.kinds[write.step.kind].marks
         return len(write.reads) > 1 and any(self._admits(pile, marks) for pile in write.reads)
 
     def _lines(self, write: Write, child: str, since: str) -> tuple[str, ...]:
-        """Lines that make a cell and put it on its pile; `since`: the latest of its starts."""
+        """Lines that make a cell and put it on its pile. `since` is the latest of its starts."""
         marks = self.given.kinds[write.step.kind].marks
         row = None
         if self.of_symbol is not None and write.pile is not None:

@@ -9,8 +9,8 @@ from celc.normal.sum_bounds import SumBound, Weight
 
 
 def weigh_lines(bounds: Sequence[SumBound], writer: CheckCode) -> list[str]:
-    """The body of `weigh`: for each bound, the weight of an event with some `roles`, and the sum of
-    the absolute values it is made of."""
+    """The body of `weigh`. For each bound it has the weight of an event with some `roles`, and the
+    sum of the absolute values it is made of."""
     lines = []
     for number, bound in enumerate(bounds):
         lines.append(f"if number == {number}:")
@@ -21,7 +21,6 @@ def weigh_lines(bounds: Sequence[SumBound], writer: CheckCode) -> list[str]:
 
 
 def limits_of(bounds: Sequence[SumBound]) -> tuple[float, ...]:
-    """The limits of the sums."""
     return tuple(bound.limit for bound in bounds)
 
 

@@ -1,7 +1,5 @@
-"""Transition tables → the numbers that a module gives its general engine and its selections.
-
-Nested tuples and dicts of numbers, which templates print as they are.
-"""
+"""Transition tables → the numbers that a module gives its general engine and its selections. They
+are nested tuples and dicts of numbers, which templates print as they are."""
 
 from __future__ import annotations
 
@@ -17,8 +15,8 @@ from celc.plan.earliest import EarliestTables
 from celc.plan.tables import Contexts, SelectionTables, Tables
 
 _MOST_WRITTEN_OUT = 2000
-"""The most entries of a table (states × symbols) that are written as Python. A larger table is
-text, a line for each move: black takes seconds for thousands of tuples, and nobody reads them."""
+"""Entries of a table (states × symbols) that are written as Python. A larger table is text, a line
+for each move: black takes seconds for thousands of tuples, and nobody reads them."""
 
 
 Rows: TypeAlias = tuple[tuple[int, ...], ...]
@@ -36,10 +34,11 @@ class ContextRows:
 class TablesUpdate(TemplateView):
     """The `update` of the general engine, made from tables.
 
-    `header` says how the update runs, and why. `starts` are moves by symbol, `moves` by state and
-    symbol, `skip` states by state and symbol; `as_text`: both are lines of numbers. `instants` are
-    symbols by class, a row for each place in an instant; none where events of one instant are not
-    simultaneous.
+    - `header` says how the update runs, and why.
+    - `starts` are moves by symbol, `moves` by state and symbol, `skip` states by state and symbol;
+      `as_text`: the last two are lines of numbers.
+    - `instants` are symbols by class, a row for each place in an instant; empty where events are
+      not simultaneous.
     """
 
     template: ClassVar[str] = "tables_update"
@@ -61,11 +60,8 @@ class TablesUpdate(TemplateView):
 
 @dataclass(frozen=True, slots=True)
 class SelectionLiteral(TemplateView):
-    """The tables of a selector that is run over the events of a window.
-
-    `following` and `symbols` are rows by state of the tracker; `starts`, `moves` and `skip` as in
-    `TablesUpdate`.
-    """
+    """The tables of a selector that runs over the events of a window. `following` and `symbols` are
+    rows by state of the tracker. `starts`, `moves` and `skip`: see `TablesUpdate`."""
 
     template: ClassVar[str] = "selection"
 
@@ -194,8 +190,8 @@ def _moves(tables: Tables) -> tuple[dict[int, Rows], ...]:
 
 
 def _numbers(tables: Tables) -> list[tuple[int, int, int, int, int]]:
-    """(state, symbol, kind, whether a match ends, next state) of each move that begins no match,
-    by state and symbol."""
+    """(state, symbol, kind, whether a match ends, next state) of each move that continues a
+    match."""
     moves = [
         (source - 1, symbol, step.kind, int(step.target is None), (step.target or 0) - 1)
         for symbol, steps in enumerate(tables.steps)

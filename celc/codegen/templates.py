@@ -1,8 +1,8 @@
-"""The templates, and the views that fill them.
+"""The templates, and the dataclasses that fill them.
 
-Each template has a dataclass whose fields are its variables: it can read nothing else. All
-decisions are made where such an object is made; a template holds the layout, and no more than loops
-over parts and tests of fields.
+The fields of a template's dataclass are its variables; it can read nothing else. All decisions are
+made before such an object is made. A template has only layout, loops over parts and tests of
+fields.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from celc.diagnostics.source import visible_lines
 class TemplateView:
     """The variables of one template."""
 
-    template: ClassVar[str]
-    """The name of the template's file, without `.py.jinja`."""
+    template: ClassVar[str]  # the name of the template's file, without `.py.jinja`
 
     def text(self) -> str:
         """The template filled with the fields."""
@@ -33,7 +32,7 @@ class TemplateView:
 
 @dataclass(frozen=True, slots=True)
 class LegendLine:
-    """A comment that says the meaning of a number in generated code."""
+    """A comment that explains a number in generated code."""
 
     number: int
     comment: str
@@ -47,8 +46,11 @@ def template_folder() -> Path:
 
 @cache
 def environment(*, escapes: bool = False) -> jinja2.Environment:
-    """The settings of Jinja for all templates: a name without a value is an error; `escapes`:
-    values are escaped as HTML, and none has a sign that changes how a browser shows others."""
+    """The settings of Jinja for all templates: a name without a value is an error.
+
+    With `escapes`, values are escaped as HTML, and have no signs that change how a browser shows
+    other text.
+    """
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(template_folder(), encoding="utf-8"),
         undefined=jinja2.StrictUndefined,
@@ -61,7 +63,7 @@ def environment(*, escapes: bool = False) -> jinja2.Environment:
 
 
 def _shown(value: object) -> object:
-    """A value of a page; what a template calls safe is none of a query."""
+    """A value of a page. What a template calls safe does not come from a query."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     return visible_lines(value)

@@ -1,6 +1,6 @@
 """Expressions of SELECT, of totals and of HAVING → trees of `celc_runtime.plan`.
 
-They are no generated code: the runtime evaluates each node once for a whole batch of matches, so
+They are not generated code. The runtime evaluates each node once for a whole batch of matches, so
 compiled code would save nothing, and a tree can be read.
 """
 
@@ -50,8 +50,7 @@ def _type_of(value: core.Expression | core.Collection) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Trees:
-    """Expressions of SELECT; `parameters` are the columns of the attributes of the parameter
-    set."""
+    """Expressions of SELECT. `parameters` are the columns of the parameter set's attributes."""
 
     own: OwnAggregateCode
     parameters: Mapping[str, str]
@@ -62,7 +61,7 @@ class _Trees:
             case core.Constant():
                 return plan.Constant(value.value, value.type.value)
             case core.AttributeValue():
-                # The label has one position in every match, which is then the first.
+                # The label has one position in every match, which is its first.
                 return plan.Aggregate("FIRST", value.label, value.attribute)
             case core.Aggregate(function="OWN"):
                 return self.own.tree(value)
@@ -105,8 +104,8 @@ def totals_of(total: core.Total) -> totals.Totals:
 
 
 def attributes_in_totals(query: core.Query) -> dict[str, tuple[str, ...]]:
-    """The labels that totals name, in order of first appearance, with the attributes that they read
-    of each."""
+    """The labels that totals name, in order of first appearance, with the attributes that they
+    read."""
     found: dict[str, dict[str, None]] = {}
     for item in () if query.total is None else query.total.items:
         for node in nodes_of(item.value):
@@ -156,7 +155,7 @@ def _total(value: core.Expression) -> totals.TotalTree:
         case core.Cast():
             return totals.ItemCast(_total(value.operand), type)
         case core.AttributeValue():
-            # Of an event the resolver refuses them; this one is of the parameter set.
+            # The resolver refuses attributes of events here; this one is of the parameter set.
             return plan.ParameterValue(value.attribute, type)
         case core.Aggregate() | core.Previous():
             raise AssertionError("the resolver refuses functions of one match in totals")

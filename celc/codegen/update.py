@@ -1,4 +1,4 @@
-"""The input that all forms of an update are written from, besides their tables or piles."""
+"""The input of all forms of an update, besides their tables or piles."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from celc.plan.tables import Kind
 class UpdateInput:
     """What an update of query `number` needs to know of the query and of the module.
 
-    `header` is the comment above the update: its form, and why it has this form. `symbols` are the
-    symbols in words. `consumes`: a match makes the update forget all partial matches.
-    `simultaneous`: events of one instant read what was there before it. `bounds` are those of its
-    piles, None: there are none.
+    - `header` is the comment above the update: its form, and why it has this form.
+    - `symbols` are the symbols in words.
+    - `consumes`: a match makes the update forget all partial matches.
+    - `simultaneous`: events of one instant read what was there before it.
+    - `bounds` are those of its piles, None: there are none.
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""Bounds on numbers of different values → the functions that tell values apart."""
+"""Bounds on numbers of different values → the functions that compare values."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The positions of a part are its events, as they are written. An event of the stream is at a position
 if it has one of its symbols, and if the part begins there or goes on from a position of an earlier
-event (the position automaton of Glushkov, which has no ε-transitions).
+event. (This is Glushkov's position automaton, which has no ε-transitions.)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Positions:
     before: list[set[int]] = field(default_factory=list)
 
     def add(self, form: NormalForm) -> tuple[set[int], set[int]]:
-        """Add a form; the positions at which it begins and ends."""
+        """Add a form. Returns the positions at which it begins and ends."""
         match form:
             case lp.Event():
                 self.events.append(form)
@@ -49,7 +49,7 @@ class _Positions:
                 raise AssertionError("not in a part that can be followed event by event")
 
     def _rounds(self, form: lp.Iteration) -> tuple[set[int], set[int]]:
-        """Each round that is counted has positions of its own; of `{n,}`, the last is repeated."""
+        """Each counted round has its own positions; the last round of `{n,}` is repeated."""
         first, last = self.add(form.operand)
         ends = set(last) if form.least == 1 else set[int]()
         begin = first
@@ -85,7 +85,7 @@ def watched_part(
     symbols_of: Callable[[lp.Event], tuple[int, ...]],
     key: tuple[KeyTerm, ...],
 ) -> WatchedPart:
-    """A part; `symbols_of`: the kernel's symbols of an event, `key`: the terms of the key of all
+    """A part. `symbols_of` are the kernel's symbols of an event, `key` the terms of the key of all
     its events."""
     positions = _Positions()
     begins, ends = positions.add(part.form)

@@ -12,22 +12,22 @@ from celc.core.formula import DataType, Query, WindowUnit
 from celc.core.traversal import is_one_event
 
 WindowMode = Literal["NO_WINDOW", "EVENTS", "KEYS", "FLOORS"]
-"""Keys are positions (EVENTS), whole numbers (KEYS), or other values (FLOORS), for which the
+"""Keys are positions (EVENTS), whole numbers (KEYS), or other values (FLOORS). For FLOORS the
 earliest key is found before the update."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowCode:
-    """The window of an update; `latest` is an expression for the last key that is inside the
-    window together with `earliest`."""
+    """The window of an update. `latest` is an expression for the last key that is inside the window
+    together with `earliest`."""
 
     mode: WindowMode
     size: int
     latest: str
 
     def key_lines(self, imports: Imports, *, passing: str) -> tuple[str, ...]:
-        """Lines that set `key` and `earliest` for the event in `row`; `passing`: the statement that
-        passes over the event."""
+        """Lines that set `key` and `earliest` for the event in `row`; `passing` is the statement
+        that skips the event."""
         match self.mode:
             case "NO_WINDOW":
                 return ("key = row - shift",)
@@ -48,10 +48,10 @@ class WindowCode:
 
 
 def window_code(query: Query) -> WindowCode:
-    """The window of a query, or the one that its matches fit into anyway.
+    """The window of a query, or one that its matches fit into in any case.
 
-    Matches of one event reach back to no other: so their nodes are free again once they are listed.
-    A match of a whole instant does.
+    Matches of one event do not reach back to another, so their nodes are free again once they are
+    listed. A match of a whole instant does.
     """
     window = query.window
     if window is None and is_one_event(query.formula) and not query.simultaneous:

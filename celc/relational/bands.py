@@ -1,7 +1,7 @@
 """Conditions `ABS(x.a - y.b) < c`: two floating numbers that lie in a narrow band.
 
 Spark finds such pairs by equality of intervals twice as long as the band. Half an interval is more
-than rounding can add: so both numbers are in one interval, or in neighbouring ones.
+than rounding can add, so both numbers are in one interval or in neighbouring ones.
 """
 
 import math
@@ -17,8 +17,8 @@ _FLOATING = (DataType.FLOAT, DataType.DOUBLE)
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The value `left` of an event of the scan `first` and `right` of one of `second`, which is
-    joined later, differ by less than half of `width`."""
+    """The value `left` of an event of scan `first` and `right` of one of scan `second` differ by
+    less than half of `width`. `second` is joined later."""
 
     first: str
     second: str
@@ -57,7 +57,7 @@ def absent_bands_of(relations: Relations) -> tuple[Band, ...]:
 
 
 def is_tied(relations: Relations, band: Band) -> bool:
-    """Whether equalities tie both events of a band, by way of others or not."""
+    """Whether equalities tie both events of a band, directly or through others."""
     tied = {band.first}
     links = [pair for pair in map(_equal, relations.conditions) if pair is not None]
     while more := {scan for pair in links if pair & tied for scan in pair} - tied:
@@ -107,6 +107,6 @@ def _band(condition: Condition) -> Band | None:
 
 
 def _scan_of(value: Expression) -> str | None:
-    """The only scan that a value is of."""
+    """The only scan that a value reads."""
     names = {node.label for node in nodes_of(value) if isinstance(node, core.AttributeValue)}
     return min(names) if len(names) == 1 else None

@@ -1,8 +1,8 @@
 """Typed expressions and conditions → expressions of SQL.
 
-The values are those of Spark with ANSI mode off, whatever mode a session is in: whole numbers wrap,
-a division by zero is NULL. Times are compared as they are; where they are calculated with, they are
-microseconds, and what 64 bits do not hold is NULL.
+The values are those of Spark with ANSI mode off, whatever mode a session has: whole numbers wrap, a
+division by zero is NULL. Times are compared directly. In calculations they are microseconds, and a
+result beyond 64 bits is NULL.
 
 Long: a case for each kind of expression and condition, and they call one another.
 """
@@ -68,7 +68,6 @@ def named(value: exp.Expr, name: str | exp.Identifier) -> exp.Expr:
 
 
 def number(value: int) -> exp.Expr:
-    """A whole number."""
     return exp.Neg(this=exp.Literal.number(-value)) if value < 0 else exp.Literal.number(value)
 
 
@@ -80,13 +79,12 @@ def duration(microseconds: int) -> exp.Expr:
 
 
 def cast(value: exp.Expr, type: str, dialect: Dialect) -> exp.Expr:
-    """A value in another type."""
     return exp.Cast(this=value, to=exp.DataType.build(type, dialect=dialect))
 
 
 class Writer:
-    """Writes expressions for a dialect. `by_stream`: types are told by their stream as well;
-    `alone`: the scan whose columns need no name of a table."""
+    """Writes expressions for a dialect. `by_stream`: types are distinguished by their stream as
+    well. `alone`: the scan whose columns need no table name."""
 
     def __init__(
         self, dialect: Dialect, *, by_stream: bool = False, alone: str | None = None
@@ -119,7 +117,7 @@ class Writer:
                 assert_never(predicate)
 
     def value(self, node: Expression) -> exp.Expr:
-        """An expression; one that calculates with times is in microseconds."""
+        """An expression. One that calculates with times is in microseconds."""
         match node:
             case core.Constant():
                 return self._constant(node)
@@ -143,7 +141,7 @@ class Writer:
     # --- predicates -------------------------------------------------------------------------------
 
     def _comparable(self, left: Expression, right: Expression) -> tuple[exp.Expr, exp.Expr]:
-        """Both sides of a comparison; of times that are calculated, as microseconds."""
+        """Both sides of a comparison. Calculated times are in microseconds."""
         if left.type is DataType.INTERVAL or (
             left.type is DataType.TIMESTAMP and not (_is_leaf(left) and _is_leaf(right))
         ):
@@ -215,7 +213,7 @@ class Writer:
                 raise NotRelational(f"a constant is of type {type.value}", node.span)
 
     def _floating(self, value: float, type: DataType) -> exp.Expr:
-        """A floating number. Without its mark it would be a decimal one."""
+        """A floating number. Without its mark it would be a decimal number."""
         if not math.isfinite(value):
             return cast(exp.Literal.string(str(value)), TYPES[type], self._dialect)
         mark = "" if "e" in repr(value) else ("D" if self._dialect == "spark" else "e0")
@@ -225,7 +223,7 @@ class Writer:
         return literal if type is DataType.DOUBLE else cast(literal, "FLOAT", self._dialect)
 
     def _timestamp(self, value: int) -> exp.Expr:
-        """A time. A text has its zone, and ends with the year 9999."""
+        """A time. As a text it has its zone, and ends with the year 9999."""
         try:
             text = (_EPOCH + dt.timedelta(microseconds=value)).isoformat(" ")
         except OverflowError:
@@ -257,11 +255,11 @@ class Writer:
         return _OPERATORS[node.operator](this=left, expression=right)
 
     def _whole(self, operator: str, left: exp.Expr, right: exp.Expr, type: DataType) -> exp.Expr:
-        """Arithmetic on whole numbers: what leaves the type wraps, by way of wider numbers."""
+        """Arithmetic on whole numbers. Results outside the type wrap, by way of wider numbers."""
         wide = "DECIMAL(38, 0)" if self._dialect == "spark" else "HUGEINT"
         narrow = "DECIMAL(20, 0)" if self._dialect == "spark" else "HUGEINT"
         half, whole = 2 ** (_BITS[type] - 1), 2 ** _BITS[type]
-        # Nothing that is multiplied leaves 38 digits.
+        # No product here needs more than 38 digits.
         one, other = (cast(side.copy(), narrow, self._dialect) for side in (left, right))
         exact = _OPERATORS[operator](this=one, expression=other)
         shifted = exp.Add(this=cast(exact, wide, self._dialect), expression=number(half))
@@ -276,7 +274,7 @@ class Writer:
         return exp.Coalesce(this=fast, expressions=[wrapped])
 
     def _tried(self, operator: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:
-        """Arithmetic on whole numbers that is NULL where the result leaves the type."""
+        """Arithmetic on whole numbers that is NULL where the result is outside the type."""
         if self._dialect == "spark":
             name = {"+": "TRY_ADD", "-": "TRY_SUBTRACT", "*": "TRY_MULTIPLY"}[operator]
             return exp.Anonymous(this=name, expressions=[left, right])
@@ -314,7 +312,7 @@ class Writer:
     # --- times as numbers -------------------------------------------------------------------------
 
     def micros(self, node: Expression) -> exp.Expr:
-        """A time in microseconds since 1970, or a length of time in microseconds."""
+        """A time in microseconds since 1970, or a duration in microseconds."""
         match node:
             case core.Constant(value=None):
                 return exp.null()
@@ -362,7 +360,7 @@ def is_of_types(
     table: str | None, types: Sequence[tuple[str, str]], *, by_stream: bool
 ) -> exp.Expr:
     """Whether a row is an event of one of some types, each a stream and a name. `by_stream`: two
-    streams have a type of one name."""
+    streams have types with one name."""
     if not types:
         return exp.false()
     kind = column(table, "type")
@@ -382,7 +380,7 @@ def is_of_types(
 
 
 def _is_leaf(node: Expression) -> bool:
-    """Whether an expression of times is no calculation."""
+    """Whether an expression of times is not a calculation."""
     match node:
         case core.Cast(operand=operand):
             return False if operand.type is DataType.DATE else _is_leaf(operand)
@@ -412,4 +410,4 @@ _WORDS = """
     table tablesample then time to trailing true union unique unknown unpivot user using
     variadic values when where window with within
 """
-"""Words that stand for something else in Spark's SQL, in ANSI mode or not, or in DuckDB's."""
+"""Words with another meaning in Spark's SQL, in ANSI mode or not, or in DuckDB's."""

@@ -1,8 +1,5 @@
-"""The parts of a SELECT → its text, in lines that a person reads.
-
-sqlglot spells the expressions for a dialect; its own layout of whole statements breaks each pair of
-parentheses into three lines.
-"""
+"""The parts of a SELECT → its text, in lines for people. sqlglot writes the expressions for a
+dialect. Its own layout of whole statements breaks each pair of parentheses into three lines."""
 
 from __future__ import annotations
 
@@ -20,7 +17,8 @@ from celc.relational.expressions import Dialect
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """A table that is joined, and the conditions; without one, each row with each."""
+    """A table that is joined, and the conditions; without a condition, each row is joined with
+    each."""
 
     table: exp.Expr
     on: tuple[exp.Expr, ...]
@@ -35,8 +33,8 @@ class Without:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """A SELECT. `table` is a table or a SELECT with a name; `merged` are tables that Spark is to
-    join by sorting both sides."""
+    """A SELECT. `table` is a table or a SELECT with a name. Spark is told to sort both sides when
+    it joins `merged`."""
 
     columns: tuple[exp.Expr, ...]
     table: exp.Expr | tuple[Select, exp.Expr]
@@ -48,17 +46,14 @@ class Select:
 
 
 def laid_out(select: Select, dialect: Dialect, margin: str = "") -> str:
-    """The text of a SELECT; `margin` stands before each of its lines.
-
-    A text or a name can have line ends of its own, and nothing is put behind these: so the margin
-    is not that of the text, as `textwrap.indent` would write it.
-    """
+    """The text of a SELECT; `margin` stands before each of its lines. A text or a name can contain
+    line ends. Nothing is put after these, unlike in `textwrap.indent`."""
     return "\n".join(margin + line for line in _lines(select, dialect))
 
 
 VARIABLE = "${"
-"""What begins a variable of Spark. Its parser puts the values of variables into a statement before
-it reads the statement: into texts and names as well."""
+"""The beginning of a Spark variable. Spark's parser inserts the values of variables before it reads
+the statement, also into texts and names."""
 
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`", re.DOTALL)
 
@@ -86,7 +81,7 @@ def _generator(dialect: Dialect) -> Generator:
 
 
 def _lines(select: Select, dialect: Dialect) -> list[str]:
-    """The lines of a SELECT, in which a text or a name with line ends is part of one."""
+    """The lines of a SELECT. A text or a name with line ends is part of one line."""
     columns = [sql(one, dialect) for one in select.columns]
     head = "SELECT"
     if select.merged:

@@ -3,7 +3,7 @@
 A match of the formula is a choice of one event for each atom. So a label stands for a fixed tuple
 of scans, and a condition that must hold for every choice of positions is written out for each
 choice of scans. Conditions see the labels of their own operand first, then those of the scopes
-around it; a condition whose labels are not all known waits until its scope ends.
+around it. A condition with unknown labels waits until its scope ends.
 
 Long: a case for each kind of formula, and they share the scopes around them.
 """
@@ -29,15 +29,14 @@ from celc.relational.relations import (
     Within,
 )
 
-MOST_EVENTS = 6
-"""The most events of a match: each is one more join."""
+MOST_EVENTS = 6  # events of a match; each is one more join
 
 _NAMES_TAKEN = ("events", "order_check")
 
 
 @dataclass
 class _Waiting:
-    """A clause some of whose labels are unknown yet, and the list that its conditions go to."""
+    """A clause with labels that are still unknown, and the list that its conditions go to."""
 
     clause: Clause
     known: dict[str, tuple[str, ...]]
@@ -47,7 +46,7 @@ class _Waiting:
 @dataclass
 class _Part:
     """A part of the formula: the scans of each label, those that can be first and last, and the
-    clauses that wait for labels of the scopes around."""
+    clauses that wait for labels around it."""
 
     labels: dict[str, tuple[str, ...]]
     scans: tuple[str, ...]
@@ -74,7 +73,7 @@ def relate(query: Query) -> Relations:
 
 
 def _check_clauses(query: Query) -> None:
-    """Raises NotRelational for a clause that chooses, forgets or counts."""
+    """Raises NotRelational for a clause of the query that chooses, forgets or counts."""
     place = query.strategy_span or query.span
     if query.total is not None:
         raise NotRelational("SELECT TOTAL counts matches", query.total.span)
@@ -212,7 +211,7 @@ class _Builder:
         return _Part({atom.label: (name,)}, (name,), (name,), (name,))
 
     def _name(self, wanted: str) -> str:
-        """An unused name of a scan. SQL does not tell upper from lower case."""
+        """An unused name for a scan. SQL ignores upper and lower case."""
         for number in itertools.count(1):
             name = wanted if number == 1 else f"{wanted}_{number}"
             if name.lower() not in self._taken:
@@ -345,7 +344,8 @@ class _Builder:
         chosen: Mapping[str, str],
         known: Mapping[str, tuple[str, ...]],
     ) -> Predicate | None:
-        """A predicate of chosen events; None: there is nothing before one, so it counts as TRUE."""
+        """A predicate of chosen events; None: there is no event before one of them, so it counts as
+        TRUE."""
         for label, distance in distances_looked_back(predicate).items():
             self._check_order(known[label], predicate.span)
             if known[label].index(chosen[label]) < distance:
@@ -362,7 +362,7 @@ class _Builder:
         chosen: Mapping[str, str],
         known: Mapping[str, tuple[str, ...]],
     ) -> Expression:
-        """The value of an attribute or a function, of scans in place of labels."""
+        """The value of an attribute or a function, with scans instead of labels."""
         match leaf:
             case core.AttributeValue():
                 return replace(leaf, label=chosen[leaf.label])
@@ -425,7 +425,7 @@ def scans_of(condition: Condition) -> frozenset[str]:
 
 
 def output_value(relations: Relations, value: Expression) -> Expression:
-    """An expression of SELECT over scans in place of labels."""
+    """An expression of SELECT with scans instead of labels."""
     builder = _Builder(relations.query)
     builder._in_order = relations.in_order
     return map_expression(value, lambda leaf: builder.output_leaf(leaf, relations.labels))

@@ -1,7 +1,7 @@
-"""A query as relations: tables of single events, and what holds between their rows.
+"""A query as relations: tables of single events, and conditions between their rows.
 
 The mapping of operators to joins and anti-joins is that of CEP2ASP. Each event of a match is a row
-of a `Scan`; a match is a choice of one row for each scan that satisfies all of `Relations`.
+of a `Scan`. A match is a choice of one row for each scan that satisfies all of `Relations`.
 """
 
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ class NotRelational(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """The events that can be one event of a match: those of `types` that satisfy all `conditions`,
-    which name no other scan."""
+    """The events that can be one event of a match: those of `types` that satisfy all `conditions`.
+    The conditions name no other scan."""
 
     name: str
     types: tuple[core.EventType, ...]
@@ -56,8 +56,8 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """No event of a scan lies behind all of `after` and before all of `before`, these included
-    where `inclusive`, and satisfies all `conditions`."""
+    """No event of a scan lies after all of `after` and before all of `before` and satisfies all
+    `conditions`. With `inclusive`, the bounds themselves count too."""
 
     scan: Scan
     after: tuple[str, ...]
@@ -68,13 +68,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Relations:
-    """All that a match is.
-
-    `firsts` are the scans of which one has the first event, `lasts` those of which one has the
-    last; `labels` the scans of each label. `in_order`: each two scans are in a known order, that of
-    `scans`. `numbered`: some condition asks for positions. `is_timed`: some condition asks for the
-    measure of a window.
-    """
+    """Everything that a match must satisfy."""
 
     query: core.Query
     scans: tuple[Scan, ...]
@@ -82,10 +76,10 @@ class Relations:
     within: tuple[Within, ...]
     conditions: tuple[Condition, ...]
     missing: tuple[Missing, ...]
-    firsts: tuple[str, ...]
-    lasts: tuple[str, ...]
-    labels: dict[str, tuple[str, ...]]
-    in_order: bool
+    firsts: tuple[str, ...]  # one of these scans has the first event
+    lasts: tuple[str, ...]  # one of these scans has the last event
+    labels: dict[str, tuple[str, ...]]  # the scans of each label
+    in_order: bool  # each two scans are in a known order, that of `scans`
 
     def follows(self, one: str, other: str) -> bool:
         """Whether the event of a scan always comes after that of another."""
@@ -106,7 +100,8 @@ class Relations:
 
     @property
     def unit(self) -> core.WindowUnit | None:
-        """The unit of the windows that are measured on the first order column; they have one."""
+        """The unit of the windows that are measured on the first order column. They have one
+        unit."""
         windows = [*windows_in(self.query.formula), *filter(None, [self.query.window])]
         units = (window.unit for window in windows if window.unit is not core.WindowUnit.EVENTS)
         return next(units, None)
@@ -127,8 +122,8 @@ class Relations:
     def tells_matches_apart(self) -> bool:
         """Whether two choices of rows are always two matches.
 
-        Where the scans are in order, the labelled events and both ends tell the choice; else a
-        label of its own tells each event.
+        Where the scans are in order, the labelled events and both ends determine the choice.
+        Otherwise each event needs its own label.
         """
         known = {*self.firsts} if len(self.firsts) == 1 else set()
         known |= {*self.lasts} if len(self.lasts) == 1 else set()
@@ -137,6 +132,6 @@ class Relations:
             if self.in_order or len(scans) == 1:
                 known.update(scans)
         if self.in_order:
-            # Events of several labels are told apart by their order only where all are known.
+            # The order distinguishes events of several labels only where all are known.
             return known == {scan.name for scan in self.scans}
         return known == {scan.name for scan in self.scans}

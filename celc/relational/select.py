@@ -1,13 +1,13 @@
 """Relations → the text of SQL that joins them.
 
 The text is the end of a statement: the common tables of the scans, and the SELECT of the matches.
-Before it stands the common table `events` (`Columns`), which `celc_runtime.plan.joins` writes.
+`celc_runtime.plan.joins` writes the common table `events` before it (`Columns`).
 
-Spark joins by equality only without comparing all pairs. So events are joined by buckets: parts of
-the measure that are as long as the window. Two events of a match lie in one bucket or in
-neighbouring ones. The first scan is the one that all others are joined to: its events lie in their
-own bucket, later ones in their own and the one before. So each pair meets once, and no match is
-lost at a border (Theorem 1 of CEP2ASP). DuckDB joins by inequalities itself.
+Without comparing all pairs, Spark joins only by equality. So events are joined by buckets: parts of
+the measure as long as the window. Two events of a match lie in one bucket or in neighbouring ones.
+All other scans are joined to the first scan. Its events lie in their own bucket, later events in
+their own and in the one before. So each pair meets once, and no match is lost at a border (Theorem
+1 of CEP2ASP). DuckDB joins by inequalities itself.
 
 Long: the parts of one statement.
 """
@@ -43,9 +43,10 @@ from celc.relational.relations import Missing, NotRelational, Relations, Scan, W
 class Columns:
     """The columns of `events` besides those that the query reads.
 
-    `place`: the place of an event in the order of its partition, as a value that can be compared;
-    where events are numbered it is their position, and called `pos`. `time`: the first order
-    column. `measure`: a whole number that windows are measured on. `keys`: those of PARTITION BY.
+    - `place`: the place of an event in the order of its partition, as a comparable value; where
+      events are numbered it is their position, with the name `pos`
+    - `time`: the first order column; `measure`: a whole number on which windows are measured
+    - `keys`: those of PARTITION BY
     """
 
     place: str
@@ -132,7 +133,7 @@ class _Select:
         return "\n".join([*lines, f"{sql(identifier(scan.name), self._dialect)} AS (", body, ")"])
 
     def _explained(self, scan: Scan) -> Iterable[str]:
-        """Comments that say what buckets are, and why a row is there several times."""
+        """Comments that explain buckets, and why a row occurs several times."""
         root = comment(self._root)
         if self._size is not None and scan.name == self._root:
             lies = "a match lies in one, or in two neighbours"
@@ -162,7 +163,7 @@ class _Select:
         return [is_of_types(None, types, by_stream=self._query.needs_stream_column)]
 
     def _own_columns(self, scan: Scan, writer: Writer) -> list[exp.Expr]:
-        """The buckets of an event that lies in one of each."""
+        """The bucket of an event that lies in one of each."""
         found: list[exp.Expr] = []
         if self._size is not None and scan.name == self._root:
             found.append(named(self._bucket_of(), identifier(self._bucket)))
@@ -172,9 +173,9 @@ class _Select:
         return found
 
     def _laterals(self, scan: Scan, writer: Writer) -> Iterable[exp.Lateral]:
-        """The buckets of an event that is joined as in several."""
+        """The buckets of an event that lies in several."""
         if self._size is not None and scan.name != self._root:
-            # Before the root event no event lies where it is the first of the match.
+            # Where the root event is the first of the match, no event lies before it.
             least = -1
             most = 0 if self._relations.firsts == (self._root,) else 1
             own = self._bucket_of()
@@ -204,7 +205,7 @@ class _Select:
             ready = tuple(one for names, one in waiting if names <= joined)
             waiting = [(names, one) for names, one in waiting if not names <= joined]
             joins.append(Joining(identifier(scan.name), (*self._together(scan.name), *ready)))
-        # What is left names no event at all.
+        # The rest names no event at all.
         rest = [one for _, one in waiting]
         without = [Without(self._found(one)) for one in self._relations.missing]
         select = Select(
@@ -212,7 +213,7 @@ class _Select:
             identifier(self._root),
             joins=tuple(joins),
             where=(*rest, *without, _order_is_checked()),
-            # Spark takes a table for as small as it was before its rows were repeated.
+            # Spark assumes that a table is as small as before its rows were repeated.
             merged=tuple(identifier(band.second) for band, _ in self._bands),
         )
         return self._once_each(select)
@@ -229,7 +230,7 @@ class _Select:
         return found
 
     def _conditions(self) -> Iterable[tuple[frozenset[str], exp.Expr]]:
-        """All that is asked of several events, each with the scans that it names."""
+        """All conditions on several events, each with the scans that it names."""
         relations = self._relations
         for band, name in self._bands:
             yield frozenset({band.first, band.second}), _same_part(band, name)
@@ -244,7 +245,7 @@ class _Select:
                 # In neighbouring buckets no difference overflows.
                 fits = exp.LTE(this=exp.Sub(this=last, expression=first), expression=size)
             else:
-                # A form that DuckDB joins by.
+                # A form by which DuckDB joins.
                 fits = exp.LTE(this=last, expression=exp.Add(this=first, expression=size))
             yield frozenset({window.first, window.last}), fits
         for condition in relations.conditions:
@@ -263,7 +264,7 @@ class _Select:
         return exp.LT(this=one, expression=other)
 
     def _found(self, missing: Missing) -> Select:
-        """The events that must not be there, for one match."""
+        """The events that must be absent, for one match."""
         name = missing.scan.name
         if missing.inclusive:
             between = [
@@ -282,7 +283,7 @@ class _Select:
         )
 
     def _compared(self, operator: type[exp.Binary], scan: str, others: Sequence[str]) -> exp.Expr:
-        """Whether an event compares so with one of some others."""
+        """Whether this comparison holds between an event and one of some others."""
         place = self._columns.place
         ways = [operator(this=column(scan, place), expression=column(one, place)) for one in others]
         return ways[0] if len(ways) == 1 else exp.paren(exp.or_(*ways, copy=False), copy=False)
@@ -352,7 +353,7 @@ class _Select:
         return self._writer.value(output_value(self._relations, value))
 
     def _once_each(self, select: Select) -> Select:
-        """The same without matches that are found several times."""
+        """The same without matches that were found several times."""
         query, relations = self._query, self._relations
         if relations.tells_matches_apart and not self._strips:
             return select
@@ -370,7 +371,7 @@ class _Select:
 
     @property
     def _strips(self) -> bool:
-        """Whether events of labels carry their place, by which they are sorted."""
+        """Whether events of labels have their place, by which they are sorted."""
         return (
             not self._positions
             and not self._relations.in_order
@@ -394,11 +395,11 @@ class _Select:
             text = f"TRANSFORM({sql(events, 'spark')}, event -> {shown})"
         else:
             text = f"LIST_TRANSFORM({sql(events, 'duckdb')}, LAMBDA event: {shown})"
-        # sqlglot spells the arrow of lambdas as older versions of DuckDB do.
+        # sqlglot writes the arrow of lambdas as older versions of DuckDB do.
         return named(exp.Var(this=text), identifier(item.label))
 
     def _identity(self) -> list[exp.Expr]:
-        """What tells matches apart besides the output."""
+        """What distinguishes matches besides the output."""
         labels = {one.label for one in self._query.output if isinstance(one, OutputLabel)}
         hidden = [label for label in self._relations.kept if label not in labels]
         found: list[exp.Expr] = []
@@ -424,7 +425,7 @@ class _Select:
 
 @cache
 def _order_is_checked() -> exp.Expr:
-    """A condition that asks the table that checks the order of events."""
+    """A condition that reads the table that checks the order of events."""
     return exp.Subquery(this=exp.select("passed").from_("order_check"))
 
 
@@ -459,7 +460,7 @@ def _same_part(band: Band, name: str) -> exp.Expr:
 
 
 def _band_of(value: core.Expression, band: Band, writer: Writer) -> exp.Expr:
-    """The interval of a value. It is a floating number as well: none overflows."""
+    """The interval of a value. It is a floating number as well, so it does not overflow."""
     width = writer.value(core.Constant(band.width, core.DataType.DOUBLE, value.span))
     share = exp.Div(this=enclosed(writer.value(value)), expression=width, typed=False, safe=False)
     return cast(exp.Floor(this=share), "DOUBLE", "spark")
