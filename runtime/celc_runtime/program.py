@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from importlib import import_module
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -232,6 +234,13 @@ class Program:
         """The stand-in for the compiled query in a pickle."""
         return ShippedQuery(self)
 
+    def function(self, name: str, module: str, function: str) -> ShippedFunction:
+        """The function of a pickle, by its module in the runtime, which may have a name of its own
+        where the pickle is read."""
+        package = __name__.partition(".")[0]
+        found = getattr(import_module(f"{package}.{module}"), function)
+        return ShippedFunction(self, name, found)
+
     def __reduce__(self) -> Any:
         return getattr, (self.shipped, "program")
 
@@ -267,9 +276,10 @@ class ShippedQuery:
 class ShippedFunction:
     """One way to run a program: a function that Spark can send to its workers.
 
-    `function` takes the program first. In a pickle it is the attribute `name` of the
-    compiled query. A bound method would not do: Spark's pickler refers to a method's function by
-    the module it is defined in, which a worker need not have.
+    `function` is a function or a class at the top of a module of the runtime, and takes the program
+    first. A pickle names it by that module, and the program finds it (`Program.function`). A bound
+    method would not do: Spark's pickler refers to a method's function by the module it is defined
+    in, which a worker need not have.
     """
 
     def __init__(self, program: Program, name: str, function: Callable[..., Any]) -> None:
@@ -291,7 +301,9 @@ class ShippedFunction:
         return self._function(self._program, *arguments)
 
     def __reduce__(self) -> Any:
-        return getattr, (self._program.shipped, self._name)
+        module = self._function.__module__.partition(".")[2]
+        found = methodcaller("function", self._name, module, self._function.__name__)
+        return found, (self._program,)
 
 
 def clock_of(plan: Plan, clock: object) -> int | float:

@@ -14,14 +14,13 @@ import pyarrow as pa
 
 from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.chain.columns import source_of
-from celc_runtime.chain.on_spark import ChainPlan, chain_matches, chain_plan, chain_task_route
+from celc_runtime.chain.on_spark import ChainPlan, chain_matches, chain_plan
 from celc_runtime.chain.refusals import check_without_tables
 from celc_runtime.chain.tables import chain_of_events, chain_of_table
 from celc_runtime.display import queries_html, query_text
 from celc_runtime.engine.update.union_lists import update_by_tables
 from celc_runtime.expanding import expand
 from celc_runtime.many.all_queries import AllQueries
-from celc_runtime.many.on_spark import all_task_route
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import input_schema
@@ -42,17 +41,15 @@ from celc_runtime.run.matching import (
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.source.run_options import RunOptions
-from celc_runtime.spark.compact import compact_route, is_spark_frame
+from celc_runtime.spark.compact import is_spark_frame
 from celc_runtime.spark.in_numbers import in_numbers
 from celc_runtime.spark.match import SparkPlan, spark_compact, spark_matches, spark_plan
 from celc_runtime.spark.parameters import given_rules
 from celc_runtime.spark.probe import jobs_told
 from celc_runtime.spark.progress import watched
-from celc_runtime.spark.sql import SortingStream, TaskStream, registered
-from celc_runtime.spark.tasks import batch_route
+from celc_runtime.spark.sql import registered
 from celc_runtime.stream.explain import explain_stream
 from celc_runtime.stream.match import stream_matches
-from celc_runtime.stream.tasks import finishing_route, packing_route, task_route, unpacking_route
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -166,11 +163,6 @@ class CompiledQuery:
         self._enter(Route.PANDAS)
         return ShippedFunction(self.program, "match_pandas", matches_of_frame)
 
-    @property
-    def batch_task_route(self) -> ShippedFunction:
-        """The function of the tasks of a batch job on Spark; see `spark/tasks`."""
-        return batch_route(self.program)
-
     def _enter(self, route: Route) -> None:
         """Refuse what the route cannot run, and tell the caller of a method what may take long."""
         check(self.program, route)
@@ -246,16 +238,6 @@ class CompiledQuery:
     def expand(self, compact: Any, limit: int | None = None) -> Any:
         """`celc_runtime.expand`, also where a standalone module brings the runtime."""
         return expand(compact, limit)
-
-    @property
-    def chain_task_route(self) -> ShippedFunction:
-        """The function of the tasks of a query that reads others; see `chain/on_spark`."""
-        return chain_task_route(self.program)
-
-    @property
-    def compact_task_route(self) -> ShippedFunction:
-        """The function of the tasks of a job with compact answers; see `spark/compact`."""
-        return compact_route(self.program)
 
     @property
     def match_compact_arrow(self) -> ShippedFunction:
@@ -413,26 +395,6 @@ class CompiledQuery:
             rules=rules,
         )
 
-    @property
-    def stream_packing_route(self) -> ShippedFunction:
-        """The function of a stream before the shuffle; see `stream/tasks`."""
-        return packing_route(self.program)
-
-    @property
-    def stream_task_route(self) -> ShippedFunction:
-        """The function that makes the worker's side of a stream's operator."""
-        return task_route(self.program)
-
-    @property
-    def stream_unpacking_route(self) -> ShippedFunction:
-        """The function of a stream behind the operator."""
-        return unpacking_route(self.program)
-
-    @property
-    def stream_finishing_route(self) -> ShippedFunction:
-        """The function that runs the events that a stream has left in its state."""
-        return finishing_route(self.program)
-
     def register(self, spark: SparkSession, name: str | None = None, *, sorts: bool = False) -> Any:
         """Makes the query a table function of a Spark session, called like the query or `name`.
 
@@ -450,21 +412,6 @@ class CompiledQuery:
         """
         self._enter(Route.SQL)
         return registered(self.program.on_spark, spark, name, sorts=sorts)
-
-    @property
-    def all_task_route(self) -> ShippedFunction:
-        """The function of the tasks of `match_all` on Spark; see `many/on_spark`."""
-        return all_task_route(self.program)
-
-    @property
-    def task_stream(self) -> TaskStream:
-        """The run that all instances of the table function share in a task."""
-        return TaskStream(self.program)
-
-    @property
-    def sorting_stream(self) -> SortingStream:
-        """The same for a table function that sorts."""
-        return SortingStream(self.program)
 
     def with_options(
         self,

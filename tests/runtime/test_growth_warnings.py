@@ -80,16 +80,15 @@ _NO_RUNS = {
 
 def test_each_way_to_run_a_query_is_known() -> None:
     """A new one has to say it, or stand among those which do not run a query."""
-    tasks = {"task_stream", "sorting_stream"}
     constants = {"update", "plan", "name", "text"}
     names = {
         name
         for name, value in inspect.getmembers_static(CompiledQuery)
         if not name.startswith("_")
         and not name.isupper()
-        and not name.endswith(("_route", "_schema", "_ddl", "_by"))
+        and not name.endswith(("_schema", "_ddl", "_by"))
     }
-    assert names - tasks - constants == {*_RUNS, *_ON_SPARK, *_NO_RUNS}
+    assert names - constants == {*_RUNS, *_ON_SPARK, *_NO_RUNS}
     of_all = {name for name in vars(AllQueries) if not name.startswith("_")}
     assert of_all == {"match_all", "match_all_table", "rows"}
 

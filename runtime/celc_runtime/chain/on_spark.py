@@ -121,17 +121,14 @@ def _in_one_stage(program: Program, events: DataFrame) -> DataFrame:
     order = dict.fromkeys((*keys, *source.order_by, *source.tiebreak, *rows.columns))
     spread = rows.repartition(*(column_named(name) for name in keys))
     ordered = spread.sortWithinPartitions(*(column_named(name) for name in order))
-    return mapped(ordered, chain_task_route(program), program.output_ddl)
-
-
-def chain_task_route(program: Program) -> ShippedFunction:
-    """The function of the tasks of a chain in one stage: whole partitions, sorted."""
-    return ShippedFunction(program, "chain_task_route", _matches_of_task)
+    route = ShippedFunction(program, "match", _matches_of_task)
+    return mapped(ordered, route, program.output_ddl)
 
 
 def _matches_of_task(
     program: Program, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
+    """The matches of a chain in one stage, from whole partitions, sorted."""
     run = ChainRun(program, RunOptions(ties_are_errors=True))
     yield from read_all(run, conforming_batches(program, map(received, batches)))
 

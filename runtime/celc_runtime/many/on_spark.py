@@ -78,7 +78,8 @@ def matches_of_all_on_spark(programs: Mapping[str, Program], events: DataFrame) 
         ordered = ordered.select(*(column_named(n) for n in ordered.columns if n not in made))
     names = tuple(tuple(group.programs) for group in groups)
     first = next(iter(programs.values()))
-    reader = partial(all_task_route(first), names, tuple(clocks.items()), number)
+    route = ShippedFunction(first, "match_all", _answers_of_task)
+    reader = partial(route, names, tuple(clocks.items()), number)
     return mapped(ordered, reader, ddl_of(programs))
 
 
@@ -141,12 +142,6 @@ def _by_groups(
             yield place, rows
 
 
-def all_task_route(program: Program) -> ShippedFunction:
-    """The function of Spark tasks: from the names of queries by group, clocks by query, the column
-    of the groups' numbers, and batches."""
-    return ShippedFunction(program, "all_task_route", _answers_of_task)
-
-
 def _answers_of_task(
     program: Program,
     names: tuple[tuple[str, ...], ...],
@@ -154,7 +149,10 @@ def _answers_of_task(
     number: str,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of `match_all` that one task finds."""
+    """The rows of `match_all` that one task finds.
+
+    names: of queries, by group. clocks: by query. number: the column of the groups' numbers.
+    """
     queries = program.module["QUERIES"]
     programs = {
         name: query.program.on_spark.with_options(clock=dict(clocks).get(name))

@@ -50,27 +50,21 @@ def is_spark_frame(events: Any) -> bool:
 # --- compact answers ------------------------------------------------------------------------------
 
 
-def compact_route(program: Program) -> ShippedFunction:
-    """The function of Spark tasks: from the names of columns, the ranges, and batches."""
-
-    def compact_task(
-        program: Program,
-        columns: tuple[Any, ...],
-        ranges: tuple[ShippedRange, ...],
-        batches: Iterable[pa.RecordBatch],
-    ) -> Iterator[pa.RecordBatch]:
-        events = map(received, batches)
-        found = matches_of_task(
-            program, TaskColumns.of(columns), ranges, events, new_run=compact_run
-        )
-        return map(_sent, found)
-
-    return ShippedFunction(program, "compact_task_route", compact_task)
-
-
 def compact_reader(program: Program, columns: TaskColumns, ranges: tuple[ShippedRange, ...]) -> Any:
     """The function that `mapInArrow` gets; its batches have `compact_wire_ddl`."""
-    return partial(compact_route(program), columns.shipped(), ranges)
+    route = ShippedFunction(program, "match_compact", _compact_task)
+    return partial(route, columns.shipped(), ranges)
+
+
+def _compact_task(
+    program: Program,
+    columns: tuple[Any, ...],
+    ranges: tuple[ShippedRange, ...],
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    events = map(received, batches)
+    found = matches_of_task(program, TaskColumns.of(columns), ranges, events, new_run=compact_run)
+    return map(_sent, found)
 
 
 def compact_wire_ddl(plan: Plan) -> str:

@@ -29,7 +29,7 @@ from celc_runtime.arrow.conforming import conforming
 from celc_runtime.arrow.partition_keys import partition_keys
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
-from celc_runtime.program import Program
+from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.source.run_options import RunOptions
@@ -121,7 +121,7 @@ class TaskStream:
         self._last: tuple[object, ...] | None = None
 
     def __reduce__(self) -> Any:
-        return getattr, (self._program.shipped, "task_stream")
+        return ShippedFunction(self._program, "register", type(self)), ()
 
     @property
     def waits(self) -> bool:
@@ -200,9 +200,6 @@ class SortingStream(TaskStream):
         super().__init__(program)
         self._held = HeldRows()
         self._seen = 0
-
-    def __reduce__(self) -> Any:
-        return getattr, (self._program.shipped, "sorting_stream")
 
     def begin(self) -> None:
         super().begin()

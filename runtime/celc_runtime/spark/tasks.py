@@ -40,36 +40,36 @@ are not its own (None: there is none); times as whole numbers."""
 def batch_route(program: Program) -> ShippedFunction:
     """The function of Spark tasks: from the names of columns, the ranges, whether undecided matches
     are counted, the rows of the parameter table (None: there is none), and batches."""
+    return ShippedFunction(program, "match", _match_task)
 
-    def match_task(
-        program: Program,
-        columns: tuple[Any, ...],
-        ranges: tuple[ShippedRange, ...],
-        counts_undecided: bool,
-        table: pa.RecordBatch | None,
-        batches: Iterable[pa.RecordBatch],
-    ) -> Iterator[pa.RecordBatch]:
-        undecided: list[int] = []
-        events = map(received, batches)
-        is_factorised = factors_of(program) is not None
-        new_run: NewRun = run_of
-        if is_factorised:
-            new_run = factorised_run
-        elif table is not None:
-            new_run = partial(ForEachRun, rows=rows_of_batch(table))
-        found = matches_of_task(
-            program, TaskColumns.of(columns), ranges, events, undecided.append, new_run
-        )
-        if is_factorised:
-            return found
-        sent = (with_single_fields(program.plan, batch) for batch in found)
-        if not counts_undecided:
-            return sent
-        nothing = pa.RecordBatch.from_pylist([], schema=program.output_schema)
-        schema = with_single_fields(program.plan, nothing).schema
-        return with_undecided(schema, sent, undecided)
 
-    return ShippedFunction(program, "batch_task_route", match_task)
+def _match_task(
+    program: Program,
+    columns: tuple[Any, ...],
+    ranges: tuple[ShippedRange, ...],
+    counts_undecided: bool,
+    table: pa.RecordBatch | None,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    undecided: list[int] = []
+    events = map(received, batches)
+    is_factorised = factors_of(program) is not None
+    new_run: NewRun = run_of
+    if is_factorised:
+        new_run = factorised_run
+    elif table is not None:
+        new_run = partial(ForEachRun, rows=rows_of_batch(table))
+    found = matches_of_task(
+        program, TaskColumns.of(columns), ranges, events, undecided.append, new_run
+    )
+    if is_factorised:
+        return found
+    sent = (with_single_fields(program.plan, batch) for batch in found)
+    if not counts_undecided:
+        return sent
+    nothing = pa.RecordBatch.from_pylist([], schema=program.output_schema)
+    schema = with_single_fields(program.plan, nothing).schema
+    return with_undecided(schema, sent, undecided)
 
 
 def task_reader(

@@ -11,6 +11,8 @@ instead of one for each event.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -302,44 +304,51 @@ def _filled(table: pa.Table, schema: pa.Schema) -> pa.Table:
 # --- as Spark's workers run it --------------------------------------------------------------------
 
 
-def packing_route(program: Program) -> ShippedFunction:
+def packing_route(program: Program) -> Any:
     """The function before the shuffle: from options, the rows of a query FOR EACH as a batch, if it
     is one, and batches of events to packed batches."""
-    return _route(program, "stream_packing_route", packed)
+    return partial(_step_route(program), "packed")
 
 
 def task_route(program: Program) -> ShippedFunction:
     """The function that makes the `BucketTask` of a worker, from options."""
-
-    def made(program: Program, options: Mapping[str, Any]) -> BucketTask:
-        return BucketTask(program, options_of(options))
-
-    return ShippedFunction(program, "stream_task_route", made)
+    return ShippedFunction(program, "match_stream", _new_task)
 
 
-def unpacking_route(program: Program) -> ShippedFunction:
+def _new_task(program: Program, options: Mapping[str, Any]) -> BucketTask:
+    return BucketTask(program, options_of(options))
+
+
+def unpacking_route(program: Program) -> Any:
     """The function behind the operator: from options, rows as above, and its batches to batches of
     matches."""
-    return _route(program, "stream_unpacking_route", unpacked)
+    return partial(_step_route(program), "unpacked")
 
 
-def finishing_route(program: Program) -> ShippedFunction:
+def finishing_route(program: Program) -> Any:
     """The function of `finish`: from options, rows as above, and batches of states to batches of
     matches."""
-    return _route(program, "stream_finishing_route", finished)
+    return partial(_step_route(program), "finished")
 
 
-def _route(program: Program, name: str, function: Callable[..., Any]) -> ShippedFunction:
-    def run(
-        program: Program,
-        options: Mapping[str, Any],
-        table: pa.RecordBatch | None,
-        batches: Iterable[pa.RecordBatch],
-    ) -> Any:
-        rules = None if table is None else rows_of_batch(table)
-        return settled_after(function(program, options_of(options), batches, rules))
+def _step_route(program: Program) -> ShippedFunction:
+    return ShippedFunction(program, "match_stream", _run_step)
 
-    return ShippedFunction(program, name, run)
+
+_STEPS: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {function.__name__: function for function in (packed, unpacked, finished)}
+)
+
+
+def _run_step(
+    program: Program,
+    step: str,
+    options: Mapping[str, Any],
+    table: pa.RecordBatch | None,
+    batches: Iterable[pa.RecordBatch],
+) -> Any:
+    rules = None if table is None else rows_of_batch(table)
+    return settled_after(_STEPS[step](program, options_of(options), batches, rules))
 
 
 def check_header(program: Program, options: Mapping[str, Any], label: int, header: bytes) -> None:
