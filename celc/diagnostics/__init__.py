@@ -2,6 +2,6 @@
 
 In: a source text, spans in it, and the facts of one problem. Out: `Diagnostic` and `CelError`.
 `source` knows places, `errors` the shape of a message and how it is rendered, `messages/` the words
-about names, types and clauses. `deadline` is the clock of a compilation, whose end is one more
+about names, types and clauses. `deadline` is the time limit of a compilation, whose end is one more
 error. Imports nothing else of celc.
 """

@@ -1,10 +1,10 @@
 """How long a compilation may take (`--max-compile-seconds`).
 
-The stages look at the clock in their long loops, and name their work and its place in the query,
+The stages look at the clock in their long loops, and note their work and its place in the query,
 for the error to repeat. The deadline is a context variable: stages stay functions of what they
-compile, and most of the loops are deep inside of them. Signals and threads were rejected: they work
-in some threads or on some systems only, and stop a stage anywhere. Calls into other libraries
-cannot be interrupted; the clock is looked at before and after.
+compile, and most of the loops are deep inside them. Rejected: signals and threads, which work only
+in some threads or on some systems, and stop a stage anywhere. Calls into other libraries cannot be
+interrupted, so the clock is read before and after.
 """
 
 import time
@@ -17,14 +17,13 @@ from celc.diagnostics.errors import CelError, Diagnostic, error
 from celc.diagnostics.source import Source, Span
 
 clock = time.monotonic
-"""The clock, in seconds."""
 
 
 @dataclass(slots=True)
 class Deadline:
-    """The time that a compilation may take; `seconds` None is any time.
+    """The time that a compilation may take; `seconds` None: any time.
 
-    Only the time inside `running` counts. `source` is the file at hand.
+    Only the time inside `running` counts. `source` is the present file.
     """
 
     source: Source
@@ -36,7 +35,7 @@ class Deadline:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Let the time pass for the stages that run inside."""
+        """Count the time of the stages that run inside."""
         token = _running.set(None if self.seconds is None else self)
         self._began = clock()
         try:
@@ -50,7 +49,7 @@ class Deadline:
         self.source, self._place = source, Span(0, 0)
 
     def look(self, doing: str | None, place: Span | None) -> None:
-        """Note the work at hand and its place. Raises CelError when the time is over."""
+        """Note the present work and its place. Raises CelError when the time is over."""
         self._doing = doing or self._doing
         self._place = place or self._place
         if self.is_over():
@@ -76,10 +75,10 @@ _running: ContextVar[Deadline | None] = ContextVar("celc_deadline", default=None
 
 
 def look(place: Span | None = None, doing: str | None = None) -> None:
-    """Look at the clock of the compilation that runs, if it has a deadline.
+    """Look at the clock of the running compilation, if it has a deadline.
 
-    place: the part of the query at hand; doing: the work in words for the user, given where a
-    stage begins. Both hold until others are given. Raises CelError when the time is over.
+    `place` is the present part of the query. `doing` is the work in words for the user, given where
+    a stage begins. Both hold until others are given. Raises CelError when the time is over.
     """
     running = _running.get()
     if running is not None:
@@ -87,7 +86,7 @@ def look(place: Span | None = None, doing: str | None = None) -> None:
 
 
 def turn_to(source: Source) -> None:
-    """Say which file the compilation that runs goes on with: places are places in it."""
+    """Tell the running compilation with which file it goes on: places are places in it."""
     running = _running.get()
     if running is not None:
         running.turn_to(source)

@@ -1,7 +1,7 @@
 """What goes wrong in a query: one class of diagnostics, how it is rendered, how it is raised.
 
-The wording of each message lives beside this mechanism, in
-`celc.diagnostics.messages`. A mistake of celc itself is an assertion, never one of these.
+`celc.diagnostics.messages` has the words of each message. A mistake of celc itself is an assertion,
+never one of these.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from celc.diagnostics.source import Source, Span, visible
 
 Severity = Literal["error", "warning"]
 
-# A line of a generated query can be a megabyte long; a person needs the part around the caret.
+# A line of a generated query can have a megabyte; a person needs the part around the caret.
 _MAX_LINE = 160
 
 
@@ -28,7 +28,7 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A text to put in the place of a span, after which the diagnostic does not apply."""
+    """A text to write in the place of a span, after which the diagnostic does not apply."""
 
     span: Span
     text: str
@@ -36,20 +36,16 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One error or warning: a stable code, a place, the mistake, and the way to mend it.
-
-    `code` is stable across versions (tools may filter on it); `message` names the mistake;
-    `help` lines name what is available and what to do. `fixes` are the changes of the text that the
-    help offers, where it offers some: each is another way to mend it, the likeliest first.
-    """
+    """One error or warning: a stable code, a place, the mistake, and the remedy."""
 
     severity: Severity
-    code: str
+    code: str  # stable across versions, because tools may filter by it
     span: Span
-    message: str
-    help: tuple[str, ...] = ()
+    message: str  # names the mistake
+    help: tuple[str, ...] = ()  # lines that name what is available and what to do
     related: tuple[Related, ...] = ()
     fixes: tuple[Fix, ...] = ()
+    """The changes of the text that the help offers; each is another remedy, the likeliest first."""
 
     def render(self, source: Source) -> str:
         """The diagnostic as shown to a person: place, code, message, source line, caret, help."""
@@ -91,7 +87,7 @@ def _excerpt(source: Source, span: Span) -> list[str]:
 
 
 class CelWarning(UserWarning):
-    """What `celc.compile` has to say of a query that it has compiled; `celc` prints the same."""
+    """A warning of `celc.compile` about a compiled query; `celc` prints the same."""
 
 
 @dataclass

@@ -89,10 +89,8 @@ def _between(
 
 
 def _by_times(steps: Sequence[Step], at: int, source: Source, event_types: Times) -> str | None:
-    """A sequence in which conditions say what the length of the absence between two events does.
-
-    None where one of the three is more than an event, or nothing says which attribute is the time.
-    """
+    """A sequence whose conditions say the same as the length of the absence between two events.
+    None where one of the three is more than an event, or no attribute is known as the time."""
     length, events = steps[at].length, [one.operand for one in steps[at - 1 : at + 2]]
     if length is None or isinstance(length, syntax.EventsWindow):
         return None
@@ -137,11 +135,10 @@ def _by_times(steps: Sequence[Step], at: int, source: Source, event_types: Times
 
 
 def _event_type(formula: syntax.Formula) -> str:
-    """The type of a formula that is one event, empty for others."""
     event = formula.operand if isinstance(formula, syntax.As) else formula
     return event.type.text if isinstance(event, syntax.EventAtom) else ""
 
 
 def _other_type(event_types: Iterable[str], *texts: str) -> str | None:
-    """An event type for the side that is missing."""
+    """An event type for the missing side."""
     return next((name for name in event_types if name not in texts), None)

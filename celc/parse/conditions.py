@@ -22,7 +22,6 @@ MOST_DISTANCE = 2**31 - 1
 
 
 def name_of(token: Token) -> Name:
-    """The identifier that a token spells."""
     return Name(name_text(token), token.span)
 
 
@@ -53,12 +52,12 @@ class ConditionBuilder:
             "TEXT": self._text,
             "HAVING": self._begin_having,
         }
-        # Names without a label, by their places, as long as nothing has taken them as a label.
+        # Names without a label, by place, that nothing has taken as a label so far.
         self._bare: dict[int, syntax.Attribute] = {}
         # Where such names are compared with numbers.
         self._numbers: set[int] = set()
         self._compared: dict[int, tree_errors.Compared] = {}
-        # Where HAVING begins, after which names are those of items.
+        # Where HAVING begins. Names after it are those of items.
         self._having: int | None = None
         # The event types of the file, and those that each label of the query may stand for.
         self._attributes: dict[str, frozenset[str]] = {}
@@ -162,7 +161,8 @@ class ConditionBuilder:
         return syntax.Comparison(written, left, right, left.span.to(right.span))
 
     def truth(self, c: Values) -> syntax.Comparison:
-        """TRUE or FALSE as a condition: it is compared with TRUE, so no later stage knows of it."""
+        """TRUE or FALSE as a condition. It is compared with TRUE, so later stages need no case for
+        it."""
         (word,) = c
         value = syntax.BooleanLiteral(word.text.upper() == "TRUE", word.span)
         return syntax.Comparison("=", value, syntax.BooleanLiteral(True, word.span), word.span)
@@ -245,7 +245,8 @@ class ConditionBuilder:
         return attribute
 
     def taken_as_label(self, value: syntax.Expression) -> Name | None:
-        """The label that a bare name stands for where one may stand, None for other values."""
+        """The label that a bare name stands for, where a bare name may stand; None for other
+        values."""
         bare = self._bare.pop(value.span.start, None) if syntax.is_bare_name(value) else None
         return bare.attribute if bare else None
 
@@ -257,7 +258,7 @@ class ConditionBuilder:
 
     def call(self, c: Values) -> syntax.Call:
         first, *others = c[2]
-        # PRIOR before the first argument is about all of them.
+        # PRIOR before the first argument applies to all of them.
         for other in others:
             if other.prior is not None and first.prior is None:
                 self.report(tree_errors.late_prior(other.prior, first.value.span.start))
@@ -297,7 +298,7 @@ class ConditionBuilder:
             written = (self._written(argument), self._written(distance))
             self.report(tree_errors.distance(distance.span, span, *written))
         value = distance.value if is_literal else 1
-        # No label has so many positions that a larger number would say something else.
+        # No label has so many positions, so a larger number means the same.
         return syntax.Call(name_of(function), argument, False, span, min(value, MOST_DISTANCE))
 
     def own_attribute(self, c: Values) -> syntax.Attribute:

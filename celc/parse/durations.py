@@ -1,4 +1,4 @@
-"""Durations as people write them, and the same in the words of the language."""
+"""Durations as people write them, and the same durations in the words of the language."""
 
 import re
 from difflib import get_close_matches
@@ -27,7 +27,7 @@ _SHORT = {
 _IN_DAYS = {"W": 7, "WEEK": 7, "FORTNIGHT": 14, "MONTH": 30, "QUARTER": 91, "YEAR": 365}
 _EVENTS = ("EVENT", "EVENTS", "ROW", "ROWS", "TUPLES", "MESSAGES", "EVNTS")
 
-# Two letters that changed places cost less than the guess that another unit was meant.
+# Two swapped letters are more likely than another unit.
 _LIKENESS = 0.7
 _LONGEST = 100
 
@@ -45,7 +45,7 @@ def in_units(number: str, unit: str) -> str | None:
 
 
 def unit_of(word: str) -> str | None:
-    """The unit that a word in capitals is, stands for or is spelled like; None for other words."""
+    """The unit that a word in capitals means or nearly spells; None for other words."""
     if word in _SHORT:
         return _SHORT[word]
     if word in UNITS:
@@ -63,10 +63,8 @@ def is_calendar(unit: str) -> bool:
 
 
 def spelled(text: str) -> str | None:
-    """A duration in some other notation: `1h30m`, `5 min`, `00:05:00`, `PT5M`; None if it is none.
-
-    Commas and AND may stand between the parts.
-    """
+    """A duration in another notation: `1h30m`, `5 min`, `00:05:00`, `PT5M`; None for anything else.
+    Commas and AND may stand between its parts."""
     text = text.strip().upper()
     if len(text) > _LONGEST:
         return None

@@ -1,9 +1,8 @@
 """Formulas, made bottom-up from the rules of the grammar.
 
-The parser calls the method named like a rule (or its alias) with the values of the rule's symbols,
-in order; tokens are such values. Nothing here recurses. Chains of one operator grow as lists, and
-become flat tuples when the next looser level takes them, so that parentheses still separate what
-they separate.
+The parser calls the method with a rule's name (or its alias) with the values of the rule's symbols,
+in order; tokens are such values. Nothing here is recursive. Chains of one operator grow as lists.
+The next looser level makes flat tuples of them, so parentheses keep their meaning.
 """
 
 from celc.parse import syntax

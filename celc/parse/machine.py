@@ -12,7 +12,7 @@ _ENDS_OF_AGGREGATE = ("RESULT", "AGGREGATE", "CREATE", "PARAMETERS", "QUERY", "S
 
 
 class Machine:
-    """The stacks of one run of the parser. Nothing recurses, however deep the text."""
+    """The stacks of one run of the parser. Nothing is recursive, however deep the text."""
 
     def __init__(self, builder: QueryBuilder) -> None:
         self._states = [grammar().start_state]
@@ -24,15 +24,16 @@ class Machine:
 
     @property
     def result(self) -> Any:
-        """The tree that the builder made of the start rule, after `run` has taken all tokens."""
+        """The tree that the builder made of the start rule. Valid after `run` has taken all
+        tokens."""
         (value,) = self._values
         return value
 
     def run(self, tokens: Sequence[Token], start: int, end: int | None = None) -> int | None:
-        """Take tokens from `start` up to `end` (all if None).
+        """Take tokens from `start` up to `end` (None: all of them).
 
-        The result is the index of the first one that cannot stand at its place, or None. After
-        such a token, the machine may have reduced more than other tokens would have allowed.
+        Returns the index of the first token that cannot stand at its place, or None. After such a
+        token, the machine may have reduced more than other tokens would have allowed.
         """
         for index in range(start, len(tokens) if end is None else end):
             token = tokens[index]
@@ -44,7 +45,7 @@ class Machine:
             if token.type == "NAME":
                 token.type = terminal_of(tokens, index, self.accepts)
                 if token.type == "IF" and not self.in_aggregate:
-                    token.type = "NAME"  # as every function that there is none of
+                    token.type = "NAME"  # like every unknown function
             if not self._take(token):
                 return index
             if token.type in _ENDS_OF_AGGREGATE:
@@ -53,7 +54,8 @@ class Machine:
         return None
 
     def _take(self, token: Token) -> bool:
-        """Reduce as long as the token asks for it, then shift it; False where it cannot stand."""
+        """Reduce as long as the token requires it, then shift it. False where it cannot stand
+        here."""
         table = grammar()
         actions, end_state = table.actions, table.end_state
         states, values = self._states, self._values
@@ -94,8 +96,8 @@ class Machine:
 
     def accepts(self, *terminals: str) -> bool:
         """Whether these terminals could come next, in this order."""
-        # A row of LALR tables promises too much: only the shift after all reductions tells. The
-        # states that reductions would push stand beside the stack, which may be long.
+        # A row of LALR tables promises too much: only the shift after all reductions decides. The
+        # states that reductions would push are kept apart from the stack, which may be long.
         table = grammar()
         kept, pushed = len(self._states), list[int]()
         for terminal in terminals:

@@ -1,9 +1,8 @@
-"""Text to syntax tree: the statements of a file, going on after errors.
+"""Text to syntax tree: the statements of a file. Parsing goes on after errors.
 
-The parser is an LALR machine without recursion (`celc.parse.machine`), so that neither ten
-thousand parentheses nor five thousand operators trouble it. `celc.parse.mistakes` words the
-errors; after an error the next statement is parsed, so that one run reports the first error of
-each.
+The parser is an LALR machine without recursion (`celc.parse.machine`), so it accepts ten thousand
+parentheses or five thousand operators. `celc.parse.mistakes` words the errors. After an error the
+next statement is parsed, so one run reports the first error of each.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,8 +20,8 @@ from celc.parse.queries import QueryBuilder
 from celc.parse.tables import END
 from celc.parse.tokens import Token, begins_statement, keyword_of, tokenize
 
-# Later passes recurse over the tree, and Python stops at 1,000 frames: 200 levels leave room for
-# passes that spend several frames on a level. Parentheses and flat chains add no level.
+# Later passes are recursive over the tree, and Python stops at 1,000 frames. With 200 levels,
+# passes may use several frames for a level. Parentheses and flat chains add no level.
 MAX_DEPTH = 200
 
 
@@ -61,7 +60,7 @@ def _parse_statements(tokens: Sequence[Token], diagnostics: Diagnostics) -> synt
         failed = machine.run(tokens, start)
         if failed is None:
             return machine.result if start == 0 else None
-        # In a declaration that is cut short, names without a label are not judged.
+        # In an incomplete declaration, names without a label are not judged.
         whole = Span(0, len(diagnostics.source.text)) if machine.in_aggregate else None
         if tokens[failed].flawed or (failed > start and tokens[failed - 1].flawed):
             builder.end_of_query(error=whole)
@@ -75,7 +74,7 @@ def _parse_statements(tokens: Sequence[Token], diagnostics: Diagnostics) -> synt
 
 
 def _place(source: Source, tokens: Sequence[Token], start: int, index: int) -> Place:
-    # Another machine that stops before the error still knows all that could have followed.
+    # Another machine that stops before the error still knows all that could follow.
     machine = Machine(QueryBuilder(Diagnostics(source)))
     machine.run(tokens, start, index)
     found = tokens[index]
@@ -130,7 +129,7 @@ _CHAIN_PARTS = (syntax.Link, syntax.Joint)
 
 
 def _first_too_deep(query: syntax.Query) -> Span | None:
-    """The place of the first node below `MAX_DEPTH` levels, None where there is none."""
+    """The place of the first node below `MAX_DEPTH` levels; None where there is none."""
     found: list[Span] = []
     items = query.select.items if query.select and isinstance(query.select.items, tuple) else ()
     parts = [item.expression for item in items if isinstance(item, syntax.ExpressionItem)]

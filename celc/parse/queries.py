@@ -18,7 +18,7 @@ from celc.parse.tokens import Token, name_text
 
 @dataclass(slots=True)
 class _Draft:
-    """A query whose clauses are still coming."""
+    """A query whose clauses are still being read."""
 
     select: syntax.SelectClause
     span: Span
@@ -114,7 +114,7 @@ class QueryBuilder(FormulaBuilder):
         }
         for label, renamed in self._renamed:
             if label.text not in parts:
-                # Attributes of PARTITION BY are no labels, which is said later.
+                # Attributes of PARTITION BY are not labels; a later stage reports that.
                 self.report(tree_errors.label_renamed_in_select(label, renamed))
         self.end_of_query()
         assert draft.formula is not None
@@ -164,7 +164,7 @@ class QueryBuilder(FormulaBuilder):
                 select = replace(select, strategy=strategy, strategy_span=choice.span)
         draft.select = select
         if word.type == "TOTAL":
-            # What AS names there is a total, which is said later.
+            # AS names a total here; a later stage reports that.
             self._renamed.clear()
         return draft
 
@@ -292,5 +292,5 @@ class QueryBuilder(FormulaBuilder):
 
 
 def _is_choice(word: Token | syntax.PerStart) -> bool:
-    """Whether it is a choice beside TOTAL or COLLAPSED, which is none."""
+    """Whether a word is a choice that cannot stand beside TOTAL or COLLAPSED."""
     return isinstance(word, syntax.PerStart) or word.type not in ("TOTAL", "COLLAPSED")

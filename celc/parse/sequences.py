@@ -1,7 +1,7 @@
 """Sequences and rounds while they are parsed: operands with their `!` and `?`, numbers in braces.
 
-The grammar reads `!` and `?` with any operand. Once a sequence is known, what they mean there is
-checked.
+The grammar accepts `!` and `?` with any operand. Their meaning is checked once the sequence is
+known.
 """
 
 from collections.abc import Sequence
@@ -95,7 +95,7 @@ class RoundsBuilder:
 
 
 def check_optional(steps: Sequence[Step], diagnostics: Diagnostics) -> None:
-    """Report operands that are optional where they cannot be."""
+    """Report operands that cannot be optional."""
     signs = [step.question for step in steps if step.question is not None]
     if signs and all(step.question or step.bang for step in steps):
         report(diagnostics, repeats.all_optional(signs[0]))
@@ -123,8 +123,8 @@ def check_optional(steps: Sequence[Step], diagnostics: Diagnostics) -> None:
 
 
 def _both_ways(steps: Sequence[Step], at: int, source: Source) -> tuple[str, str] | None:
-    """A sequence with an operand that may be missing, and without it; None: it cannot be
-    without, as a `!` would be its end."""
+    """A sequence with an optional operand, and without it. The second is None where it cannot be
+    without, because it would end with a `!`."""
     if not 0 < at < len(steps) - 1 or (steps[at - 1].bang and steps[at + 1].bang):
         return None
     step = steps[at]

@@ -1,13 +1,10 @@
 """The syntax tree: faithful to the text, every node with its span, nothing resolved yet.
 
-Chains of one operator level are flat tuples, so that a sequence of thousands of events is not a
-tree thousands of levels deep. Parentheses leave no node; they only widen the span of what they
-hold.
+Chains of one operator level are flat tuples, so a sequence of thousands of events is not a tree of
+thousands of levels. Parentheses leave no node; they only widen the span of their content.
 
 Long: the nodes are one tree, which a reader of the parser looks for in one place.
 """
-
-# Longer than other files: the classes are one representation, and refer to each other.
 
 from __future__ import annotations
 
@@ -87,11 +84,8 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """`φ ; φ : φ? : φ ; !φ ; φ …`, left to right, at least one link.
-
-    An operand that is optional has the same operator on both sides, and no `!` beside it; not all
-    operands are optional.
-    """
+    """`φ ; φ : φ? : φ ; !φ ; φ …`, left to right, at least one link. An optional operand has the
+    same operator on both sides, and no `!` beside it. Not all operands are optional."""
 
     first: Formula
     links: tuple[Link, ...]
@@ -185,8 +179,8 @@ class AbsenceBefore:
 
 @dataclass(frozen=True, slots=True)
 class AbsenceAfter:
-    """`φ ; !ψ FOR d`: `operand` is φ, the rest of the sequence, `absent` is ψ, and `length` is d;
-    None without FOR. `bang` is the place of `!`."""
+    """`φ ; !ψ FOR d`: `operand` is φ, the rest of the sequence; `absent` is ψ; `length` is d, None
+    without FOR. `bang` is the place of `!`."""
 
     operand: Formula
     absent: Formula
@@ -340,7 +334,7 @@ Condition: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class IntegerLiteral:
-    """A whole number, of any size as far as the parser is concerned."""
+    """A whole number. The parser accepts any size."""
 
     value: int
     span: Span = _span()
@@ -432,25 +426,21 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`F(e)`, `F(x)`, `F(PRIOR e)` or `F(DISTINCT e)`; the function's name is not checked by the
-    parser.
-
-    A bare identifier as argument (`COUNT(x)`) is an `Attribute` without label. `distance` is the
-    second argument of `PREV(e, k)`; `more` are the further arguments of other functions.
-    """
+    """`F(e)`, `F(x)`, `F(PRIOR e)` or `F(DISTINCT e)`. The parser does not check the function's
+    name. A bare identifier as argument (`COUNT(x)`) is an `Attribute` without label."""
 
     function: Name
     argument: Expression
     prior: bool
     span: Span = _span()
-    distance: int = 1
-    more: tuple[Expression, ...] = ()
+    distance: int = 1  # the second argument of `PREV(e, k)`
+    more: tuple[Expression, ...] = ()  # the further arguments of other functions
     distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CallOfAll:
-    """`F(*)`; the function's name is not checked by the parser."""
+    """`F(*)`. The parser does not check the function's name."""
 
     function: Name
     span: Span = _span()
@@ -622,8 +612,8 @@ class Together:
 
 @dataclass(frozen=True, slots=True)
 class SelectClause:
-    """`SELECT [strategy] items`; `strategy` None means ALL. `per_start` stands in place of a
-    strategy, and so does `together`, which nothing in its place goes with (an error later)."""
+    """`SELECT [strategy] items`; `strategy` None means ALL. `per_start` and `together` replace a
+    strategy. Something beside `together` in that place is an error later."""
 
     strategy: Strategy | None
     strategy_span: Span | None
@@ -713,10 +703,10 @@ class Alternatives:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query; a bare formula is a query whose `select` is None (meaning `SELECT *`).
+    """One query. A bare formula is a query whose `select` is None (meaning `SELECT *`).
 
     `streams` is None without FROM. `span` covers the query from `QUERY` or `SELECT` to its end.
-    `per` and `having` stand after TOTAL only.
+    `per` and `having` come only after TOTAL.
     """
 
     name: Name | None

@@ -1,8 +1,8 @@
 """Text to tokens: one pass of one regular expression, and the meaning of each word at its place.
 
-The spelling of tokens is the grammar's. A mistake in a single token (an open quote, a
-character that means nothing) is reported here; the token is then `flawed`, and the parser says
-nothing more about the place.
+The grammar says how tokens are spelled. A mistake in a single token (an open quote, a character
+without a meaning) is reported here. The token is then `flawed`, and the parser reports nothing more
+about the place.
 """
 
 import re
@@ -17,7 +17,8 @@ from celc.parse.durations import UNITS
 from celc.parse.mistakes import tokens as token_errors
 from celc.parse.tables import END, grammar
 
-# Above the 200,000 of an IN list with 100,000 items, below what would take more than two seconds.
+# More than the 200,000 tokens of an IN list with 100,000 items; many more would take over two
+# seconds.
 MAX_TOKENS = 250_000
 # Python itself refuses to read whole numbers of more than 4,300 digits.
 MAX_DIGITS = 1_000
@@ -30,8 +31,8 @@ BEGIN = "BEGIN"
 class Token:
     """A piece of the text. `type` is a terminal of the grammar, `BAD`, or `END`.
 
-    A word is a NAME until the parser reaches it and `terminal_of` decides. `flawed` says that its
-    error has been reported.
+    A word is a NAME until the parser reaches it and `terminal_of` decides. `flawed`: its error has
+    been reported.
     """
 
     type: str
@@ -42,7 +43,6 @@ class Token:
 
     @property
     def span(self) -> Span:
-        """Where it stands."""
         return Span(self.start, self.end)
 
     @property
@@ -69,18 +69,18 @@ def name_text(token: Token) -> str:
 
 # --- the lexer ------------------------------------------------------------------------------------
 
-# Tried before the grammar's own terminals, which begin alike.
+# Tried before the grammar's own terminals with the same beginning.
 _BEFORE = {
     "FOREIGN_COMMENT": r"(?:#|//)[^\n]*",
     "FOREIGN": "|".join(re.escape(text) for text in token_errors.FOREIGN_OPERATORS),
 }
-# Tried before names, which may have any letter that is not ASCII.
+# Tried before names, which may have any non-ASCII letter.
 _FIRST = {
     "CURLY_QUOTED": f"[{token_errors.CURLY_QUOTES}][^{token_errors.CURLY_QUOTES}'\\n]*"
     f"[{token_errors.CURLY_QUOTES}]"
 }
-# Tried after them: tokens without an end, and characters that begin no token. The open ones take
-# the rest of the text, so that no text is searched twice for its end.
+# Tried after them: tokens without an end, and characters that begin no token. An open token takes
+# the rest of the text, so no text is searched twice for its end.
 _AFTER = {
     "OPEN_TEXT": r"'[\s\S]*",
     "OPEN_NAME": r"`[\s\S]*",
@@ -88,7 +88,7 @@ _AFTER = {
     "OTHER": r"[\s\S]",
 }
 _OPEN_COMMENT = {"OPEN_COMMENT": r"/\*[\s\S]*"}
-# Signs of other languages, each of which has a meaning there.
+# Signs of other languages, each with a meaning there.
 _UNKNOWN_SIGNS = frozenset("^~")
 _COMPARING = frozenset(
     {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "FOREIGN"}
@@ -136,7 +136,7 @@ class _Lexer:
         ignored = grammar().ignored
         plain = grammar().patterns.keys() - ignored - {"NAME", "INTEGER", "DOUBLE"}
         tokens = self.tokens
-        # A byte order mark is no part of the text.
+        # A byte order mark is not part of the text.
         for match in _scanner().finditer(text, 1 if text.startswith("\ufeff") else 0):
             kind = match.lastgroup
             assert kind is not None
@@ -200,7 +200,7 @@ class _Lexer:
         self._report(token, token_errors.open_comment(token.start))
 
     def _double_quoted(self, token: Token) -> None:
-        # Most of the time a text is meant.
+        # Mostly a text is meant.
         previous = self.tokens[-1] if self.tokens else None
         is_name = previous is not None and (
             previous.type == "DOT" or keyword_of(previous) in _BEFORE_NAME
@@ -221,8 +221,8 @@ class _Lexer:
         self._report(token, foreign, becomes=token_errors.FOREIGN_OPERATORS[token.text][1])
 
     def _joins_texts(self, end: int) -> bool:
-        """Whether a `||` stands among the items of SELECT, or beside a text that nothing has been
-        compared with."""
+        """Whether a `||` stands among the items of SELECT, or beside a text that is not compared
+        with anything."""
         following = self.source.text[end : end + _NEAR].lstrip()[:1]
         is_text = following == "'" or bool(self.tokens and self.tokens[-1].type == "TEXT")
         for token in reversed(self.tokens[-_NEAR:]):
@@ -235,12 +235,12 @@ class _Lexer:
 
     def _other(self, token: Token) -> None:
         if token.text in _UNKNOWN_SIGNS:
-            # The message depends on the tokens around: the parser stops there.
+            # The message depends on the tokens around it: the parser stops there.
             token.type = BAD
             return
         previous = self.tokens[-1] if self.tokens else None
         if previous and previous.type == BAD and previous.end == token.start:
-            # One message for a run of them.
+            # One message for several in a row.
             token.type, token.flawed = BAD, True
             return
         self._report(token, token_errors.bad_character(token.text, token.start, token.text))
@@ -257,10 +257,10 @@ _AFTER_OPERAND = frozenset(
 
 
 def terminal_of(tokens: Sequence[Token], index: int, accepts: Callable[[str], bool]) -> str:
-    """The terminal of a word, given which ones the parser accepts at its place.
+    """The terminal of a word, given which terminals the parser accepts at its place.
 
-    A word is a keyword where the grammar has a place for it. Where it has a place for a name too,
-    reserved words are keywords, and for the others the token after the word decides.
+    A word is a keyword where the grammar has a place for it. Where a name can stand too, reserved
+    words are keywords; for others the next token decides.
     """
     token = tokens[index]
     if index and tokens[index - 1].type in _AMOUNTS and is_unit(token) and accepts("UNIT"):
@@ -276,13 +276,13 @@ def terminal_of(tokens: Sequence[Token], index: int, accepts: Callable[[str], bo
         and (name == "NAME" or accepts("EVENTS"))
         and begins_statement(tokens, index)
     ):
-        # Even where it cannot, so that the error is here; in place of a unit of time, too.
+        # Even where it cannot stand, so that the error is here; also instead of a unit of time.
         return keyword
     if not accepts(name):
         return keyword if accepts(keyword) or keyword in grammar().reserved else "NAME"
     if not accepts(keyword):
-        # In place of a unit of time (where EVENTS may stand) a reserved word means that there is
-        # none, although any word could be one.
+        # Where a unit of time (or EVENTS) may stand, a reserved word means that the unit is
+        # missing, although any word could be one.
         is_free = name == "ATTRIBUTE" and not accepts("EVENTS")
         return name if is_free or keyword not in grammar().reserved else keyword
     return keyword if _is_keyword(keyword, tokens[index + 1 : index + 3], accepts) else name
@@ -340,8 +340,8 @@ def _is_keyword(keyword: str, following: Sequence[Token], accepts: Callable[[str
 def _is_compared(tokens: Sequence[Token], index: int) -> bool:
     """Whether TRUE or FALSE, where a condition can begin, is a value: `(TRUE) = x.a`.
 
-    The parentheses that are closed behind it are those that open directly before it: behind others
-    IN and `+` belong to the formula, as in `(A FILTER TRUE) IN x`.
+    Only parentheses that open directly before it may close after it. After other parentheses IN and
+    `+` belong to the formula, as in `(A FILTER TRUE) IN x`.
     """
     before, after = index - 1, index + 1
     while tokens[before].type == "LPAR" and tokens[after].type == "RPAR":
@@ -357,7 +357,7 @@ def _ends_item(token: Token) -> bool:
 
 
 def begins_statement(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a declaration or query begins at a token, as far as can be seen without parsing."""
+    """Whether a declaration or query begins at a token, as far as the tokens show."""
     keyword = keyword_of(tokens[index])
     if keyword not in ("CREATE", "QUERY", "SELECT", "AGGREGATE", "PARAMETERS"):
         return False
@@ -380,8 +380,8 @@ def begins_formula(tokens: Sequence[Token], index: int) -> bool:
     """Whether a formula begins at a token where the expression of RESULT can end."""
     token, before = tokens[index], tokens[index - 1]
     if token.type == "LPAR":
-        # In `low (A ; B)` too, where `low` is none of the functions that RESULT can call. Before a
-        # query, which no formula can stand before, it is a call of a function that there is not.
+        # In `low (A ; B)` too, where `low` is not a function that RESULT can call. Before a query
+        # it is a call of an unknown function, because no formula can stand before a query.
         is_call = not before.is_quoted and word_of(before) in _IN_RESULT
         return not is_call and not any(keyword_of(later) == "SELECT" for later in tokens[index:])
     if token.type == "BANG":

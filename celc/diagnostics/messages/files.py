@@ -1,7 +1,5 @@
-"""Messages about files that are compiled together: each alone is fine.
-
-A place in the first file cannot be shown beside one in the second, so it is told in words.
-"""
+"""Messages about files that are compiled together and are right by themselves. A place in the first
+file cannot be shown beside one in the second, so words describe it."""
 
 from celc.diagnostics.errors import Diagnostic, error
 from celc.diagnostics.messages.wording import quote

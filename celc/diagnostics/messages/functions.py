@@ -1,4 +1,4 @@
-"""Functions of other systems, and the expressions that say the same in a query."""
+"""Functions of other systems, and the expressions with the same meaning in a query."""
 
 from collections.abc import Collection, Sequence
 
@@ -56,11 +56,9 @@ def is_function(name: str) -> bool:
 def advice_on(
     name: str, arguments: Sequence[str], functions: Collection[str] = FUNCTIONS
 ) -> tuple[tuple[str, ...], str | None]:
-    """Help lines for a call of an unknown function, and the call mended where it can be.
-
-    arguments: as they are written, `v.price AS INT` of a CAST as one.
-    """
-    # Of DATE_TRUNC('day', x.ts) the text says how, and not of what.
+    """Help lines for a call of an unknown function, and the corrected call where there is one.
+    `arguments` are as written; `v.price AS INT` of a CAST is one."""
+    # In DATE_TRUNC('day', x.ts) the text is not the value that is truncated.
     values = [one for one in arguments if not one.startswith("'")]
     word, first = name.upper(), (values or arguments or ["x.a"])[0]
     if word in _SAME and _SAME[word] in functions:
@@ -88,7 +86,7 @@ def advice_on(
 
 
 def _told(word: str, first: str, arguments: Sequence[str]) -> str | None:
-    """What to write in place of a function that nothing stands for one by one."""
+    """What to write instead of a function without a counterpart."""
     if word in NOW:
         return NO_PRESENT
     if word in ("POWER", "POW", "EXP"):

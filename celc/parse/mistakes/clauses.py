@@ -1,7 +1,5 @@
-"""Syntax errors in clauses, names and brackets, and where the text ends too early.
-
-Each function returns what it has to say of a place, or None where its case does not apply.
-"""
+"""Syntax errors in clauses, names and brackets, and where the text ends too early. Each function
+returns its message about a place, or None where its case does not apply."""
 
 from collections.abc import Set
 from difflib import get_close_matches
@@ -28,7 +26,7 @@ ORDER = (
     "clauses stand in this order: SELECT, FROM, WHERE, PARTITION BY, WITHIN, WITH CONFIDENCE, "
     "CONSUME BY, LIMIT"
 )
-# Clauses of other languages that have no case of their own, and the clauses that say the same here.
+# Clauses of other languages without their own case, and our clauses with the same meaning.
 _FOREIGN_CLAUSES = {
     "GROUP": "PARTITION BY splits the stream by attributes",
     "ORDER": "the order of the stream is given at the call, not in the query",
@@ -80,8 +78,8 @@ def reserved_word(place: Place) -> Diagnostic | None:
     """A keyword as a label, type, stream or query name."""
     if not place.is_reserved() or not place.accepts("NAME"):
         return None
-    # Where nothing but a name can stand, a name is meant. Elsewhere the name may be missing, unless
-    # the next token could only follow a name.
+    # Where only a name can stand, a name is meant. Elsewhere the name may be missing, unless the
+    # next token could only follow a name.
     only_name = place.accepted == {"NAME"} and place.found.type not in CLAUSES
     following = place.following.type
     if not only_name and (following not in _AFTER_NAMES or place.found.type in _BEFORE_VALUES):
@@ -97,7 +95,7 @@ _AFTER_NAMES = frozenset(
     {"SEMICOLON", "COLON", "PLUS", "COLON_PLUS", "RPAR", "RSQB", "LBRACE", "DOT", "GREATER"}
     | {"ARROW", END}
 )
-# These words begin conditions or join formulas, so that a sign after them does not make them names.
+# These words begin conditions or join formulas, so a sign after them does not make them names.
 _BEFORE_VALUES = frozenset({"NOT", "AND", "OR", "ALL"})
 
 

@@ -1,7 +1,7 @@
 """Syntax errors in durations of conditions and of SELECT: `5 MINTUES`, `INTERVAL '5' DAY`.
 
-Each function returns what it has to say of a place, or None where its case does not apply.
-Durations of WITHIN are in `windows`.
+Each function returns its message about a place, or None where its case does not apply. `windows`
+has the durations of WITHIN.
 """
 
 from celc.diagnostics.errors import Diagnostic, Fix, error

@@ -1,7 +1,5 @@
-"""Syntax errors inside formulas and conditions, with the mended text where it can be told.
-
-Each function returns what it has to say of a place, or None where its case does not apply.
-"""
+"""Syntax errors inside formulas and conditions, with the corrected text where it can be found. Each
+function returns its message about a place, or None where its case does not apply."""
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.source import Span

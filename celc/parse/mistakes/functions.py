@@ -1,7 +1,5 @@
-"""Syntax errors in calls of functions, as others write them.
-
-Each function returns what it has to say of a place, or None where its case does not apply.
-"""
+"""Syntax errors in calls of functions, as others write them. Each function returns its message
+about a place, or None where its case does not apply."""
 
 import re
 

@@ -1,7 +1,5 @@
-"""Syntax errors around the length of an absence, `!B FOR 5 MINUTES`.
-
-Each function returns what it has to say of a place, or None where its case does not apply.
-"""
+"""Syntax errors around the length of an absence, `!B FOR 5 MINUTES`. Each function returns its
+message about a place, or None where its case does not apply."""
 
 from celc.diagnostics.errors import Diagnostic, error
 from celc.parse.mistakes.place import Place, described

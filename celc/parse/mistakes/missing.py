@@ -1,7 +1,5 @@
-"""Syntax errors where something is missing: a word, a name, an attribute, a value, a formula.
-
-Each function returns what it has to say of a place, or None where its case does not apply.
-"""
+"""Syntax errors where something is missing: a word, a name, an attribute, a value, a formula. Each
+function returns its message about a place, or None where its case does not apply."""
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.source import Span

@@ -1,4 +1,5 @@
-"""The place of a syntax error: the token found there, the tokens expected, and those around."""
+"""The place of a syntax error: the unexpected token, the tokens that would fit, and those around
+it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ SIGNS = {
 }
 COMPARISONS = ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
 STRATEGIES = frozenset({"ALL", "ANY", "STRICT", "NXT", "NEXT", "LAST", "MAX"})
-# In the order in which they must stand, which is what `clause-order` tells.
+# In their required order, which `clause-order` reports.
 CLAUSES = ("SELECT", "FROM", "WHERE", "PARTITION", "WITHIN", "WITH", "CONSUME", "LIMIT")
 FULL_NAMES = {
     "PARTITION": "PARTITION BY",
@@ -35,19 +36,15 @@ FULL_NAMES = {
 
 @dataclass(frozen=True)
 class Place:
-    """A token where no such token can stand, and its surroundings.
-
-    `tokens[start]` is where the parser began, `accepted` the terminals that could have stood at
-    `index`, and `fits_after(terminal)` says whether the token could stand after that terminal.
-    Tokens before `index` have their final types; later words are still NAMEs.
-    """
+    """A token where no such token can stand, and its surroundings. Tokens before `index` have their
+    final types; later words are still NAMEs."""
 
     source: Source
     tokens: Sequence[Token]
-    start: int
+    start: int  # where the parser began
     index: int
-    accepted: frozenset[str]
-    fits_after: Callable[[str], bool]
+    accepted: frozenset[str]  # the terminals that could stand at `index`
+    fits_after: Callable[[str], bool]  # whether the token could stand after a terminal
 
     @property
     def found(self) -> Token:
@@ -55,7 +52,7 @@ class Place:
         return self.tokens[self.index]
 
     def token(self, index: int) -> Token:
-        """The token at an index; END at all that lie behind it."""
+        """The token at an index; END for all indices beyond the text."""
         return self.tokens[min(index, len(self.tokens) - 1)]
 
     @property
@@ -152,7 +149,7 @@ class Place:
 
     @property
     def statement_start(self) -> int:
-        """The index of the first token of the statement, as far as it is known where it begins."""
+        """The index of the first token of the statement, as far as its beginning is known."""
         return self._statement[0]
 
     @property
@@ -167,10 +164,8 @@ class Place:
         return self.statement_start if self.opener is None else self.opener + 1
 
     def backwards(self) -> Iterator[int]:
-        """The tokens before, nearest first, within the innermost bracket; bracketed ones left out.
-
-        Closing brackets come with the others, opening ones never.
-        """
+        """The tokens before, nearest first, within the innermost bracket; tokens in inner brackets
+        are left out. Closing brackets are included, opening ones never."""
         depth = 0
         for index in range(self.index - 1, self.innermost_start - 1, -1):
             kind = self.tokens[index].type

@@ -1,8 +1,8 @@
 """How often an operand comes: mistakes in `A{m,n}` and at `A?`, and `A*` of other languages.
 
-The functions of the first two parts speak of trees that the grammar accepts and the language
-refuses. Those of the third return what they have to say of a place, or None where their case does
-not apply.
+The functions of the first two parts are about trees that the grammar accepts and the language
+refuses. Those of the third return their message about a place, or None where their case does not
+apply.
 """
 
 import math
@@ -20,8 +20,7 @@ from celc.parse.tokens import keyword_of
 
 # --- `A{m,n}` -------------------------------------------------------------------------------------
 
-MAX_ROUNDS = 10_000
-"""The most rounds that can be asked for: each is a part of the automaton."""
+MAX_ROUNDS = 10_000  # rounds; each is a part of the automaton
 
 Number: TypeAlias = syntax.IntegerLiteral | syntax.DoubleLiteral
 

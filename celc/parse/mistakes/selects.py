@@ -1,7 +1,5 @@
-"""Syntax errors in the list of SELECT.
-
-Each function returns what it has to say of a place, or None where its case does not apply.
-"""
+"""Syntax errors in the list of SELECT. Each function returns its message about a place, or None
+where its case does not apply."""
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.parse.mistakes.place import Place

@@ -1,7 +1,7 @@
 """The names that a query declares and binds around a syntax error, for messages to offer.
 
-A tree does not exist yet where a syntax error is, so all this is read off the tokens. It is used
-for advice only: doubtful names are left out.
+There is no tree where a syntax error is, so all this is read off the tokens. It serves only for
+advice: doubtful names are left out.
 """
 
 from collections.abc import Iterator, Mapping
@@ -94,7 +94,7 @@ def _attributes(place: Place, start: int, end: int) -> Iterator[tuple[str, str]]
 
 
 def formula_range(place: Place) -> tuple[int, int] | None:
-    """The tokens of the formula of the statement, also where they come after the error."""
+    """The tokens of the formula of the statement, also after the error."""
     end = place.statement_end()
     where = next(
         (i for i in range(place.statement_start, end) if keyword_of(place.tokens[i]) == "WHERE"),

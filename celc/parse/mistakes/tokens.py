@@ -16,7 +16,7 @@ FOREIGN_OPERATORS = {
     "=<": ("<=", "LESS_EQUAL"),
 }
 
-# Characters that keyboards, word processors and papers put in place of those of the language.
+# Characters that keyboards, word processors and papers use instead of those of the language.
 _LOOKALIKES = {
     "\N{LEFT SINGLE QUOTATION MARK}": "'",
     "\N{RIGHT SINGLE QUOTATION MARK}": "'",
@@ -44,7 +44,7 @@ _LOOKALIKES = {
 CURLY_QUOTES = "\u2018\u2019\u201c\u201d"
 """What word processors make of quotes."""
 
-# One broken quote can make nonsense of all that follows: nobody reads further than this.
+# One broken quote can make nonsense of all that follows. Nobody reads more errors than this.
 MAX_ERRORS = 100
 
 _SHORT = 60
@@ -56,18 +56,17 @@ _KEPT_OR_GAP = re.compile(
 
 
 def is_full(diagnostics: Diagnostics) -> bool:
-    """Whether nobody would read another error, so that it need not be worded either."""
+    """Whether there are so many errors that nobody reads another."""
     return len(diagnostics.items) >= MAX_ERRORS
 
 
 def report(diagnostics: Diagnostics, diagnostic: Diagnostic) -> None:
-    """Keep a diagnostic if there are not too many already."""
     if not is_full(diagnostics):
         diagnostics.add(diagnostic)
 
 
 def shortened(text: str) -> str:
-    """A piece of a query for use inside a message: on one line, without the middle if long."""
+    """A piece of a query inside a message: on one line, without its middle if long."""
     if len(text) > 4 * _SHORT:
         text = f"{text[: 2 * _SHORT]} … {text[-2 * _SHORT :]}"
     text = _on_one_line(text)
@@ -77,14 +76,14 @@ def shortened(text: str) -> str:
 
 
 def offered(text: str) -> str:
-    """A piece of a query that a message offers: on one line, and whole unless it is very long."""
+    """A piece of a query that a message offers: on one line, and complete unless very long."""
     text = _on_one_line(text)
     return text if len(text) <= _LONGEST_OFFER else shortened(text)
 
 
 def _on_one_line(text: str) -> str:
-    """A piece of a query whose texts and names stay as they are. A comment that ends with its line
-    would hide what follows."""
+    """A piece of a query on one line. Its texts and names stay as they are. A comment that ends
+    with its line is removed, because it would hide what follows."""
     return _KEPT_OR_GAP.sub(lambda found: found["kept"] or " ", text).strip()
 
 
@@ -109,7 +108,7 @@ def bad_character(character: str, offset: int, word: str) -> Diagnostic:
         hint = "it cannot be seen: delete it"
         fixes = [Fix(span, "")]
     elif word == character and character.isascii():
-        # No word holds it, so a name is not what was meant.
+        # No word contains it, so a name is not meant.
         hint = "delete it; in a text, '…', and in a name in backquotes any character can stand"
         fixes = [Fix(span, "")]
     else:

@@ -1,7 +1,5 @@
-"""Syntax errors in the clauses that go with SELECT TOTAL alone: PER and HAVING.
-
-Each function returns what it has to say of a place, or None where its case does not apply.
-"""
+"""Syntax errors in clauses that only SELECT TOTAL has: PER and HAVING. Each function returns its
+message about a place, or None where its case does not apply."""
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.parse.durations import in_units

@@ -1,8 +1,8 @@
 """The message about a token where no such token can stand.
 
-Most mistakes have a message of their own in one of the modules beside this one; the first that
-applies is taken. Any other message names the token found and the tokens that could have stood
-there, in the words of the language.
+Most mistakes have their own message in one of the modules beside this one; the first that applies
+is used. Any other message names the found token and the tokens that could stand there, in the words
+of the language.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from celc.parse.mistakes.place import (
 from celc.parse.tables import END, grammar
 from celc.parse.tokens import keyword_of
 
-# The first that applies is taken: from sure habits of other languages to guesses.
+# The first that applies is used: from sure habits of other languages to guesses.
 _CASES = (
     declared_aggregates.in_declaration,
     formulas.missing_formula,
@@ -122,7 +122,7 @@ def unexpected(place: Place) -> Diagnostic:
     """The diagnostic for a token that cannot stand at its place, or for the end of the file."""
     place = _at_clause(place)
     for case in _CASES:
-        look(place.found.span)  # each may go over the whole text, but not more
+        look(place.found.span)  # each may read the whole text, but not more
         diagnostic = case(place)
         if diagnostic is not None:
             return diagnostic
@@ -198,7 +198,7 @@ def expected(place: Place) -> list[str]:
         take(_VALUE | {"STAR"}, "a value such as x.price, 10 or 'text'")
     rest.discard("UNIT")
     if place.before == "UNIT":
-        rest -= {"INTEGER", "DOUBLE"}  # a duration may go on, but seldom does
+        rest -= {"INTEGER", "DOUBLE"}  # a duration may go on, but rarely does
     if rest & {"INTEGER"}:
         take(frozenset({"INTEGER", "DOUBLE"}), "a number")
     if "NAME" in rest:

@@ -1,7 +1,5 @@
-"""Syntax errors in WITHIN, LIMIT and FOR.
-
-Each function returns what it has to say of a place, or None where its case does not apply.
-"""
+"""Syntax errors in WITHIN, LIMIT and FOR. Each function returns its message about a place, or None
+where its case does not apply."""
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.source import Span
