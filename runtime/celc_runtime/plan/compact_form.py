@@ -1,9 +1,8 @@
-"""What the columns of a compact answer mean, as the text that its schema carries.
+"""What the columns of a compact answer mean, as a text in its schema.
 
-So a table of compact answers can be expanded without the query: also where it was written to a file
-or sent to another process. The text is JSON, because anybody can read it; an expression of SELECT
-is an object with the name of its class and its fields. An aggregate of the query's own file is
-code, which no such text holds.
+So compact answers can be expanded without the query, also from a file or in another process. The
+text is JSON, because anybody can read it. An expression of SELECT is an object with the name of its
+class and its fields. An aggregate of the query's own file is code, so it cannot be written.
 """
 
 from __future__ import annotations
@@ -43,36 +42,26 @@ NODE = pa.struct([(name, pa.int32()) for name in ("event", "mark", "child", "nex
 
 @dataclass(frozen=True, slots=True)
 class ShownLabel:
-    """A label column: the number of the label, and the fields of an event that it shows, as places
-    in its struct."""
+    """A label column."""
 
-    label: int
-    fields: tuple[int, ...]
+    label: int  # the number of the label
+    fields: tuple[int, ...]  # the fields of an event that it shows, as indices into its struct
 
 
 @dataclass(frozen=True, slots=True)
 class CompactForm:
-    """The meaning of compact answers.
+    """The meaning of compact answers."""
 
-    columns: the names of the columns: those of the partition, `end_pos` and `end_time` where the
-    answer shows them, the events, the nodes. event: the fields of an event. output: the columns of
-    a match; ddl: the same as Spark SQL spells them. keys: how many of them are of the partition.
-    positions: whether the answer shows them; `pos` is then the first field of an event. time: the
-    place of the first order column among the fields of an event, −1: there is none. labels: the
-    names of all labels. items: the columns of SELECT. marks: for each mark whether an event with it
-    begins a match, and the numbers of its labels.
-    """
-
-    columns: tuple[str, ...]
-    event: pa.Schema
-    output: pa.Schema
-    ddl: tuple[tuple[str, str], ...]
-    keys: int
-    positions: bool
-    time: int
-    labels: tuple[str, ...]
-    items: tuple[ShownLabel | Computed, ...]
-    marks: tuple[tuple[bool, tuple[int, ...]], ...]
+    columns: tuple[str, ...]  # names: the keys, `end_pos`, `end_time` (if shown), events, nodes
+    event: pa.Schema  # the fields of an event
+    output: pa.Schema  # the columns of a match
+    ddl: tuple[tuple[str, str], ...]  # the same in Spark SQL
+    keys: int  # the number of partition columns among them
+    positions: bool  # whether the answer shows positions; `pos` is then the first field of an event
+    time: int  # the first order column among the fields of an event, −1: there is none
+    labels: tuple[str, ...]  # the names of all labels
+    items: tuple[ShownLabel | Computed, ...]  # the columns of SELECT
+    marks: tuple[tuple[bool, tuple[int, ...]], ...]  # for each: does it begin a match? its labels
 
     def to_text(self) -> str:
         """The form as a text."""
@@ -101,8 +90,10 @@ class CompactForm:
 
     @classmethod
     def of_text(cls, text: str) -> CompactForm:
-        """The form that `to_text` wrote. Raises ValueError for another version's, and for numbers
-        that point nowhere."""
+        """The form that `to_text` wrote.
+
+        Raises ValueError for another version, and for numbers that are out of range.
+        """
         said = json.loads(text)
         if said["version"] != _VERSION:
             raise ValueError(f"version {said['version']} and not {_VERSION}")
@@ -129,7 +120,7 @@ class CompactForm:
         return found
 
     def _check(self) -> None:
-        """Raises ValueError where parts of the form do not go together."""
+        """Raises ValueError if parts of the form contradict each other."""
         whole = [self.keys, self.time]
         whole += [n for _, labels in self.marks for n in labels]
         for item in self.items:
@@ -152,7 +143,7 @@ class CompactForm:
             _require("'items'", self._is_item(item, column))
 
     def _is_item(self, item: ShownLabel | Computed, type: pa.DataType) -> bool:
-        """Whether a column of SELECT shows labels and fields that there are."""
+        """Whether the labels and fields that a column of SELECT shows exist."""
         if isinstance(item, Computed):
             named = set(_aggregates(item.value))
             fields = {None, *self.event.names}
@@ -165,8 +156,11 @@ class CompactForm:
 
 
 def compact_form(plan: Plan, *, listed: bool) -> CompactForm:
-    """The form of a query's compact answers. listed: graphs are made of listed matches; whether an
-    event begins one is then not said by its kind, so each kind has two marks."""
+    """The form of a query's compact answers.
+
+    listed: graphs are made of listed matches. The kind of an event then does not say whether it
+    begins a match, so each kind has two marks.
+    """
     attributes = plan.stored_attributes
     places = {name: number + plan.answer.positions for number, name in enumerate(attributes)}
     of_label = {label.name: number for number, label in enumerate(plan.answer.labels)}
@@ -294,7 +288,7 @@ def _ends(plan: Plan) -> list[str]:
 
 
 def _place_of(output: pa.Schema, plan: Plan, name: str) -> int:
-    """The place of a column behind the keys, of which one can be called so too."""
+    """The index of a column after the keys; a key can have the same name."""
     names: list[str] = output.names
     return names.index(name, len(plan.source.key_columns))
 

@@ -10,16 +10,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TextCondition:
-    """A condition on one column.
-
-    operator: `=`, `!=`, `<`, `<=`, `>`, `>=`, in, rlike, is_null, not_in, not_rlike or is_not_null.
-    operands: the text to compare with, the values of the list, or a regular expression of RE2 (the
-    compiler turns LIKE into rlike).
-    """
+    """A condition on one column."""
 
     operator: str
+    """`=`, `!=`, `<`, `<=`, `>`, `>=`, in, rlike, is_null, not_in, not_rlike or is_not_null; the
+    compiler turns LIKE into rlike."""
     attribute: str
-    operands: tuple[str, ...] = ()
+    operands: tuple[str, ...] = ()  # a text, the values of a list, or a regular expression of RE2
 
     @property
     def of_null(self) -> bool:

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 
 class EventError(ValueError):
-    """The events do not fit the query: a column, a type, an order or a value; says where."""
+    """The events do not fit the query (a column, a type, an order or a value). It says where."""
 
 
 class WorkLimitError(EventError):
-    """Finding the matches that end at one event takes more steps than `max_work`. The message says
-    where, and what to do."""
+    """The matches that end at one event take more than `max_work` steps. It says where, and what to
+    do."""
 
 
 class TotalError(EventError):
-    """A total of matches leaves its type. The message names the event at which they end, and what
-    has no such limit."""
+    """A total of matches leaves its type. It names the event at which they end, and an alternative
+    without this limit."""
 
 
 class EventWarning(UserWarning):
-    """Something odd about the events that leaves the answer right, such as undeclared types."""
+    """The events are odd, but the answer is right; for example, there are undeclared types."""
 
 
 class PlanWarning(UserWarning):
-    """A query runs in a way that may take long: on Spark by one task, or anywhere by definition.
-    The message says why."""
+    """A query may take long: on Spark it runs as one task, or it runs by definition. It says
+    why."""
 
 
 class StateError(RuntimeError):
-    """The state of a stream was not written by this query, or has been changed. The message says
-    what is wrong with it."""
+    """The state of a stream is not of this query, or was changed. It says what is wrong."""

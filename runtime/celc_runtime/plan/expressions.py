@@ -1,4 +1,4 @@
-"""Expressions of SELECT as trees, as a generated module's plan writes them.
+"""Expressions of SELECT as trees, as a generated module writes them.
 
 Data only: the schemas follow from their types and attributes. `arrow/values` evaluates them.
 """
@@ -14,38 +14,34 @@ from celc_runtime.plan.conditions import TextComparison, TextCondition
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal of a type of the language; TIMESTAMP in microseconds, DATE in days since 1970,
-    INTERVAL in microseconds."""
+    """A literal of a type of the language."""
 
     value: int | float | str | bool | None
+    """TIMESTAMP, INTERVAL: microseconds; DATE: days since 1970."""
     type: str
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A function of a label's events: FIRST, LAST, MIN, MAX, SUM, AVG, COUNT, VARIANCE, STDDEV,
-    MEDIAN, DISTINCT (COUNT(DISTINCT …)) or COLLECT.
-
-    COUNT alone has no attribute. COLLECT stands at the top of an expression only.
-    """
+    """A function of a label's events. COLLECT is only at the top of an expression."""
 
     function: str
+    """FIRST, LAST, MIN, MAX, SUM, AVG, COUNT, VARIANCE, STDDEV, MEDIAN, DISTINCT (COUNT(DISTINCT
+    …)) or COLLECT."""
     label: str
-    attribute: str | None = None
+    attribute: str | None = None  # None only for COUNT
 
 
 @dataclass(frozen=True, slots=True)
 class OwnAggregate:
-    """An aggregate that the query's file declares, of a label's events.
-
-    `function` takes a value and a truth (not NULL) for each of `columns`, attributes of the events
-    of all matches, the truths of `texts`, then where the events of each match begin and end, and
-    the arrays that it writes: the value for each match, and whether it is not NULL.
-    """
+    """An aggregate that the query's file declares, of a label's events."""
 
     function: Callable[..., None]
+    """Its arguments: for each of `columns` the values for all matches and bool (not NULL); the
+    truth of `texts`; where the events of each match begin and end; two arrays to write: the value
+    for each match, and whether it is not NULL."""
     label: str
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # attributes of the events
     texts: tuple[TextCondition | TextComparison, ...]
     type: str
 
@@ -60,8 +56,8 @@ class ParameterValue:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """A number, converted to another type of numbers; of a DATE, the days since 1970 as a LONG, or
-    midnight in UTC as a TIMESTAMP, NULL where it is none."""
+    """A conversion to another type of numbers; of a DATE, to LONG (days since 1970) or to TIMESTAMP
+    (midnight in UTC, NULL if that does not fit)."""
 
     operand: Tree
     type: str
@@ -69,7 +65,7 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """`-e`, wrapping for whole numbers, unless `checked`: then NULL for the smallest one."""
+    """`-e`. It wraps for whole numbers, unless `checked`: then it is NULL for the least number."""
 
     operand: Tree
     checked: bool = False
@@ -77,7 +73,7 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Absolute:
-    """`ABS(e)`; the smallest whole number stays itself, or is NULL if `checked`."""
+    """`ABS(e)`. The least whole number stays itself, or is NULL if `checked`."""
 
     operand: Tree
     checked: bool = False
@@ -85,10 +81,9 @@ class Absolute:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """`left operator right` for + - * / %; both sides have one type, DOUBLE for `/`.
+    """`left operator right` for + - * / %; both sides have the same type, DOUBLE for `/`.
 
-    `checked`: both sides are 64-bit numbers, microseconds of times and durations among them, and a
-    result with more bits is NULL.
+    checked: both sides are 64-bit numbers (also microseconds); a result with more bits is NULL.
     """
 
     operator: str
@@ -104,14 +99,11 @@ Tree: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """An expression's column in the output.
+    """An expression's column in the output."""
 
-    `place`: its number among the items of SELECT. `type`: as the language names it, or `ARRAY<…>`.
-    """
-
-    place: int
+    place: int  # its number among the items of SELECT
     name: str
-    type: str
+    type: str  # as the language names it, or `ARRAY<…>`
     value: Tree
 
     @property
@@ -126,7 +118,7 @@ class Computed:
 
 
 def attributes_of(expressions: Iterable[Computed]) -> Iterator[str]:
-    """The attributes that expressions read; an attribute may come more than once."""
+    """The attributes that expressions read; some may come more than once."""
     for item in expressions:
         for node in nodes_in(item.value):
             match node:

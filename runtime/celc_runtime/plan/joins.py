@@ -1,8 +1,8 @@
 """A query as joins, and the whole text of its SQL.
 
-The compiler writes what depends on the query alone: the scans and their joins, over a table
-`events`. That table depends on the options of a call as well (the order, the tiebreak, the column
-of types), so its text is written here.
+The compiler writes what depends only on the query: the scans of a table `events`, and their joins.
+That table also depends on the options of a call (the order, the tiebreak, the column of types). So
+its text is written here.
 """
 
 from __future__ import annotations
@@ -18,48 +18,40 @@ _TIED = "two events of a partition are equal in the order, so none comes before 
 _NULL = "the order column {} is NULL; every event needs a place in the order"
 _UNTYPED = "the column {} of event types is NULL; every event needs a type"
 _VARIABLE = "${"
-"""What begins a variable of Spark; a text has another way to write it, and a name has none."""
+"""The begin of a variable of Spark. Texts can be written without it, names cannot."""
 
 
 class NotJoined(ValueError):
-    """Why a query cannot be run as joins."""
+    """A query cannot be run as joins. It says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joins:
-    """A query as joins.
+    """A query as joins. `place`, `time`, `measure` and `keys` are names of columns of `events`."""
 
-    `numbered`, `plain`: the end of the text with and without positions in the output. `place`,
-    `time`, `measure`, `keys`: the names of columns of `events`; the place is that of `plain`, the
-    other text has `pos`. `unit`: that of the windows on the first order column, as in
-    `celc_runtime.plan.plan.Window`, empty: there is none; `attributes`: those that these windows
-    name. `counts`: positions are asked for although the output has none. `reads`: the attributes in
-    the texts, with their types. `bands`: for each condition `ABS(x.a - y.b) < c` of floating
-    numbers by which events are joined, the types of both, the earlier event first; where either can
-    be the earlier one, both ways. `untied`: the same without bands whose two events are tied by
-    equalities. `why_not`: why the query cannot be run as joins; all else is then empty.
-    """
-
-    numbered: str = ""
-    plain: str = ""
-    place: str = ""
+    numbered: str = ""  # the end of the text with positions in the output
+    plain: str = ""  # the end of the text without positions
+    place: str = ""  # the position in `plain`; `numbered` has `pos`
     time: str = ""
     measure: str = ""
     keys: tuple[str, ...] = ()
-    unit: str = ""
-    attributes: tuple[str, ...] = ()
-    counts: bool = False
-    reads: tuple[tuple[str, str], ...] = ()
+    unit: str = ""  # as `Window.unit`, of the windows on the first order column; empty: none
+    attributes: tuple[str, ...] = ()  # the attributes that these windows name
+    counts: bool = False  # whether positions are needed though the output has none
+    reads: tuple[tuple[str, str], ...] = ()  # the attributes in the texts, with their types
     bands: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
+    """For each condition `ABS(x.a - y.b) < c` on floating numbers that joins events, the types of
+    both, the earlier event first; both ways if either can be the earlier one."""
     untied: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
-    why_not: str = ""
+    """As `bands`, without those whose events are also joined by equalities."""
+    why_not: str = ""  # why the query cannot be run as joins; everything else is empty then
 
 
 NO_JOINS = Joins(why_not="its module was compiled without them")
 
 
 def why_not_joined(plan: Plan, joins: Joins, dialect: str = SPARK) -> str:
-    """Why a query, or its options, are none for joins; empty where they are."""
+    """Why a query, with its options, cannot be run as joins; empty if it can."""
     if joins.why_not:
         return joins.why_not
     if plan.answer.match_id is not None:
@@ -90,10 +82,10 @@ def why_not_joined(plan: Plan, joins: Joins, dialect: str = SPARK) -> str:
 def joins_text(
     plan: Plan, joins: Joins, table: str, dialect: str = SPARK, *, typed: bool = True
 ) -> str:
-    """The whole statement for a table of events.
+    """The whole statement for a table of events; raises NotJoined.
 
-    `table` is what stands after FROM. `typed`: it has the column of event types although the query
-    needs none. Raises NotJoined.
+    table: what follows FROM. typed: whether it has the column of event types even if the query does
+    not need it.
     """
     if why := why_not_joined(plan, joins, dialect):
         raise NotJoined(f"query {plan.name!r} cannot be run as joins: {why}")
@@ -108,7 +100,7 @@ def joins_text(
 
 
 def table_name(name: str, dialect: str) -> str:
-    """A table as it stands after FROM; dots separate a catalog, a schema and its name."""
+    """A table as it is written after FROM; dots separate a catalog, a schema and its name."""
     return ".".join(_column(part, dialect) for part in name.split("."))
 
 
@@ -134,7 +126,7 @@ def _events(
     if numbered or (dialect == DUCKDB and len(order) > 1):
         place = "pos" if numbered else joins.place
         window = f"{_partition(plan, dialect)}ORDER BY {', '.join(_sorted(plan, dialect))}"
-        # ROW_NUMBER of Spark ends with 32 bits.
+        # Spark's ROW_NUMBER has only 32 bits.
         columns.append(f"COUNT(*) OVER ({window} ROWS UNBOUNDED PRECEDING) - 1 AS {place}")
         said = f"{place}: their numbers in the order, from 0"
     else:
@@ -160,7 +152,7 @@ def _events(
 
 
 def _read(plan: Plan, name: str, dialect: str) -> str:
-    """An attribute, read as all routes read it: a key has no −0.0."""
+    """An attribute as all routes read it: keys have no −0.0."""
     column = _column(name, dialect)
     if name not in plan.source.key_attributes:
         return column
@@ -169,7 +161,7 @@ def _read(plan: Plan, name: str, dialect: str) -> str:
 
 
 def _without_sign(plan: Plan, name: str, sql: str) -> str:
-    """The value of a key, 0.0 for −0.0, which equals it."""
+    """The value of a key with 0.0 for −0.0, which equals it."""
     if plan.source.type_of(name) not in ("FLOAT", "DOUBLE"):
         return sql
     return f"CASE WHEN {sql} = 0 THEN 0 ELSE {sql} END"
@@ -207,7 +199,7 @@ def _order_check(plan: Plan, table: str, dialect: str, *, typed: bool) -> list[s
 
 
 def _where(plan: Plan, dialect: str, *, typed: bool, with_null: bool = False) -> list[str]:
-    """The rows of declared types, which alone are events."""
+    """The rows of declared types. Only these are events."""
     if not (plan.source.type_column or typed):
         return []
     types = _column(plan.source.type_name, dialect)

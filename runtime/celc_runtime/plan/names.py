@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 
 def unused_name(name: str, names: Iterable[str]) -> str:
-    """A name for one more column, different from all these names also in Spark, which does not tell
-    upper from lower case. The same for the same names."""
+    """A name different from all these, also in Spark, which ignores case; always the same one."""
     lower = {other.lower() for other in names}
     while name.lower() in lower:
         name += "_"

@@ -1,4 +1,4 @@
-"""FOR EACH as data: the parameter set of a query, and the rows that an event concerns."""
+"""FOR EACH as data: the parameter set of a query, and the rows that an event can concern."""
 
 from __future__ import annotations
 
@@ -8,40 +8,36 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """An attribute of the set, with its type as the language names it."""
+    """An attribute of the parameter set."""
 
     name: str
-    type: str
+    type: str  # as the language names it
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """`x.attribute LIKE rule.parameter`; `column`: that of events with the answer. `operator`: LIKE
-    or RLIKE."""
+    """`x.attribute LIKE rule.parameter`."""
 
-    column: str
-    operator: str
+    column: str  # the column of events with the answer
+    operator: str  # LIKE or RLIKE
     attribute: str
     parameter: str
 
 
 @dataclass(frozen=True, slots=True)
 class OfEvent:
-    """A condition on an attribute of an event and constants, in the type `type`.
-
-    `operator`: `=`, `!=`, `<`, `<=`, `>`, `>=`, in, not_in, is_null or is_not_null. Of a STRING
-    there are no order comparisons.
-    """
+    """A condition on an attribute of an event and constants."""
 
     operator: str
+    """`=`, `!=`, `<`, `<=`, `>`, `>=`, in, not_in, is_null or is_not_null; no order of STRINGs."""
     attribute: str
-    type: str
+    type: str  # the type in which values are compared
     operands: tuple[int | float | str | bool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class OfRow:
-    """The same of an attribute of the set."""
+    """A condition on an attribute of the parameter set and constants."""
 
     operator: str
     parameter: str
@@ -51,7 +47,7 @@ class OfRow:
 
 @dataclass(frozen=True, slots=True)
 class OfBoth:
-    """`event.attribute operator rule.parameter`, in the type `type`."""
+    """`event.attribute operator rule.parameter`, compared in the type `type`."""
 
     operator: str
     attribute: str
@@ -64,40 +60,32 @@ Test: TypeAlias = OfEvent | OfRow | OfBoth
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """The rows that an event of one type can concern: those for which one of `ways` is true.
-
-    Without `ways`: all rows. A way is an AND of ORs. It may be true of more rows than matter, but
-    never of fewer.
-    """
+    """The parameter rows that an event of one type can concern."""
 
     stream: str
     type: str
     ways: tuple[tuple[tuple[Test, ...], ...], ...] = ()
+    """The rows for which one of the ways is true; empty: all rows. A way is an AND of ORs. It may
+    be true of more rows than matter, but never of fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """The parameter set of a query FOR EACH, and how its values come to the events.
-
-    `shown`: its attributes in the output. `columns`: columns of events, each with the attribute of
-    the set that it holds; `patterns`: those of patterns. `number`: the column of the row's number,
-    by which events are partitioned first, unless the rows are run one by one (`row_by_row`).
-    `position`: the column of positions, on which windows of EVENTS are measured; None: none is.
-    `consume_by`: CONSUME BY among the events of one row. `concerns`: the rows that an event
-    concerns, by its type; None: every event concerns every row, for `why`.
-    """
+    """The parameter set of a query FOR EACH, and how its values come to the events."""
 
     name: str
     attributes: tuple[Parameter, ...]
-    shown: tuple[str, ...]
-    columns: tuple[tuple[str, str], ...]
+    shown: tuple[str, ...]  # its attributes in the output
+    columns: tuple[tuple[str, str], ...]  # columns of events: (column, the attribute that it holds)
     number: str
+    """The column of the row's number. Events are partitioned by it first, unless `row_by_row`."""
     patterns: tuple[Pattern, ...] = ()
-    position: str | None = None
-    row_by_row: bool = False
-    consume_by: str = "NONE"
+    position: str | None = None  # the column of positions for windows in EVENTS; None: none needed
+    row_by_row: bool = False  # whether the rows are run one by one
+    consume_by: str = "NONE"  # CONSUME BY among the events of one row
     concerns: tuple[Concern, ...] | None = None
-    why: str = ""
+    """The rows that an event concerns, by its type; None: every event concerns every row."""
+    why: str = ""  # the reason for None
 
     def type_of(self, attribute: str) -> str:
         """The type of an attribute of the set."""
@@ -105,13 +93,13 @@ class Parameters:
 
     @property
     def shown_attributes(self) -> tuple[Parameter, ...]:
-        """The attributes of the set in the output, in their order."""
+        """The attributes of the set in the output, in order."""
         types = {one.name: one for one in self.attributes}
         return tuple(types[name] for name in self.shown)
 
 
 def routes_of_rows(name: str) -> str:
-    """The calls that take the table of a parameter set."""
+    """The calls that take the table of a parameter set, as a text."""
     return (
         f"match_table(events, {name}=rows), or on Spark match(df, {name}=rows) or "
         f"match_stream(df, {name}=rows)"

@@ -1,7 +1,7 @@
-"""The order of the columns of past events, as conditions take them and a run remembers them.
+"""The order of the columns of past events, for conditions and for a run that remembers them.
 
-The fields of `PastColumns` are that order, and nothing else states it: the compiler names its
-variables by them, and a run puts its arrays and finds their places by them.
+The fields of `PastColumns` define that order, and nothing else does. The compiler names its
+variables by them, and a run stores and finds its arrays by them.
 """
 
 from __future__ import annotations
@@ -16,28 +16,24 @@ _T = TypeVar("_T")
 
 
 class PastColumns(NamedTuple, Generic[_T]):
-    """Something for each column, in groups of one kind (`plan.strategy.Remembers`).
+    """Something for each column, in groups of one kind (`plan.strategy.Remembers`)."""
 
-    windows: a key and a floor for each window inside the formula. values: a value and whether it is
-    not NULL for each attribute. begins, symbols: one column, or none.
-    """
-
-    windows: Sequence[_T]
+    windows: Sequence[_T]  # a key and a floor for each window inside the formula
     parts: Sequence[_T]
-    begins: Sequence[_T]
+    begins: Sequence[_T]  # one column, or none
     nearest: Sequence[_T]
-    values: Sequence[_T]
+    values: Sequence[_T]  # for each attribute a value, and whether it is not NULL
     texts: Sequence[_T]
     codes: Sequence[_T]
     ranks: Sequence[_T]
-    symbols: Sequence[_T]
+    symbols: Sequence[_T]  # one column, or none
 
     def in_order(self) -> list[_T]:
         return list(chain.from_iterable(self))
 
 
 def places_of(remembers: Remembers, windows: int) -> PastColumns[int]:
-    """The places of the columns, of a query with so many windows inside the formula."""
+    """The indices of the columns, for a query with `windows` windows inside the formula."""
     sizes = PastColumns(
         windows=range(2 * windows),
         parts=remembers.parts,

@@ -16,19 +16,16 @@ from celc_runtime.plan.totals import Totals
 from celc_runtime.plan.uncertain import CONFIDENCE, Uncertain
 
 DECIDED_TIME = "decided_time"
-"""The column that says when a match with an absence at its end is decided."""
+"""The column with the time when a match with a last absence is decided."""
 
-MATCHES = "matches"
-"""The column of COLLAPSED that says for how many matches a row stands."""
+MATCHES = "matches"  # the column of COLLAPSED: the number of matches of a row
 
-MATCH_ID = "match_id"
-"""The column that tells a match from all others, the same on every route."""
+MATCH_ID = "match_id"  # the column that identifies a match, the same on every route
 
-COUNTS = "DECIMAL(38, 0)"
-"""The type of counts of matches."""
+COUNTS = "DECIMAL(38, 0)"  # the type of counts of matches
 
 DDL_TYPES = {"LONG": "BIGINT", "INTERVAL": "INTERVAL DAY TO SECOND"}
-"""The types that Spark's DDL calls otherwise than the language."""
+"""The types whose name in Spark's DDL differs from that in the language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,58 +38,49 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label column of the output: its structs hold `pos` and then these attributes. `single`: it
-    holds exactly one event of every match. `first`, `last`: and that begins or ends the match."""
+    """A label column of the output: structs of `pos` and the attributes."""
 
     name: str
     attributes: tuple[str, ...]
-    single: bool = False
-    first: bool = False
-    last: bool = False
+    single: bool = False  # whether it holds exactly one event of every match
+    first: bool = False  # whether this event begins the match
+    last: bool = False  # whether this event ends the match
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How an event of a match is marked: the label columns that it goes to, and whether it can be
-    the first event of a match."""
+    """How an event of a match is marked."""
 
-    columns: tuple[int, ...]
-    starts: bool
+    columns: tuple[int, ...]  # the label columns that it goes to
+    starts: bool  # whether it can be the first event of a match
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A window, of the clause WITHIN or of a part of the formula.
+    """A window, of the clause WITHIN or of a part of the formula."""
 
-    `unit` is EVENTS, MICROSECONDS or VALUE; `attribute` is the measured attribute, None: the first
-    order column. `begin`: where events last, the column of their starts.
-    """
-
-    unit: str
+    unit: str  # EVENTS, MICROSECONDS or VALUE
     size: int | float
-    attribute: str | None
+    attribute: str | None  # the measured attribute, None: the first order column
     _: KW_ONLY
-    begin: str | None = None
+    begin: str | None = None  # for events with a duration, the column of their starts
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """When matches with an absence at their end are decided: when so much has passed since the end,
-    or since the start. `window` is the number of that length among the plan's `local_windows`."""
+    """When matches with an absence at their end are decided: after a length from end or start."""
 
-    window: int
+    window: int  # the number of this length among the plan's `local_windows`
     from_start: bool
 
 
 @dataclass(frozen=True, slots=True)
 class PerStart:
-    """The choice among the matches with one start that is left to the run: `end` is FIRST or
-    LONGEST. `disjoint`: of these, each that starts after the end of the last one kept. `limit`: at
-    most so many of the chosen matches for each end."""
+    """The choice among matches with the same start, as far as the run makes it."""
 
-    end: str
-    disjoint: bool
-    limit: int | None = None
+    end: str  # FIRST or LONGEST
+    disjoint: bool  # then keep each match that starts after the end of the last one kept
+    limit: int | None = None  # the most chosen matches for each end
 
     @property
     def known_at_end(self) -> bool:
@@ -105,15 +93,12 @@ class PerStart:
 
 @dataclass(frozen=True, slots=True)
 class ChosenKey:
-    """A key of PARTITION BY that is another attribute for each event type.
+    """A key of PARTITION BY that is another attribute for each event type."""
 
-    place: the key's place in PARTITION BY. ways: pairs of an attribute and the (stream, type) of
-    the event types that have it; each event type of the query is in one pair.
-    """
-
-    place: int
+    place: int  # its place in PARTITION BY
     type: str
     ways: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    """(attribute, its event types as (stream, type)); each event type is in exactly one."""
 
     def __str__(self) -> str:
         return f"[{', '.join(name for name, _ in self.ways)}]"
@@ -123,48 +108,35 @@ class ChosenKey:
 class Source:
     """Whose rows are read, and in what order."""
 
-    streams: tuple[str, ...] = ()
-    """The streams that the query reads."""
+    streams: tuple[str, ...] = ()  # the streams that the query reads
     types: tuple[tuple[str, str], ...] = ()
-    """(stream, type) of the event types that its formula names, numbered from 1 for `classify`."""
-    other_types: tuple[tuple[str, str], ...] = ()
-    """Those that its streams declare besides."""
-    type_column: bool = False
-    """Whether it reads the column of event types."""
-    stream_column: bool = False
-    """Whether it reads the column of streams."""
-    type_name: str = "type"
-    """The name of the column of event types."""
-    attributes: tuple[Attribute, ...] = ()
-    """The columns that it reads besides these, in the order of declaration."""
+    """(stream, type) of the event types in its formula, numbered from 1 for `classify`."""
+    other_types: tuple[tuple[str, str], ...] = ()  # the other types of its streams
+    type_column: bool = False  # whether it reads the column of event types
+    stream_column: bool = False  # whether it reads the column of streams
+    type_name: str = "type"  # the name of the column of event types
+    attributes: tuple[Attribute, ...] = ()  # the other columns that it reads, as declared
     order_candidates: tuple[Attribute, ...] = ()
     """The attributes that all its event types have, as order columns must."""
-    partition_by: tuple[str, ...] = ()
-    """The keys, as the output calls them."""
-    chosen_keys: tuple[ChosenKey, ...] = ()
-    """The keys among them for which the input has no column."""
-    order_by: tuple[str, ...] = ()
-    """The order columns; empty: events are read in the order in which they come."""
-    tiebreak: tuple[str, ...] = ()
-    """More columns of the order, which tell apart events that are equal in `order_by`."""
+    partition_by: tuple[str, ...] = ()  # the keys, by their names in the output
+    chosen_keys: tuple[ChosenKey, ...] = ()  # the keys that are not columns of the input
+    order_by: tuple[str, ...] = ()  # the order columns; empty: the order in which events come
+    tiebreak: tuple[str, ...] = ()  # further order columns, for events equal in `order_by`
     ties: str | None = None
-    """"simultaneous" where events that are equal in all order columns are one instant."""
-    uncertain: Uncertain | None = None
-    """The times of events are uncertain, and the answer says how likely each match is."""
+    """"simultaneous" if events equal in all order columns form one instant."""
+    uncertain: Uncertain | None = None  # for uncertain times; the answer has confidences
     reads: tuple[str, ...] = ()
-    """The queries whose rows are events; then events last, and `chain` makes the input."""
-    begin: str | None = None
-    """Of such a query, the column of the starts of events."""
-    declared: tuple[str, ...] = ()
-    """Of such a query, the attributes of the streams that are declared."""
+    """The queries whose rows are its events. These have a duration, and `chain` makes the input."""
+    begin: str | None = None  # for `reads`: the column of the events' starts
+    declared: tuple[str, ...] = ()  # for `reads`: the attributes of the declared streams
     parameters: Parameters | None = None
-    """Of a query FOR EACH, which `rules/run` runs; other fields are then as in the text."""
+    """For FOR EACH, which `rules/run` runs; the other fields are then as in the text."""
     relevant: tuple[Relevant, ...] | None = None
-    """The events that can change the answer; all others may be left out of the stream where
-    positions are not shown. None: the query must see all events."""
+    """The events that can change the answer. Without positions in the output, all others may be
+    left out of the stream. None: the query must see all events."""
     told_apart: tuple[Relevant, ...] | None = None
-    """Where it must see them only because they count, or keep others from being neighbours, the
-    events of which it reads more than that they are there."""
+    """If it must see all events only because they count, or because they separate others: the
+    events whose values matter."""
 
     @property
     def takes_ties(self) -> bool:
@@ -179,18 +151,17 @@ class Source:
         return self.chosen_columns[attribute].type
 
     def input_type(self, column: str) -> str:
-        """The type of a column of the input: as declared, and STRING for the columns that tell
-        types and streams."""
+        """The type of an input column: as declared; STRING for those of types and streams."""
         return next((a.type for a in self.attributes if a.name == column), "STRING")
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        """The columns read, tiebreak columns aside."""
+        """The columns read, without tiebreak columns."""
         return (*self.text_columns, *(one.name for one in self.attributes))
 
     @property
     def text_columns(self) -> tuple[str, ...]:
-        """The columns that tell the types and the streams of events, where the query reads any."""
+        """The columns with the types and the streams of events, if the query reads them."""
         named = (self.type_name,) if self.type_column else ()
         return (*named, "stream") if self.stream_column else named
 
@@ -223,7 +194,7 @@ class Source:
 
     @property
     def key_attributes(self) -> tuple[str, ...]:
-        """The attributes that keys are read from, also those of event types with another one."""
+        """The attributes that keys are read from, for all event types."""
         found = dict.fromkeys(self.partition_by)
         for key in self.chosen_keys:
             found |= dict.fromkeys(attribute for attribute, _ in key.ways)
@@ -253,7 +224,7 @@ class Source:
 
     @property
     def events_read(self) -> tuple[Relevant, ...] | None:
-        """The events of which the query reads more than that they are there; None: all events."""
+        """The events whose values the query reads; None: all events."""
         return self.told_apart if self.relevant is None else self.relevant
 
 
@@ -261,29 +232,20 @@ class Source:
 class Matching:
     """How an event changes the partial matches."""
 
-    columns: tuple[str, ...] = ()
-    """The columns that `classify` takes."""
-    texts: tuple[TextCondition | TextComparison, ...] = ()
-    """The conditions on texts whose truth it takes, behind the columns."""
-    symbol_dtype: str = "uint8"
-    """The type of numpy that holds the number of a symbol."""
-    kinds: tuple[Kind, ...] = ()
-    """How an event of a match can be marked, by the number that a node of the arena has."""
-    kind_bits: int = 1
-    """How many bits of a node have that number."""
-    window: Window | None = None
-    """WITHIN; None: there is none."""
+    columns: tuple[str, ...] = ()  # the arguments of `classify`: columns
+    texts: tuple[TextCondition | TextComparison, ...] = ()  # then the truth of these
+    symbol_dtype: str = "uint8"  # the NumPy type of a symbol
+    kinds: tuple[Kind, ...] = ()  # how an event can be marked, by the number in a node of the arena
+    kind_bits: int = 1  # the number of bits of this number
+    window: Window | None = None  # WITHIN
     local_windows: tuple[Window, ...] = ()
     """The windows of parts of the formula and the lengths of absences, each once."""
     reaches: tuple[tuple[int, ...], ...] = ()
-    """The events before a match that can decide whether it is one, as hops from its start: each
-    tuple has the numbers of the local windows that are hopped one after another."""
-    one_event: bool = False
-    """Every match is of one event, so that a query without a window needs none."""
-    nested_selectors: bool = False
-    """The formula has selectors, which know nothing of the window."""
+    """How far before the start of a match events can decide about it. Each tuple is a sequence of
+    local windows, one before the other."""
+    one_event: bool = False  # whether every match has one event, so that no window is needed
+    nested_selectors: bool = False  # whether there are selectors inside, which ignore the window
     consume_by: str = "NONE"
-    """CONSUME BY, or NONE."""
 
     @property
     def windows(self) -> tuple[Window, ...]:
@@ -295,25 +257,22 @@ class Matching:
 class Choice:
     """Which matches stay, and when that is known."""
 
-    limit: int | None = None
-    """How many matches with one end are listed; None: all."""
+    limit: int | None = None  # the most matches with one end; None: all
     per_start: PerStart | None = None
-    """What is still to choose among the matches with one start; `limit` is then None."""
-    deadlines: tuple[Deadline, ...] = ()
-    """Those of the absences at the end of a match, each once."""
+    """The choice among the matches with one start; `limit` is then None."""
+    deadlines: tuple[Deadline, ...] = ()  # those of absences at the end of a match, each once
     ruled_out: tuple[Deadline, ...] = ()
     """Those of absences in branches without matches, for which no match waits."""
     at_end: str = "open"
-    """"closed" where the input is over, so that all deadlines are passed."""
+    """"closed" if the input is over, so that all deadlines have passed."""
     clock: int | float | None = None
-    """The time up to which the input is known to reach, a TIMESTAMP in microseconds and a DATE in
-    days since 1970; None: the events tell."""
-    max_work: int = 100_000_000
-    """How many steps conditions across events may take at one event before a match is found."""
+    """The time that the input is known to reach (TIMESTAMP: microseconds, DATE: days since 1970);
+    None: the events show it."""
+    max_work: int = 100_000_000  # steps: the most at one event until a match is found
 
     @property
     def waits(self) -> bool:
-        """Whether matches wait until no later match can take their place."""
+        """Whether matches wait until no later match can replace them."""
         return self.per_start is not None and not self.per_start.known_at_end
 
 
@@ -321,36 +280,29 @@ class Choice:
 class Answer:
     """What becomes of the matches that stay."""
 
-    labels: tuple[Label, ...] = ()
-    """The label columns of the output; with `totals`, the labels that its functions read."""
-    expressions: tuple[Computed, ...] = ()
-    """The computed columns, which stand among those of the labels."""
-    hidden: tuple[str, ...] = ()
-    """The labels that are no columns; kinds number them after the label columns."""
+    labels: tuple[Label, ...] = ()  # the label columns; with `totals`, the labels it reads
+    expressions: tuple[Computed, ...] = ()  # the computed columns, among those of the labels
+    hidden: tuple[str, ...] = ()  # labels without a column; kinds number them after the others
     positions: bool = True
-    """Whether the output shows positions; a plan as written does, and `Program.on_spark` decides it
-    for Spark."""
+    """Whether the output shows positions. It does in the plan of a module; for Spark
+    `Program.on_spark` decides."""
     match_id: tuple[str, ...] | None = None
-    """The columns by which the column `match_id` tells events apart; None: there is no such
-    column."""
-    collapsed: bool = False
-    """The answer has one row for each end of matches."""
-    totals: Totals | None = None
-    """The answer are rows about groups of matches."""
+    """The columns by which `match_id` identifies events; None: there is no such column."""
+    collapsed: bool = False  # whether the answer has one row for each end of matches
+    totals: Totals | None = None  # for rows about groups of matches
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """The labels of the output, then the labels that only expressions mention. Kinds number
-        labels in this order."""
+        """The labels of the output, then `hidden`. Kinds number labels in this order."""
         return (*(label.name for label in self.labels), *self.hidden)
 
     @property
     def items(self) -> tuple[Label | Computed, ...]:
         """The label columns and the computed ones, in the order of SELECT.
 
-        Without positions a label that shows no attributes is left out: its events would be structs
-        without a field, which Arrow can hold, but neither Spark's DDL nor a Parquet file. COUNT
-        says how many they are.
+        Without positions, a label that shows no attributes is left out. Its events would be structs
+        without a field, which neither Spark's DDL nor Parquet files allow. COUNT gives their
+        number.
         """
         computed = {item.place: item for item in self.expressions}
         labels = iter(self.labels)
@@ -365,8 +317,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A compiled query without its code: parts that answer one question each, and what follows from
-    several of them."""
+    """A compiled query without its code: four parts, and what follows from several of them."""
 
     name: str
     source: Source = Source()
@@ -404,10 +355,10 @@ class Plan:
 
     @property
     def whole_window(self) -> Window | None:
-        """The window with all that lies before it and still matters, as one window.
+        """The window together with all that lies before it and still matters, as one window.
 
-        None without a window (a match of one event needs none), and where its parts are measured in
-        different ways, or on floating numbers, whose sums are rounded.
+        None without a window (a match of one event needs none), if its parts have different units,
+        or for floating numbers, whose sums are rounded.
         """
         window, reaches = self.matching.window, self.matching.reaches
         if window is None and self.matching.one_event and self.source.order_by:
@@ -427,8 +378,11 @@ class Plan:
 
     @property
     def farthest_deadline(self) -> Window | None:
-        """The longest time from the end of a match in which events decide it; None where there is
-        no deadline, or one that is no time on the first order column, or on floating numbers."""
+        """The longest time after the end of a match in which events decide about it.
+
+        None without a deadline, or if one is not a time on the first order column, or is a floating
+        number.
+        """
         found = [self.matching.local_windows[one.window] for one in self.choice.deadlines]
         if not found or not all(map(self.is_on_clock, self.choice.deadlines)):
             return None
@@ -444,26 +398,29 @@ class Plan:
 
     @property
     def shows_decided_time(self) -> bool:
-        """Whether the output says when matches are decided: all absences at the end are times on
-        the first order column, also where conditions leave no match of a branch."""
+        """Whether the output says when matches are decided.
+
+        It does if all absences at the end are times on the first order column, even those of
+        branches that conditions leave without matches.
+        """
         written = (*self.choice.deadlines, *self.choice.ruled_out)
         return bool(written) and all(map(self.is_on_clock, written))
 
     def is_on_clock(self, deadline: Deadline) -> bool:
-        """Whether a deadline is a time on the first order column, so that the events of all
-        partitions move the clock that passes it."""
+        """Whether a deadline is a time on the first order column, so that all partitions pass
+        it."""
         measured = self.measured_on(self.matching.local_windows[deadline.window])
         return bool(self.source.order_by) and measured == self.source.order_by[0]
 
     @property
     def asks_for_clock(self) -> bool:
-        """Whether the greatest time in the whole input decides some matches."""
+        """Whether the greatest time in the whole input decides about some matches."""
         return self.choice.at_end == "open" and any(map(self.is_on_clock, self.choice.deadlines))
 
     @property
     def stored_attributes(self) -> tuple[str, ...]:
-        """The columns of past events that output reads: the attributes of labels and expressions,
-        the start time, and what `match_id` tells events by."""
+        """The columns of past events that the output reads: for labels, expressions, the start
+        time, and `match_id`."""
         names = dict.fromkeys(name for label in self.answer.labels for name in label.attributes)
         names |= dict.fromkeys(attributes_of(self.answer.expressions))
         if self.source.order_by:
@@ -473,11 +430,11 @@ class Plan:
 
     @property
     def first_place(self) -> int:
-        """The place of the first column of the output that says where a match is."""
+        """The index of the first output column that says where a match is."""
         return (self.answer.match_id is not None) + len(self.source.partition_by)
 
     def place_columns(self, totals: Totals) -> list[tuple[str, str]]:
-        """The columns that tell a group, besides the partition, with their types."""
+        """The columns that identify a group, besides the partition, with their types."""
         if totals.per == "PARTITION":
             return []
         if totals.per != "END":
@@ -492,7 +449,7 @@ class Plan:
         return ", ".join(f"{quoted(name)} {type}" for name, type in self.ddl_columns())
 
     def ddl_columns(self) -> list[tuple[str, str]]:
-        """The names of the output's columns, and their types as Spark SQL spells them."""
+        """The names of the output's columns, and their types in Spark SQL."""
         columns = [] if self.answer.match_id is None else [(MATCH_ID, "BINARY")]
         columns += [(name, self._ddl_type(name)) for name in self.source.partition_by]
         if self.source.parameters is not None:

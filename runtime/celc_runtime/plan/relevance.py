@@ -8,18 +8,16 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class AttributeTest:
-    """A condition on one attribute that means the same in Spark as here, ANSI mode or not.
-
-    `operator`: `=`, `!=`, `<`, `<=`, `>`, `>=`, in, not_in, like, not_like, is_null, is_not_null.
-    `type`: the type in which it is compared. `operands`: constants of that type, TIMESTAMP as
-    microseconds and DATE as days since 1970, INTERVAL as microseconds; a pattern without escapes
-    for like.
-    """
+    """A condition on one attribute that means the same in Spark as here, with or without ANSI
+    mode."""
 
     operator: str
+    """`=`, `!=`, `<`, `<=`, `>`, `>=`, in, not_in, like, not_like, is_null, is_not_null."""
     attribute: str
-    type: str
+    type: str  # the type in which values are compared
     operands: tuple[int | float | str | bool, ...] = ()
+    """Constants of that type: TIMESTAMP and INTERVAL in microseconds, DATE in days since 1970; for
+    like a pattern without escapes."""
 
 
 Clause: TypeAlias = tuple[AttributeTest, ...]
@@ -28,25 +26,25 @@ Way: TypeAlias = tuple[Clause, ...]
 
 @dataclass(frozen=True, slots=True)
 class Relevant:
-    """The events of one type that can change an answer: those for which one of `ways` is true, or
-    one of `idempotent`; without both, all events of the type.
+    """The events of one type that can change an answer; without ways, all events of the type.
 
-    A way is an AND of ORs; one without conditions is true of all events of the type. Ways may be
-    true of more events than matter, but never of fewer: a condition that Spark might decide
-    otherwise is left out. Those of `idempotent` are exact. Events on them that are on none of
-    `ways` are in no match. They do what one event on each of these ways does, in any order and
-    number. So between two events on `ways`, of this type or another one, the first event on each
-    way of `idempotent` stands for all.
+    A way is an AND of ORs; an empty way is true of all events of the type.
     """
 
     stream: str
     type: str
     ways: tuple[Way, ...] = ()
+    """The events for which one of these is true. A way may be true of more events than matter, but
+    never of fewer: a condition that Spark might decide differently is left out."""
     _: KW_ONLY
     idempotent: tuple[Way, ...] = ()
+    """Also the events for which one of these is true; these ways are exact. Events on them and on
+    none of `ways` are in no match. Any number of them, in any order, do what one event on each way
+    does. So between two events on `ways` of any type, the first event on each of these ways stands
+    for all."""
 
     @property
     def all_ways(self) -> tuple[Way, ...]:
-        """The ways of all these events; none: all events of the type."""
+        """The ways of all these events; empty: all events of the type."""
         found = (*self.ways, *self.idempotent)
         return found if all(found) else ()

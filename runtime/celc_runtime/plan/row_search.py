@@ -1,6 +1,6 @@
-"""FOR EACH: by which comparisons the rows are searched that an event can concern.
+"""FOR EACH: the comparisons by which the rows that an event can concern are searched.
 
-The index of rows goes by this, and `celc explain` tells it.
+The index of rows uses them, and `celc explain` shows them.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ _T = TypeVar("_T")
 _MOST_CHOICES = 64  # ways to choose a test from each OR; beyond them an OR is left out
 
 _LOWER = ("<", "<=")
-"""With these an event has the lower value, and the row's attribute is a bound from above."""
+"""With these an event has the lower value, and the row's attribute is an upper bound."""
 
 
 def choices_of(way: Sequence[Sequence[_T]]) -> Iterator[tuple[_T, ...]]:
-    """An AND of ORs as ANDs, of one test of each OR; some ORs are left out where there are many."""
+    """An AND of ORs as ANDs with one test of each OR; if there are too many, some ORs are left
+    out."""
     taken, count = [], 1
     for clause in sorted(way, key=len):
         if count * len(clause) <= _MOST_CHOICES:
@@ -33,10 +34,10 @@ def is_lower(operator: str) -> bool:
 
 
 def bounds_of(operators: Sequence[str]) -> tuple[int, ...]:
-    """The places of the comparisons, none an equality, by whose order rows are searched.
+    """The indices of the comparisons (none an equality) by whose order rows are searched.
 
-    They are two at most: one with which the event is lower, and then one with which it is greater,
-    because two of one kind exclude less. What is left is asked of each pair.
+    At most two: one where the event is lower, then one where it is greater, because two of the same
+    kind exclude less. The other comparisons are checked for each pair.
     """
     places = sorted(range(len(operators)), key=lambda place: not is_lower(operators[place]))
     first, rest = places[:1], places[1:]

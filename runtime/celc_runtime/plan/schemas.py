@@ -35,7 +35,7 @@ ARROW_TYPES: dict[str, pa.DataType] = {
 
 
 def input_schema(plan: Plan) -> pa.Schema:
-    """The columns read, tiebreak columns aside (any type that can be sorted will do there)."""
+    """The columns read, without tiebreak columns, which may have any type that can be sorted."""
     return _input_schema(plan.source.text_columns, plan.source.attributes)
 
 
@@ -47,7 +47,7 @@ def _input_schema(texts: tuple[str, ...], attributes: tuple[Attribute, ...]) -> 
 
 
 def output_schema(plan: Plan) -> pa.Schema:
-    """The columns of a row of the answer, in the order that the language fixes."""
+    """The columns of a row of the answer, in the order that the language defines."""
     if plan.answer.totals is not None:
         return _totals_schema(plan, plan.answer.totals)
     return _matches_schema(plan, collapsed=plan.answer.collapsed)

@@ -1,8 +1,8 @@
 """How a query is run, as data that a generated module holds.
 
-An *update* is the kernel that reads events, with the memory that it needs. A *listing* is the way
-in which the matches that end at an event are found. Both are closed unions: the compiler chooses a
-variant, and `run` has a class for each variant.
+An *update* is the kernel that reads events, with the memory that it needs. A *listing* is how the
+matches that end at an event are found. Both are closed unions: the compiler chooses a variant, and
+`run` has a class for each variant.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from celc_runtime.plan.conditions import TextComparison, TextCondition
 
 if TYPE_CHECKING:
-    # The compiler makes these values, and numpy takes longer to import than a query to compile.
+    # The compiler makes these values. Importing NumPy takes longer than compiling a query.
     from celc_runtime.plan.transitions import EarliestArrays, SelectorArrays, TransitionArrays
 
 # --- updates --------------------------------------------------------------------------------------
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BranchFree:
-    """Code over `piles` piles in which every symbol takes the same steps; the steps' numbers
-    depend on the symbol."""
+    """Code over `piles` piles. Every symbol takes the same steps, with other numbers in them."""
 
     kernel: Callable[..., int]
     _: KW_ONLY
@@ -32,42 +31,42 @@ class BranchFree:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StraightLine:
-    """Code over `piles` piles with a branch for each symbol. bounds: so many numbers are those of
-    its piles (`engine.update.pile_bounds`); where there are any, the listing remembers past events.
-    """
+    """Code over `piles` piles with a branch for each symbol."""
 
     kernel: Callable[..., int]
     _: KW_ONLY
     piles: int
     bounds: int = 0
+    """The number of bounds of its piles (`engine.update.pile_bounds`). If there are any, the
+    listing remembers past events."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyTerm:
-    """A part of a key that an event has: an attribute, as a value of `type`, which may be wider."""
+    """A part of a key."""
 
     attribute: str
-    type: str
+    type: str  # the type of the value, which may be wider than the attribute's
 
 
 @dataclass(frozen=True, slots=True)
 class KeyTable:
-    """A table of keys: for each part of its keys whether it is a text, and its number of piles."""
+    """A hash table of keys."""
 
-    texts: tuple[bool, ...]
+    texts: tuple[bool, ...]  # for each part of its keys, whether it is a text
     _: KW_ONLY
     piles: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Keyed:
-    """Straight-line code over `piles` piles, and more piles in tables, which have a row for each
-    key. `terms`: the parts of the keys."""
+    """Straight-line code over `piles` piles, and further piles in tables with a row for each
+    key."""
 
     kernel: Callable[..., int]
     _: KW_ONLY
     piles: int
-    terms: tuple[KeyTerm, ...]
+    terms: tuple[KeyTerm, ...]  # the parts of the keys
     tables: tuple[KeyTable, ...]
 
 
@@ -90,122 +89,107 @@ class All:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InRuns:
-    """All matches, which have one shape: `kinds` are the kinds of their events, place by place.
-    `leaf_pile` is the pile of the events in the first place."""
+    """All matches, which have one shape."""
 
-    kinds: tuple[int, ...]
-    leaf_pile: int
+    kinds: tuple[int, ...]  # the kinds of their events, place by place
+    leaf_pile: int  # the pile of the events in the first place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedPart:
-    """A part of the formula, of which the latest start must be known.
-
-    window: the number of the one around it among those of the plan, None: there is none. length:
-    the number of the one within which it must not lie before an event, or `after` one, where it
-    must not. For each position of the part, symbols: those of its events, and before: the positions
-    from which it goes on. begins, ends: the positions at which the part begins and ends. key: the
-    terms of a key that all events of a match of the part have in common, empty: they have none.
-    of_key: what must be known is the latest start among the matches with the key of an event.
-    """
+    """An absent part of the formula, whose latest start must be known."""
 
     window: int | None
-    symbols: tuple[tuple[int, ...], ...]
-    before: tuple[tuple[int, ...], ...]
-    begins: tuple[int, ...]
-    ends: tuple[int, ...]
+    """The number of the window around it among those of the plan; None: no window."""
+    symbols: tuple[tuple[int, ...], ...]  # for each position of the part, the symbols of its events
+    before: tuple[tuple[int, ...], ...]  # for each position, the positions before it
+    begins: tuple[int, ...]  # the positions at which the part begins
+    ends: tuple[int, ...]  # the positions at which it ends
     length: int | None = None
+    """The number of the window in which the part must not lie before an event, or `after` one."""
     after: bool = False
-    key: tuple[KeyTerm, ...] = ()
-    of_key: bool = False
+    key: tuple[KeyTerm, ...] = ()  # the key that all events of a match of the part share
+    of_key: bool = False  # whether only matches with the key of the asking event count
 
 
 @dataclass(frozen=True, slots=True)
 class NearestEvent:
-    """For each event the nearest one before it, or `after` it, that has one of the symbols and the
-    key that the event asks for, in its partition; a key with NULL is no key.
+    """For each event the nearest event in its partition with the key that it asks for.
 
-    key: the terms of the nearest event; asking: those of the event that asks, one for each. ever:
-    whether there is one counts also when it has been forgotten.
+    A key with NULL does not count.
     """
 
-    symbols: tuple[int, ...]
+    symbols: tuple[int, ...]  # the symbols of the nearest event
     _: KW_ONLY
-    key: tuple[KeyTerm, ...]
-    asking: tuple[KeyTerm, ...]
-    after: bool = False
-    ever: bool = False
+    key: tuple[KeyTerm, ...]  # the key of the nearest event
+    asking: tuple[KeyTerm, ...]  # the key of the event that asks, a term for each of `key`
+    after: bool = False  # whether the nearest event comes after, not before
+    ever: bool = False  # whether an event that has been dropped still counts as there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remembers:
-    """The columns of past events to remember, beside those of the windows inside the formula
-    (`Matching.local_windows`); their order is that of `plan.past_columns`.
+    """The columns of past events to remember, besides those of the windows inside the formula.
 
-    columns: attributes. texts: conditions on the texts of one event, as their truth values. codes:
-    text attributes, as numbers (−1: NULL). ranks: text attributes in `codes` that are compared by
-    order, as places in the order of all texts remembered. symbols: whether the events' symbols are
-    remembered. parts: for each the latest start so far, or with a length whether it lies before, or
-    with `after` the ceiling (`engine.past.ceilings`). begins: whether the entry is remembered at
-    which an event's partition begins. nearest: entries.
+    The order is that of `plan.past_columns`; the windows are `Matching.local_windows`.
     """
 
-    columns: tuple[str, ...] = ()
-    texts: tuple[TextCondition | TextComparison, ...] = ()
-    codes: tuple[str, ...] = ()
-    ranks: tuple[str, ...] = ()
-    symbols: bool = False
+    columns: tuple[str, ...] = ()  # attributes
+    texts: tuple[TextCondition | TextComparison, ...] = ()  # as booleans
+    codes: tuple[str, ...] = ()  # text attributes, as numbers (−1: NULL)
+    ranks: tuple[str, ...] = ()  # those of `codes` that are compared by order, as ranks
+    symbols: bool = False  # whether symbols are remembered
     parts: tuple[WatchedPart, ...] = ()
-    begins: bool = False
-    nearest: tuple[NearestEvent, ...] = ()
+    """For each the latest start so far; with a length, whether it lies before; with `after`, the
+    ceiling (`engine.past.ceilings`)."""
+    begins: bool = False  # whether the entry is remembered at which an event's partition begins
+    nearest: tuple[NearestEvent, ...] = ()  # as entries
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checked:
     """The matches that generated conditions admit, checked event by event while they are listed.
 
-    admits: the function (past, first, path, depth, state) that says whether the event at
-    path[depth] satisfies all conditions with the events before it in the path; `first` is the entry
-    at index 0 of the remembered columns. completes: the same for a whole match, whose first event
-    is path[depth], and for the conditions on its label sets. Neither may make an array (see
-    `run/checked`). states: how many rows of `state` they need; a row has room for one number for
-    each event of a path, which is kept with the event or tells an event of a role. supports: for
-    each kind, whether such an event counts for a selector. selector: NXT, LAST, MAX or NXT_OF_ENDS
-    (NXT among the matches with one start and one end), or empty. distinct: whether matches that
-    look alike can come more than once. in_order: whether a search from the latest events back finds
-    the choice of LAST first. fails_by: of the rows of `state` the first ones, if the matches below
-    the newest event of a path depend on nothing else; 0: they depend on more. weigh: for conditions
-    on sums the function (past, first, tag, number), see `engine.walk.sum_bounds`; limits: those of
-    the sums. holds, same: for conditions on numbers of different values, the functions (past,
-    first, tag, number) and (past, one, other, number), see `engine.walk.varieties`; varieties: for
-    each of them the least and the most number, and whether every match is asked. greatest: whether
-    the matches are wanted that no event enlarges of a kind which absorbs; absorbs: for each kind,
-    whether one more such event between two others leaves all conditions TRUE; looks: for each kind,
-    a number for its marks. rounds: for each kind, whether it is of the `+` of whose events sets are
-    counted (`engine.walk.counted_sets`), empty: each match that is listed is one. sees_all: some
-    condition asks for events before the window, however far back.
+    The generated functions may not make arrays (see `run/walk/checked`).
     """
 
     admits: Callable[..., bool]
+    """(past, first, path, depth, state) → whether the event at path[depth] satisfies all conditions
+    with the events before it in the path. `first` is the entry at index 0 of the columns `past`."""
     completes: Callable[..., bool]
+    """The same for a whole match, whose first event is path[depth], and for conditions on its label
+    sets."""
     remembers: Remembers
     _: KW_ONLY
     states: int
-    supports: tuple[bool, ...]
+    """The number of rows of `state` that they need. A row holds one number for each event of a
+    path:
+    a value, or an event of a role."""
+    supports: tuple[bool, ...]  # for each kind, whether the event counts for a selector
     selector: str
-    distinct: bool
-    in_order: bool = False
+    """NXT, LAST, MAX, NXT_OF_ENDS (NXT among matches with the same start and end), or empty."""
+    distinct: bool  # whether matches that look alike can come more than once
+    in_order: bool = False  # whether a search from the latest events finds the choice of LAST first
     fails_by: int = 0
+    """The matches below the newest event of a path depend only on this many rows of `state`, the
+    first ones; 0: they depend on more."""
     weigh: Callable[..., tuple[float, float]] | None = None
-    limits: tuple[float, ...] = ()
+    """For conditions on sums: (past, first, tag, number), see `engine.walk.sum_bounds`."""
+    limits: tuple[float, ...] = ()  # the limits of these sums
     holds: Callable[..., int] | None = None
-    same: Callable[..., bool] | None = None
+    """For COUNT(DISTINCT …): (past, first, tag, number), see `engine.walk.varieties`."""
+    same: Callable[..., bool] | None = None  # likewise: (past, one, other, number)
     varieties: tuple[tuple[int, int, bool], ...] = ()
+    """For each of these: the least and the most values, whether it applies to every match."""
     greatest: bool = False
+    """Whether only matches are wanted that no further event of an absorbing kind enlarges."""
     absorbs: tuple[bool, ...] = ()
-    looks: tuple[int, ...] = ()
+    """For each kind, whether another such event between two events leaves all conditions TRUE."""
+    looks: tuple[int, ...] = ()  # for each kind, a number for its marks
     rounds: tuple[bool, ...] = ()
-    sees_all: bool = False
+    """For each kind, whether it is under the `+` whose subsets are counted
+    (`engine.walk.counted_sets`); empty: each listed match is one match."""
+    sees_all: bool = False  # whether a condition reads events arbitrarily far before the window
 
     @property
     def compiles(self) -> bool:
@@ -215,20 +199,18 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InWindow:
-    """The matches that a selector chooses: its automaton runs over the events of each window.
-    `all_events`: it has to read all events, and not only events with a symbol."""
+    """The matches that a selector chooses: its automaton runs over the events of each window."""
 
     selector: SelectorArrays
-    all_events: bool
+    all_events: bool  # whether it reads all events, not only those with a symbol
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EarliestInWindow:
-    """The match of the earliest events in each window that still lead to the end at hand.
-    `all_events`: as in `InWindow`."""
+    """The match of the earliest events in each window that still lead to the present end."""
 
     selector: EarliestArrays
-    all_events: bool
+    all_events: bool  # as in `InWindow`
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,35 +220,28 @@ class Latest:
 
 @dataclass(frozen=True, slots=True)
 class United:
-    """The union of all matches that the update finds at an event, from the nodes below it; weighs:
-    with the number of matches that each event is in."""
+    """The union of all matches that the update finds at an event, from the nodes below it."""
 
-    weighs: bool = False
+    weighs: bool = False  # with the number of matches that contain each event
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
-    """No match is listed: totals of the matches that end at each event are found by `tables`."""
+    """No match is listed. `tables` give the totals of the matches that end at each event."""
 
     tables: TransitionArrays
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LongestRuns:
-    """The longest matches, which are runs of events, read off the events; the update does not run.
+    """The longest matches are runs of events, read from the events; the update does not run."""
 
-    kinds: for each symbol the kind of an event of a run; symbol 0 is of none. least: so many events
-    at least. contiguous: without other events between them. ordered_by: the column on whose order
-    the choice relies, None: on none. checks: the conditions between two neighbours. judges: there
-    are conditions on whole runs.
-    """
-
-    kinds: tuple[int, ...]
-    least: int
-    contiguous: bool
-    ordered_by: str | None = None
-    checks: Checked | None = None
-    judges: bool = False
+    kinds: tuple[int, ...]  # for each symbol the kind of an event of a run; symbol 0 has none
+    least: int  # events: the shortest run
+    contiguous: bool  # whether no other events may be between
+    ordered_by: str | None = None  # the column on whose order the choice relies, if any
+    checks: Checked | None = None  # the conditions between two neighbours
+    judges: bool = False  # whether there are conditions on whole runs
 
 
 class Formula(Protocol):
@@ -278,44 +253,43 @@ class Formula(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Way:
-    """A formula, and the number of the deadline of its matches among those of the plan; None: they
-    are decided when they end."""
+    """A formula whose matches have the same deadline."""
 
     formula: Formula
-    deadline: int | None
+    deadline: int | None  # its number in the plan; None: matches are decided when they end
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ByDefinition:
-    """The matches that the definition of a formula finds among remembered events. `sees_all`: some
-    nested selector with conditions across events reads the stream from its beginning, without the
-    window. `ways`: the formulas of which it is the OR, before the selector of SELECT, where matches
-    are decided later than they end; `chooses`: there is such a selector; `joins_ends`: the rows of
-    matches with one end depend on all of these, so that they are decided together. `growth`: how
-    the time grows with the events, in words."""
+    """The matches that the definition of a formula finds among remembered events."""
 
     formula: Formula
     remembers: Remembers
     _: KW_ONLY
     sees_all: bool
+    """Whether a nested selector with conditions between events reads the stream from its beginning,
+    without the window."""
     ways: tuple[Way, ...] = ()
-    chooses: bool = False
+    """If matches are decided after their end: the formulas whose OR it is, before SELECT's
+    selector."""
+    chooses: bool = False  # whether there is such a selector
     joins_ends: bool = False
-    growth: str = ""
+    """Whether the rows of matches with the same end depend on all of these, so that they are
+    decided together."""
+    growth: str = ""  # how the time grows with the events, in words
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class InWorlds:
-    """The matches in the possible worlds of events whose time is uncertain.
+    """The matches in the possible worlds of events of uncertain time.
 
-    The tables are those of the update, which does not run. one_order: the events of a match come in
-    one order only. definition: decides each candidate that the tables admit; checks: conditions on
-    pairs of its events, in whatever order; None both: the tables decide.
+    The tables are those of the update, which does not run. They decide alone without `definition`
+    and `checks`.
     """
 
-    one_order: bool
-    definition: ByDefinition | None = None
-    checks: Checked | None = None
+    one_order: bool  # whether the events of a match come in one order only
+    definition: ByDefinition | None = None  # decides each candidate that the tables admit
+    checks: Checked | None = None  # conditions on pairs of its events, in any order
 
 
 Listing: TypeAlias = (

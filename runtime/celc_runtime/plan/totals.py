@@ -15,18 +15,14 @@ from celc_runtime.plan.expressions import Constant, ParameterValue
 
 @dataclass(frozen=True, slots=True)
 class TotalOf:
-    """A function of all matches of a group: COUNT, APPROX_COUNT, SUM, AVG, MIN or MAX.
+    """A function of all matches of a group."""
 
-    label: None for `*`, the matches themselves. attribute: None for counts. type: that of its
-    value; read: that of the attribute.
-    """
-
-    function: str
-    label: str | None = None
-    attribute: str | None = None
+    function: str  # COUNT, APPROX_COUNT, SUM, AVG, MIN or MAX
+    label: str | None = None  # None: `*`, the matches themselves
+    attribute: str | None = None  # None: a count
     _: KW_ONLY
-    type: str = "DECIMAL(38, 0)"
-    read: str | None = None
+    type: str = "DECIMAL(38, 0)"  # of its value
+    read: str | None = None  # the type of the attribute
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +34,7 @@ class ItemValue:
 
 @dataclass(frozen=True, slots=True)
 class ItemCast:
-    """A number as one of another type, or a DATE as the TIMESTAMP of its midnight in UTC."""
+    """A number in another type, or a DATE as the TIMESTAMP of its midnight in UTC."""
 
     operand: TotalTree
     type: str
@@ -46,7 +42,7 @@ class ItemCast:
 
 @dataclass(frozen=True, slots=True)
 class ItemNegation:
-    """`-e`; what leaves the type is an error."""
+    """`-e`. It is an error if the result leaves the type."""
 
     operand: TotalTree
     type: str
@@ -54,7 +50,7 @@ class ItemNegation:
 
 @dataclass(frozen=True, slots=True)
 class ItemAbsolute:
-    """`ABS(e)`; what leaves the type is an error."""
+    """`ABS(e)`. It is an error if the result leaves the type."""
 
     operand: TotalTree
     type: str
@@ -62,8 +58,10 @@ class ItemAbsolute:
 
 @dataclass(frozen=True, slots=True)
 class ItemArithmetic:
-    """`left operator right` for + - * / %, with the type of the result, which whole numbers and
-    times must not leave. By zero it is NULL."""
+    """`left operator right` for + - * / %, with the type of the result.
+
+    It is an error if whole numbers or times leave this type. Division by zero is NULL.
+    """
 
     operator: str
     left: TotalTree
@@ -73,16 +71,16 @@ class ItemArithmetic:
 
 @dataclass(frozen=True, slots=True)
 class TotalItem:
-    """A column of totals: `type` as the language names it, `value` a tree with `TotalOf` in it."""
+    """A column of totals."""
 
     name: str
-    type: str
-    value: TotalTree
+    type: str  # as the language names it
+    value: TotalTree  # has `TotalOf` in it
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """`left operator right`, both sides of one type."""
+    """`left operator right`; both sides have the same type."""
 
     operator: str
     left: TotalTree
@@ -91,11 +89,11 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """`operand [NOT] IN values`; `has_null`: the list held a NULL as well."""
+    """`operand [NOT] IN values`."""
 
     operand: TotalTree
     values: tuple[int | float | str | bool, ...]
-    has_null: bool = False
+    has_null: bool = False  # whether the list contains NULL too
     negated: bool = False
 
 
@@ -137,15 +135,11 @@ Having: TypeAlias = Compared | OneOf | IsNull | Every | Some
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The rows of a query with TOTAL.
-
-    per: END, PARTITION, or the length of a span in microseconds, as a whole number. having: keeps
-    the rows of which it is TRUE; None: all.
-    """
+    """The rows of a query with TOTAL."""
 
     items: tuple[TotalItem, ...]
-    per: str | int = "END"
-    having: Having | None = None
+    per: str | int = "END"  # END, PARTITION, or the length of a span in microseconds
+    having: Having | None = None  # keeps the rows for which it is TRUE; None: all
 
     @property
     def functions(self) -> tuple[TotalOf, ...]:

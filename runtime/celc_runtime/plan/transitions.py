@@ -15,34 +15,30 @@ NO_WINDOW, EVENTS, KEYS, FLOORS = 0, 1, 2, 3
 
 
 class TransitionArrays(NamedTuple):
-    """An I/O-deterministic CEA as arrays; states are numbered from 0, the start is not among them.
+    """An I/O-deterministic CEA as arrays. States are numbered from 0; the start is not one of them.
 
-    start_first: int64[symbols + 1] into start_moves; move_first: int64[states × symbols + 1] into
-    moves. A move is int64 (kind, accepts, target or −1). An unmarked event that ends a match is a
-    move with target −1. skip: int64[states, symbols], the state after an unmarked event or −1.
-    idle: bool[symbols], events that change nothing at all. settings: int64[4]: window (NO_WINDOW,
-    EVENTS, KEYS or FLOORS), its size, CONSUME or KEEP, 1 (or OWN_CLOCKS) if partitions interleave.
-
-    Where the stream's past matters, a machine reads every event; its states are the contexts, of
-    which 0 is the first. following: int64[contexts, symbols], the context after an event. letters:
-    int64[contexts, symbols], the event's number in the other tables. Both are empty without
-    contexts.
-
-    Where events of one instant are simultaneous, instants: int64[4, classes], by the place of an
-    event in its instant (alone, first, between, last) and its class, its number in the other
-    tables; without rows where they are not.
+    A move is int64 (kind, accepts, target or −1). An unmarked event that ends a match is a move
+    with target −1.
     """
 
-    start_first: np.ndarray
+    start_first: np.ndarray  # int64[symbols + 1], into start_moves
     start_moves: np.ndarray
-    move_first: np.ndarray
+    move_first: np.ndarray  # int64[states × symbols + 1], into moves
     moves: np.ndarray
-    skip: np.ndarray
-    idle: np.ndarray
+    skip: np.ndarray  # int64[states, symbols], the state after an unmarked event, or −1
+    idle: np.ndarray  # bool[symbols], events that change nothing at all
     settings: np.ndarray
+    """int64[4]: the window (NO_WINDOW, EVENTS, KEYS or FLOORS), its size, CONSUME or KEEP, 1 (or
+    OWN_CLOCKS) if partitions interleave."""
     following: np.ndarray
+    """int64[contexts, symbols], the context after an event. If the past of the stream matters, an
+    automaton reads every event; its states are the contexts, and 0 is the first one. Empty without
+    contexts."""
     letters: np.ndarray
+    """int64[contexts, symbols], the event's number in the other tables; empty without contexts."""
     instants: np.ndarray
+    """int64[4, classes], for simultaneous events: the number of an event in the other tables, by
+    its place in its instant (alone, first, between, last) and its class; otherwise without rows."""
 
 
 Move = tuple[int, int, int]
@@ -62,11 +58,11 @@ def tables(
     letters: Sequence[Sequence[int]] = (),
     instants: Sequence[Sequence[int]] = (),
 ) -> TransitionArrays:
-    """The arrays of the tables that a generated module writes: `starts` by symbol, `moves` by state
-    and symbol.
+    """The arrays of the tables that a generated module writes.
 
-    Large tables are text: the rows of `skip`, and for `moves` lines of five numbers (state, symbol,
-    kind, ends a match, next state), in the order of state and symbol.
+    starts: by symbol. moves: by state and symbol. Large tables are text: the rows of `skip`, and
+    for `moves` lines of five numbers (state, symbol, kind, ends a match, next state), sorted by
+    state and symbol.
     """
     if isinstance(skip, str):
         skip = _numbers_in(skip)
@@ -95,7 +91,7 @@ def _numbers_in(text: str) -> list[list[int]]:
 
 
 def _as_matrix(rows: Sequence[Sequence[int]]) -> np.ndarray:
-    """int64[rows, columns], also where there are no rows."""
+    """int64[rows, columns]; there may be no rows."""
     return np.array(rows, np.int64).reshape(len(rows), len(rows[0]) if rows else 0)
 
 
@@ -108,23 +104,20 @@ def _moves(rows: Sequence[Sequence[Move]]) -> np.ndarray:
 
 
 class SelectorArrays(NamedTuple):
-    """A selector's automaton, with the tracker that reads the window before a match begins.
+    """A selector's automaton, and the tracker that reads the window before a match begins.
 
-    following: int64[trackers, letters], the tracker's next state. symbols: int64[trackers,
-    letters], the column of the other tables. quiet: bool[letters], the letters that change nothing
-    unless they end a match. most: int64[1], the largest number of nodes that one event makes. The
-    other fields are as in `TransitionArrays`.
+    The other fields are as in `TransitionArrays`.
     """
 
-    following: np.ndarray
-    symbols: np.ndarray
-    quiet: np.ndarray
+    following: np.ndarray  # int64[trackers, letters], the tracker's next state
+    symbols: np.ndarray  # int64[trackers, letters], the column of the other tables
+    quiet: np.ndarray  # bool[letters], the letters that change nothing unless they end a match
     start_first: np.ndarray
     start_moves: np.ndarray
     move_first: np.ndarray
     moves: np.ndarray
     skip: np.ndarray
-    most: np.ndarray
+    most: np.ndarray  # int64[1], the most nodes that one event makes
 
 
 def selection(
@@ -169,26 +162,24 @@ def selection(
 
 
 class EarliestArrays(NamedTuple):
-    """The tables of NXT over a window, where an event can be marked in one way only.
+    """The tables of NXT over a window, if an event can be marked in one way only.
 
-    Tables are flat, and values are stored as places in the next table, because each look-up waits
-    for the one before. ends: int64[letters] and back: int64[sets × letters], the set of states that
-    reach the end, read from the end back, as (number × letters). steps: int64[sets × states ×
-    letters], the step from a state at an event, given the set behind the event: 2 × (next state ×
-    letters) + (1 where the event is marked); −1: lost. kinds: int64[states × letters], how an event
-    is marked; end_kinds: the same for the last event. State 0 is the start. states: int64[1].
-    settled: bool[sets × letters], true at the places of sets that no event changes any more. done:
-    bool[states × letters], true at the places of states in which only the last event is marked.
+    Tables are flat, and values are stored as indices into the next table, because each look-up
+    waits for the one before. State 0 is the start.
     """
 
-    ends: np.ndarray
+    ends: np.ndarray  # int64[letters], the first set for `back`
     back: np.ndarray
+    """int64[sets × letters], the set of states that reach the end, as (number × letters), read from
+    the end back."""
     steps: np.ndarray
-    kinds: np.ndarray
-    end_kinds: np.ndarray
-    states: np.ndarray
-    settled: np.ndarray
-    done: np.ndarray
+    """int64[sets × states × letters], the step from a state at an event, given the set after the
+    event: 2 × (next state × letters) + (1 if the event is marked); −1: lost."""
+    kinds: np.ndarray  # int64[states × letters], how an event is marked
+    end_kinds: np.ndarray  # likewise for the last event
+    states: np.ndarray  # int64[1]
+    settled: np.ndarray  # bool[sets × letters], true for sets that no event changes any more
+    done: np.ndarray  # bool[states × letters], true for states where only the last event is marked
 
 
 def earliest(

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 
-CONFIDENCE = "confidence"
-"""The column that says how likely a match is."""
+CONFIDENCE = "confidence"  # the column with the probability of a match
 
-TOLERANCE = 1e-9
-"""How far a confidence may be from its bound, and from its exact value."""
+TOLERANCE = 1e-9  # how far a confidence may be from its bound, and from its exact value
 
 
 @dataclass(frozen=True, slots=True)
 class Uncertain:
-    """The time of an event is one of low, low + step, … up to high, each as likely.
+    """The time of an event is one of low, low + step, … up to high, all equally likely."""
 
-    `low` and `high` are columns, `step` is in the units of their type: whole numbers, microseconds
-    or days. Only matches whose confidence reaches `least`, or is above it where `strict`, are rows;
-    None: all matches that are possible.
-    """
-
-    low: str
+    low: str  # a column, as `high`
     high: str
-    step: int
+    step: int  # in the units of their type: whole numbers, microseconds or days
     _: KW_ONLY
-    least: float | None = None
-    strict: bool = False
+    least: float | None = None  # the least confidence of a row; None: all possible matches
+    strict: bool = False  # whether a confidence must be greater than `least`
 
     @property
     def bound(self) -> float:
-        """A row's confidence is greater than this."""
+        """The confidence of a row is greater than this."""
         if self.least is None:
             return 0.0
         return max(0.0, self.least + (TOLERANCE if self.strict else -TOLERANCE))
