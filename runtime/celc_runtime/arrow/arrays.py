@@ -1,6 +1,6 @@
-"""Arrow arrays as kernels and messages need them: values without copies, order, equality, text.
+"""Arrow arrays for kernels and messages: values without copies, order, equality, text.
 
-No function here knows anything of the query.
+No function here depends on a query.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from celc_runtime.plan.conditions import TextComparison, TextCondition
 
 
 def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """The values of a column (anything where NULL) and bool[rows] where they are not NULL.
+    """(the values of a column, anything where NULL; bool[rows], where they are not NULL).
 
-    BOOLEAN becomes uint8, TIMESTAMP and INTERVAL int64, DATE int32. Both are read-only.
+    BOOLEAN becomes uint8, TIMESTAMP and INTERVAL int64, DATE int32. Both arrays are read-only.
     """
     if pa.types.is_boolean(column.type):
         values = np.asarray(
@@ -39,7 +39,7 @@ def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     if column.null_count == 0:
         return values, _all_true(len(column))
     valid = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
-    valid.flags.writeable = False  # like `_TRUE`: kernels are compiled for one kind of array
+    valid.flags.writeable = False  # like `_TRUE`: kernels are compiled for one type of array
     return values, valid
 
 
@@ -71,7 +71,7 @@ def zeros(rows: int) -> np.ndarray:
 
 
 def whole_numbers(column: pa.Array) -> np.ndarray:
-    """A window or order column without NULLs as int64 of the same order; times in microseconds."""
+    """A window or order column without NULLs as int64 in the same order; times in microseconds."""
     values = numbers(column)[0]
     if pa.types.is_date32(column.type):
         return values.astype(np.int64) * MICROSECONDS_PER_DAY
@@ -89,8 +89,7 @@ def not_a_number(column: pa.Array) -> np.ndarray:
 
 
 def immeasurable(column: pa.Array) -> np.ndarray:
-    """bool[rows]: where a value of a column without NULLs has no place among 64-bit window keys;
-    empty where all have one."""
+    """bool[rows]: where a value cannot be a 64-bit window key; empty: all can. No NULLs."""
     values = numbers(column)[0]
     wrong: np.ndarray = np.zeros(0, np.bool_)
     if pa.types.is_date32(column.type):
@@ -101,7 +100,7 @@ def immeasurable(column: pa.Array) -> np.ndarray:
 
 
 def plain(column: pa.Array) -> pa.Array:
-    """The column, neither dictionary-coded nor of views."""
+    """The column, neither dictionary-coded nor with views."""
     column = without_views(column)
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
@@ -112,7 +111,7 @@ def coded(column: pa.Array) -> pa.DictionaryArray:
 
 
 def text_truth(condition: TextCondition, column: pa.DictionaryArray) -> np.ndarray:
-    """bool[rows]: where a condition on one text holds, asked once for each distinct text."""
+    """bool[rows]: where a condition on one text holds; each distinct text is tested once."""
     # The last element stands for NULL.
     table = np.append(truth_of_values(condition, column.dictionary), condition.of_null)
     indices = column.indices
@@ -123,17 +122,19 @@ def text_truth(condition: TextCondition, column: pa.DictionaryArray) -> np.ndarr
     holding = np.flatnonzero(table)
     places = indices.to_numpy(zero_copy_only=False)
     if len(holding) == 1 and holding[0] < len(table) - 1:
-        # As for `x.a = 'b'`: to compare numbers of one type takes a tenth of the time.
+        # As for `x.a = 'b'`. Comparing numbers of one type takes a tenth of the time.
         only: np.ndarray = places == places.dtype.type(holding[0])
         return only
-    # In half the time of `table[places]`, which makes 64-bit numbers of the places first.
+    # This takes half the time of `table[places]`, which first makes 64-bit numbers of the places.
     truth: np.ndarray = np.take(table, places, mode="wrap")
     return truth
 
 
 class TextComparer:
-    """Compares columns of texts; by their codes where they share a dictionary of distinct texts.
-    Remembers the dictionary that it has looked at last, since batches share theirs."""
+    """Compares columns of texts, by their codes if they share a dictionary of distinct texts.
+
+    It remembers the last dictionary, because batches share theirs.
+    """
 
     def __init__(self) -> None:
         self._distinct: pa.Array | None = None
@@ -160,7 +161,7 @@ class TextComparer:
 
 
 def _is_same(one: pa.Array, other: pa.Array) -> bool:
-    """Whether two arrays are one in memory."""
+    """Whether two arrays share their memory."""
     if (one.offset, len(one)) != (other.offset, len(other)):
         return False
     pairs = zip(one.buffers()[1:], other.buffers()[1:], strict=True)
@@ -168,11 +169,11 @@ def _is_same(one: pa.Array, other: pa.Array) -> bool:
 
 
 def differs(column: pa.Array) -> np.ndarray:
-    """bool[rows − 1]: where a value is not the one before it; NULL equals NULL, NaN equals NaN."""
+    """bool[rows − 1]: where a value differs from the one before; NULL = NULL, NaN = NaN."""
     if not column.null_count and (
         pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)
     ):
-        values = numbers(column)[0]  # a quarter of the time for a few rows
+        values = numbers(column)[0]  # a quarter of the time for few rows
         different: np.ndarray = values[1:] != values[:-1]
         return different
     column = plain(column)
@@ -188,8 +189,10 @@ def differs(column: pa.Array) -> np.ndarray:
 
 
 def as_keys(column: pa.Array) -> pa.Array:
-    """A plain column in which equal values have the same bits: −0.0 becomes 0.0, and there is one
-    NaN. Arrow tells values apart by their bits where it codes or hashes them."""
+    """A plain column in which equal values have the same bits: −0.0 becomes 0.0, and NaN is unique.
+
+    Arrow compares values by their bits when it codes or hashes them.
+    """
     if not pa.types.is_floating(column.type):
         return column
     values, valid = numbers(column)
@@ -199,22 +202,22 @@ def as_keys(column: pa.Array) -> pa.Array:
 
 
 def sortable(column: pa.Array) -> pa.Array:
-    """A column that Arrow sorts in Spark's order of the given column: NaN equals itself and is
-    larger than any number, and −0.0 equals 0.0."""
+    """A column that Arrow sorts as Spark sorts the given one: NaN is equal to itself and the
+    greatest, −0.0 equals 0.0."""
     if pa.types.is_null(column.type):
         return column.cast(pa.int8())
     if not pa.types.is_floating(column.type):
         return column
     values = np.asarray(pc.fill_null(column.cast(pa.float64()), 0.0))
-    # Only this NaN: there are others, negative ones among them.
+    # Only this NaN: there are other ones, also negative ones.
     keys = order_preserving(np.where(np.isnan(values), np.nan, values))
     return pa.array(keys, mask=np.asarray(column.is_null()))
 
 
 def order_of_neighbours(column: pa.Array, last: pa.Array | None) -> np.ndarray:
-    """int8[rows]: 1 where a value is larger than the one before, 0 where equal, −1 where smaller.
+    """int8[rows]: 1 where a value is greater than the one before, 0 if equal, −1 if less.
 
-    `last` holds the value before the first row, if there is one. NULL comes first, as in Spark.
+    last: the value before the first row, if there is one. NULL comes first, as in Spark.
     """
     if last is not None and last.type != column.type:
         if pa.types.is_null(column.type):
@@ -234,7 +237,7 @@ def order_of_neighbours(column: pa.Array, last: pa.Array | None) -> np.ndarray:
 
 
 def in_one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The column in one chunk; a column of chunks loses its dictionaries."""
+    """The column in one chunk; a column of several chunks loses its dictionaries."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     if pa.types.is_dictionary(column.type):
@@ -244,9 +247,11 @@ def in_one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def without_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The column with its values one after another: no texts as views, which Arrow can neither sort
-    nor take, no runs of equal values, and of an extension type, such as that of JSON, what it
-    stores."""
+    """The column with its values one after another.
+
+    That is: no views of texts, which Arrow can neither sort nor take, no run-length coding, and for
+    an extension type such as JSON the stored type.
+    """
     if pa.types.is_run_end_encoded(column.type):
         return without_views(pc.run_end_decode(column))
     if isinstance(column.type, pa.BaseExtensionType):
@@ -271,7 +276,7 @@ def is_ordered(type: pa.DataType) -> bool:
 
 
 def shown(value: pa.Scalar) -> str:
-    """A value in a message."""
+    """A value for a message."""
     if not value.is_valid:
         return "NULL"
     if pa.types.is_binary(value.type):
@@ -288,12 +293,12 @@ def shown(value: pa.Scalar) -> str:
 
 
 def duration_text(duration: timedelta) -> str:
-    """A duration as a person reads it, `-1:30:00`; Python alone counts back from whole days."""
+    """A duration for people, as `-1:30:00`; Python would count back from whole days."""
     return f"-{-duration}" if duration < timedelta() else str(duration)
 
 
 def plain_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch without dictionary-coded columns, so that it can stand in a table with others."""
+    """A batch without dictionary-coded columns, so that it fits into a table with others."""
     return pa.RecordBatch.from_arrays(
         [plain(column) for column in batch.columns], batch.schema.names
     )

@@ -1,8 +1,7 @@
 """Keys of PARTITION BY that are another attribute for each event type: `[src, dst]`.
 
-Such a key becomes a column of its own where events enter, and all code behind sees an ordinary
-partition column. The column is made here for events in Arrow, and in `spark/key_columns` for rows
-of Spark.
+Where events enter, such a key becomes a column. All later code sees an ordinary partition column.
+It is made here for events in Arrow, and in `spark/key_columns` for rows of Spark.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from celc_runtime.plan.schemas import ARROW_TYPES
 
 
 def columns_of_keys(plan: Plan, keys: Iterable[ChosenKey]) -> list[str]:
-    """The columns that keys are read from: attributes, and those that tell types and streams."""
+    """The columns that keys are read from: attributes, and those of types and streams."""
     names = [plan.source.type_name, *(["stream"] if plan.source.stream_column else [])]
     names += [attribute for key in keys for attribute, _ in key.ways]
     return list(dict.fromkeys(names))
 
 
 def key_values(plan: Plan, key: ChosenKey, columns: Mapping[str, pa.Array]) -> pa.Array:
-    """The key of each event; NULL for one of an undeclared type.
+    """The key of each event; NULL for an undeclared type.
 
-    columns: those of `columns_of_keys`, in the types that are declared and not dictionary-coded.
+    columns: those of `columns_of_keys`, in their declared types, not dictionary-coded.
     """
     values = pa.nulls(len(columns[plan.source.type_name]), ARROW_TYPES[key.type])
     for attribute, types in key.ways:

@@ -1,6 +1,7 @@
 """Arrow → kernel columns: one batch of events as the arrays that the kernels read.
 
-No Python object is made for an event. All that can be wrong with events is checked on the way:
+No Python object is made for an event. Everything that can be wrong with events is checked on the
+way:
 columns and their types (`conforming`), types of events (`event_types`), order and partitions
 (`event_order`), values that a window is measured on (`window_keys`).
 """
@@ -32,25 +33,22 @@ _EACH_ROW = np.zeros(0, np.bool_)
 
 @dataclass(slots=True)
 class Prepared:
-    """A batch ready for the kernels, with the columns that the output needs.
-
-    `events`: the conforming columns without the rows of undeclared types. `known`: bool, which rows
-    of the batch are left, None: all. `parts`: the rows at
-    which partitions begin. `instants`: bool[rows], the rows at which instants begin; of no rows:
-    all do, or simultaneous events are nothing special. `instant_rows`: the same as ranges of rows,
-    where the update does not know events by their places in instants.
-    """
+    """A batch ready for the kernels, with the columns that the output needs."""
 
     batch: Batch
-    events: pa.RecordBatch
-    parts: np.ndarray
-    known: np.ndarray | None = None
+    events: pa.RecordBatch  # the conforming columns, without rows of undeclared types
+    parts: np.ndarray  # the rows at which partitions begin
+    known: np.ndarray | None = None  # bool, the rows of the input that are left; None: all
     instants: np.ndarray = field(default_factory=lambda: _EACH_ROW)
+    """bool[rows], the rows at which instants begin; empty: each row does, or instants do not
+    matter."""
     instant_rows: InstantRows | None = None
+    """The same as ranges of rows, if the update does not know events by their places in
+    instants."""
 
 
 class Columns:
-    """Prepares the batches of one run; remembers the last event for the checks across batches."""
+    """Prepares the batches of one run; remembers the last event for checks across batches."""
 
     def __init__(
         self,
@@ -61,9 +59,9 @@ class Columns:
         numbered: str | None = None,
         batches_wait: bool = False,
     ) -> None:
-        """`continues`: the first event's partition was entered before. `numbered`: the column of
-        each batch with the rows' numbers; None: rows are in their first places. `batches_wait`: a
-        batch is read after later ones have been prepared."""
+        """continues: the first event's partition was entered before. numbered: the column of each
+        batch with the rows' numbers; None: no rows were left out. batches_wait: a batch is read
+        after later ones have been prepared."""
         self._plan = plan
         self._rows = RowNames(numbered, unused_name("row", names_read(plan)))
         self._types = EventTypes(plan, self._rows)
@@ -76,7 +74,7 @@ class Columns:
             WindowKeys(plan, name, self._rows, self._order) for name in plan.local_attributes
         ]
         self._batches_wait = batches_wait
-        # Memory that has just been asked for costs more to touch than symbols cost to find.
+        # New memory costs more to touch for the first time than finding symbols does.
         self._words = np.zeros(0, np.uint64)
         self._texts = TextComparer()
         self._schema: pa.Schema | None = None
@@ -85,17 +83,17 @@ class Columns:
 
     @property
     def partitions_seen(self) -> int:
-        """How many slots the partitions of interleaved events have taken so far."""
+        """The number of slots that interleaved partitions have taken so far."""
         return self._order.partitions_seen
 
     def row_name(self, events: pa.RecordBatch, row: int) -> str:
-        """The name of a row of the batch prepared last, in messages."""
+        """The name of a row of the last prepared batch, for messages."""
         numbered = self._rows.column if self._rows.column in events.schema.names else None
         seen = self._rows.seen - len(events)
         return row_text(events, row, rows_seen=seen, numbered=numbered)
 
     def prepare(self, events: pa.RecordBatch, *, conforms: bool = False) -> Prepared:
-        """One batch of events, conforming and checked; `conforms`: it has been made conforming."""
+        """A checked batch of events; `conforms`: its columns are right already."""
         plan = self._plan
         source = plan.source
         if not conforms:
@@ -126,15 +124,17 @@ class Columns:
     def prepare_stretches(
         self, events: pa.RecordBatch, codes: np.ndarray, parts: list[int], absent: np.ndarray
     ) -> Prepared:
-        """Events that conform and are in order, partition by partition: `parts` are the rows at
-        which partitions begin. `codes` are int32, the places of their types in
-        `declared_types`; `absent`: bool[rows], rows that stand for rows that have been left
-        out. The window's attribute is checked."""
+        """Conforming, sorted events, partition by partition; only the window's attribute is
+        checked.
+
+        codes: int32, the places of their types in `declared_types`. parts: the rows at which
+        partitions begin. absent: bool[rows], rows that stand for rows left out.
+        """
         prepared = self._laid_out(events, parts)
         if self._plan.source.ties is not None:
             prepared.instants = begins_instant(self._plan, events)
-            # A row that stands for rows left out is a copy of the row behind it. Between two
-            # instants it stands for others, so the row behind it begins one as well.
+            # A row that stands for rows left out is a copy of the row after it. Between two
+            # instants it stands for others, so the row after it begins an instant as well.
             prepared.instants[1:] |= absent[:-1] & prepared.instants[:-1]
         self._types_of_batch = codes, np.arange(len(self._plan.source.types))
         return prepared
@@ -157,10 +157,10 @@ class Columns:
     def _keys(
         self, events: pa.RecordBatch, parts: list[int], slots: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """int64[rows] keys of the window, and for FLOAT and DOUBLE int64[rows] floors; both are
-        empty without a window that has an attribute.
+        """(int64[rows], the keys of the window; int64[rows], the floors for FLOAT and DOUBLE).
 
-        Checks the attributes of windows inside the formula as well.
+        Both are empty without a window on an attribute. The attributes of windows inside the
+        formula are checked too.
         """
         for local in self._local_windows:
             local.of(events, parts, slots)
@@ -174,23 +174,25 @@ class Columns:
         return keys, floors_of(keys, plan.matching.window.size, type)
 
     def conforming(self, events: pa.RecordBatch, waiting: int = 0) -> pa.RecordBatch:
-        """`conforming`, with the schema remembered if its columns need no change; `waiting`: so
-        many rows before it have not been prepared yet."""
+        """As `conforming`; the schema is remembered if its columns need no change.
+
+        waiting: the number of rows before it that have not been prepared yet.
+        """
         if self._schema is not None and events.schema.equals(self._schema):
             return with_keys(self._plan, events.select(self._places))
         found = conforming(self._plan, events, self._rows.seen + waiting, self._rows.given)
         names = events.schema.names
-        # A column may also be a field of a struct, or not be there at all (`*`).
+        # A column may also be a field of a struct, or missing (`*`).
         if set(found.schema.names) <= set(names):
             self._places = [names.index(name) for name in found.schema.names]
             served = events.select(self._places).schema
             coded = any(pa.types.is_dictionary(type) for type in served.types)
-            # Each dictionary has to be looked at: it may hold NULL.
+            # Each dictionary must be looked at, because it may hold NULL.
             self._schema = events.schema if served.equals(found.schema) and not coded else None
         return with_keys(self._plan, found)
 
     def arguments(self, events: pa.RecordBatch) -> list[np.ndarray]:
-        """The arguments of `classify` for the batch prepared last, without the symbols' buffer."""
+        """The arguments of `classify` for the last prepared batch, without the symbols' buffer."""
         plan = self._plan
         arguments = [*self._types_of_batch]
         for name in plan.matching.columns:

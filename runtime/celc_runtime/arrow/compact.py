@@ -2,17 +2,18 @@
 
 A row has the partition attributes, `end_pos`, `end_time`, and
 
-* `events`: each event that takes part in a match, once, in stream order: its position, and the
+* `events`: each event that is part of a match, once, in stream order: its position, and the
   attributes that SELECT shows or reads;
-* `nodes`: the graph. `event` is the place of an event in `events`, −1: a merge of two nodes; `mark`
-  says under which labels the event stands, and whether it begins matches, −1: a merge; `child` is
-  the node of the events before it, `next` another node for the same place in the match, −1: none. A
-  node stands behind those that it refers to, and the last one is the root.
+* `nodes`: the graph. `event` is an index into `events` (−1: a merge of two nodes). `mark` says
+  under
+  which labels the event stands, and whether it begins matches (−1: a merge). `child` is the node of
+  the events before it, `next` another node for the same place in the match (−1: none). Each node is
+  after those that it refers to, and the root is last.
 
-A match is a path from the root to an event whose mark begins matches: from a merge to `child` or
-`next`; from an event by `child`, which takes it, or by `next`, which leaves it out. No two paths
-are the same match, and none is no match. What marks are is said by the metadata of the schema
-(`plan.compact_form`), so that a table needs no query to be expanded (`arrow.expanding`).
+A match is a path from the root to an event whose mark begins matches. From a merge it goes to
+`child` or `next`. From an event it goes to `child`, with the event, or to `next`, without it.
+Different paths are different matches, and each path is one. The metadata of the schema explain the
+marks (`plan.compact_form`), so a table can be expanded without the query (`arrow.expanding`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from celc_runtime.plan.compact_form import NODE, compact_form, compact_schema
 from celc_runtime.plan.plan import Plan
 
 KEY = b"celc.compact"
-"""The name of the metadata of a schema that tell the form of compact answers."""
+"""The key of the metadata of a schema that hold the form of compact answers."""
 
 
 def schema_of(plan: Plan, *, listed: bool) -> pa.Schema:
@@ -73,7 +74,7 @@ def compact_batch(
         columns.append(events.column(plan.source.order_by[0]).take(last))
     places = stretch.places(found)
     stored += [stretch.column(name, places) for name in plan.stored_attributes]
-    # By their places: keys can be called like these columns.
+    # By index: keys can have the names of these columns.
     events_type = schema.field(len(columns)).type.value_type
     columns.append(_lists(event_offsets, structs_of(stored, events_type, len(found))))
     parts = [pa.array(part.astype(np.int32)) for part in (number, marks, children, following)]
@@ -82,7 +83,7 @@ def compact_batch(
 
 
 def structs_of(columns: list[pa.Array], type: pa.DataType, rows: int) -> pa.Array:
-    """Structs out of their fields, of which there may be none."""
+    """Structs made of their fields; there may be none."""
     if not columns:
         return pa.array([{}] * rows, type)
     return pa.StructArray.from_arrays(columns, fields=list(type))

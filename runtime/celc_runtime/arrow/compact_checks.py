@@ -1,9 +1,8 @@
-"""Compact answers, checked before a kernel follows their numbers.
+"""Checks compact answers before a kernel follows their numbers.
 
-They may come from a file, or from somebody's own code: a number that points outside would be read
-there, and a circle would have no end. All checks are linear in the table; what they make sure of is
-what `list_fired` relies on, so every step of it leads to a match, and no match is longer than the
-events of its row.
+They may come from a file, or from other code. An index out of range would be read anyway, and a
+cycle would never end. All checks are linear in the table. They ensure what `list_fired` relies on:
+every step leads to a match, and no match is longer than the events of its row.
 """
 
 from __future__ import annotations
@@ -31,8 +30,10 @@ _WRONG = {
 
 
 def checked_columns(form: CompactForm, batch: pa.RecordBatch, seen: int) -> pa.RecordBatch:
-    """The columns of a batch, which has those of the form, in the types that the form says; `seen`
-    rows have come before. Raises EventError where a value cannot be one of a compact answer."""
+    """The columns of a batch in the types of the form; `seen`: the number of rows before it.
+
+    Raises EventError if a value is not possible in a compact answer.
+    """
     columns = []
     for name, column, type in zip(form.columns, batch.columns, _types(form), strict=True):
         try:
@@ -50,8 +51,10 @@ def checked_columns(form: CompactForm, batch: pa.RecordBatch, seen: int) -> pa.R
 
 
 def check_rows(form: CompactForm, batch: pa.RecordBatch, seen: int) -> None:
-    """Raises EventError where a number of a batch of `checked_columns` is none of a compact answer.
-    The error names the row by its number among all rows; `seen` have come before."""
+    """Raises EventError if a number of a batch of `checked_columns` is wrong.
+
+    The error gives the number of the row among all rows; `seen` rows came before.
+    """
     events, nodes = batch.columns[-2:]
     sizes, of_events = lengths(nodes), lengths(events)
     for name, column in zip(
@@ -80,16 +83,16 @@ def check_rows(form: CompactForm, batch: pa.RecordBatch, seen: int) -> None:
 
 
 def lengths(lists: pa.Array) -> np.ndarray:
-    """int64: how long lists are."""
+    """int64: the lengths of lists."""
     return np.asarray(lists.value_lengths().fill_null(0)).astype(np.int64)
 
 
 @njit(nogil=True, cache=True)
 def first_wrong(event, mark, child, following, sizes, events, begins, latest):  # type: ignore[no-untyped-def]
-    """The first node with a wrong number, and what is wrong with it; −1 and 0: there is none.
+    """(the first node with a wrong number, what is wrong with it); (−1, 0): all are right.
 
-    sizes, events: int64[rows], the numbers of nodes and of events of each row. latest: int32 of all
-    nodes, written here: the latest event at the place of a node in its matches.
+    sizes, events: int64[rows], the numbers of nodes and of events of each row. latest: int32 for
+    each node, written here: the latest event that its matches can have at its place.
     """
     node = 0
     for row in range(sizes.shape[0]):
@@ -123,7 +126,7 @@ def first_wrong(event, mark, child, following, sizes, events, begins, latest):  
 
 
 def _check_events(form: CompactForm, events: pa.Array, sizes: np.ndarray, seen: int) -> None:
-    """Positions ascend in a row, and have no NULL, as times have none."""
+    """Positions must ascend in a row. Neither positions nor times may be NULL."""
     fields = events.flatten()
     needed = [0] * form.positions + [form.time] * (form.time >= 0)
     for number in needed:
@@ -181,8 +184,10 @@ def _types(form: CompactForm) -> Sequence[pa.DataType]:
 
 
 def _is_of(type: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether values of a type are those of another one in a form of their own: Spark and files
-    give times another zone, and texts and lists another form."""
+    """Whether values of a type are those of another type in a different form.
+
+    Spark and files change the zone of times, and the form of texts and lists.
+    """
     if pa.types.is_list(wanted):
         if not (pa.types.is_list(type) or pa.types.is_large_list(type)):
             return False

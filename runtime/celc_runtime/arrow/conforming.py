@@ -1,7 +1,7 @@
-"""Events → the columns that a query reads, in the types that it declares.
+"""Events → the columns that a query reads, in their declared types.
 
-All checks of columns as such are here: a column that is missing, is there twice, or has a type that
-does not fit.
+All checks of columns are here: a column that is missing, that is there twice, or whose type does
+not fit.
 """
 
 from __future__ import annotations
@@ -27,39 +27,40 @@ _WIDENING = {
     "DOUBLE": (pa.float16(), pa.float32(), pa.int8(), pa.int16(), pa.int32()),
     "STRING": (pa.large_string(), pa.string_view()),
 }
-"""The types of columns that are cast to an attribute's type, because no value changes by that."""
+"""The types that are cast to an attribute's type, because no value changes."""
 
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 
 
 def names_read(plan: Plan) -> list[str]:
-    """The columns that a query reads, the column of the types among them even where it may be
-    missing."""
+    """The columns that a query reads, also the column of types where it may be missing."""
     return [plan.source.type_name, *input_schema(plan).names, *plan.source.tiebreak]
 
 
 def is_required(plan: Plan, name: str) -> bool:
-    """Whether events must have a column that the query reads: the column of the types may be
-    missing where the query declares one type only."""
+    """Whether events must have a column that the query reads.
+
+    The column of types may be missing if the query declares only one type.
+    """
     return plan.source.type_column or name != plan.source.type_name
 
 
 def conforming(
     plan: Plan, events: pa.RecordBatch, rows_seen: int = 0, numbered: str | None = None
 ) -> pa.RecordBatch:
-    """The columns that the query reads, in the types that it declares.
+    """The columns that the query reads, in their declared types.
 
-    Texts may be dictionary-coded, with a dictionary of plain texts without NULL. Raises EventError
-    for a column that is missing, is there twice, or has another type. `rows_seen`: how many rows
-    have come before. `numbered`: the column with the rows' numbers, where rows are not in their
-    first places; it is kept.
+    Texts may be dictionary-coded, with a dictionary of plain texts without NULL. rows_seen: the
+    number of rows before. numbered: the column with the rows' numbers, if rows were left out or
+    moved; it is kept. Raises EventError if a column is missing, is there twice, or has another
+    type.
     """
     read = [plan.source.type_name, *(a.name for a in plan.source.attributes), *plan.source.tiebreak]
     events = with_fields(events, read)
     names = events.schema.names
     wanted = [*input_schema(plan), *(pa.field(name, pa.null()) for name in plan.source.tiebreak)]
     if not plan.source.type_column and plan.source.type_name in names:
-        # One event type needs no such column; if it is there, it still says which rows count.
+        # With one event type the column is not needed. If it is there, it says which rows count.
         wanted.append(pa.field(plan.source.type_name, pa.string()))
     row_of = partial(row_text, events, rows_seen=rows_seen, numbered=numbered)
     fields: dict[str, pa.Array] = {}
@@ -77,7 +78,7 @@ def conforming(
     if numbered is not None:
         fields[numbered] = events.column(numbered)
     if not fields:
-        # A query that looks at nothing still counts events.
+        # A query that reads no column still counts events.
         return pa.RecordBatch.from_arrays([pa.nulls(len(events))], ["*"])
     return pa.RecordBatch.from_arrays(list(fields.values()), list(fields))
 
@@ -101,9 +102,9 @@ def not_found_error(
 def conforming_column(
     plan: Plan, field: pa.Field, column: pa.Array, row_of: Callable[[int], str]
 ) -> pa.Array:
-    """A column in the type of a field of the input; `row_of` names a row in a message.
+    """A column in the type of an input field; `row_of` names a row in messages.
 
-    Raises EventError where its values would change by that.
+    Raises EventError if values would change.
     """
     found = column.type
     if pa.types.is_dictionary(found):
@@ -117,7 +118,7 @@ def conforming_column(
     if pa.types.is_null(type) or type in _WIDENING.get(wanted, ()):
         return column.cast(field.type)
     if wanted == "TIMESTAMP" and pa.types.is_timestamp(type):
-        # A time zone changes no instant; times without a zone are in UTC.
+        # A time zone does not change the instant. Times without a zone are in UTC.
         unit = pa.timestamp("us", tz=type.tz)
         return _in_microseconds(plan, field, column, unit, row_of).cast(field.type)
     if wanted == "INTERVAL" and pa.types.is_duration(type):
@@ -129,7 +130,7 @@ def conforming_column(
 
 
 def _remedies(plan: Plan, field: pa.Field, type: pa.DataType) -> Iterator[str]:
-    """What makes a column of a type fit: only what can be done."""
+    """Possible ways to make a column of a type fit."""
     if _casts(type, field.type):
         yield f"cast the column to {field.type}"
     else:
@@ -140,8 +141,10 @@ def _remedies(plan: Plan, field: pa.Field, type: pa.DataType) -> Iterator[str]:
 
 
 def _casts(type: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether Arrow casts columns of a type, and as a rule their values; bytes of one length, such
-    as those of a UUID, are no texts."""
+    """Whether Arrow casts columns of a type, normally with all values.
+
+    Bytes of fixed length, such as UUIDs, are not texts.
+    """
     if pa.types.is_fixed_size_binary(type):
         return False
     try:

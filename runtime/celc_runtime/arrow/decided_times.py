@@ -1,4 +1,4 @@
-"""The column that says when matches are decided."""
+"""The column with the times when matches are decided."""
 
 from __future__ import annotations
 
@@ -11,19 +11,17 @@ from celc_runtime.arrow.arrays import numbers
 from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.plan import Plan, Window
 
-NO_DEADLINE = -1
-"""In place of the number of a deadline: the match is decided when it ends."""
+NO_DEADLINE = -1  # instead of a deadline's number: the match is decided when it ends
 
-LEFT_OPEN = -2
-"""In place of the number of a deadline: another match that it is compared with is undecided."""
+LEFT_OPEN = -2  # instead of a deadline's number: a match that it is compared with is undecided
 
 
 def decided_times(plan: Plan, starts: pa.Array, ends: pa.Array, deadlines: np.ndarray) -> pa.Array:
-    """The time after which each match is decided, of the type of the first order column.
+    """The time after which each match is decided, in the type of the first order column.
 
-    starts, ends: those times of the matches. deadlines: int64[matches], the number of each match's
-    deadline in the plan, or `NO_DEADLINE`. A number with a fraction is rounded down
-    where the column holds whole numbers, a duration on a DATE to the day in which it falls.
+    starts, ends: times of the matches. deadlines: int64[matches], the number of each match's
+    deadline in the plan, or `NO_DEADLINE`. A number is rounded down if the column holds whole
+    numbers, a duration on a DATE to its day.
     """
     times = {True: numbers(starts)[0], False: numbers(ends)[0]}
     found = times[False].copy()
@@ -35,7 +33,7 @@ def decided_times(plan: Plan, starts: pa.Array, ends: pa.Array, deadlines: np.nd
 
 
 def _later(times: np.ndarray, window: Window, type: pa.DataType) -> np.ndarray:
-    """Times with a length added; not past the greatest that the type can hold."""
+    """Times plus a length, but not beyond the greatest value of the type."""
     if np.issubdtype(times.dtype, np.floating):
         later: np.ndarray = times + window.size
         return later

@@ -1,14 +1,14 @@
-"""Plain texts of a type column → codes, where the event types are declared.
+"""Plain texts of a type column → codes, if the event types are declared.
 
-Coding a column by its distinct values takes 10 to 20 ns a row. Here a text is read as one or two
-numbers, and a hash of them finds the only name that it can be. The hash is chosen so that no two
-declared names share a slot (a perfect hash: Fredman, Komlós and Szemerédi, Storing a sparse table
-with O(1) worst case access time, 1984, with one level). So a row is one look-up and one comparison,
-however many names there are: 1 to 2 ns where names have up to seven bytes, 3 ns where some have
-more. Comparing each row with each name took 3 to 6 ns for four names, and grew with their number.
+Coding a column by its distinct values takes 10 to 20 ns for each row. Here a text is read as one or
+two numbers, and a hash of them finds the only name that it can be. The hash is chosen so that no
+two declared names share a slot (a perfect hash: Fredman, Komlós and Szemerédi, Storing a sparse
+table with O(1) worst case access time, 1984, with one level). So a row takes one look-up and one
+comparison for any number of names: 1 to 2 ns if names have up to seven bytes, 3 ns if some are
+longer. Comparing each row with each name took 3 to 6 ns for four names, and grew with their number.
 
-Texts of one byte are compared with one name after another, 32 texts by one instruction: a tenth of
-a nanosecond for each name.
+Texts of one byte are compared with one name after another, 32 texts with one instruction. That
+takes a tenth of a nanosecond for each name.
 """
 
 from __future__ import annotations
@@ -24,14 +24,11 @@ import pyarrow as pa
 from celc_runtime.engine.arena.nodes import BLOCK
 from celc_runtime.jit.kernels import njit
 
-_MOST = 512
-"""With more names than this, slots without collisions would not fit into the processor's caches."""
+_MOST = 512  # names: with more, slots without collisions would not fit into the processor's caches
 
-_SHORT = 7
-"""Texts with so many bytes are one number together with their length."""
+_SHORT = 7  # bytes: a text of this length is one number, together with its length
 
-_FEW = 16
-"""So many names of one byte are compared one after another."""
+_FEW = 16  # names of one byte that are compared one after another
 
 _MOST_SLOTS = 1 << 16
 _TRIES = 64
@@ -41,8 +38,9 @@ _WORD = (1 << 64) - 1
 class DeclaredTypes:
     """The names of the event types that a query's streams declare, and their codes.
 
-    `names`: the declared names, and last a text that is none of them and stands for all others.
-    `can_tell`: whether `codes` can tell all names apart.
+    names: the declared names; then a text different from all, which stands for all others.
+    can_tell:
+    whether `codes` can distinguish all names.
     """
 
     def __init__(self, declared: Sequence[str]) -> None:
@@ -55,11 +53,10 @@ class DeclaredTypes:
         self.can_tell = self._slots is not None
 
     def codes(self, column: pa.StringArray) -> tuple[np.ndarray, list[str]]:
-        """uint8 or uint16[rows]: the place in `names` of each text of a column without NULLs; and
-        `names`, without the last one if no text is undeclared.
+        """(uint8 or uint16[rows], the index in `names` of each text; `names`). No NULLs.
 
-        The highest number of the type is never a code. The next call in this thread overwrites
-        the codes.
+        The last of `names` is left out if no text is undeclared. The greatest number of the type is
+        never a code. The next call in this thread overwrites the codes.
         """
         assert self._slots is not None
         rows, others = len(column), len(self.names) - 1
@@ -67,7 +64,7 @@ class DeclaredTypes:
         offsets = _numbers(column.buffers()[1], np.uint32)
         offsets = offsets[column.offset : column.offset + rows + 1]
         data = _numbers(column.buffers()[2], np.uint8)
-        # Eight bytes are read at once. Behind the last texts there are not as many.
+        # Eight bytes are read at once. After the last texts there are fewer.
         cut = max(0, len(data) - 8)
         inside = (
             min(rows, int(np.searchsorted(offsets, np.uint32(cut), side="right")))
@@ -86,32 +83,25 @@ class DeclaredTypes:
 
 
 class _Slots(NamedTuple):
-    """Where names are found. The code of a name is its number.
+    """Where names are found. The code of a name is its number."""
 
-    multiplier, shift: uint64[1], what the hash is made of. numbers: uint8 or uint16, the number of
-    the name in each slot, or that of no name. keys: uint64[names + 1], as `_short_codes` compares
-    names; empty where one is longer than that. names: uint64[names + 1, 3], as `_long_codes`
-    compares them: the first eight bytes, the last eight bytes and the length; the last row is no
-    text's. longest: int64[1], the length of the longest name. letters: uint8, the names of one
-    byte, four by four, and steps: what is to be added to the code of no name to get theirs, 0 where
-    there is no fourth name. offsets: int64[names + 1], where each name begins in texts: uint8.
-    """
-
-    multiplier: np.ndarray
-    shift: np.ndarray
-    numbers: np.ndarray
-    keys: np.ndarray
+    multiplier: np.ndarray  # uint64[1], of the hash
+    shift: np.ndarray  # uint64[1], of the hash
+    numbers: np.ndarray  # uint8 or uint16, the number of the name in each slot, or that of no name
+    keys: np.ndarray  # uint64[names + 1], for `_short_codes`; empty: some name is longer
     names: np.ndarray
-    longest: np.ndarray
-    letters: np.ndarray
-    steps: np.ndarray
-    offsets: np.ndarray
-    texts: np.ndarray
+    """uint64[names + 1, 3], for `_long_codes`: first eight bytes, last eight bytes, length; the
+    last row matches no text."""
+    longest: np.ndarray  # int64[1], the length of the longest name
+    letters: np.ndarray  # uint8, the names of one byte, in groups of four
+    steps: np.ndarray  # what turns the code of no name into theirs; 0 where there is no fourth name
+    offsets: np.ndarray  # int64[names + 1], where each name begins in `texts`
+    texts: np.ndarray  # uint8
 
 
 @lru_cache(maxsize=16)
 def _slots_of(declared: tuple[str, ...]) -> _Slots | None:
-    """Slots without collisions; None where none are found. Kept, because each run needs them."""
+    """Slots without collisions; None: none were found. Cached, because each run needs them."""
     if not 0 < len(declared) <= _MOST:
         return None
     spelled = [name.encode() for name in declared]
@@ -135,7 +125,7 @@ def _slots_of(declared: tuple[str, ...]) -> _Slots | None:
     letters = np.zeros((len(of_letters) + 3) // 4 * 4, np.uint8)
     letters[: len(of_letters)] = [spelled[number][0] for number in of_letters]
     steps = np.zeros(len(letters), numbers.dtype)
-    # Below 0, so modulo 2⁸ or 2¹⁶.
+    # Negative, so modulo 2⁸ or 2¹⁶.
     steps[: len(of_letters)] = (np.array(of_letters, np.int64) - len(spelled)).astype(steps.dtype)
     return _Slots(
         np.array([multiplier], np.uint64),
@@ -152,14 +142,16 @@ def _slots_of(declared: tuple[str, ...]) -> _Slots | None:
 
 
 def _word(text: bytes) -> int:
-    """Up to eight bytes as a number: the first byte the lowest, zeros below fewer bytes."""
+    """Up to eight bytes as a number: little-endian, filled with zeros."""
     return int.from_bytes(text.rjust(8, b"\0"), "little")
 
 
 def _without_collisions(keys: np.ndarray) -> tuple[int, int, np.ndarray] | None:
-    """A multiplier and a shift that take no two names to one slot, and the slots of all names
-    (int64); None where there are none, as where two names have one key (`keys`: uint64[names])."""
-    # Fewer slots than this have collisions with nearly all multipliers.
+    """(multiplier, shift, the slots of all names as int64) without two names in one slot.
+
+    None if there are none, for example if two names have the same key. keys: uint64[names].
+    """
+    # With fewer slots than this, nearly all multipliers have collisions.
     bits = max(4, (len(keys) ** 2 // 8 - 1).bit_length())
     multipliers = _random_numbers()
     while 1 << bits <= _MOST_SLOTS:
@@ -173,7 +165,7 @@ def _without_collisions(keys: np.ndarray) -> tuple[int, int, np.ndarray] | None:
 
 
 def _random_numbers() -> Iterator[int]:
-    """Numbers of 64 bits, the same in every process (SplitMix64)."""
+    """Random 64-bit numbers, the same in every process (SplitMix64)."""
     state = 0
     while True:
         state = state + 0x9E3779B97F4A7C15 & _WORD
@@ -183,7 +175,8 @@ def _random_numbers() -> Iterator[int]:
 
 
 def _dtype(names: int) -> type[np.uint8] | type[np.uint16]:
-    """The numbers that hold the codes of so many names, one more, and one that is no code."""
+    """The type that holds the codes of `names` names, one more code, and a number that is no
+    code."""
     return np.uint8 if names < 255 else np.uint16
 
 
@@ -192,8 +185,10 @@ _MOST_KEPT = 1 << 24
 
 
 def _room(rows: int, dtype: type[np.uint8] | type[np.uint16]) -> np.ndarray:
-    """Room for the codes of a batch, which the next batch of this thread uses again, whatever run
-    it belongs to: memory that has just been asked for costs more to touch than codes to find."""
+    """Room for the codes of a batch. All batches of this thread share it, of any run.
+
+    New memory costs more to touch for the first time than finding the codes does.
+    """
     wanted = rows * np.dtype(dtype).itemsize
     room: np.ndarray = getattr(_kept, "room", np.zeros(0, np.uint8))
     if len(room) < wanted:
@@ -204,7 +199,7 @@ def _room(rows: int, dtype: type[np.uint8] | type[np.uint16]) -> np.ndarray:
 
 
 def _numbers(buffer: pa.Buffer | None, dtype: type[np.generic]) -> np.ndarray:
-    """The numbers in a buffer, read-only: kernels are compiled for one kind of array."""
+    """The numbers in a buffer, read-only: kernels are compiled for one type of array."""
     values = np.frombuffer(buffer if buffer is not None and buffer.size else bytes(8), dtype)
     values.flags.writeable = False
     return values
@@ -214,7 +209,7 @@ def _numbers(buffer: pa.Buffer | None, dtype: type[np.generic]) -> np.ndarray:
 
 
 def _write_codes(slots: _Slots, offsets: np.ndarray, data: np.ndarray, codes: np.ndarray) -> None:
-    """Write the code of each text; eight bytes can be read wherever one begins."""
+    """Write the code of each text. Eight bytes can be read from the beginning of each."""
     kernel = _short_codes if len(slots.keys) else _long_codes
     with np.errstate(over="ignore"):  # codes and hashes wrap around; plain Python would warn
         kernel(slots, offsets, data, codes)
@@ -222,10 +217,10 @@ def _write_codes(slots: _Slots, offsets: np.ndarray, data: np.ndarray, codes: np
 
 @njit(nogil=True, cache=True)
 def _short_codes(slots, all_offsets, data, all_codes):  # type: ignore[no-untyped-def]
-    """The codes of texts where no name has more than seven bytes.
+    """The codes of texts if no name has more than seven bytes.
 
-    The key of a text has its bytes at the top, and its length in the lowest byte, which they leave
-    free: 8 stands for all that are longer.
+    The key of a text has its bytes at the top, and its length in the lowest byte, which is free; 8
+    stands for all longer texts.
     """
     multiplier, shift = slots.multiplier[0], slots.shift[0]
     numbers, keys = slots.numbers, slots.keys
@@ -240,7 +235,7 @@ def _short_codes(slots, all_offsets, data, all_codes):  # type: ignore[no-untype
         for row in range(codes.shape[0]):
             start, end = end, np.uint64(offsets[row + 1])
             length = min(end - start, np.uint64(8))
-            # In two steps, because a shift by 64 bits would be none.
+            # In two steps, because a shift by 64 bits would do nothing.
             key = _eight_bytes(data, start) << np.uint64(8)
             key = (key << ((np.uint64(56) - (length << np.uint64(3))) & np.uint64(63))) + length
             number = numbers[(key * multiplier) >> shift]
@@ -277,11 +272,11 @@ def _letter_codes(slots, texts, codes, other):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _long_codes(slots, all_offsets, data, all_codes):  # type: ignore[no-untyped-def]
-    """The codes of texts where names have any length.
+    """The codes of texts if names have any length.
 
-    A text is found by its first and its last eight bytes and its length, which are all of it up to
-    16 bytes. Of longer ones the rest is compared, in a pass of its own: with that comparison in
-    the first loop, each row took twice the time.
+    A text is found by its first and its last eight bytes and its length; up to 16 bytes, this is
+    all of it. For longer ones, a second pass compares the rest. With that comparison in the first
+    loop, each row took twice the time.
     """
     multiplier, shift = slots.multiplier[0], slots.shift[0]
     numbers, names = slots.numbers, slots.names
@@ -294,7 +289,7 @@ def _long_codes(slots, all_offsets, data, all_codes):  # type: ignore[no-untyped
             start, behind = behind, np.uint64(offsets[row + 1])
             length = behind - start
             known = min(length, np.uint64(8))
-            # In two steps, because a shift by 64 bits would be none.
+            # In two steps, because a shift by 64 bits would do nothing.
             half = np.uint64(32) - (known << np.uint64(2))
             begin = _eight_bytes(data, start) << half << half
             end = _eight_bytes(data, behind - known) << half << half
@@ -314,8 +309,7 @@ def _long_codes(slots, all_offsets, data, all_codes):  # type: ignore[no-untyped
 
 @njit(nogil=True, cache=True)
 def _eight_bytes(data, start):  # type: ignore[no-untyped-def]
-    """The eight bytes from `start` on as a number, the first byte the lowest: one load, LLVM
-    sees."""
+    """The eight bytes from `start` on as a little-endian number; LLVM makes one load of this."""
     word = np.uint64(0)
     for place in range(8):
         word |= np.uint64(data[start + np.uint64(place)]) << np.uint64(8 * place)
@@ -327,7 +321,7 @@ def _same_middle(slots, code, data, start, length):  # type: ignore[no-untyped-d
     """Whether a text equals a name between its first and its last eight bytes."""
     texts, name = slots.texts, np.uint64(slots.offsets[code])
     place, end = np.uint64(8), length - np.uint64(8)
-    # Eight bytes at a time: behind the middle there are eight more.
+    # Eight bytes at a time. After the middle there are eight more.
     while place < end and _eight_bytes(data, start + place) == _eight_bytes(texts, name + place):
         place += np.uint64(8)
     return place >= end

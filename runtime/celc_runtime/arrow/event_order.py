@@ -1,7 +1,7 @@
 """The order of events, and their partitions: checked from batch to batch.
 
-Within a partition the order columns may not fall, and a partition may not come back. The checks
-cost one look at each order column, and no look at tiebreak columns where the first order column
+Within a partition the order columns must not fall, and a partition must not come back. The checks
+look once at each order column. They do not look at tiebreak columns if the first order column
 decides.
 """
 
@@ -24,8 +24,7 @@ from celc_runtime.engine.arena.batch import NO_INTEGERS, disorder
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 
-_FEW_ROWS = 4096
-"""A batch of so many rows may stay in memory until the next one comes."""
+_FEW_ROWS = 4096  # a batch of up to this many rows may stay in memory until the next one comes
 
 
 def tie_error(plan: Plan, which: str) -> EventError:
@@ -43,8 +42,8 @@ def tie_error(plan: Plan, which: str) -> EventError:
 class EventOrder:
     """Checks the order of one run's events.
 
-    ties_are_errors: two events that the order leaves equal are an error. continues: the first
-    event's partition was entered before.
+    ties_are_errors: whether two events must not be equal in the order. continues: the first event's
+    partition was entered before.
     """
 
     def __init__(
@@ -57,7 +56,7 @@ class EventOrder:
         self._keys_seen: set[tuple[object, ...]] = set()
         self._slots: dict[tuple[object, ...], int] = {}
         self.rises = True
-        """Whether the first order column shows that no two rows of the batch checked last are equal
+        """Whether the first order column shows that no two rows of the last checked batch are equal
         in order and partition."""
         self._left: pa.RecordBatch | None = None
         self._last: dict[str, pa.Array] | None = None
@@ -66,22 +65,22 @@ class EventOrder:
 
     @property
     def partitions_seen(self) -> int:
-        """How many slots the partitions of interleaved events have taken so far."""
+        """The number of slots that interleaved partitions have taken so far."""
         return max(1, len(self._slots))
 
     @property
     def last(self) -> dict[str, pa.Array] | None:
-        """The last event so far: its order columns and partition columns; None: there was none."""
+        """The order and partition columns of the last event so far; None: there was no event."""
         if self._left is not None:
             self._last, self._left = self._last_of(self._left), None
         return self._last
 
     def leave(self, events: pa.RecordBatch) -> None:
-        """Remember the last event of a batch that has been checked."""
+        """Remember the last event of a checked batch."""
         if not len(events):
             return
-        # To take a row out is a sixth of the time of a batch of a hundred rows, and most batches
-        # that are in order need none. A large batch is not kept for it.
+        # Extracting a row takes a sixth of the time of a batch of a hundred rows. Most sorted
+        # batches do not need it. A large batch is not kept for it.
         if len(events) > _FEW_ROWS:
             self._last, self._left = self._last_of(events), None
         else:
@@ -127,7 +126,7 @@ class EventOrder:
         keys = key_tuples(columns)
         self._last_key = keys[-1] if keys else first
         new = set(keys)
-        # By whole sets: there can be as many partitions as rows.
+        # As whole sets, because there can be as many partitions as rows.
         if len(new) < len(keys) or not self._keys_seen.isdisjoint(new):
             number = self._first_seen_before(keys)
             partition = ", ".join(
@@ -144,7 +143,7 @@ class EventOrder:
         return found
 
     def _first_seen_before(self, keys: list[tuple[object, ...]]) -> int:
-        """The place of the first key that has come before."""
+        """The index of the first key that has come before."""
         seen = set(self._keys_seen)
         for number, key in enumerate(keys):
             if key in seen:
@@ -162,7 +161,7 @@ class EventOrder:
         return np.array(numbers_of_keys or [0], np.int64)[inverse] if len(events) else NO_INTEGERS
 
     def check(self, events: pa.RecordBatch, parts: list[int]) -> None:
-        """Raises EventError where the order columns do not order the events of each partition.
+        """Raises EventError if the order columns do not order the events of each partition.
 
         parts: the rows at which partitions begin.
         """
@@ -212,8 +211,8 @@ class EventOrder:
     def _is_in_order(self, column: pa.Array, parts: list[int], *, alone: bool) -> bool:
         """Whether the first order column by itself proves that all events are in order.
 
-        `alone`: there is no other, so that equal values are in order unless ties are errors. False
-        also for a column that is not of whole numbers or times.
+        alone: there is no other order column, so equal values are in order unless ties are errors.
+        Always False for a column that is not of whole numbers or times.
         """
         whole = pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)
         if not whole or column.type == pa.uint64():
@@ -228,7 +227,7 @@ class EventOrder:
         if not falls and not ties:
             self.rises = True
             return True
-        # Where a partition begins, there may be any value.
+        # Where a partition begins, any value is allowed.
         at = np.array(parts[1:] if parts[:1] == [0] else parts, np.int64)
         falls -= int((values[at] < values[at - 1]).sum())
         ties -= int((values[at] == values[at - 1]).sum())

@@ -1,4 +1,4 @@
-"""The past events that output reads: in the batch at hand, and copies of earlier events."""
+"""The past events that the output reads: in the present batch, and copies of earlier events."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from celc_runtime.engine.definition.instants import InstantRows
 from celc_runtime.jit.kernels import njit
 
 POSITION = "\ud800position"
-"""The name of the positions among the stored columns. No column has this name: it begins with half
-of a character (a surrogate), which neither a query's text nor an Arrow table can hold."""
+"""The name of the positions among the stored columns. No real column has it: it begins with half of
+a character (a surrogate), which neither a query nor an Arrow table can contain."""
 
 INSTANT_POSITION = "\ud800instant"
-"""The name of the first positions of events' instants, among the stored columns likewise."""
+"""Likewise, the name of the first positions of events' instants."""
 
 
 class PastEvents:
     """All events from one entry on, for the matches of one output (`EventStore.stretch`).
 
-    Where the oldest event is in the batch at hand (no `chunks`), events are rows of the batch. Else
-    events are picked from their chunks, or, where most events are asked for, all chunks are joined
-    first. So the cost follows the number of events that are asked for, however large the window.
+    If the oldest event is in the present batch (no `chunks`), events are rows of the batch.
+    Otherwise they are picked from their chunks; if most events are needed, all chunks are joined
+    first. So the cost follows the number of events that are needed, not the size of the window.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class PastEvents:
         self._first = first
         rows, self._positions = here.until(count)
         self._rows = rows[:count]
-        # The place of the first event of each chunk, and of the batch.
+        # The index of the first event of each chunk, and of the batch.
         self._starts = np.cumsum([0, *(len(chunk[POSITION]) for chunk in chunks)])
         self._together: dict[str, pa.Array] = {}
         self._all_positions: np.ndarray | None = None
@@ -58,7 +58,7 @@ class PastEvents:
         return found
 
     def places(self, entries: np.ndarray) -> np.ndarray:
-        """int64: the places of entries (int64), which `column` takes."""
+        """int64: the indices of entries (int64), for `column`."""
         if self._chunks:
             return entries - self._first
         found: np.ndarray = gathered(self._rows, entries, self._first)
@@ -77,7 +77,7 @@ class PastEvents:
         return pc.take(self._together[name], pa.array(places), boundscheck=False)
 
     def _are_few(self, events: np.ndarray) -> bool:
-        """Whether so few events are asked for that not all chunks are joined for them."""
+        """Whether so few events are needed that joining all chunks is not worth it."""
         return 4 * len(events) < int(self._starts[-1]) + len(self._rows)
 
     def _picked(self, name: str, places: np.ndarray) -> pa.Array:
@@ -96,20 +96,19 @@ class PastEvents:
         return pa.concat_arrays(found).take(pa.array(back))
 
     def _of_batch(self, name: str, numbers: np.ndarray) -> pa.Array:
-        """The values of the batch's events by their numbers among those that matter."""
+        """The values of the batch's events, by their numbers among those that matter."""
         if name == POSITION:
             return pa.array(self._positions[numbers])
         return self._here.column(name, self._rows[numbers])
 
 
 class EventStore:
-    """Looks up attributes of events by *entry*: an event's number among the events that matter.
+    """Finds attributes of events by *entry*: an event's number among the events that matter.
 
-    Events of the batch at hand are looked up in its own columns. When the batch is left, the events
-    that a later match can still refer to are copied; the batch itself is never retained. Copies are
-    kept as a few Arrow chunks: a new chunk is merged with its neighbour while that is not much
-    larger. So the number of times that an event is copied is logarithmic in the number of events
-    kept.
+    Events of the present batch are looked up in its own columns. At the end of the batch, the
+    events that a later match can still refer to are copied; the batch itself is never kept. Copies
+    are a few Arrow chunks: a new chunk is merged with its neighbour while that is not much larger.
+    So an event is copied a number of times that is logarithmic in the number of events kept.
     """
 
     def __init__(self, columns: tuple[str, ...]) -> None:
@@ -121,7 +120,7 @@ class EventStore:
 
     @property
     def rows(self) -> int:
-        """How many events are kept besides the batch at hand."""
+        """The number of events kept besides the present batch."""
         return sum(len(chunk[POSITION]) for chunk in self._chunks)
 
     def enter(
@@ -135,15 +134,15 @@ class EventStore:
     ) -> None:
         """Begin a batch, whose first event that matters is entry `base`.
 
-        `positions_of` gives the positions of the batch's rows in their partitions; `instants`: None
-        where each row is an instant; `kept_rows`: int64, the rows that matter, as far as the batch
-        has been read, None: they have to be searched for.
+        positions_of: gives the positions of the batch's rows in their partitions. instants: None:
+        each row is an instant. kept_rows: int64, the rows that matter, as far as the batch has been
+        read; None: they must be searched for.
         """
         self._base = base
         self._here = _Here(events, batch, positions_of, instants, kept_rows)
 
     def last_positions(self, rows: np.ndarray) -> np.ndarray:
-        """int64: the last positions of the instants of rows (int64) of the batch at hand."""
+        """int64: the last positions of the instants of rows (int64) of the present batch."""
         assert self._here is not None
         instants = self._here.instants
         return self._here.positions_of(rows if instants is None else instants.last(rows))
@@ -166,7 +165,7 @@ class EventStore:
         self._here = None
 
     def _shrink(self, gone: int) -> None:
-        """Drop the first `gone` events of the first chunk, if they are most of it."""
+        """Drop the first `gone` events of the first chunk, if that is most of it."""
         if self._chunks and 2 * gone > len(self._chunks[0][POSITION]):
             left = pa.array(np.arange(gone, len(self._chunks[0][POSITION])))
             self._chunks[0] = {name: c.take(left) for name, c in self._chunks[0].items()}
@@ -179,8 +178,7 @@ class EventStore:
         self._chunks.append(chunk)
 
     def stretch(self, oldest: int, until: int) -> PastEvents:
-        """The events from entry `oldest` to before entry `until`; the batch has been read at least
-        that far."""
+        """The events from entry `oldest` to before entry `until`, which must have been read."""
         assert self._here is not None
         count = until - self._base
         if oldest >= self._base:
@@ -195,7 +193,7 @@ _NOTHING = np.zeros(0, np.int64)
 
 
 class _Here:
-    """The batch at hand. Rows that matter and are not kept are searched for on demand, as far as
+    """The present batch. If its rows that matter are not given, they are searched for when
     needed."""
 
     def __init__(
@@ -216,8 +214,7 @@ class _Here:
         self._positions = _NOTHING
 
     def until(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """int64, int64: at least the first `count` rows with a symbol other than 0, and their
-        positions."""
+        """(rows, positions), int64: at least the first `count` rows whose symbol is not 0."""
         if self._known < count:
             known, batch = self._known, self._batch
             if len(self._positions) < count + BLOCK:
@@ -236,12 +233,12 @@ class _Here:
         return self._rows, self._positions
 
     def last_rows(self, count: int) -> np.ndarray:
-        """int64: the last `count` rows with a symbol other than 0."""
+        """int64: the last `count` rows whose symbol is not 0."""
         rows: np.ndarray = last_relevant_rows(self._batch.words, self._batch.symbols, count)
         return rows
 
     def column(self, name: str, rows: np.ndarray) -> pa.Array:
-        """The values of a column in some rows, a copy."""
+        """A copy of the values of a column in the given rows."""
         if name == INSTANT_POSITION:
             firsts = rows if self.instants is None else self.instants.first(rows)
             return pa.array(self.positions_of(firsts))
@@ -256,7 +253,7 @@ def _longer(values: np.ndarray, known: int, room: int) -> np.ndarray:
 
 @njit(nogil=True, cache=True)
 def gathered(values, entries, first):  # type: ignore[no-untyped-def]
-    """int64: for each entry the value at its distance from `first`."""
+    """int64: for each entry, the value at its distance from `first`."""
     found = np.empty(entries.shape[0], np.int64)
     for place in range(entries.shape[0]):
         found[place] = values[np.uint64(entries[place] - first)]
@@ -265,8 +262,10 @@ def gathered(values, entries, first):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _extend(words, symbols, rows, known, count, row):  # type: ignore[no-untyped-def]
-    """Write the rows that matter from `row` on behind the `known` ones, until there are `count` or
-    a few more; returns how many there are, and the row behind the last one that was looked at."""
+    """Write the rows that matter after the `known` ones, until there are at least `count`.
+
+    The search begins at `row`. Returns how many there are, and the row after the last one searched.
+    """
     while known < count:
         end = min(symbols.shape[0], (row | (BLOCK - 1)) + 1)
         known += write_relevant_rows(words, symbols, row, end, rows[known:])

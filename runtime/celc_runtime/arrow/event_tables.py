@@ -1,14 +1,14 @@
-"""Events on one machine, from any library that holds columns → Arrow columns.
+"""Events on one machine, from any library with columns → Arrow columns.
 
 Only the columns that the query reads are taken. A source that has not been run yet (a relation of
-DuckDB, a LazyFrame of polars, a dataset) is asked for these columns alone, so its other columns are
+DuckDB, a LazyFrame of polars, a dataset) is asked for these columns only, so its other columns are
 not even read. pandas, polars and DuckDB are not imported here: whoever has a table of a library has
 imported the library.
 
 Columns keep their types, which must be the declared types or narrower ones. Values of Python, NumPy
-and pandas are the exception, because their types are often nobody's choice (a whole number in a
-column with a gap is a float in pandas): they are fitted to the declared type, as long as no value
-changes (`untyped`).
+and pandas are the exception, because their types are often an accident (in pandas, a whole number
+in a column with a gap is a float). They are converted to the declared type if no value changes
+(`untyped`).
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ _ACCEPTED = (
 def table_of(program: Program, events: Any) -> pa.Table:
     """The columns that a query reads, of events in any form that has columns.
 
-    Raises TypeError for a value without columns, EventError where a column is missing or there
-    twice.
+    Raises TypeError for a value without columns, EventError if a column is missing or there twice.
     """
     columns = _columns_of(program, events)
     if isinstance(columns, pa.Table):
@@ -58,8 +57,7 @@ def table_of(program: Program, events: Any) -> pa.Table:
 
 
 def batches_of(program: Program, events: Any) -> Iterable[pa.RecordBatch]:
-    """The same as record batches in the order of the events; a source of batches is read batch by
-    batch."""
+    """The same as record batches in the order of the events; sources of batches are streamed."""
     columns: Iterable[pa.RecordBatch] | pa.Table = _columns_of(program, events)
     batches: Iterable[pa.RecordBatch] = columns
     if isinstance(columns, pa.Table):
@@ -68,7 +66,7 @@ def batches_of(program: Program, events: Any) -> Iterable[pa.RecordBatch]:
 
 
 def _columns_of(program: Program, events: Any) -> pa.Table | Iterable[pa.RecordBatch]:
-    """Events as Arrow has them, with the columns that are read and perhaps others."""
+    """Events as Arrow data, with the columns that are read and perhaps others."""
     if isinstance(events, pa.Table):
         return events
     if isinstance(events, pa.RecordBatch):
@@ -98,8 +96,8 @@ def _kind(value: object) -> str:
 
 
 def _of_library(program: Program, events: Any) -> pa.Table | Iterable[pa.RecordBatch] | None:
-    """The columns of a table of another library, which is asked for the columns that are read;
-    None: the value is no such table."""
+    """The columns of a table of another library, which returns only those; None: not such a
+    table."""
     if _is_a(events, "pandas", "DataFrame"):
         return frame_table(program, events)
     if _is_a(events, "polars", "DataFrame"):
@@ -159,10 +157,10 @@ def _checked_batches(events: Iterable[Any]) -> Iterator[pa.RecordBatch]:
 
 
 def _taken(program: Program, present: list[str]) -> list[str]:
-    """The columns to ask for, among the columns that are there: a whole struct where one of its
-    fields is read. At least one column, since it also says how many rows there are.
+    """The columns to ask for, among those that are there; at least one, for the number of rows.
 
-    Raises EventError for a column that is missing or there twice.
+    If a field of a struct is read, it is the whole struct. Raises EventError if a column is missing
+    or there twice.
     """
     taken: dict[str, None] = {}
     for name in program.file_schema.names:
@@ -175,9 +173,9 @@ def _taken(program: Program, present: list[str]) -> list[str]:
 
 
 def _narrowed(program: Program, table: pa.Table) -> pa.Table:
-    """The columns that are read, and no others; a field of a struct becomes a column.
+    """Only the columns that are read; a field of a struct becomes a column.
 
-    Raises EventError for a column that is missing or there twice.
+    Raises EventError if a column is missing or there twice.
     """
     names = program.file_schema.names
     table = with_fields(table, names)
@@ -193,7 +191,7 @@ def _narrowed(program: Program, table: pa.Table) -> pa.Table:
 
 
 def _table_of_columns(program: Program, columns: Mapping[Any, Any]) -> pa.Table:
-    """A dictionary of columns: arrays, series, or lists of Python's values."""
+    """A dictionary of columns: arrays, series, or lists of Python values."""
     types = {field.name: field.type for field in program.file_schema}
     arrays = {}
     for name in _taken(program, [str(name) for name in columns]):
@@ -208,8 +206,7 @@ def _table_of_columns(program: Program, columns: Mapping[Any, Any]) -> pa.Table:
 def _parquet_batches(program: Program, path: Path) -> Iterator[pa.RecordBatch]:
     """A Parquet file, a batch at a time.
 
-    Other files hold no types, so whoever reads one chooses the types: `celc run` does, and so must
-    a caller in Python.
+    Other files hold no types, so the caller must choose them when reading, as `celc run` does.
     """
     if path.suffix.lower() != ".parquet":
         raise TypeError(

@@ -1,6 +1,6 @@
 """Columns `type` and `stream` → numbers of event types.
 
-For kernels a batch has codes of its own (`EventTypes`), which are the cheapest to find. Rows that
+For kernels a batch has its own codes (`EventTypes`), which are the cheapest to find. Rows that
 outlive their batch have the numbers of the declared types (`type_numbers`).
 """
 
@@ -19,7 +19,7 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 
 _EventType: TypeAlias = str | tuple[str, str]
-"""An event type as rows tell it: its name, or (stream, name) where a query reads both columns."""
+"""An event type in rows: its name, or (stream, name) if a query reads both columns."""
 
 
 class EventTypes:
@@ -30,23 +30,23 @@ class EventTypes:
         self._rows = rows
         self._names: tuple[pa.Array, list[str]] | None = None
         self._declared: DeclaredTypes | None = None
-        # What the types of the last batch are to the query; most batches have the same ones.
+        # What the types of the last batch mean to the query. Most batches have the same types.
         self._types: list[_EventType] = []
         self._of_types: tuple[np.ndarray, np.ndarray] | None = None
 
     def codes(self, events: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """The codes of the rows' types, the codes that the plan's types have among them, and
-        bool[rows] which rows have a declared type (None: all).
+        """(the codes of the rows' types; those of the plan's types; which types are declared).
 
-        Dictionary codes (int32) are taken as they come, so that a batch costs nothing but the
-        comparisons; the others are uint8 or uint16, so that comparisons cost less. A type that no
-        row has is −1, or the highest number of these types. The next call may overwrite the codes.
+        The third is bool[rows], or None: all. Dictionary codes (int32) stay as they are, so a batch
+        costs only comparisons. Other codes are uint8 or uint16, so comparisons cost less. A type
+        that no row has is −1, or the greatest number of these types. The next call may overwrite
+        the codes.
         """
         plan = self._plan
         if plan.source.type_name not in events.schema.names:
             return zeros(len(events)), np.zeros(len(plan.source.types), np.int64), None
         codes, types = _codes_of_types(plan, lambda name: self._text_codes(events, name))
-        # Unsigned codes are compared with numbers of their own type: most at once.
+        # Unsigned codes are compared with numbers of their own type, many at once.
         dtype = codes.dtype if codes.dtype.kind == "u" else np.dtype(np.int64)
         if self._of_types is None or self._of_types[0].dtype != dtype or types != self._types:
             self._types, self._of_types = types, self._looked_up(types, dtype)
@@ -57,8 +57,8 @@ class EventTypes:
         return codes, of_types, None if of_rows.all() else of_rows
 
     def _looked_up(self, types: list[_EventType], dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-        """The codes that the plan's types have among the types of a batch, and bool[types], which
-        of those are declared; of no length where all are."""
+        """The codes of the plan's types among the types of a batch, and bool[types], which of these
+        are declared; empty: all."""
         plan = self._plan
         source = plan.source
         code_of = {type: code for code, type in enumerate(types)}
@@ -69,8 +69,8 @@ class EventTypes:
         return of_types, known[:0] if known.all() else known
 
     def _text_codes(self, events: pa.RecordBatch, name: str) -> tuple[np.ndarray, list[str]]:
-        """The codes of a text column without NULLs (int32, uint8 or uint16), and the distinct texts
-        they stand for."""
+        """(int32, uint8 or uint16, the codes of a text column without NULLs; its distinct
+        texts)."""
         source = self._plan.source
         column = events.column(name)
         if column.null_count:
@@ -89,8 +89,8 @@ class EventTypes:
 def type_numbers(plan: Plan, events: pa.RecordBatch, row: str) -> np.ndarray:
     """int64[rows]: the place of each event's type in `declared_types`; −1: not declared.
 
-    `row` stands for a row in the message about a NULL, which is an EventError. All batches have
-    the same numbers.
+    The numbers are the same for all batches. row: the name of a row in the message for NULL, which
+    is an EventError.
     """
     if plan.source.type_name not in events.schema.names:
         return np.zeros(len(events), np.int64)
@@ -118,9 +118,9 @@ def _as_told(plan: Plan, pairs: Iterable[tuple[str, str]]) -> list[_EventType]:
 def _codes_of_types(
     plan: Plan, text_codes: Callable[[str], tuple[np.ndarray, list[str]]]
 ) -> tuple[np.ndarray, list[_EventType]]:
-    """The codes of the rows' types (int32, uint8 or uint16), and the types they stand for.
+    """(int32, uint8 or uint16, the codes of the rows' types; the types of these codes).
 
-    `text_codes`: the codes of a text column, by its name, and the texts they stand for.
+    text_codes: for the name of a text column, its codes and their texts.
     """
     codes, names = text_codes(plan.source.type_name)
     if not plan.source.stream_column:
@@ -131,9 +131,9 @@ def _codes_of_types(
 
 
 def _distinct(column: pa.DictionaryArray, texts: list[str]) -> tuple[np.ndarray, list[str]]:
-    """int32 codes of a column without NULLs, and the distinct texts they stand for.
+    """(int32 codes of a column without NULLs; the distinct texts of these codes).
 
-    `texts`: the column's dictionary, in which a text may stand twice.
+    texts: the column's dictionary, in which a text may come twice.
     """
     codes = np.asarray(column.indices.to_numpy(zero_copy_only=False)).astype(np.int32, copy=False)
     numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}

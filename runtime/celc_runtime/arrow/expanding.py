@@ -1,10 +1,10 @@
 """The matches that compact answers stand for.
 
-The graphs of some rows become an arena (`engine.arena.nodes`), and their matches are listed as
-those of a run are: so the time between two matches depends on their length alone. The buffers have
-a fixed size, however many matches there are, and rows are read a few at a time.
+The graphs of some rows become an arena (`engine.arena.nodes`). Their matches are listed as in a
+run, so the time between two matches depends only on their length. The buffers have a fixed size for
+any number of matches, and rows are read a few at a time.
 
-Rejected: to walk the graphs in Python, match by match; a match would cost a hundred times as much.
+Rejected: walking the graphs in Python, match by match. A match would cost a hundred times as much.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def expand_arrow(compact: Any, limit: int | None) -> pa.RecordBatchReader:
 
 
 def form_of(text: bytes | str | None) -> CompactForm:
-    """The form of compact answers. Raises EventError where there is none that can be read."""
+    """The form of compact answers; raises EventError if there is none, or it cannot be read."""
     if text is None:
         raise EventError(
             "expand takes what match_compact gave, with the metadata of its schema: this table has "
@@ -104,8 +104,7 @@ def _checked(form: CompactForm, batches: Iterable[pa.RecordBatch]) -> Iterator[p
 
 
 def _columns_of(form: CompactForm, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The columns of the form, among which there may be others. Raises EventError for one that is
-    not there."""
+    """The columns of the form; others may be there too. Raises EventError if one is missing."""
     known = batch.schema.names
     if known == [*form.columns]:
         return batch
@@ -118,7 +117,7 @@ def _columns_of(form: CompactForm, batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Some rows at a time: at most FIRES of them, and of few nodes unless it is one row."""
+    """The rows in parts of at most FIRES rows and few nodes, or of a single row."""
     ends = np.cumsum(lengths(batch.column(batch.num_columns - 1)))
     start = 0
     while start < len(ends):
@@ -173,7 +172,7 @@ class _Expansion:
         ends: np.ndarray,
         found: LabelEntries,
     ) -> pa.RecordBatch:
-        """The matches that were listed, in the columns of `match_table`."""
+        """The listed matches, in the columns of `match_table`."""
         form = self._form
         places, starts, at = pa.array(ends), pa.array(found.starts), form.keys
         columns = [rows.column(place).take(places) for place in range(form.keys)]
@@ -182,7 +181,7 @@ class _Expansion:
             at += 1
         if form.time >= 0:
             columns += [events[form.time].take(starts), rows.column(at).take(places)]
-        # A field can be called like the position, which is the first one.
+        # A field can have the name of the position, which is the first field.
         fields = {f.name: n for n, f in enumerate(form.event) if n >= form.positions}
 
         def look_up(name: str, entries: np.ndarray) -> pa.Array:
@@ -207,13 +206,12 @@ class _Expansion:
 
 
 def _of_type(column: pa.Array, type: pa.DataType) -> pa.Array:
-    """The column in its own type again: Spark and files give times another zone, and texts another
-    form."""
+    """The column in its own type again: Spark and files change the zone of times, and texts."""
     return column if column.type == type else column.cast(type)
 
 
 def _arena(nodes: pa.StructArray, sizes: np.ndarray, events: np.ndarray, bits: int) -> Memory:
-    """An arena with the graphs of all rows, each of which fires if it has a node.
+    """An arena with the graphs of all rows. Each row with a node fires.
 
     Its entries are the numbers of the events of all rows.
     """

@@ -1,4 +1,4 @@
-"""Small batches of rows put together: Spark sends ten thousand rows at a time."""
+"""Joins small batches of rows: Spark sends ten thousand rows at a time."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 ROWS_AT_ONCE = 1 << 17
-"""About so many rows are read at a time. With ten thousand, what is done once for each batch took
-most of the time of fifty queries that each prepare their own part of it."""
+"""About the rows that are read at a time. With ten thousand, work done once for each batch took
+most of the time of fifty queries, which each prepare their own part of it."""
 
 
 def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows in batches of `ROWS_AT_ONCE` or little more; the last one has fewer. In more batches
-    where the texts of a column do not fit into one array."""
+    """The rows in batches of `ROWS_AT_ONCE` or slightly more, only the last one smaller.
+
+    There are more batches if the texts of a column do not fit into one array.
+    """
     waiting: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:

@@ -1,7 +1,7 @@
-"""Simultaneous events: which rows are of one instant, and batches that hold whole instants.
+"""Simultaneous events: which rows belong to one instant, and batches of whole instants.
 
-The update has to know the last event of an instant when it reads it. So a batch that comes in is
-cut: the rows of its last instant wait for the next batch, which may begin with more of them.
+The update must know the last event of an instant when it reads it. So a batch is cut: the rows of
+its last instant wait for the next batch, which may begin with more of them.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from celc_runtime.arrow.arrays import differs, numbers, plain_batch
 from celc_runtime.engine.definition.instants import note_changes
 from celc_runtime.plan.plan import Plan
 
-_FIRST_LOOK = 64
-"""How many rows are looked at first for the border of an instant; then twice as many."""
+_FIRST_LOOK = 64  # rows that are first searched for the border of an instant; then twice as many
 
 
 def begins_instant(plan: Plan, events: pa.RecordBatch) -> np.ndarray:
-    """bool[rows]: whether a row differs from the one before it in its partition or in its time;
-    true of the first row."""
+    """bool[rows]: whether a row differs in partition or time from the row before; True for the
+    first."""
     found = np.zeros(len(events), np.bool_)
     found[:1] = True
     for name in (*plan.source.key_columns, *plan.source.order_by):
@@ -34,15 +33,15 @@ def begins_instant(plan: Plan, events: pa.RecordBatch) -> np.ndarray:
 
 
 def is_whole(type: pa.DataType) -> bool:
-    """Whether the values of a type are whole numbers or times that 64 bits hold."""
+    """Whether the values of a type are whole numbers or times of up to 64 bits."""
     whole = pa.types.is_integer(type) or pa.types.is_temporal(type)
     return bool(whole and type != pa.uint64())
 
 
 class WholeInstants:
-    """Cuts the batches of one run at the ends of instants, and holds back the last instant.
+    """Cuts the batches of one run at the ends of instants, and keeps the last instant back.
 
-    Events conform to the query. Positions are int64[rows], or None where all rows come.
+    Events conform to the query. Positions are int64[rows], or None: all rows come.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -51,13 +50,13 @@ class WholeInstants:
 
     @property
     def rows(self) -> int:
-        """How many rows are held back."""
+        """The number of rows that are kept back."""
         return sum(len(events) for events, _ in self._held)
 
     def of(
         self, events: pa.RecordBatch, positions: np.ndarray | None
     ) -> Iterator[tuple[pa.RecordBatch, np.ndarray | None]]:
-        """The instants that a batch ends, those held back first, in one or two batches."""
+        """The instants that a batch completes, those kept back first, in one or two batches."""
         if not len(events):
             return
         more = self._continuing(events)
@@ -72,7 +71,7 @@ class WholeInstants:
         self._hold(events.slice(cut), None if positions is None else positions[cut:])
 
     def rest(self) -> Iterator[tuple[pa.RecordBatch, np.ndarray | None]]:
-        """The rows that are held back: no more rows of their instant come."""
+        """The rows that are kept back. No more rows of their instant come."""
         if not self._held:
             return
         held, self._held = self._held, []
@@ -81,13 +80,13 @@ class WholeInstants:
         yield events.to_batches()[0], np.concatenate(positions) if positions else None
 
     def _hold(self, events: pa.RecordBatch, positions: np.ndarray | None) -> None:
-        # A copy: a slice would keep its whole batch. Texts may be coded in one batch and not in
-        # another.
+        # A copy, because a slice would keep its whole batch. Texts may be coded in one batch and
+        # not in another one.
         rows = pa.array(np.arange(len(events)))
         self._held.append((plain_batch(events).take(rows), positions))
 
     def _continuing(self, events: pa.RecordBatch) -> int:
-        """How many rows at the beginning are of the instant that is held back."""
+        """The number of rows at the beginning that belong to the instant kept back."""
         if not self._held:
             return 0
         last, _ = self._held[-1]

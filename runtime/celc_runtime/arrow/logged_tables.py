@@ -1,8 +1,8 @@
-"""Tables whose files count only if a log says so: which folders are such tables.
+"""Tables with a log that says which of their files count: which folders are such tables.
 
-A change of such a table writes new files and leaves the old ones, and its log says which of them
-hold the rows. So whoever reads all files of the folder reads rows that were deleted, or have been
-replaced, as well.
+A change of such a table writes new files and keeps the old ones, and its log says which of them
+hold the rows. So a reader of all files in the folder would also read rows that were deleted or
+replaced.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ _LOGS = (
     (".hoodie", "is a table of Apache Hudi", "format('hudi').load"),
     ("_spark_metadata", "was written by a stream of Spark", "parquet"),
 )
-"""What the folder of such a table holds, what it is, and how Spark reads it."""
+"""For each: a file in the folder of such a table, what the table is, and how Spark reads it."""
 
 
 def why_not_plain(folders: Iterable[Path]) -> str:
-    """Why the files of some folders cannot be read one by one: a folder is such a table, or lies in
-    one. Empty: none is."""
+    """Why the files of some folders cannot be read one by one; empty: they can.
+
+    A folder is such a table, or lies in one.
+    """
     around = {
         one: None
         for folder in folders

@@ -1,20 +1,20 @@
 """The column `match_id`: sixteen bytes for each match, the same on every route.
 
-A match is told by its first and its last event and by the events under its labels, and an event by
-the values that the query reads of it. Each value is hashed, the hashes of an event are added up and
-hashed again, and so are those of a match. Addition does not care in which order columns and events
-come, so an id depends neither on how a walk lists events nor on how a stream is cut into batches.
-All is done by numpy, once for each event that is in some match of a batch, and with a few additions
-for each match: sixteen bytes are two such hashes of 64 bits (`_LANES`) with seeds of their own.
+A match is identified by its first and its last event and the events under its labels, an event by
+the values that the query reads of it. Each value is hashed. The hashes of an event are added, and
+hashed again; so are those of a match. Addition does not depend on the order of columns and events.
+So an id depends neither on the order in which a walk lists events nor on how a stream is cut into
+batches. NumPy does all this, once for each event in some match of a batch, and with a few additions
+for each match. Sixteen bytes are two such hashes of 64 bits (`_LANES`) with different seeds.
 
-A value has one form, whatever Arrow stores: numbers 64 bits, −0.0 those of 0.0, all NaN alike,
-texts their UTF-8 bytes. The mixing function is the finalizer of SplitMix64 (Steele, Lea and Flood,
-Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
+A value has one form, however Arrow stores it: numbers have 64 bits, −0.0 is 0.0, all NaN are alike,
+texts are UTF-8. The mixing function is the finalizer of SplitMix64 (Steele, Lea and Flood, Fast
+Splittable Pseudorandom Number Generators, OOPSLA 2014).
 
 Sinks keep ids, so none may change: `tests/test_match_ids.py` has some.
 
-Rejected: MD5 or BLAKE2 of each event, which takes a microsecond of Python for each. Arrow has no
-hash that stays the same between versions.
+Rejected: MD5 or BLAKE2 of each event, which takes a microsecond of Python. Arrow has no hash that
+stays the same between versions.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ def match_ids(plan: Plan, starts: np.ndarray, ends: np.ndarray, labels: LabelVal
     assert answer.match_id is not None
     under = [labels.entries(name) for name in answer.label_names]
     events, places = _distinct([starts, ends, *under])
-    # Without order columns the place of an event is its order.
+    # Without order columns, the position of an event is its order.
     names = answer.match_id if source.order_by else (*answer.match_id, POSITION)
     values = {name: labels.look_up(name, events) for name in names}
     of_events = hashes(values, len(events))
     if not source.takes_ties:
         found = _edges(of_events, places)
     else:
-        # Which event of an instant comes first nobody says, nor which of two that can have one
-        # time: a match starts and ends at values of the order columns, in a partition.
+        # Nothing orders the events of an instant, or two that can have the same time. So a match
+        # starts and ends at values of the order columns, in a partition.
         of_order = {name: values[name] for name in source.order_by}
         found = _edges(hashes(of_order, len(events)), places)
         known = {*answer.match_id, *source.chosen_columns}  # not the number of a parameter row
@@ -62,7 +62,7 @@ def match_ids(plan: Plan, starts: np.ndarray, ends: np.ndarray, labels: LabelVal
 
 
 def _edges(of_events: np.ndarray, places: Sequence[np.ndarray]) -> np.ndarray:
-    """The starts and the ends of matches, at the first two of these places."""
+    """The hashes of starts and ends of matches, at the first two of these indices."""
     starts, ends = places[:2]
     found: np.ndarray = _moved(of_events, "start")[:, starts]
     found += _moved(of_events, "end")[:, ends]
@@ -70,7 +70,7 @@ def _edges(of_events: np.ndarray, places: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def with_rows_in(ids: pa.Array, of_rows: np.ndarray) -> pa.Array:
-    """The ids with the rows of a parameter set, by their `hashes`, one for each match."""
+    """The ids combined with the rows of a parameter set, by their `hashes`, one for each match."""
     if not len(ids):
         return ids
     data = np.frombuffer(ids.buffers()[2], "<u8")
@@ -104,8 +104,10 @@ def _of_values(column: pa.Array, name: str) -> np.ndarray:
 
 
 def _in_one_form(column: pa.Array) -> pa.Array:
-    """Values in a type that does not depend on where events come from: those of attributes are in
-    their declared one, and those of tiebreak columns in any."""
+    """Values in a type that does not depend on the source of the events.
+
+    Attributes have their declared type already, tiebreak columns may have any.
+    """
     column = as_keys(plain(column))
     if pa.types.is_timestamp(column.type):
         return column.cast(pa.timestamp("us"), safe=False)
@@ -121,7 +123,7 @@ def _in_one_form(column: pa.Array) -> pa.Array:
 
 
 def _of_bytes(texts: pa.Array) -> np.ndarray:
-    """uint64[lanes, texts]: a hash of the bytes of each, taken eight at a time."""
+    """uint64[lanes, texts]: a hash of the bytes of each text, eight at a time."""
     offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset :][: len(texts) + 1]
     sizes = np.diff(offsets)
     words = np.maximum(1, (sizes + 7) // 8)
@@ -142,9 +144,11 @@ def _of_bytes(texts: pa.Array) -> np.ndarray:
 
 
 def _mixed(numbers: np.ndarray) -> np.ndarray:
-    """Numbers (uint64), which may be overwritten, as others whose bits depend on all bits of the
-    given ones; no two become one."""
-    numbers = np.ascontiguousarray(numbers)  # a gathered array lies the other way round
+    """A mixing permutation of uint64: every bit depends on all bits of the given number.
+
+    It may overwrite `numbers`.
+    """
+    numbers = np.ascontiguousarray(numbers)  # a gathered array is transposed
     flat = numbers.reshape(-1)
     for start in range(0, len(flat), _BLOCK):
         block = flat[start : start + _BLOCK]
@@ -159,12 +163,11 @@ def _mixed(numbers: np.ndarray) -> np.ndarray:
 
 _SHIFTS = tuple(map(np.uint64, (30, 27, 31)))
 _FACTORS = tuple(map(np.uint64, (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)))
-_BLOCK = 1 << 13
-"""So many numbers stay in the processor's cache from one step to the next."""
+_BLOCK = 1 << 13  # numbers that stay in the processor's cache from one step to the next
 
 
 def _moved(numbers: np.ndarray, what: str, name: str = "") -> np.ndarray:
-    """Hashes as others of what they stand for, so that it matters under which label an event is."""
+    """Hashes of something under a name: the label of an event matters."""
     return _mixed(numbers + _seeds(what, name))
 
 
@@ -188,11 +191,12 @@ def _sums(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 
 def _distinct(entries: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """int64: the distinct entries, ascending, and for each array where its entries are there."""
+    """(the distinct entries, ascending; for each array, the indices of its entries there),
+    int64."""
     together = np.concatenate(entries)
     low, high = int(together.min()), int(together.max())
     if high - low <= 4 * len(together):
-        # Without sorting: a tenth of the time where entries are close together.
+        # Without sorting: a tenth of the time if entries are close together.
         is_there = np.zeros(high - low + 1, np.bool_)
         is_there[together - low] = True
         found = np.flatnonzero(is_there) + low

@@ -36,14 +36,17 @@ def matches_batch(
     in_instants: bool = False,
     begins: np.ndarray | None = None,
 ) -> pa.RecordBatch:
-    """The matches in the buffers as one batch of the output schema; the buffers may be reused.
+    """The matches in the buffers as one batch of the output schema.
 
-    found: the events of these matches. events: the batch that holds the matches' last events.
-    entries_read: how many entries there are so far. deadlines: int64[matches], the numbers of their
-    deadlines (`arrow.decided_times`), where the output says when matches are decided. in_instants:
-    a match starts at the first position of its first instant, and ends at the last of its last.
-    begins: int64[matches], where events last, entries of events that start when the matches start.
-    Arrow uses the arrays made here without a copy.
+    Arrow uses the arrays made here without a copy. The buffers may be reused afterwards.
+
+    found: the events of these matches. events: the batch with the matches' last events.
+    entries_read:
+    the number of entries so far. deadlines: int64[matches], the numbers of their deadlines
+    (`arrow.decided_times`), if the output says when matches are decided. in_instants: a match
+    starts
+    at the first position of its first instant, and ends at the last of its last. begins:
+    int64[matches], for events with a duration, entries of events that start when the matches start.
     """
     matches = int(output.used[0])
     rows = output.rows[:matches]
@@ -81,10 +84,7 @@ def matches_batch(
 
 
 class FirstMatches:
-    """Hands on the first `most` matches (None: all of them).
-
-    No more matches are searched for: a batch is asked for only as long as more are wanted.
-    """
+    """Passes on the first `most` matches (None: all), and stops the search after them."""
 
     def __init__(self, most: int | None, called: str = "max_matches") -> None:
         if most is not None and (type(most) is not int or most < 1):
@@ -93,11 +93,11 @@ class FirstMatches:
 
     @property
     def are_all(self) -> bool:
-        """Whether `most` matches have been handed on, so that the run was stopped."""
+        """Whether `most` matches were passed on, so that the run was stopped."""
         return self._left == 0
 
     def of(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches of matches, the last of them cut."""
+        """The batches of matches; the last one is cut."""
         if self.are_all:
             return
         for batch in batches:
@@ -112,18 +112,17 @@ class FirstMatches:
 
 
 class _Values:
-    """Attributes of entries, each looked up once: the same array of entries serves a label and the
-    start or end of matches."""
+    """Attributes of entries, each looked up once: a label and the start or end of matches can have
+    the same array of entries."""
 
     def __init__(self, stretch: PastEvents) -> None:
         self._stretch = stretch
-        # Arrays are told apart by their addresses: held here, no two have the same one.
+        # Arrays are compared by address. They are held here, so no two have the same one.
         self._arrays: dict[tuple[int, int], np.ndarray] = {}
         self._places: dict[tuple[int, int], np.ndarray] = {}
         self._found: dict[tuple[str, tuple[int, int]], pa.Array] = {}
 
     def of(self, name: str, entries: np.ndarray) -> pa.Array:
-        """The values for entries (int64)."""
         array = (entries.ctypes.data, len(entries))
         self._arrays[array] = entries
         if (name, array) not in self._found:
@@ -138,17 +137,14 @@ class _Values:
 
 
 class LabelEntries(NamedTuple):
-    """The entries of the listed matches.
+    """The entries of the listed matches."""
 
-    starts, ends: int64[matches], the first and the last entry of each match. entries: for each
-    label int64, the entries under it, match after match; those of match m begin at `offsets[m]`
-    (int32) and end before `offsets[m + 1]`.
-    """
-
-    starts: np.ndarray
-    ends: np.ndarray
-    offsets: Sequence[np.ndarray]
+    starts: np.ndarray  # int64[matches], the first entry of each match
+    ends: np.ndarray  # int64[matches], the last entry of each match
+    offsets: Sequence[np.ndarray]  # for each label int32[matches + 1], see `entries`
     entries: Sequence[np.ndarray]
+    """For each label int64, match after match; those of match m are from `offsets[m]` to before
+    `offsets[m + 1]`."""
 
 
 def entries_of_tags(names: Sequence[str], output: Output, kinds: Kinds) -> LabelEntries:
@@ -167,7 +163,7 @@ def entries_of_runs(
 ) -> LabelEntries:
     """The entries of matches of one shape, whose places are columns already.
 
-    columns: for each place, the label columns that its event goes to.
+    columns: for each place, the label columns of its event.
     """
     matches, stride = int(output.used[0]), len(output.rows)
     places = [

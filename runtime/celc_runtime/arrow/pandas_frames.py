@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 def frame_of(matches: pa.Table) -> pandas.DataFrame:
-    """Matches as a frame; its times have no zone, like the times in the frames of events."""
+    """Matches as a frame. Its times have no zone, like the times in the frames of events."""
     naive = [_naive(column) for column in matches.columns]
-    # Whole numbers in a column with NULL would become floats, which do not hold large ones.
+    # In a column with NULL, whole numbers would become floats, which cannot hold large ones.
     return pa.table(naive, names=matches.column_names).to_pandas(integer_object_nulls=True)
 
 
 def frame_table(program: Program, frame: pandas.DataFrame) -> pa.Table:
-    """The columns of a frame that a query reads; a level of the index is a column as well.
+    """The columns of a frame that a query reads; index levels count as columns.
 
-    Raises EventError for a column that is missing or there twice, or does not fit its type.
+    Raises EventError if a column is missing, is there twice, or does not fit its type.
     """
     found = {}
     for field in program.file_schema:
@@ -34,13 +34,12 @@ def frame_table(program: Program, frame: pandas.DataFrame) -> pa.Table:
             found[field.name] = fitted(program, field.name, column, field.type)
         elif is_required(program.plan, field.name):
             raise not_found_error(program.plan, field.name, [str(name) for name in frame.columns])
-    # A query that looks at nothing still counts rows.
+    # A query that reads no column still counts rows.
     return pa.table(found or {"*": pa.nulls(len(frame))})
 
 
 def _frame_column(frame: pandas.DataFrame, name: str) -> pandas.Series[Any] | None:
-    """The column or index level of that name, else the field of a struct to which the name is the
-    path; None: there is none."""
+    """The column or index level of that name, or the struct field at that path; None: none."""
     names = list(frame.columns)
     if names.count(name) > 1:
         raise EventError(
@@ -54,7 +53,7 @@ def _frame_column(frame: pandas.DataFrame, name: str) -> pandas.Series[Any] | No
         if names.count(name[:dot]) == 1:
             column = frame[name[:dot]]
             for field in name[dot + 1 :].split("."):
-                # Structs come as dictionaries, or as Spark's rows, which take a name as well.
+                # Structs come as dictionaries, or as Spark's rows, which also take a name.
                 column = column.map(lambda value, field=field: _frame_field(value, field))
             return column
     return None
@@ -73,12 +72,12 @@ def _frame_field(value: Any, name: str) -> Any:
 
 
 def _naive(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column with times without zone, as Spark exchanges them with pandas."""
+    """The column with times without a zone, as Spark and pandas exchange them."""
     return column.cast(without_zone(column.type))
 
 
 def without_zone(type: pa.DataType) -> pa.DataType:
-    """A type in which every time stamp has lost its zone."""
+    """A type without the zones of its time stamps."""
     if pa.types.is_timestamp(type):
         return pa.timestamp(type.unit)
     if pa.types.is_list(type):

@@ -1,8 +1,8 @@
-"""Keys of PARTITION BY: columns made for them, and values that are equal where the keys are.
+"""Keys of PARTITION BY: columns made for them, and values that are equal exactly if the keys are.
 
-Keys are equal as Spark's are: NaN equals NaN, and −0.0 is 0.0. `with_keys` is where all events of
-a query pass, so it changes the numbers of its keys once, and all code behind it may code, hash and
-compare them by their bits. What the answer shows is the same on every route: 0.0.
+Keys are equal as in Spark: NaN equals NaN, and −0.0 is 0.0. All events of a query pass `with_keys`.
+It normalizes the keys once, and all later code may code, hash and compare them by their bits. The
+answer shows 0.0 on every route.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from celc_runtime.plan.schemas import input_schema
 
 
 def with_keys(plan: Plan, events: pa.RecordBatch) -> pa.RecordBatch:
-    """Events that conform, with their keys `as_keys`, and `plan.source.chosen_columns` behind their
-    columns."""
+    """Conforming events with their keys `as_keys`, then the columns
+    `plan.source.chosen_columns`."""
     for name in plan.source.key_attributes:
         column = events.column(name)
         if pa.types.is_floating(column.type):
@@ -39,10 +39,10 @@ def with_keys(plan: Plan, events: pa.RecordBatch) -> pa.RecordBatch:
 def columns_as_they_came(
     plan: Plan, names: Sequence[str], events: pa.RecordBatch | pa.Table
 ) -> dict[str, pa.Array | pa.ChunkedArray] | None:
-    """Columns of events that need not conform, `plan.source.chosen_columns` among them.
+    """Columns of events that need not conform, also `plan.source.chosen_columns`.
 
-    None where a column is missing or there twice, an error that `conforming` raises. Raises
-    EventError where a key cannot be made, because its attribute has another type than declared.
+    None if a column is missing or there twice; `conforming` then raises the error. Raises
+    EventError if a key cannot be made, because its attribute has a wrong type.
     """
     chosen = {name: key for name, key in plan.source.chosen_columns.items() if name in names}
     read = [name for name in names if name not in chosen]
@@ -65,8 +65,10 @@ def columns_as_they_came(
 
 
 def partition_keys(plan: Plan, events: pa.RecordBatch) -> list[tuple[object, ...]]:
-    """The partitions of the first and of the last row of a batch that need not conform; empty where
-    it lacks the columns, an error that `conforming` raises."""
+    """The partitions of the first and the last row of a batch that need not conform.
+
+    Empty if columns are missing; `conforming` then raises the error.
+    """
     source = plan.source
     names = events.schema.names
     if not source.chosen_columns and all(names.count(name) == 1 for name in source.key_columns):
@@ -95,12 +97,12 @@ def codes_of_keys(columns: Sequence[pa.Array], rows: int) -> np.ndarray:
 
 
 def key_tuples(columns: Sequence[pa.Array]) -> list[tuple[object, ...]]:
-    """Partition keys, row by row, as Python values that are equal where the keys are."""
+    """Partition keys, row by row, as Python values that are equal exactly if the keys are."""
     return list(zip(*map(_values, columns), strict=True))
 
 
 def _values(column: pa.Array) -> list[object]:
-    # Times as numbers: Python has none before the year 1 or after 9999.
+    # Times as numbers, because Python has none before the year 1 or after 9999.
     if pa.types.is_temporal(column.type):
         column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
     values: list[object] = column.to_pylist()

@@ -1,8 +1,8 @@
 """The column of an attribute: the column of its name, or the field of a struct at that path.
 
-An attribute called `` `sensor.value` `` is the column of that name, and where there is none the
-field `value` of the column `sensor`. Upper and lower case differ, wherever events come from. Spark
-takes `TS` for `ts`, and with that an answer would depend on where a query is run.
+An attribute called `` `sensor.value` `` is the column of that name. If there is none, it is the
+field `value` of the column `sensor`. Case matters, wherever events come from. Spark ignores case
+(`TS` is `ts`), which would make the answer depend on the route.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ Fields = Sequence[tuple[str, Any]]
 
 
 def path_of(name: str, fields: Fields, inside: Callable[[Any], Fields]) -> tuple[int, ...] | None:
-    """The place of the column that a name leads to, and the places of fields in it; None: none.
+    """The index of the column that a name leads to, then those of fields in it; None: no such
+    column.
 
-    `inside` gives the fields of a type. The column with the longest name counts: for `a.b.c` the
-    column `a.b` comes before `a`. Raises LookupError where two columns have that name.
+    inside: gives the fields of a type. The column with the longest name wins: for `a.b.c` the
+    column `a.b` comes before `a`. Raises LookupError if two columns have that name.
     """
     names = [known for known, _ in fields]
     for split in _splits(name):
@@ -42,8 +43,8 @@ def path_of(name: str, fields: Fields, inside: Callable[[Any], Fields]) -> tuple
 
 
 def _splits(name: str) -> Iterable[int]:
-    """The places at which a column's name can end in an attribute's name: its end, then its dots
-    from the last one on."""
+    """Where a column's name can end in an attribute's name: its end, then its dots, the last
+    first."""
     yield len(name)
     for place in range(len(name) - 2, 0, -1):
         if name[place] == ".":
@@ -59,14 +60,14 @@ def arrow_fields(type: pa.DataType | pa.Schema) -> Fields:
 
 _WIRE = "celc:"
 _NOT_SENT = frozenset(".`\0")
-"""Spark looks a name up as a path, and sends one only up to the character NUL."""
+"""Spark reads a name as a path, and sends it only up to the character NUL."""
 
 
 def wire_name(name: str) -> str:
-    """The name of a column on its way to a worker: its own name, if Spark can look that up.
+    """The name of a column on its way to a worker: its own name, if Spark can find it by that.
 
-    No two columns share a name on the way, because a column whose own name begins like a wire name
-    is renamed as well.
+    No two columns share a name on the way: a column whose own name begins like a wire name is
+    renamed too.
     """
     if not _NOT_SENT.isdisjoint(name) or name.startswith(_WIRE):
         return _WIRE + name.encode().hex()
@@ -74,7 +75,7 @@ def wire_name(name: str) -> str:
 
 
 def received(events: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch that was sent under `wire_name`s, under the columns' own names."""
+    """A batch that was sent under `wire_name`s, with its original names."""
     names = events.schema.names
     if not any(name.startswith(_WIRE) for name in names):
         return events
@@ -85,7 +86,7 @@ def _name_of(sent: str) -> str:
     try:
         name = bytes.fromhex(sent.removeprefix(_WIRE)).decode()
     except ValueError:
-        return sent  # not sent by celc: a user maps a function over columns of their own
+        return sent  # not sent by celc: a user applies a function to columns of their own
     return name if wire_name(name) == sent else sent
 
 

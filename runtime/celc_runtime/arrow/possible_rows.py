@@ -27,19 +27,18 @@ from celc_runtime.plan.plan import Plan
 
 
 class Rows(NamedTuple):
-    """Matches as rows to come: the events of match m end at `ends[m]` (int64) in tags (int64: the
-    number of the event << kind_bits | kind), in any order; float64[matches] confidences."""
+    """Matches that will become rows."""
 
-    ends: np.ndarray
-    tags: np.ndarray
-    confidences: np.ndarray
+    ends: np.ndarray  # int64[matches], where the events of each match end in `tags`
+    tags: np.ndarray  # int64, the number of the event << kind_bits | kind, in any order
+    confidences: np.ndarray  # float64[matches]
 
     def taken(self, matches: np.ndarray) -> Rows:
         """Some of the rows, in the order of their numbers (int64)."""
         return Rows(*taken_matches(*self, matches))
 
     def cut(self, matches: int) -> tuple[Rows, Rows]:
-        """The first rows, so many, and the others."""
+        """The first `matches` rows, and the others."""
         used = int(self.ends[matches - 1]) if matches else 0
         ends, tags, confidences = self
         return (
@@ -52,10 +51,9 @@ _NO_ROWS = Rows(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
 def in_order(found: Iterable[tuple[int, Rows]], kind_bits: int, stop: int) -> Iterator[Rows]:
-    """The rows by the last of their events, those of one such event from the latest first event
-    back; the events of each by their numbers.
+    """The rows by last event, then by first event, the latest first; events by number.
 
-    With each batch comes the number of an event; all rows whose last event is before it have come.
+    Each batch comes with the number of an event: all rows with an earlier last event have come.
     After `stop` no row waits.
     """
     waiting = _NO_ROWS
@@ -89,8 +87,10 @@ def _joined(one: Rows, other: Rows) -> Rows:
 def possible_batch(
     plan: Plan, schema: pa.Schema, table: pa.RecordBatch, positions: np.ndarray, found: Rows
 ) -> pa.RecordBatch:
-    """Rows as one batch of the output schema, whose events are in order. table: the events, with
-    their positions (int64)."""
+    """Rows with sorted events as one batch of the output schema.
+
+    table: the events, with their positions (int64).
+    """
     assert plan.source.uncertain is not None
     ends, tags, confidences = found
     matches = len(ends)
@@ -130,7 +130,7 @@ def possible_batch(
 
 
 def _rounded(confidences: np.ndarray) -> np.ndarray:
-    """Confidences to 13 digits: sums of shares end in noise, as 0.7499999999999999 for 0.75."""
+    """Confidences rounded to 13 digits: sums end in noise, as 0.7499999999999999 for 0.75."""
     if (confidences == 1.0).all():
         return confidences
     scales = 10.0 ** (12 - np.floor(np.log10(np.maximum(confidences, 1e-280))))

@@ -1,4 +1,4 @@
-"""The points of events whose time is uncertain."""
+"""The points of events of uncertain time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class WrongTime(NamedTuple):
 
 
 def step_of(plan: Plan) -> int:
-    """How far apart the points of an event are, in the units of `whole_numbers`."""
+    """The distance between the points of an event, in the units of `whole_numbers`."""
     assert plan.source.uncertain is not None
     is_date = plan.source.type_of(plan.source.uncertain.low) == "DATE"
     return plan.source.uncertain.step * (MICROSECONDS_PER_DAY if is_date else 1)
@@ -39,9 +39,11 @@ def possible_times(
     step: int,
     wrong: Callable[[int, WrongTime], EventError],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """int64[rows]: the times of the first and the last point of each event, and how many points it
-    has. names: of the columns with the least and the greatest time. Raises the error that `wrong`
-    makes of a row that has no points, or too many, and of the reason."""
+    """int64[rows]: the first point, the last point, and the number of points of each event.
+
+    names: the columns with the earliest and the latest time. wrong: makes the error for a row that
+    has no points or too many, from the row and the reason; it is raised.
+    """
     for name in names:
         column = events.column(name)
         if column.null_count:

@@ -1,4 +1,4 @@
-"""Rows of events in messages: by their number among all rows of the input."""
+"""Rows of events in messages: their numbers among all rows of the input."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import pyarrow as pa
 
 
 class RowNames:
-    """How messages of one run name rows; `seen` rows have come in the batches before.
+    """How messages of one run name rows.
 
-    given: the column of each batch with the rows' numbers; None: rows are in their first places.
-    column: the column in which rows are numbered before some of them are left out.
+    seen: the number of rows in earlier batches. given: the column of each batch with the rows'
+    numbers;
+    None: no rows were left out. column: the column that numbers rows before some are left out.
     """
 
     def __init__(self, given: str | None, column: str) -> None:
@@ -28,12 +29,12 @@ class RowNames:
         return events.append_column(self.column, pa.array(numbers))
 
     def first(self, events: pa.RecordBatch, wrong: pa.Array | np.ndarray) -> str:
-        """The name of the first row for which a condition (bool[rows]) is true."""
+        """The name of the first row where `wrong` (bool[rows]) is true."""
         return self.of(events, int(np.flatnonzero(np.asarray(wrong))[0]))
 
     def of(self, events: pa.RecordBatch, row: int) -> str:
-        """The name of a row of a batch that conforms."""
-        # No column that the query reads has this name, and the batch has no other columns.
+        """The name of a row of a conforming batch."""
+        # No column that the query reads has this name, and the batch has no others.
         numbered = self.column if self.column in events.schema.names else None
         return row_text(events, row, rows_seen=self.seen, numbered=numbered)
 

@@ -1,4 +1,4 @@
-"""The order in which a query reads a table on one machine: told, checked, and made."""
+"""The order in which a query reads a table on one machine: which it is, its check, and sorting."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from celc_runtime.plan.schemas import input_schema
 
 
 def sort_columns(plan: Plan) -> tuple[str, ...]:
-    """The columns that events are sorted by: the partition columns, then the order columns.
+    """The columns that events are sorted by: partition columns, then order columns.
 
-    Where partitions interleave, the order columns alone.
+    Only the order columns if partitions interleave.
     """
     partitions = () if plan.interleaves else plan.source.key_columns
     return tuple(dict.fromkeys((*partitions, *plan.source.order_by, *plan.source.tiebreak)))
 
 
 def sort_columns_without_order(plan: Plan) -> tuple[str, ...]:
-    """The columns that events are sorted by where they come in no order of their own, as on Spark.
+    """The columns that events are sorted by if they come in no order, as on Spark.
 
-    All columns that are read stand last where events of one time need no tiebreak.
+    If events of equal time need no tiebreak, all columns that are read come last.
     """
     if not plan.source.takes_ties:
         return sort_columns(plan)
@@ -45,11 +45,11 @@ def sort_columns_without_order(plan: Plan) -> tuple[str, ...]:
 
 
 def sorted_for(plan: Plan, table: pa.Table) -> tuple[pa.Table, str | None]:
-    """The table in the order that the query reads; equal rows keep their order.
+    """(the table in the order that the query reads, the name of its column of row numbers).
 
-    A table that has to be sorted gets a column of the rows' numbers, whose name comes second; a
-    sorted table is not moved. Columns that are missing or have no order are left to the check that
-    names them all.
+    The column is added if the table must be sorted; equal rows keep their order. A sorted table is
+    not copied, and has no such column (None). Columns that are missing or have no order are left to
+    the check that names them all.
     """
     names = sort_columns(plan)
     table = with_fields(table, names)
@@ -79,8 +79,10 @@ def _can_sort(columns: Iterable[pa.Array | pa.ChunkedArray]) -> bool:
 
 
 def strictly_increases(column: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether a column is of whole numbers or times, and each is larger than the one before: then
-    the rows are sorted, whatever the other order columns hold. A cheap look, False where unsure."""
+    """Whether a column is of whole numbers or times, and strictly ascends. False if unsure.
+
+    Then the rows are sorted, whatever the other order columns hold.
+    """
     whole = pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)
     if not whole or column.type == pa.uint64() or column.null_count:
         return False
@@ -99,7 +101,7 @@ def strictly_increases(column: pa.Array | pa.ChunkedArray) -> bool:
 
 
 def is_sorted(columns: Sequence[pa.Array]) -> bool:
-    """Whether rows ascend by all columns, the first one first, NULL before all values."""
+    """Whether rows ascend by all columns, the first column first; NULL is before all values."""
     undecided = np.ones(len(columns[0]), np.bool_)
     undecided[0] = False
     for column in columns:
@@ -111,9 +113,9 @@ def is_sorted(columns: Sequence[pa.Array]) -> bool:
 
 
 def is_sorted_stream(plan: Plan, batches: Iterable[pa.RecordBatch]) -> bool:
-    """Whether events that come in batches are in the order that the query reads.
+    """Whether events in batches are in the order that the query reads.
 
-    Reads nothing where the query needs no order; stops at the first row out of place.
+    It reads nothing if the query needs no order, and stops at the first row out of order.
     """
     names = sort_columns(plan)
     if not names:

@@ -12,7 +12,7 @@ from celc_runtime.plan.conditions import TextComparison, TextCondition
 
 
 def truth_of_values(condition: TextCondition, values: pa.StringArray) -> np.ndarray:
-    """bool[len(values)]: where the condition is TRUE of these texts, none of which is NULL."""
+    """bool[len(values)]: where the condition is TRUE for these texts; none is NULL."""
     match condition.operator:
         case "is_null":
             return np.zeros(len(values), np.bool_)

@@ -1,7 +1,7 @@
-"""Texts as numbers, which are equal exactly where the texts are, over all batches of a run.
+"""Texts as numbers that are equal exactly if the texts are, over all batches of a run.
 
-No number is used for a second text. So data that is kept under a number stays right when texts
-without a reference are forgotten.
+A number is never used for a second text. So data kept under a number stays right when unused texts
+are dropped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 
 class TextNumbers:
-    """The numbers of all texts met so far, except forgotten ones."""
+    """The numbers of all texts so far, except dropped ones."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -23,8 +23,10 @@ class TextNumbers:
         return len(self._numbers)
 
     def of(self, column: pa.Array) -> np.ndarray:
-        """int64[len(column)]: the number of each text, −1 for NULL; dictionary codes are taken as
-        they come, so a batch costs a look-up for each of its distinct texts."""
+        """int64[len(column)]: the number of each text, −1 for NULL.
+
+        Dictionary codes are used, so a batch costs one look-up for each of its distinct texts.
+        """
         coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         table = np.empty(len(coded.dictionary) + 1, np.int64)
         for place, text in enumerate(coded.dictionary.to_pylist()):
@@ -43,7 +45,7 @@ class TextNumbers:
         return numbers
 
     def keep(self, numbers: Iterable[int]) -> None:
-        """Forget all texts but these."""
+        """Drop all texts but these."""
         kept = set(numbers)
         self._numbers = {text: n for text, n in self._numbers.items() if n in kept}
 

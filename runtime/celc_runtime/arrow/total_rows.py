@@ -1,9 +1,9 @@
 """Groups of matches → the rows of a query with TOTAL: its items, and HAVING.
 
-Whole numbers are exact: int64 where the values leave room for it, else Python's numbers. What
-leaves its type is an error, as the language wants, that names the event.
+Whole numbers are exact: int64 if there is room, otherwise Python's numbers. A value that leaves its
+type is an error that names the event, as the language says.
 
-Long: a way for each function and type, which all have the same limits to keep.
+Long: a way for each function and type, which all have the same limits.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from celc_runtime.plan.totals import (
 _MICROSECONDS_PER_DAY = 86_400_000_000
 
 _ROOM = {"INT": 1 << 31, "LONG": 1 << 63, COUNTS: MOST_DIGITS}
-"""Whole numbers of a type are smaller than this."""
+"""Absolute values of whole numbers of a type are smaller than this."""
 
 _TIMES = ("TIMESTAMP", "DATE", "INTERVAL")
 
@@ -65,18 +65,12 @@ _SAFE = 1 << 62
 
 
 class Groups(NamedTuple):
-    """Groups of matches.
+    """Groups of matches."""
 
-    keys: the partition of each, column by column. places: int64, what tells groups of a partition
-    apart, the position of the end or the number of the span. ends: int64, the position of the last
-    end; times: the first order column there, None: there is no order column. sums: what is known of
-    the matches.
-    """
-
-    keys: tuple[pa.Array, ...]
-    places: np.ndarray
-    ends: np.ndarray
-    times: pa.Array | None
+    keys: tuple[pa.Array, ...]  # the partition of each group, column by column
+    places: np.ndarray  # int64, identifies a group of a partition: end position or number of span
+    ends: np.ndarray  # int64, the position of the last end
+    times: pa.Array | None  # the first order column there; None: there is no order column
     sums: GroupSums
 
     def __len__(self) -> int:
@@ -95,8 +89,7 @@ class Groups(NamedTuple):
 
 
 def total_rows(plan: Plan, schema: pa.Schema, groups: Groups) -> pa.RecordBatch:
-    """The rows of groups, those that HAVING keeps. Raises TotalError where a value leaves its
-    type."""
+    """The rows of groups that HAVING keeps; raises TotalError if a value leaves its type."""
     totals = plan.answer.totals
     assert totals is not None
     values = _Evaluation(plan, totals, groups)
@@ -123,12 +116,11 @@ def _places(plan: Plan, totals: Totals, groups: Groups) -> list[pa.Array]:
 
 
 class _Value(NamedTuple):
-    """A value for each group: int64, float64, float32, bool or object[rows] (Python's whole
-    numbers), and bool[rows], where it is not NULL; or whole numbers of 128 bits as they are."""
+    """A value for each group."""
 
-    numbers: np.ndarray
-    known: np.ndarray
-    words: WideColumn | None = None
+    numbers: np.ndarray  # int64, float64, float32, bool, or object (Python's whole numbers)
+    known: np.ndarray  # bool[rows], where it is not NULL
+    words: WideColumn | None = None  # instead of `numbers`: whole numbers of 128 bits
 
 
 class _Evaluation:
@@ -256,7 +248,7 @@ class _Evaluation:
                 return self._arithmetic(tree, left, right)
 
     def _of_row(self, tree: ParameterValue) -> _Value:
-        """The value of the row, which is a key of the partition."""
+        """A value of the parameter row, which is a key of the partition."""
         column = self._groups.keys[self._plan.source.partition_by.index(tree.column)]
         values, known = numbers(plain(column))
         if tree.type == "FLOAT":
@@ -299,8 +291,7 @@ class _Evaluation:
         return self._fitting(numbers, found.known, tree.type)
 
     def _fitting(self, numbers: np.ndarray, known: np.ndarray, type: str) -> _Value:
-        """Whole numbers of a type, or times in 64 bits. Raises TotalError where one does not
-        fit."""
+        """Whole numbers of a type, or times in 64 bits; raises TotalError if one does not fit."""
         room = _ROOM.get(type, 1 << 63)
         what = f"a calculation between items leaves {'64 bits' if type in _TIMES else type}"
         self._check_room(numbers, known, room, what, symmetric=type == COUNTS)
@@ -327,8 +318,10 @@ class _Evaluation:
     # --- HAVING -----------------------------------------------------------------------------------
 
     def having(self, tree: Having) -> tuple[np.ndarray, np.ndarray]:
-        """bool[rows]: where a condition is TRUE, and where it is not NULL (it may then be
-        either)."""
+        """bool[rows] each: where a condition is TRUE, and where it is not NULL.
+
+        Where it is NULL, the first is arbitrary.
+        """
         with np.errstate(all="ignore"):
             return self._condition(tree)
 
@@ -379,7 +372,7 @@ class _Evaluation:
         self._check(wrong, what)
 
     def _check(self, wrong: np.ndarray, what: str) -> None:
-        """Raises TotalError for the first row that is `wrong` (bool[rows])."""
+        """Raises TotalError for the first row where `wrong` (bool[rows]) is true."""
         if not wrong.any():
             return
         raise range_error(self._plan, what, int(self._groups.ends[int(np.argmax(wrong))]))
@@ -389,7 +382,7 @@ WITHOUT_LIMIT = "SELECT TOTAL has APPROX_COUNT(*) and AVG, which have no such li
 
 
 def range_error(plan: Plan, what: str, end: int, instead: str = WITHOUT_LIMIT) -> TotalError:
-    """The error for a total that leaves its type, of matches that end at a position."""
+    """The error for a total that leaves its type, for matches that end at a position."""
     return TotalError(
         f"query {plan.name!r}: {what}, of the matches that end at position {end}: {instead}, and a "
         "shorter WITHIN has fewer matches"
@@ -402,13 +395,13 @@ def _any(truths: Any) -> np.ndarray:
 
 
 def _exponents(scales: np.ndarray) -> np.ndarray:
-    """int32[rows]: as `ldexp` takes them; beyond are only Infinity and 0."""
+    """int32[rows] for `ldexp`; the result of anything beyond is Infinity or 0."""
     found: np.ndarray = np.clip(scales, -10_000, 10_000).astype(np.int32)
     return found
 
 
 def _opened(value: _Value) -> _Value:
-    """The value as numbers that can be calculated with."""
+    """The value as numbers that arithmetic accepts."""
     return value if value.words is None else _Value(value.words.as_numbers(), value.known)
 
 
@@ -447,7 +440,7 @@ _REAL = _WHOLE_OPERATIONS
 
 
 def _exact(a: np.ndarray, b: np.ndarray, operation: Callable[[Any, Any], Any]) -> np.ndarray:
-    """The results of an operation on whole numbers: int64 where all fit, else Python's."""
+    """The exact results of an operation on whole numbers: int64 if all fit, else Python's."""
     if not len(a):
         return a
     if a.dtype != object and b.dtype != object:
@@ -460,7 +453,7 @@ def _exact(a: np.ndarray, b: np.ndarray, operation: Callable[[Any, Any], Any]) -
 
 
 def _compared(operator: str, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """bool[rows]. NaN is equal to itself and greater than all other numbers, as in Spark."""
+    """bool[rows]. NaN equals itself and is greater than all other numbers, as in Spark."""
     equal, less = left == right, left < right
     if left.dtype.kind == "f" or right.dtype.kind == "f":
         nan, other = np.isnan(left.astype(np.float64)), np.isnan(right.astype(np.float64))
@@ -499,8 +492,10 @@ def _column(item: TotalItem, value: _Value) -> pa.Array:
 
 
 def decimals(words: WideColumn, known: np.ndarray | None) -> pa.Array:
-    """A column of DECIMAL(38, 0), whose layout is that of the words; known: bool[rows], where it is
-    not NULL."""
+    """A column of DECIMAL(38, 0), which has the layout of the words.
+
+    known: bool[rows], where it is not NULL.
+    """
     both = np.empty((len(words), 2), np.uint64)
     both[:, 0], both[:, 1] = words.low, words.high
     validity = None if known is None else pa.array(known).buffers()[1]

@@ -10,26 +10,25 @@ import pyarrow.compute as pc
 
 from celc_runtime.plan.plan import Plan
 
-_MOST_KEPT = 1000
-"""How many names are counted one by one: a wrong column of types may hold any number of names."""
+_MOST_KEPT = 1000  # names that are counted one by one: a wrong column of types may hold many
 
 _MOST_SHOWN = 8
 
 
 class Undeclared:
-    """The rows of undeclared types that a run has met, by the names of the types."""
+    """The rows of undeclared types in a run, by the names of the types."""
 
     def __init__(self) -> None:
         self.rows = 0
-        """How many have been left out."""
+        """The number of rows left out."""
         self.counts = True
-        """Whether those of the next batches are told of."""
+        """Whether the rows of the next batches count for the warning."""
         self.total = 0
-        """How many are told of."""
+        """The number of rows in the warning."""
         self._counts: dict[str, int] = {}
 
     def add(self, types: pa.Array, streams: pa.Array | None, known: np.ndarray) -> None:
-        """Count the rows of a batch that are not `known`; `streams` where those count as well."""
+        """Count the rows of a batch that are not `known`; `streams`, if they matter as well."""
         others = pa.array(~known)
         self.rows += int(np.count_nonzero(~known))
         if not self.counts:
@@ -47,8 +46,8 @@ class Undeclared:
                 self._counts[name] = self._counts.get(name, 0) + count
 
     def words(self, declared: Sequence[str]) -> str:
-        """The names with their numbers of rows, the most frequent first, and for each a declared
-        name that is close."""
+        """The names with their numbers of rows, the most frequent first, each with a similar
+        declared name."""
         import difflib
 
         by_folded = {name.casefold(): name for name in reversed(declared)}
@@ -63,7 +62,7 @@ class Undeclared:
         return ", ".join(parts) + (f" and {others:,} of other types" if others else "")
 
     def told(self, plan: Plan) -> str:
-        """The warning of the run of a query."""
+        """The warning at the end of a run."""
         declared = [
             f"{s}>{name}" if plan.source.stream_column else name
             for s, name in plan.source.declared_types

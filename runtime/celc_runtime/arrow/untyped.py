@@ -13,10 +13,10 @@ from celc_runtime.program import Program
 
 
 def fitted(program: Program, name: str, values: Any, wanted: pa.DataType | None) -> Any:
-    """A column of values without an Arrow type, in the declared type as long as no value changes.
+    """A column of values without an Arrow type, in the declared type if no value changes.
 
-    Numbers become numbers of another type; other values that do not fit are left to the check of
-    all columns. A column with an Arrow type keeps it. `wanted` None or NULL: any type will do.
+    Numbers are converted to another type of numbers. Other values that do not fit are left to the
+    check of all columns. A column with an Arrow type keeps it. wanted: None or NULL: any type.
     """
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
@@ -33,7 +33,7 @@ def fitted(program: Program, name: str, values: Any, wanted: pa.DataType | None)
         column = _inferred(values)
         if wanted is None or column.type == wanted or not _is_number(column.type):
             return column
-        # Python's own numbers have no size: in a list they are rounded, like numbers in a text.
+        # Python's own numbers have no size. In a list they are rounded, like numbers in a text.
         untyped = isinstance(values, list | tuple)
         return _as_number(column, wanted, rounds=untyped)
     except (
@@ -59,7 +59,7 @@ def _inferred(values: Any) -> pa.Array:
 
 
 def _of_objects(values: list[Any]) -> pa.Array:
-    """Python's values; the time of pandas that is missing is NULL."""
+    """Python's values; pandas' missing time is NULL."""
     missing = getattr(sys.modules.get("pandas"), "NaT", None)
     try:
         return pa.array(values)
@@ -83,7 +83,7 @@ def _as_number(column: pa.Array, wanted: pa.DataType, *, rounds: bool) -> pa.Arr
     if wanted == pa.float32() and pa.types.is_float64(column.type):
         cast = column.cast(wanted)
         changed = pc.not_equal(cast.cast(column.type), column)
-        # NaN is not equal to itself, and does not change.
+        # NaN is not equal to itself, but it does not change.
         changed = pc.and_(changed, pc.invert(pc.is_nan(column)))
         return cast if rounds or not pc.any(changed).as_py() else column
     return column.cast(wanted)

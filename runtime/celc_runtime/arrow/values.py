@@ -1,15 +1,15 @@
 """The values of SELECT's expressions for all matches in the output buffers at once.
 
-Each node of an expression is evaluated once for a batch of matches: functions of a label by one
-pass over the label's events, arithmetic by numpy over one value for each match. An attribute of
-events is looked up once, however many expressions read it.
+Each node of an expression is evaluated once for a batch of matches. A function of a label is one
+pass over the label's events. Arithmetic is NumPy over one value for each match. An attribute of
+events is looked up once for all expressions.
 
 Real numbers are added in stream order, one after another, so that a sum does not depend on how the
-stream is cut into batches. Rejected: numpy's pairwise summation, whose last digits differ from
+stream is cut into batches. Rejected: NumPy's pairwise summation, whose last digits differ from
 those of Spark and of an addition by hand.
 
-Numbers follow Spark SQL with ANSI mode off. numpy's whole numbers wrap as Spark's do; of times and
-durations it is asked beforehand whether the result fits.
+Numbers follow Spark SQL with ANSI mode off. NumPy's whole numbers wrap as Spark's do. For times and
+durations, a test before the operation says whether the result fits.
 
 Long: a way for each function and type of a value.
 """
@@ -72,7 +72,7 @@ _NUMPY_TYPES: dict[str, type[np.generic]] = {
 
 
 class Numbers(NamedTuple):
-    """A number for each match; `values` means nothing where `known` is false."""
+    """A number for each match; `values` is arbitrary where `known` is false."""
 
     values: np.ndarray
     known: np.ndarray
@@ -81,9 +81,8 @@ class Numbers(NamedTuple):
 class LabelValues:
     """Attributes of the events under each label, for the matches in the output buffers.
 
-    For each label of `labels`, `entries` are int64, its events match after match; those of match m
-    begin at `offsets[m]` (int32[matches + 1]) and end before `offsets[m + 1]`. `look_up` gives the
-    values of an attribute for entries, `at_end` those of the last event of each match.
+    offsets, entries: for each label, as in `LabelEntries`. look_up: the values of an attribute for
+    entries. at_end: those of the last event of each match.
     """
 
     def __init__(
@@ -104,8 +103,8 @@ class LabelValues:
         self._found: dict[tuple[str, str], pa.Array] = {}
 
     def offsets(self, label: str) -> np.ndarray:
-        """int32[matches + 1]: match m has the label's events from `offsets[m]` to before
-        `offsets[m + 1]`."""
+        """int32[matches + 1]: the events of match m are from `offsets[m]` to before `offsets[m +
+        1]`."""
         return self._offsets[self._numbers[label]]
 
     def entries(self, label: str) -> np.ndarray:
@@ -120,8 +119,8 @@ class LabelValues:
         return self._found[key]
 
     def ends(self, label: str, attribute: str, *, last: bool) -> pa.Array:
-        """The attribute of each match's first (or last) event under the label; NULL where a match
-        has no such event."""
+        """The attribute of each match's first (or last) event under the label; NULL without
+        events."""
         offsets = self.offsets(label)
         bound = offsets[1:] > offsets[:-1]
         places = offsets[1:][bound] - 1 if last else offsets[:-1][bound]
@@ -135,7 +134,7 @@ def computed_column(item: Computed, labels: LabelValues) -> pa.Array:
     """The column of an expression: a value for each match."""
     tree = item.value
     if isinstance(tree, Constant):
-        # Also of types that have no arithmetic.
+        # Also for types without arithmetic.
         return pa.repeat(pa.scalar(tree.value, ARROW_TYPES[tree.type]), labels.matches)
     if isinstance(tree, ParameterValue):
         return labels.at_end(tree.column)
@@ -161,7 +160,7 @@ _COMPUTED = (*_NUMERIC_FUNCTIONS, *_OF_SETS)
 
 
 def _from_events(tree: Aggregate, labels: LabelValues) -> pa.Array:
-    """FIRST, LAST, MIN, MAX and COLLECT: values of events as they are, of any type."""
+    """FIRST, LAST, MIN, MAX and COLLECT: unchanged values of events, of any type."""
     label, attribute = tree.label, tree.attribute
     assert attribute is not None
     if tree.function in ("FIRST", "LAST"):
@@ -196,7 +195,7 @@ def _numeric_function(tree: Aggregate, labels: LabelValues) -> Numbers:
 
 
 def _function_of_sets(tree: Aggregate, labels: LabelValues) -> Numbers:
-    """VARIANCE, STDDEV, MEDIAN and COUNT(DISTINCT …), by the functions of conditions."""
+    """VARIANCE, STDDEV, MEDIAN and COUNT(DISTINCT …), by the functions for conditions."""
     assert tree.attribute is not None
     column, offsets = labels.column(tree.label, tree.attribute), labels.offsets(tree.label)
     is_interval = pa.types.is_duration(column.type)
@@ -217,11 +216,11 @@ def _function_of_sets(tree: Aggregate, labels: LabelValues) -> Numbers:
 
 
 def _coded(column: pa.Array) -> pa.Array:
-    """The column, of texts a number for each that is different."""
+    """The column; texts become a number for each different text."""
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = column.dictionary_encode()
     if pa.types.is_dictionary(column.type):
-        # Chunks of one column can hold one text twice in their dictionary.
+        # The dictionary of a column of chunks can hold a text twice.
         plain = column.dictionary.dictionary_encode()
         column = plain.indices.take(column.indices)
     return column
@@ -251,7 +250,8 @@ def _own_aggregate(tree: OwnAggregate, labels: LabelValues) -> Numbers:
 
 
 def _in_order(column: pa.Array) -> Numbers:
-    """Values as int64 or float64 in the order of their type: few kernels serve all types."""
+    """Values as int64 or float64 in the order of their type, so that few kernels serve all
+    types."""
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     values, known = _split(column)
@@ -259,7 +259,7 @@ def _in_order(column: pa.Array) -> Numbers:
 
 
 def _split(column: pa.Array) -> Numbers:
-    """Numbers, and times and durations as whole numbers."""
+    """Numbers; times and durations as whole numbers."""
     if pa.types.is_temporal(column.type):
         column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
     known = np.array(column.is_valid(), np.bool_)
@@ -270,9 +270,9 @@ def _split(column: pa.Array) -> Numbers:
 
 @njit(nogil=True, cache=True)
 def least_or_greatest(values, known, offsets, least, places):  # type: ignore[no-untyped-def]
-    """Write the place of each match's first least (or greatest) known value, -1: it has none.
+    """Write the index of each match's first least (or greatest) known value, −1: it has none.
 
-    NaN is larger than any number.
+    NaN is greater than any number.
     """
     for match in range(places.shape[0]):
         best = -1
@@ -302,7 +302,7 @@ def whole_sums(values, known, offsets, totals, counts):  # type: ignore[no-untyp
 
 @njit(nogil=True, cache=True)
 def of_intervals(values, known, offsets, is_sum, found, fits):  # type: ignore[no-untyped-def]
-    """Write the sum of each match's known durations, or their average, and whether it has one that
+    """Write the sum or average of each match's known durations, and whether there is one that
     fits."""
     for match in range(found.shape[0]):
         events = np.arange(offsets[match], offsets[match + 1])
@@ -417,13 +417,13 @@ def _arithmetic(operator: str, left: Numbers, right: Numbers) -> Numbers:
             return Numbers(a / b, known & (b != 0))
         case _:
             # As in C and Java, the remainder has the sign of the dividend. Whole numbers are not
-            # divided by -1 either: of the smallest one the quotient overflows.
+            # divided by −1 either, because the quotient of the least one overflows.
             divisor = b if b.dtype.kind == "f" else np.where((b == 0) | (b == -1), 1, b)
             return Numbers(np.fmod(a, divisor.astype(a.dtype)), known & (b != 0))
 
 
 def _checked_arithmetic(operator: str, left: Numbers, right: Numbers) -> Numbers:
-    """Arithmetic of 64-bit numbers, NULL where the result has more bits."""
+    """Arithmetic of 64-bit numbers; NULL if the result has more bits."""
     result = _arithmetic(operator, left, right)
     fits = np.empty(len(result.known), np.bool_)
     operands = left.values.astype(np.int64), right.values.astype(np.int64)

@@ -19,8 +19,10 @@ _NOWHERE = np.zeros(0, np.bool_)
 
 
 class WindowKeys:
-    """Measures the events of one run on the attribute of one window; `order` knows the event before
-    each batch."""
+    """Measures the events of one run on the attribute of one window.
+
+    order: knows the event before each batch.
+    """
 
     def __init__(self, plan: Plan, attribute: str, rows: RowNames, order: EventOrder) -> None:
         self._plan = plan
@@ -32,8 +34,9 @@ class WindowKeys:
     def of(self, events: pa.RecordBatch, parts: list[int], slots: np.ndarray) -> np.ndarray:
         """int64[rows] keys.
 
-        parts: the rows at which partitions begin; slots: the partition of each row, where they
-        interleave. Raises EventError where the attribute cannot be measured, or falls.
+        parts: the rows at which partitions begin. slots: the partition of each row, if they
+        interleave.
+        Raises EventError if the attribute cannot be measured, or falls.
         """
         plan, name = self._plan, self._attribute
         column = events.column(name)
@@ -59,7 +62,7 @@ class WindowKeys:
         return values
 
     def _immeasurable(self, column: pa.Array, parts: list[int]) -> np.ndarray:
-        """`immeasurable`; looks at few values where events are ordered by the attribute."""
+        """As `immeasurable`; it looks at few values if events are ordered by the attribute."""
         if self._plan.source.order_by[:1] == (self._attribute,) and column.type == pa.int64():
             values = numbers(column)[0]
             if len(values) and values[0] > -(2**63) and (values[parts] > -(2**63)).all():
@@ -96,13 +99,13 @@ class WindowKeys:
 
 
 def floors_of(keys: np.ndarray, size: int | float, type: pa.DataType) -> np.ndarray:
-    """int64: for each key of a column of that type the smallest key in the window that ends there.
+    """int64: for each key of a column the smallest key in the window that ends there.
 
-    The largest number where no key is in it.
+    The greatest number if no key is in it.
     """
     if pa.types.is_floating(type):
         floors: np.ndarray = float_floors(keys, float(size))
         return floors
-    # Between whole numbers, a size with a fraction admits the same events as without it.
+    # Between whole numbers, a fraction in the size makes no difference.
     whole = math.floor(size)
     return np.where(keys >= ALWAYS + whole, keys - whole, ALWAYS)
