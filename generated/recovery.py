@@ -115,10 +115,7 @@ def holds_1(
         v3 = less_real(v2, v1)
         k3 = k1 & k2
         v4 = memory[2] < 9
-        v5 = (k3 & v3) & v4
-        v6 = v5
-        k6 = v5 | (k3 & (not v3)) | (not v4)
-        return k6 & v6
+        return (k3 & v3) & v4
     return True
 
 

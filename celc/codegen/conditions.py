@@ -14,20 +14,12 @@ from typing import assert_never
 from celc_runtime.plan.conditions import TextComparison, TextCondition
 
 from celc.codegen.imports import Imports
+from celc.codegen.operations import as_float, comparison, needs, operation
 from celc.core import formula as core
 from celc.core.like import like_to_regex
-from celc.core.traversal import operands_of
+from celc.core.traversal import operands_of, terms_of
 from celc.normal.normal_form import EventClause
 
-_WHOLE = (
-    *(core.DataType.INT, core.DataType.LONG, core.DataType.BOOLEAN),
-    *(core.DataType.TIMESTAMP, core.DataType.DATE, core.DataType.INTERVAL),
-)
-# types with 64-bit arithmetic; for times it is checked beforehand
-_LONG = (core.DataType.LONG, core.DataType.TIMESTAMP, core.DataType.INTERVAL)
-
-_OPERATIONS = {"+": "add", "-": "subtract", "*": "multiply"}
-_SMALLEST = -(2**63)
 _LONGEST_CHAIN = 8
 
 
@@ -79,7 +71,7 @@ class ConditionCode:
         values = [self._value(operand) for operand in operands]
         match predicate:
             case core.Comparison():
-                truth = self._comparison(predicate, values[0], values[1])
+                truth = comparison(predicate, values[0], values[1], self.imports)
             case core.Membership():
                 truth = self._membership(predicate, values[0])
             case core.PatternMatch():
@@ -102,24 +94,10 @@ class ConditionCode:
                 pass
             case core.AttributeValue():
                 known[self._column(expression.attribute)[1]] = None
-            case core.Cast() | core.Negation() | core.Absolute():
-                self._needs(expression.operand, known)
-                if expression.type is core.DataType.INTERVAL:
-                    known[f"({self._value(expression.operand)} != {_SMALLEST})"] = None
-            case core.Arithmetic():
-                for side in (expression.left, expression.right):
-                    self._needs(side, known)
-                    if isinstance(side, core.Cast) and side.type is core.DataType.TIMESTAMP:
-                        days = self._value(side.operand)
-                        known[self.imports.call("begins_at_time", days)] = None
-                if expression.type.is_checked:
-                    sides = (self._value(expression.left), self._value(expression.right))
-                    operation = _OPERATIONS[expression.operator]
-                    known[self.imports.call(f"can_{operation}", *sides)] = None
-                if expression.operator in ("/", "%") and not isinstance(
-                    expression.right, core.Constant
-                ):
-                    known[f"({self._value(expression.right)} != 0)"] = None
+            case core.Cast() | core.Negation() | core.Absolute() | core.Arithmetic():
+                for operand in terms_of(expression):
+                    self._needs(operand, known)
+                known |= dict.fromkeys(needs(expression, self._value, self.imports))
             case (
                 core.Aggregate()
                 | core.Previous()
@@ -127,6 +105,7 @@ class ConditionCode:
                 | core.Choice()
                 | core.Conditional()
                 | core.TotalOf()
+                | core.InRowPatterns()
             ):
                 raise AssertionError("not a condition on one event")
             case _:
@@ -139,24 +118,8 @@ class ConditionCode:
                 return self._constant(expression.value, expression.type)
             case core.AttributeValue():
                 return self._column(expression.attribute)[0]
-            case core.Cast():
-                return self._cast(expression)
-            case core.Negation():
-                value = self._value(expression.operand)
-                if expression.type is core.DataType.INT:
-                    return self.imports.call("subtract_int", "0", value)
-                if expression.type in _LONG:
-                    return self.imports.call("subtract_long", "0", value)
-                return f"(-{value})"
-            case core.Absolute():
-                value = self._value(expression.operand)
-                if expression.type is core.DataType.INT:
-                    return self.imports.call("absolute_int", value)
-                if expression.type in _LONG:
-                    return self.imports.call("absolute_long", value)
-                return f"abs({value})"
-            case core.Arithmetic():
-                return self._arithmetic(expression)
+            case core.Cast() | core.Negation() | core.Absolute() | core.Arithmetic():
+                return operation(expression, self._value, self.imports)
             case (
                 core.Aggregate()
                 | core.Previous()
@@ -164,52 +127,18 @@ class ConditionCode:
                 | core.Choice()
                 | core.Conditional()
                 | core.TotalOf()
+                | core.InRowPatterns()
             ):
                 raise AssertionError("not a condition on one event")
             case _:
                 assert_never(expression)
-
-    def _cast(self, cast: core.Cast) -> str:
-        value = self._value(cast.operand)
-        match cast.type:
-            case core.DataType.DOUBLE:
-                self.imports.use("np")
-                return f"np.float64({value})"
-            case core.DataType.FLOAT:
-                return self.imports.call("whole_to_float", value)
-            case core.DataType.TIMESTAMP:
-                return self.imports.call("days_to_microseconds", value)
-            case _:
-                return value
-
-    def _arithmetic(self, expression: core.Arithmetic) -> str:
-        left = self._value(expression.left)
-        right = self._value(expression.right)
-        whole = "long" if expression.type in _LONG else None
-        if expression.type is core.DataType.INT:
-            whole = "int"
-        match expression.operator:
-            case "/":
-                return self.imports.call("divide", left, right)
-            case "%":
-                if whole:
-                    return self.imports.call("remainder_whole", left, right)
-                rest = self.imports.call("remainder_real", left, right)
-                return self._float(rest) if expression.type is core.DataType.FLOAT else rest
-            case "+" | "-" | "*" if whole is None:
-                return f"({left} {expression.operator} {right})"
-            case "+" | "-" | "*":
-                operation = _OPERATIONS[expression.operator]
-                return self.imports.call(f"{operation}_{whole}", left, right)
-            case _:
-                assert_never(expression.operator)
 
     def _constant(self, value: object, type: core.DataType) -> str:
         assert value is not None, "what is NULL for every event is folded away"
         if isinstance(value, bool):
             return str(int(value))
         if isinstance(value, float) and type is core.DataType.FLOAT:
-            return self._float(self._number(value))
+            return as_float(self._number(value), self.imports)
         return self._number(value)
 
     def _number(self, value: object) -> str:
@@ -217,42 +146,6 @@ class ConditionCode:
             return repr(value)
         self.constants.append(repr(value))
         return f"constant_{len(self.constants) - 1}"
-
-    def _float(self, value: str) -> str:
-        self.imports.use("np")
-        return f"np.float32({value})"
-
-    def _comparison(self, predicate: core.Comparison, left: str, right: str) -> str:
-        operator = "==" if predicate.operator == "=" else predicate.operator
-        if predicate.left.type in _WHOLE:
-            return f"({left} {operator} {right})"
-        # Spark: NaN = NaN, and NaN is larger than any number. A constant is never NaN. So where the
-        # answer of IEEE for NaN is wrong, the opposite question has the right one.
-        if isinstance(predicate.right, core.Constant):
-            opposite = {">": "<=", ">=": "<"}.get(operator)
-            if opposite:
-                return f"(not ({left} {opposite} {right}))"
-            return f"({left} {operator} {right})"
-        if isinstance(predicate.left, core.Constant):
-            opposite = {"<": ">=", "<=": ">"}.get(operator)
-            if opposite:
-                return f"(not ({left} {opposite} {right}))"
-            return f"({left} {operator} {right})"
-        match predicate.operator:
-            case "=":
-                return self.imports.call("equal_real", left, right)
-            case "!=":
-                return f"(not {self.imports.call('equal_real', left, right)})"
-            case "<":
-                return self.imports.call("less_real", left, right)
-            case ">":
-                return self.imports.call("less_real", right, left)
-            case "<=":
-                return f"(not {self.imports.call('less_real', right, left)})"
-            case ">=":
-                return f"(not {self.imports.call('less_real', left, right)})"
-            case _:
-                assert_never(predicate.operator)
 
     def _membership(self, predicate: core.Membership, value: str) -> str:
         type = predicate.operand.type

@@ -75,7 +75,7 @@ _NAMES_OF = {
     ),
     "celc_runtime.engine.values.time_arithmetic": (
         *("average_interval", "begins_at_time", "can_add", "can_multiply", "can_subtract"),
-        *("can_sum_interval", "sum_interval"),
+        *("can_sum_interval", "sum_interval", "units_between"),
     ),
     "celc_runtime.engine.walk.runs": ("list_runs",),
     "celc_runtime.plan.row_pattern": ("states_of",),

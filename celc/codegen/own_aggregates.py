@@ -260,10 +260,9 @@ class _Body(ConditionCode):
         return self._made[id(node)]
 
     def _conditional(self, node: core.Conditional, value: str, found: str) -> None:
-        condition = self._truth(node.condition)
-        (then_known, then), (else_known, otherwise) = map(
-            self._settled, (node.then, node.otherwise)
-        )
+        ((asked, way),) = node.branches  # IF has one
+        condition = self._truth(asked)
+        (then_known, then), (else_known, otherwise) = map(self._settled, (way, node.otherwise))
         taken = value.replace("value", "taken")
         self._line(f"{taken} = {condition}")
         self._line(f"{found} = ({then_known}) if {taken} else ({else_known})")

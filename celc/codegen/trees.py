@@ -15,7 +15,7 @@ from celc_runtime.plan import totals
 
 from celc.codegen.own_aggregates import OwnAggregateCode
 from celc.core import formula as core
-from celc.core.traversal import IN_DECLARATION, IN_TOTAL, nodes_of
+from celc.core.traversal import IN_DECLARATION, IN_ROW_PATTERNS, IN_TOTAL, nodes_of
 
 
 def computed_columns(query: core.Query, own: OwnAggregateCode) -> tuple[plan.Computed, ...]:
@@ -86,6 +86,8 @@ class _Trees:
                 raise AssertionError(IN_DECLARATION)
             case core.TotalOf():
                 raise AssertionError(IN_TOTAL)
+            case core.InRowPatterns():
+                raise AssertionError(IN_ROW_PATTERNS)
             case _:
                 assert_never(value)
 
@@ -161,6 +163,8 @@ def _total(value: core.Expression) -> totals.TotalTree:
             raise AssertionError("the resolver refuses functions of one match in totals")
         case core.Choice() | core.Conditional():
             raise AssertionError(IN_DECLARATION)
+        case core.InRowPatterns():
+            raise AssertionError(IN_ROW_PATTERNS)
         case _:
             assert_never(value)
 

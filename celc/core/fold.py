@@ -20,7 +20,8 @@ MICROSECONDS_PER_DAY = 86_400_000_000
 def is_constant(expression: core.Expression) -> bool:
     """Whether an expression has the same value for every event."""
     return not any(
-        isinstance(node, Leaf | core.Variable | core.TotalOf) for node in nodes_of(expression)
+        isinstance(node, Leaf | core.Variable | core.TotalOf | core.InRowPatterns)
+        for node in nodes_of(expression)
     )
 
 
@@ -131,14 +132,15 @@ def evaluate(expression: core.Expression) -> Value:
         case core.Choice():
             return _chosen(expression)
         case core.Conditional():
-            taken = holds(expression.condition)
-            return evaluate(expression.then if taken else expression.otherwise)
+            taken = (then for asked, then in expression.branches if holds(asked))
+            return evaluate(next(taken, expression.otherwise))
         case (
             core.AttributeValue()
             | core.Aggregate()
             | core.Previous()
             | core.Variable()
             | core.TotalOf()
+            | core.InRowPatterns()
         ):
             raise AssertionError("only constant expressions are evaluated while compiling")
         case _:

@@ -207,8 +207,9 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """`LEAST(e, …)`, `GREATEST(e, …)` or `COALESCE(e, …)`, only in the declaration of an aggregate.
-    Operands that are NULL are ignored. No operand is a STRING."""
+    """`LEAST(e, …)`, `GREATEST(e, …)` or `COALESCE(e, …)`, in the declaration of an aggregate;
+    COALESCE also in MATCH_RECOGNIZE. Operands that are NULL are ignored. In a declaration no
+    operand is a STRING."""
 
     function: Literal["LEAST", "GREATEST", "COALESCE"]
     operands: tuple[Expression, ...]
@@ -218,11 +219,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Conditional:
-    """`IF(p, then, otherwise)`, only in the declaration of an aggregate; p is TRUE or not. No
-    operand is a STRING."""
+    """The value of the first branch whose condition is TRUE: CASE in MATCH_RECOGNIZE, and, of one
+    branch, `IF(p, then, otherwise)` in the declaration of an aggregate. There no operand is a
+    STRING."""
 
-    condition: Truth
-    then: Expression
+    branches: tuple[tuple[Truth, Expression], ...]
     otherwise: Expression
     type: DataType
     span: Span = _span()
@@ -345,6 +346,118 @@ TIME_OPERANDS: Mapping[tuple[str, DataType, DataType], DataType] = {
 """The type of arithmetic with times, by the operator and the types of both sides."""
 
 
+# --- rows, which MATCH_RECOGNIZE reads ------------------------------------------------------------
+
+Variables: TypeAlias = frozenset[int]
+"""The numbers of variables, in the order in which PATTERN first writes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Navigation:
+    """`PREV(FIRST(v.x, offset), k)`: `shift` rows after (before: negative) the row that is `offset`
+    rows from the first or last of the visible rows of `variables`; None: of all variables. `final`:
+    all rows of the match are visible, else those up to the current one."""
+
+    variables: Variables | None
+    first: bool
+    offset: int
+    shift: int
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """Each row that an aggregate is taken over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """`shift` rows after the row at hand, in the partition."""
+
+    shift: int
+
+
+Row: TypeAlias = Navigation | Argument | Here
+
+
+class InRowPatterns:
+    """An expression that MATCH_RECOGNIZE alone has."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnAt(InRowPatterns):
+    """The value of a column, given by its number in the table, at a row; NULL where there is no
+    such row."""
+
+    column: int
+    row: Row
+    type: DataType
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class LabelAt(InRowPatterns):
+    """CLASSIFIER: the variable that a row is mapped to; NULL where there is no such row, and where
+    the row is not mapped."""
+
+    row: Row
+    span: Span = _span()
+    type: DataType = DataType.STRING
+
+
+@dataclass(frozen=True, slots=True)
+class MatchNumber(InRowPatterns):
+    """`MATCH_NUMBER()`."""
+
+    span: Span = _span()
+    type: DataType = DataType.LONG
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateOfRows(InRowPatterns):
+    """A function of the visible rows of `variables` (None: of all). `argument` reads the row
+    `Argument`; None: COUNT of rows. `type` of ARRAY_AGG is that of its elements."""
+
+    function: Literal["COUNT", "SUM", "AVG", "MIN", "MAX", "ARRAY_AGG"]
+    variables: Variables | None
+    argument: Expression | None
+    final: bool
+    type: DataType
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Existing(InRowPatterns):
+    """An expression over one row; NULL where there is no such row, whatever the expression is."""
+
+    row: Row
+    operand: Expression
+    type: DataType
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class TimeDifference(InRowPatterns):
+    """`TIMESTAMPDIFF(unit, start, end)` of two TIMESTAMPs; `unit` in microseconds."""
+
+    unit: int
+    start: Expression
+    end: Expression
+    span: Span = _span()
+    type: DataType = DataType.LONG
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(InRowPatterns):
+    """A condition as a value: TRUE, FALSE, or NULL where the condition is neither."""
+
+    condition: Truth
+    span: Span = _span()
+    type: DataType = DataType.BOOLEAN
+
+
 Expression: TypeAlias = (
     Constant
     | AttributeValue
@@ -358,6 +471,13 @@ Expression: TypeAlias = (
     | Choice
     | Conditional
     | TotalOf
+    | ColumnAt
+    | LabelAt
+    | MatchNumber
+    | AggregateOfRows
+    | Existing
+    | TimeDifference
+    | Asked
 )
 
 # --- conditions in conjunctive normal form --------------------------------------------------------
@@ -374,6 +494,16 @@ MIRRORED: Mapping[ComparisonOperator, ComparisonOperator] = {
     ">=": "<=",
 }
 """The operator with the same meaning when its sides are exchanged."""
+
+NEGATED: Mapping[ComparisonOperator, ComparisonOperator] = {
+    "=": "!=",
+    "!=": "=",
+    "<": ">=",
+    "<=": ">",
+    ">": "<=",
+    ">=": "<",
+}
+"""The operator of the negation, which is NULL for the same values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -442,7 +572,8 @@ class Some:
 
 
 Truth: TypeAlias = Predicate | Every | Some
-"""A condition with NOT pushed to its predicates."""
+"""A condition with NOT pushed to its predicates. It is TRUE, FALSE or NULL by SQL's logic of three
+values; all but `Asked` ask only whether it is TRUE."""
 
 
 @dataclass(frozen=True, slots=True)

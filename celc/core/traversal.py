@@ -170,6 +170,7 @@ def predicates_of(truth: Truth) -> tuple[Predicate, ...]:
 Leaf: TypeAlias = core.AttributeValue | core.Aggregate | core.Previous
 IN_DECLARATION = "it stands in the declaration of an aggregate alone"
 IN_TOTAL = "it stands in an item of TOTAL alone"
+IN_ROW_PATTERNS = "it stands in MATCH_RECOGNIZE alone"
 
 
 def terms_of(expression: Expression) -> tuple[Expression, ...]:
@@ -177,20 +178,37 @@ def terms_of(expression: Expression) -> tuple[Expression, ...]:
     match expression:
         case core.Arithmetic():
             return (expression.left, expression.right)
-        case core.Negation() | core.Absolute() | core.Cast():
+        case core.Negation() | core.Absolute() | core.Cast() | core.Existing():
             return (expression.operand,)
         case core.Constant() | core.AttributeValue() | core.Aggregate() | core.Previous():
             return ()
         case core.Variable() | core.TotalOf():
             return ()
+        case core.ColumnAt() | core.LabelAt() | core.MatchNumber():
+            return ()
+        case core.AggregateOfRows():
+            return () if expression.argument is None else (expression.argument,)
+        case core.TimeDifference():
+            return (expression.start, expression.end)
         case core.Choice():
             return expression.operands
         case core.Conditional():
-            asked = predicates_of(expression.condition)
-            operands = (operand for predicate in asked for operand in operands_of(predicate))
-            return (*operands, expression.then, expression.otherwise)
+            ways = (one for asked, then in expression.branches for one in (*_asked(asked), then))
+            return (*ways, expression.otherwise)
+        case core.Asked():
+            return _asked(expression.condition)
         case _:
             assert_never(expression)
+
+
+def _asked(truth: Truth) -> tuple[Expression, ...]:
+    """The expressions that a condition compares."""
+    return tuple(one for predicate in predicates_of(truth) for one in operands_of(predicate))
+
+
+def nodes_asked(truth: Truth) -> list[Expression]:
+    """All expressions within a condition, outer before inner, left before right."""
+    return [node for operand in _asked(truth) for node in nodes_of(operand)]
 
 
 def nodes_of(expression: Expression) -> list[Expression]:
@@ -205,36 +223,75 @@ def nodes_of(expression: Expression) -> list[Expression]:
     return found
 
 
+def with_terms(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """The expression with each of its terms changed; one of no terms as it is."""
+    match node:
+        case core.Arithmetic():
+            left, right = change(node.left), change(node.right)
+            return core.Arithmetic(node.operator, left, right, node.type, node.span)
+        case core.Negation() | core.Absolute() | core.Cast() | core.Existing():
+            return replace(node, operand=change(node.operand))
+        case core.Choice():
+            return replace(node, operands=tuple(map(change, node.operands)))
+        case core.Conditional():
+            branches = tuple(
+                (truth_with_terms(asked, change), change(then)) for asked, then in node.branches
+            )
+            return replace(node, branches=branches, otherwise=change(node.otherwise))
+        case core.Asked():
+            return replace(node, condition=truth_with_terms(node.condition, change))
+        case core.TimeDifference():
+            return replace(node, start=change(node.start), end=change(node.end))
+        case core.AggregateOfRows():
+            argument = None if node.argument is None else change(node.argument)
+            return replace(node, argument=argument)
+        case core.Constant() | core.AttributeValue() | core.Aggregate() | core.Previous():
+            return node
+        case core.Variable() | core.TotalOf():
+            return node
+        case core.ColumnAt() | core.LabelAt() | core.MatchNumber():
+            return node
+        case _:
+            assert_never(node)
+
+
+def truth_with_terms(truth: Truth, change: Callable[[Expression], Expression]) -> Truth:
+    """The condition with each expression that it compares changed, those beside it left out."""
+    if isinstance(truth, core.Every | core.Some):
+        parts = tuple(truth_with_terms(part, change) for part in truth.parts)
+        return replace(truth, parts=parts)
+    return _with_operands(truth, change)
+
+
+def _with_operands(predicate: Predicate, change: Callable[[Expression], Expression]) -> Predicate:
+    match predicate:
+        case core.Comparison():
+            left, right = map(change, operands_of(predicate))
+            return replace(predicate, left=left, right=right, beside=())
+        case core.Membership():
+            return replace(predicate, operand=change(predicate.operand), beside=())
+        case core.PatternMatch() | core.NullTest():
+            return replace(predicate, operand=change(predicate.operand))
+        case _:
+            assert_never(predicate)
+
+
 def map_expression(node: Expression, change: Callable[[Leaf], Expression]) -> Expression:
     """The expression with each attribute and function replaced."""
     match node:
-        case core.Arithmetic():
-            left, right = map_expression(node.left, change), map_expression(node.right, change)
-            return core.Arithmetic(node.operator, left, right, node.type, node.span)
-        case core.Negation() | core.Absolute() | core.Cast():
-            return replace(node, operand=map_expression(node.operand, change))
-        case core.Constant():
-            return node
         case core.AttributeValue() | core.Aggregate() | core.Previous():
             return change(node)
         case core.Variable() | core.Choice() | core.Conditional():
             raise AssertionError(IN_DECLARATION)
         case core.TotalOf():
             raise AssertionError(IN_TOTAL)
+        case core.InRowPatterns():
+            raise AssertionError(IN_ROW_PATTERNS)
         case _:
-            assert_never(node)
+            return with_terms(node, lambda one: map_expression(one, change))
 
 
 def map_leaves(predicate: Predicate, change: Callable[[Leaf], Expression]) -> Predicate:
     """The predicate with each attribute and function replaced. Operands in `beside` are left
     out."""
-    match predicate:
-        case core.Comparison():
-            left, right = (map_expression(e, change) for e in operands_of(predicate))
-            return replace(predicate, left=left, right=right, beside=())
-        case core.Membership():
-            return replace(predicate, operand=map_expression(predicate.operand, change), beside=())
-        case core.PatternMatch() | core.NullTest():
-            return replace(predicate, operand=map_expression(predicate.operand, change))
-        case _:
-            assert_never(predicate)
+    return _with_operands(predicate, lambda one: map_expression(one, change))

@@ -5,6 +5,7 @@ from typing import assert_never
 
 from celc.core import formula as core
 from celc.core.terms import type_tested
+from celc.core.traversal import IN_ROW_PATTERNS
 from celc.normal.normal_form import EVENT, ROLE, SUPPORT, EventClause
 
 _LONGEST_LIST = 8
@@ -44,8 +45,11 @@ def show_expression(expression: core.Expression) -> str:
         case core.Choice():
             return f"{expression.function}({', '.join(map(show_expression, expression.operands))})"
         case core.Conditional():
-            ways = map(show_expression, (expression.then, expression.otherwise))
-            return f"IF({show_truth(expression.condition)}, {', '.join(ways)})"
+            ((asked, then),) = expression.branches  # IF has one
+            ways = map(show_expression, (then, expression.otherwise))
+            return f"IF({show_truth(asked)}, {', '.join(ways)})"
+        case core.InRowPatterns():
+            raise AssertionError(IN_ROW_PATTERNS)
         case _:
             assert_never(expression)
 

@@ -6,30 +6,21 @@ because both are NULL for the same values.
 """
 
 from dataclasses import replace
-from typing import assert_never
+from typing import Literal, assert_never
 
 from celc.core import formula as core
 from celc.core.like import looks_like_regex, regex_to_like
 from celc.core.traversal import nodes_of
 from celc.diagnostics.deadline import look
-from celc.diagnostics.errors import Fix
+from celc.diagnostics.errors import Diagnostics, Fix
 from celc.diagnostics.messages import names, parameters, types, warnings
 from celc.diagnostics.messages.wording import written
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.parse.durations import spelled
-from celc.resolve.conversions import common_type, convert, is_null
+from celc.resolve.conversions import Misfit, convert, is_null, meeting_type
 from celc.resolve.event_types import types_called
 from celc.resolve.expressions import Site, binding_of, expression, named_set
-
-_NEGATED: dict[syntax.ComparisonOperator, syntax.ComparisonOperator] = {
-    "=": "!=",
-    "!=": "=",
-    "<": ">=",
-    "<=": ">",
-    ">": "<=",
-    ">=": "<",
-}
 
 
 def condition(node: syntax.Condition, site: Site, *, negated: bool = False) -> core.Truth | None:
@@ -102,7 +93,7 @@ def _comparison(node: syntax.Comparison, site: Site, negated: bool) -> core.Trut
     if _asks_for_type(node, site):
         return None
     left, right = expression(node.left, site), expression(node.right, site)
-    operator = _NEGATED[node.operator] if negated else node.operator
+    operator = core.NEGATED[node.operator] if negated else node.operator
     return _compared(operator, left, right, node.span, site)
 
 
@@ -146,22 +137,18 @@ def _compared(
 ) -> core.Comparison | None:
     if left is None or right is None:
         return None
-    if is_null(left) and is_null(right):
+    data_type = meeting_type([left, right])
+    if data_type is None:
         site.found.add(types.two_nulls(span))
         return None
-    if is_null(left) or is_null(right):
-        data_type = right.type if is_null(left) else left.type
-    else:
-        shared = common_type(left.type, right.type)
-        if shared is None:
-            text = _literal_text(left, right, site)
-            is_text = text is not None and core.DataType.STRING in (left.type, right.type)
-            duration = spelled(text[0].strip("'")) if text is not None and is_text else None
-            site.found.add(
-                types.compared_types(left.type.value, right.type.value, span, text, duration)
-            )
-            return None
-        data_type = shared
+    if isinstance(data_type, Misfit):
+        text = _literal_text(left, right, site)
+        is_text = text is not None and core.DataType.STRING in (left.type, right.type)
+        duration = spelled(text[0].strip("'")) if text is not None and is_text else None
+        site.found.add(
+            types.compared_types(left.type.value, right.type.value, span, text, duration)
+        )
+        return None
     return core.Comparison(operator, convert(left, data_type), convert(right, data_type), span)
 
 
@@ -242,16 +229,11 @@ def _list_type(
     operand: core.Expression, items: list[core.Expression], span: Span, site: Site
 ) -> core.DataType | None:
     """The common type of the operand and all items of IN."""
-    data_type = None if is_null(operand) else operand.type
-    for number, item in enumerate(items, start=1):
-        if is_null(item):
-            continue
-        shared = item.type if data_type is None else common_type(data_type, item.type)
-        if shared is None:
-            assert data_type is not None
-            site.found.add(types.list_types(data_type.value, item.type.value, number, item.span))
-            return None
-        data_type = shared
+    data_type = meeting_type([operand, *items])
+    if isinstance(data_type, Misfit):
+        item, before = items[data_type.number - 1], data_type.before.value
+        site.found.add(types.list_types(before, item.type.value, data_type.number, item.span))
+        return None
     if data_type is None:
         site.found.add(types.two_nulls(span))
     return data_type
@@ -261,11 +243,7 @@ def _pattern(node: syntax.PatternMatch, site: Site, negated: bool) -> core.Truth
     operand = expression(node.operand, site)
     if isinstance(node.pattern, syntax.Attribute):
         return _pattern_of_set(node, node.pattern, operand, site, negated)
-    sound = (
-        _check_like(node.pattern, site)
-        if node.operator == "LIKE"
-        else _check_regex(node.pattern, site)
-    )
+    sound = is_sound(node.operator, node.pattern.value, node.pattern.span, site.found)
     if operand is None:
         return None
     if is_null(operand):
@@ -333,24 +311,24 @@ def _meant_by(node: syntax.PatternMatch, site: Site) -> list[str]:
     return choices
 
 
-def _check_like(pattern: syntax.TextLiteral, site: Site) -> bool:
+def is_sound(
+    operator: Literal["LIKE", "RLIKE"], pattern: str, span: Span, found: Diagnostics
+) -> bool:
+    """Whether a pattern is one; if not, that is reported."""
+    if operator == "RLIKE":
+        reason = refusal_of_regex(pattern)
+        if reason is not None:
+            found.add(types.invalid_regex(reason, span))
+        return reason is None
     # Like Spark, which refuses an escape before a character that needs none.
-    text = pattern.value
-    at = text.find("\\")
+    at = pattern.find("\\")
     while at >= 0:
-        following = text[at + 1 : at + 2]
+        following = pattern[at + 1 : at + 2]
         if following not in ("%", "_", "\\"):
-            site.found.add(types.like_escape(following or None, pattern.span))
+            found.add(types.like_escape(following or None, span))
             return False
-        at = text.find("\\", at + 2)
+        at = pattern.find("\\", at + 2)
     return True
-
-
-def _check_regex(pattern: syntax.TextLiteral, site: Site) -> bool:
-    reason = refusal_of_regex(pattern.value)
-    if reason is not None:
-        site.found.add(types.invalid_regex(reason, pattern.span))
-    return reason is None
 
 
 def refusal_of_regex(pattern: str) -> str | None:

@@ -1,6 +1,8 @@
 """The types in which operands are compared or calculated, and the casts to them, as Spark inserts
 them."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from celc.core import fold
@@ -31,6 +33,29 @@ def common_type(left: core.DataType, right: core.DataType) -> core.DataType | No
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """The operand, by its number, whose type has none in common with `before`, that of the operands
+    before it."""
+
+    number: int
+    before: core.DataType
+
+
+def meeting_type(operands: Sequence[core.Expression]) -> core.DataType | Misfit | None:
+    """The common type of operands, NULL aside; None where all are NULL."""
+    found: core.DataType | None = None
+    for number, operand in enumerate(operands):
+        if is_null(operand):
+            continue
+        common = operand.type if found is None else common_type(found, operand.type)
+        if common is None:
+            assert found is not None
+            return Misfit(number, found)
+        found = common
+    return found
+
+
 def convert(expression: core.Expression, data_type: core.DataType) -> core.Expression:
     """The expression in a type that holds its values. Literals are converted at once, others get a
     Cast."""
@@ -46,11 +71,58 @@ def convert(expression: core.Expression, data_type: core.DataType) -> core.Expre
     return core.Cast(expression, data_type, expression.span)
 
 
+Operator = Literal["+", "-", "*", "/", "%"]
+
+
+def arithmetic(
+    operator: Operator, left: core.Expression, right: core.Expression, span: Span
+) -> core.Expression | None:
+    """Arithmetic, where not both sides are NULL; None where it has no meaning."""
+    if calculates_with_times(left, right):
+        return _time_arithmetic(operator, left, right, span)
+    data_type = meeting_type([left, right])
+    if not isinstance(data_type, core.DataType) or not data_type.is_numeric:
+        return None
+    if operator == "/":
+        data_type = core.DataType.DOUBLE
+    return core.Arithmetic(
+        operator, convert(left, data_type), convert(right, data_type), data_type, span
+    )
+
+
+def calculates_with_times(left: core.Expression, right: core.Expression) -> bool:
+    """Whether an operand of arithmetic is a time or a duration."""
+    return any(side.type in (*core.TIMES, core.DataType.INTERVAL) for side in (left, right))
+
+
+def negation(operand: core.Expression, span: Span) -> core.Expression:
+    """`-e` of a number or a duration; of a literal at once."""
+    found = core.Negation(operand, operand.type, span)
+    if isinstance(operand, core.Constant):
+        value = None if operand.value is None else fold.evaluate(found)
+        return core.Constant(value, operand.type, span)
+    return found
+
+
+def aggregated_type(function: str, data_type: core.DataType) -> core.DataType:
+    """The type of SUM, AVG and other functions of values of a type that they take."""
+    if function == "COUNT":
+        return core.DataType.LONG
+    if function in ("SUM", "AVG", "MEDIAN") and data_type is core.DataType.INTERVAL:
+        return data_type
+    if function in ("AVG", "VARIANCE", "STDDEV", "MEDIAN"):
+        return core.DataType.DOUBLE
+    if function == "SUM":
+        whole = data_type in (core.DataType.INT, core.DataType.LONG)
+        return core.DataType.LONG if whole else core.DataType.DOUBLE
+    return data_type
+
+
 _READ_AS = {core.DataType.DATE: core.DataType.TIMESTAMP, core.DataType.INT: core.DataType.LONG}
 
 
-def time_arithmetic(
-    operator: Literal["+", "-", "*", "/", "%"],
+def _time_arithmetic(
+    operator: Operator,
     left: core.Expression,
     right: core.Expression,
     span: Span,

@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, assert_never, cast
 
-from celc.core import fold
 from celc.core import formula as core
 from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.messages import aggregates, names, parameters, totals, types, warnings
@@ -21,7 +20,14 @@ from celc.diagnostics.messages.wording import counted, quote, written
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve import literals
-from celc.resolve.conversions import common_type, convert, is_null, time_arithmetic
+from celc.resolve.conversions import (
+    aggregated_type,
+    arithmetic,
+    calculates_with_times,
+    common_type,
+    is_null,
+    negation,
+)
 from celc.resolve.extents import Binding
 from celc.resolve.labels import Hidden
 from celc.resolve.parameters import ForEach
@@ -266,32 +272,19 @@ def _arithmetic(node: syntax.Arithmetic, site: Site) -> core.Expression | None:
     if is_null(left) and is_null(right):
         site.found.add(types.two_nulls(node.span))
         return None
-    if any(side.type in (*core.TIMES, core.DataType.INTERVAL) for side in (left, right)):
-        return _of_times(node, left, right, site)
-    wrong = [side for side in (left, right) if not is_null(side) and not side.type.is_numeric]
-    for side in wrong:
-        site.found.add(types.arithmetic_type(node.operator, side.type.value, side.span))
-    if wrong:
-        return None
-    left_type = right.type if is_null(left) else left.type
-    right_type = left.type if is_null(right) else right.type
-    data_type = core.DataType.DOUBLE if node.operator == "/" else common_type(left_type, right_type)
-    assert data_type is not None
-    return core.Arithmetic(
-        node.operator, convert(left, data_type), convert(right, data_type), data_type, node.span
-    )
-
-
-def _of_times(
-    node: syntax.Arithmetic, left: core.Expression, right: core.Expression, site: Site
-) -> core.Expression | None:
-    found = time_arithmetic(node.operator, left, right, node.span)
-    if found is None:
+    found = arithmetic(node.operator, left, right, node.span)
+    if found is not None:
+        return found
+    if calculates_with_times(left, right):
         slice_of = site.found.source.slice
         texts = (slice_of(node.left.span), slice_of(node.right.span))
         operand_types = (left.type.value, right.type.value)
         site.found.add(types.time_arithmetic(node.operator, operand_types, texts, node.span))
-    return found
+        return None
+    for side in (left, right):
+        if not is_null(side) and not side.type.is_numeric:
+            site.found.add(types.arithmetic_type(node.operator, side.type.value, side.span))
+    return None
 
 
 def _negation(node: syntax.Negation, site: Site) -> core.Expression | None:
@@ -299,13 +292,7 @@ def _negation(node: syntax.Negation, site: Site) -> core.Expression | None:
         # The smallest LONG has no positive counterpart, so the sign belongs to the literal.
         return _integer(node, -node.operand.value, site)
     operand = numeric("-", node.operand, site)
-    if operand is None:
-        return None
-    negation = core.Negation(operand, operand.type, node.span)
-    if isinstance(operand, core.Constant):
-        value = None if operand.value is None else fold.evaluate(negation)
-        return core.Constant(value, operand.type, node.span)
-    return negation
+    return None if operand is None else negation(operand, node.span)
 
 
 def _in_parentheses(literal: syntax.IntegerLiteral) -> bool:
@@ -523,14 +510,7 @@ def _aggregate(
         argument_text = site.found.source.slice(span)
         site.found.add(types.aggregate_type(name, data_type.value, allowed, argument_text, span))
         return None
-    if name in ("SUM", "AVG", "MEDIAN") and data_type is core.DataType.INTERVAL:
-        pass
-    elif name in ("AVG", "VARIANCE", "STDDEV", "MEDIAN") or (
-        name == "SUM" and data_type in (core.DataType.FLOAT, core.DataType.DOUBLE)
-    ):
-        data_type = core.DataType.DOUBLE
-    elif name == "SUM":
-        data_type = core.DataType.LONG
+    data_type = aggregated_type(name, data_type)
     return core.Aggregate(name, label, attribute, node.prior, data_type, node.span)
 
 

@@ -19,7 +19,7 @@ from celc.diagnostics.messages.totals import TOTALS
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve.conditions import condition
-from celc.resolve.conversions import common_type, convert, is_null
+from celc.resolve.conversions import Misfit, common_type, convert, is_null, meeting_type
 from celc.resolve.expressions import AGGREGATES, Site, expression, numeric
 from celc.resolve.schema import TYPE_NAMES, Declarations, Schema
 from celc.resolve.scopes import Frame
@@ -161,22 +161,17 @@ class Declared:
         data_type = self._common_type("IF", [then, otherwise], node.span, site)
         if data_type is None:
             return None
-        sides = convert(then, data_type), convert(otherwise, data_type)
-        return core.Conditional(asked, *sides, data_type, node.span)
+        then, otherwise = convert(then, data_type), convert(otherwise, data_type)
+        return core.Conditional(((asked, then),), otherwise, data_type, node.span)
 
     def _common_type(
         self, function: str, operands: list[core.Expression], span: Span, site: Site
     ) -> core.DataType | None:
-        data_type: core.DataType | None = None
-        for operand in operands:
-            if is_null(operand):
-                continue
-            shared = operand.type if data_type is None else common_type(data_type, operand.type)
-            if shared is None:
-                assert data_type is not None
-                site.found.add(types.compared_types(data_type.value, operand.type.value, span))
-                return None
-            data_type = shared
+        data_type = meeting_type(operands)
+        if isinstance(data_type, Misfit):
+            other = operands[data_type.number].type.value
+            site.found.add(types.compared_types(data_type.before.value, other, span))
+            return None
         if data_type is None:
             site.found.add(types.two_nulls(span))
         elif data_type is core.DataType.STRING:

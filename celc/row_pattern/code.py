@@ -8,21 +8,18 @@ they compare, and have a smallest one, as numbers do.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import Literal, TypeAlias, assert_never
 
 from celc.codegen.imports import Imports
+from celc.codegen.operations import Operation, as_float, comparison, needs, operation
+from celc.core import formula as core
 from celc.core.formula import Constant, DataType
-from celc.row_pattern import core
+from celc.core.like import like_to_regex
+from celc.core.traversal import terms_of
 
-_WHOLE = (
-    *(DataType.INT, DataType.LONG, DataType.BOOLEAN, DataType.STRING),
-    *(DataType.TIMESTAMP, DataType.DATE, DataType.INTERVAL),
-)
-_LONG = (DataType.LONG, DataType.TIMESTAMP, DataType.INTERVAL)
-_OPERATIONS = {"+": "add", "-": "subtract", "*": "multiply"}
-_SMALLEST = -(2**63)
+_Held: TypeAlias = core.Expression | core.Truth
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +68,7 @@ class Lines:
         self._leaf = leaf
         self._indent = indent
         self._numbers = itertools.count(1)
-        self._done: dict[core.Expression, Value] = {}
+        self._done: dict[_Held, Value] = {}
         self.columns: set[int] = set()
 
     def write(self, line: str, deeper: int = 0) -> None:
@@ -90,10 +87,13 @@ class Lines:
 
     # --- values -----------------------------------------------------------------------------------
 
-    def truth(self, node: core.Expression) -> str:
+    def truth(self, asked: core.Truth) -> str:
         """The text of the truth that a condition is TRUE."""
-        value = self.value(node)
-        return value.text if value.known is None else f"({value.known} & {value.text})"
+        match asked:
+            case core.Every() | core.Some():
+                return _joined(_SIGNS[type(asked)], map(self.truth, asked.parts))
+            case _:
+                return _true(self.asked(asked))
 
     def value(self, node: core.Expression) -> Value:
         """The value of an expression; it is computed once."""
@@ -101,6 +101,57 @@ class Lines:
             found = self._leaf(self, node)
             self._done[node] = self._computed(node) if found is None else found
         return self._done[node]
+
+    def asked(self, asked: core.Truth) -> Value:
+        """A condition as a value, by the logic of three values; it is computed once."""
+        if asked not in self._done:
+            self._done[asked] = self._asked(asked)
+        return self._done[asked]
+
+    def _asked(self, asked: core.Truth) -> Value:
+        match asked:
+            case core.Every() | core.Some():
+                return self._junction(asked)
+            case core.Comparison():
+                return self._comparison(asked)
+            case core.PatternMatch():
+                operand = self.value(asked.operand)
+                regex = asked.pattern if asked.operator == "RLIKE" else like_to_regex(asked.pattern)
+                number = self.shared.regexes.setdefault(regex, len(self.shared.regexes))
+                found = f"truths[{number}, {operand.text}]"
+                return self._kept(f"not {found}" if asked.negated else found, operand.known)
+            case core.NullTest():
+                known = self.value(asked.operand).known
+                if known is None:
+                    return Value(str(asked.negated), None)
+                return Value(known if asked.negated else f"(not {known})", None)
+            case core.Membership():
+                raise AssertionError("IN is written out in MATCH_RECOGNIZE")
+            case _:
+                assert_never(asked)
+
+    def _comparison(self, asked: core.Comparison) -> Value:
+        left, right = self.value(asked.left), self.value(asked.right)
+        known = _all(left.known, right.known)
+        match asked:
+            case core.Comparison("=", right=Constant(value=True)):
+                return left
+            case core.Comparison("!=", right=Constant(value=True)):
+                return self._kept(f"not {left.text}", left.known)
+            case _:
+                text = comparison(asked, left.text, right.text, self.shared.imports)
+                return self._kept(text, known)
+
+    def _junction(self, asked: core.Every | core.Some) -> Value:
+        values = [self.asked(part) for part in asked.parts]
+        sign = _SIGNS[type(asked)]
+        if all(value.known is None for value in values):
+            return self._kept(_joined(sign, (value.text for value in values)), None)
+        truth = self._kept(_joined(sign, map(_true, values)), None).text
+        # Known where a part decides, and where all parts are known.
+        if isinstance(asked, core.Every):
+            return self._kept(truth, _joined(" | ", [truth, *map(_false, values)]))
+        return self._kept(truth, f"{truth} | {_joined(' & ', map(_false, values))}")
 
     def column(self, column: int, place: Place, type: DataType) -> Value:
         """The value of a column at a row."""
@@ -148,41 +199,18 @@ class Lines:
                 place = self._place(node.row)
                 operand = self.value(node.operand)
                 return Value(operand.text, _all(place.exists, operand.known))
-            case core.Arithmetic():
-                return self._arithmetic(node)
-            case core.Negation():
-                return self._negation(node)
-            case core.Absolute():
-                return self._absolute(node)
-            case core.Cast():
-                return self._cast(node)
-            case core.TimeDifference():
-                return self._difference(node)
-            case core.Comparison():
-                left, right = self.value(node.left), self.value(node.right)
-                text = self._comparison(node, left.text, right.text)
-                return self._kept(text, _all(left.known, right.known))
-            case core.Logic():
-                return self._logic(node)
-            case core.Not():
-                operand = self.value(node.operand)
-                return self._kept(f"not {operand.text}", operand.known)
-            case core.IsNull():
-                operand = self.value(node.operand)
-                return Value("False" if operand.known is None else f"(not {operand.known})", None)
-            case core.TextMatch():
-                operand = self.value(node.operand)
-                regexes = self.shared.regexes
-                number = regexes.setdefault(node.regex, len(regexes))
-                return self._kept(f"truths[{number}, {operand.text}]", operand.known)
-            case core.Case():
-                return self._case(node)
-            case core.Coalesce():
+            case core.Cast() | core.Negation() | core.Absolute():
+                return self._operation(node)
+            case core.Arithmetic() | core.TimeDifference():
+                return self._operation(node)
+            case core.Asked():
+                return self.asked(node.condition)
+            case core.Conditional():
+                return self._conditional(node)
+            case core.Choice(function="COALESCE"):
                 return self._coalesce(node)
-            case core.LabelAt() | core.MatchNumber() | core.Aggregate():
-                raise AssertionError("a function has these values or cannot be asked for them")
             case _:
-                assert_never(node)
+                raise AssertionError(f"no function of rows computes {node!r}")
 
     def _constant(self, node: Constant) -> Value:
         if node.value is None:
@@ -192,129 +220,32 @@ class Lines:
             number = texts.setdefault(node.value, len(texts))
             return Value(f"texts[{number}]", None)
         if node.type is DataType.FLOAT:
-            self.shared.imports.use("np")
-            return Value(f"np.float32({node.value!r})", None)
+            return Value(as_float(repr(node.value), self.shared.imports), None)
         return Value(repr(node.value), None)
 
-    def _call(self, name: str, *arguments: str) -> str:
-        return self.shared.imports.call(name, *arguments)
+    def _operation(self, node: Operation) -> Value:
+        operands = [self.value(term) for term in terms_of(node)]
 
-    def _arithmetic(self, node: core.Arithmetic) -> Value:
-        left, right = self.value(node.left), self.value(node.right)
-        known = [left.known, right.known]
-        for side in (node.left, node.right):
-            if isinstance(side, core.Cast) and side.type is DataType.TIMESTAMP:
-                known.append(self._call("begins_at_time", self.value(side.operand).text))
-        if node.type.is_checked:
-            operation = f"can_{_OPERATIONS[node.operator]}"
-            known.append(self._call(operation, left.text, right.text))
-        if node.operator in ("/", "%"):
-            known.append(f"({right.text} != 0)")
-        return self._kept(self._operation(node, left.text, right.text), _all(*known))
+        def text(operand: core.Expression) -> str:
+            return self.value(operand).text
 
-    def _operation(self, node: core.Arithmetic, left: str, right: str) -> str:
-        whole = "long" if node.type in _LONG else None
-        if node.type is DataType.INT:
-            whole = "int"
-        if node.operator == "/":
-            return self._call("divide", left, right)
-        if node.operator == "%":
-            if whole:
-                return self._call("remainder_whole", left, right)
-            rest = self._call("remainder_real", left, right)
-            if node.type is DataType.FLOAT:
-                self.shared.imports.use("np")
-                return f"np.float32({rest})"
-            return rest
-        if whole is None:
-            return f"{left} {node.operator} {right}"
-        return self._call(f"{_OPERATIONS[node.operator]}_{whole}", left, right)
+        found = operation(node, text, self.shared.imports)
+        if found == operands[0].text:
+            return operands[0]  # a cast without a change
+        known = [operand.known for operand in operands]
+        return self._kept(found, _all(*known, *needs(node, text, self.shared.imports)))
 
-    def _negation(self, node: core.Negation) -> Value:
-        operand = self.value(node.operand)
-        known = operand.known
-        if node.type is DataType.INTERVAL:
-            known = _all(known, f"({operand.text} != {_SMALLEST})")
-        if node.type is DataType.INT:
-            return self._kept(self._call("subtract_int", "0", operand.text), known)
-        if node.type in _LONG:
-            return self._kept(self._call("subtract_long", "0", operand.text), known)
-        return self._kept(f"-{operand.text}", known)
+    def _conditional(self, node: core.Conditional) -> Value:
+        tests = [self.truth(asked) for asked, _ in node.branches]
+        values = [self.value(then) for _, then in node.branches]
+        return self._chosen(tests, values, self.value(node.otherwise))
 
-    def _absolute(self, node: core.Absolute) -> Value:
-        operand = self.value(node.operand)
-        known = operand.known
-        if node.type is DataType.INTERVAL:
-            known = _all(known, f"({operand.text} != {_SMALLEST})")
-        if node.type is DataType.INT:
-            return self._kept(self._call("absolute_int", operand.text), known)
-        if node.type in _LONG:
-            return self._kept(self._call("absolute_long", operand.text), known)
-        return self._kept(f"abs({operand.text})", known)
+    def _coalesce(self, node: core.Choice) -> Value:
+        *before, last = [self.value(operand) for operand in node.operands]
+        return self._chosen([value.known or "True" for value in before], before, last)
 
-    def _cast(self, node: core.Cast) -> Value:
-        operand = self.value(node.operand)
-        match node.type:
-            case DataType.DOUBLE:
-                self.shared.imports.use("np")
-                return self._kept(f"np.float64({operand.text})", operand.known)
-            case DataType.FLOAT:
-                return self._kept(self._call("whole_to_float", operand.text), operand.known)
-            case DataType.TIMESTAMP:
-                return self._kept(self._call("days_to_microseconds", operand.text), operand.known)
-            case _:
-                return operand
-
-    def _difference(self, node: core.TimeDifference) -> Value:
-        start, end = self.value(node.start), self.value(node.end)
-        known = _all(start.known, end.known, self._call("can_subtract", end.text, start.text))
-        length = self._kept(self._call("subtract_long", end.text, start.text), None).text
-        unit = node.unit
-        return self._kept(f"{length} // {unit} if {length} >= 0 else -(-{length} // {unit})", known)
-
-    def _comparison(self, node: core.Comparison, left: str, right: str) -> str:
-        operator = "==" if node.operator == "=" else node.operator
-        if node.left.type in _WHOLE:
-            return f"{left} {operator} {right}"
-        match node.operator:
-            case "=":
-                return self._call("equal_real", left, right)
-            case "!=":
-                return f"not {self._call('equal_real', left, right)}"
-            case "<":
-                return self._call("less_real", left, right)
-            case ">":
-                return self._call("less_real", right, left)
-            case "<=":
-                return f"not {self._call('less_real', right, left)}"
-            case ">=":
-                return f"not {self._call('less_real', left, right)}"
-            case _:
-                assert_never(node.operator)
-
-    def _logic(self, node: core.Logic) -> Value:
-        values = [self.value(part) for part in node.parts]
-        all_known = all(value.known is None for value in values)
-        decided = " & " if node.operator == "AND" else " | "
-        if all_known:
-            return self._kept(decided.join(value.text for value in values), None)
-        holds = [_true(value) for value in values]
-        fails = [_false(value) for value in values]
-        truth = self._kept(decided.join(holds), None).text
-        other = " | " if node.operator == "AND" else " & "
-        return self._kept(
-            truth,
-            (
-                f"{truth} | {other.join(fails)}"
-                if node.operator == "AND"
-                else f"{truth} | ({other.join(fails)})"
-            ),
-        )
-
-    def _case(self, node: core.Case) -> Value:
-        tests = [self.truth(test) for test, _ in node.branches]
-        values = [self.value(value) for _, value in node.branches]
-        last = self.value(node.otherwise)
+    def _chosen(self, tests: list[str], values: list[Value], last: Value) -> Value:
+        """The value of the first test that is TRUE."""
         new = self.fresh()
         self.write(f"v{new}, k{new} = {last.text}, {last.known or 'True'}")
         for test, value in reversed(list(zip(tests, values, strict=True))):
@@ -322,14 +253,12 @@ class Lines:
             self.write(f"v{new}, k{new} = {value.text}, {value.known or 'True'}", 1)
         return Value(f"v{new}", f"k{new}")
 
-    def _coalesce(self, node: core.Coalesce) -> Value:
-        *before, last = [self.value(part) for part in node.parts]
-        new = self.fresh()
-        self.write(f"v{new}, k{new} = {last.text}, {last.known or 'True'}")
-        for value in reversed(before):
-            self.write(f"if {value.known or 'True'}:")
-            self.write(f"v{new}, k{new} = {value.text}, True", 1)
-        return Value(f"v{new}", f"k{new}")
+
+_SIGNS: dict[type, Literal[" & ", " | "]] = {core.Every: " & ", core.Some: " | "}
+
+
+def _joined(sign: Literal[" & ", " | "], parts: Iterable[str]) -> str:
+    return f"({sign.join(parts)})"
 
 
 def _all(*truths: str | None) -> str | None:

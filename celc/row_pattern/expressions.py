@@ -1,5 +1,7 @@
 """Expressions of MEASURES and DEFINE: rows found, types found, casts made explicit.
 
+What operators ask of types, and what they give, is said for both languages in
+`celc.resolve.conversions`; here are the rows that an expression reads, and the words of refusals.
 Every function gives None for an expression without a meaning, after saying why once.
 
 Long: a function for each kind of expression, and they call one another.
@@ -9,20 +11,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, assert_never, cast
+from typing import Literal, cast
 
-from celc.core import fold
-from celc.core.formula import NUMBERS, TIME_OPERANDS, TIMES, Constant, DataType
-from celc.core.like import like_to_regex
+from celc.core import formula as core
+from celc.core.formula import NEGATED, NUMBERS, TIMES, ComparisonOperator, Constant, DataType
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import row_patterns as messages
 from celc.diagnostics.messages import types
 from celc.diagnostics.source import Span
 from celc.parse import syntax as cel
 from celc.resolve import literals
-from celc.resolve.conditions import refusal_of_regex
-from celc.resolve.conversions import common_type
-from celc.row_pattern import core, syntax
+from celc.resolve.conditions import is_sound
+from celc.resolve.conversions import (
+    Misfit,
+    Operator,
+    aggregated_type,
+    arithmetic,
+    calculates_with_times,
+    convert,
+    is_null,
+    meeting_type,
+    negation,
+)
+from celc.row_pattern import core as rows
+from celc.row_pattern import syntax
 
 NAVIGATION = ("FIRST", "LAST", "PREV", "NEXT")
 AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "ARRAY_AGG")
@@ -44,7 +56,7 @@ class Scope:
     """
 
     found: Diagnostics
-    columns: tuple[core.Column, ...]
+    columns: tuple[rows.Column, ...]
     numbers: Mapping[str, int]
     variables: Mapping[str, core.Variables]
     has_schema: bool
@@ -60,21 +72,6 @@ class Scope:
     def of_definition(self) -> Scope:
         """The scope of DEFINE."""
         return replace(self, defines=True)
-
-
-def condition(node: syntax.Expression, scope: Scope) -> core.Expression | None:
-    """A condition of DEFINE."""
-    found = expression(node, scope)
-    if found is not None and not _is_truth(found):
-        scope.found.add(
-            messages.type_mismatch(
-                f"a condition is TRUE or FALSE, and this is of type {found.type.value}",
-                node.span,
-                "compare it with something",
-            )
-        )
-        return None
-    return found
 
 
 def value(node: syntax.Expression, scope: Scope) -> core.Expression | None:
@@ -117,45 +114,80 @@ def expression(node: syntax.Expression, scope: Scope) -> core.Expression | None:
             return _column(node, scope)
         case syntax.Call():
             return _call(node, scope)
+        case syntax.Case():
+            return _case(node, scope)
         case syntax.Unary(operator="-"):
             return _minus(node, scope)
-        case syntax.Unary():
-            operand = _truth(node.operand, scope)
-            return None if operand is None else core.Not(operand)
-        case syntax.Binary(operator="AND" | "OR"):
-            return _logic(node, scope)
         case syntax.Binary(operator="+" | "-" | "*" | "/" | "%"):
             return _arithmetic(node, scope)
-        case syntax.Binary():
+        case _:
+            asked = condition(node, scope)
+            return None if asked is None else core.Asked(asked, node.span)
+
+
+def condition(node: syntax.Expression, scope: Scope, *, negated: bool = False) -> core.Truth | None:
+    """A condition, or its negation."""
+    match node:
+        case syntax.Unary(operator="NOT"):
+            return condition(node.operand, scope, negated=not negated)
+        case syntax.Binary(operator="AND" | "OR"):
+            return _junction(node, scope, negated)
+        case syntax.Binary(operator="=" | "!=" | "<" | "<=" | ">" | ">=" as operator):
             left, right = expression(node.left, scope), expression(node.right, scope)
-            if left is None or right is None:
-                return None
-            return _compared(
-                cast("cel.ComparisonOperator", node.operator), left, right, node, scope
-            )
+            return _compared(_asked(operator, negated), left, right, node.span, scope)
         case syntax.NullTest():
             operand = expression(node.operand, scope)
             if operand is None:
                 return None
-            return core.Not(core.IsNull(operand)) if node.negated else core.IsNull(operand)
+            return core.NullTest(operand, negated != node.negated, node.span)
         case syntax.Between():
-            parts = [expression(one, scope) for one in (node.operand, node.low, node.high)]
-            if parts[0] is None or parts[1] is None or parts[2] is None:
-                return None
-            low = _compared(">=", parts[0], parts[1], node, scope)
-            high = _compared("<=", parts[0], parts[2], node, scope)
-            if low is None or high is None:
-                return None
-            both = core.Logic("AND", (low, high))
-            return core.Not(both) if node.negated else both
+            return _between(node, scope, negated != node.negated)
         case syntax.In():
-            return _in(node, scope)
+            return _in(node, scope, negated != node.negated)
         case syntax.Like():
-            return _like(node, scope)
-        case syntax.Case():
-            return _case(node, scope)
+            return _like(node, scope, negated != node.negated)
         case _:
-            assert_never(node)
+            return _truth(node, scope, negated)
+
+
+def _truth(node: syntax.Expression, scope: Scope, negated: bool) -> core.Truth | None:
+    """A value that is a condition."""
+    found = expression(node, scope)
+    if found is None:
+        return None
+    if found.type is DataType.BOOLEAN:
+        true = Constant(True, DataType.BOOLEAN, node.span)
+        return core.Comparison(_asked("=", negated), found, true, node.span)
+    scope.found.add(
+        messages.type_mismatch(
+            f"a condition is TRUE or FALSE, and this is of type {found.type.value}",
+            node.span,
+            "compare it with something",
+        )
+    )
+    return None
+
+
+def _asked(operator: ComparisonOperator, negated: bool) -> ComparisonOperator:
+    return NEGATED[operator] if negated else operator
+
+
+def _junction(node: syntax.Binary, scope: Scope, negated: bool) -> core.Truth | None:
+    kind = core.Every if (node.operator == "AND") != negated else core.Some
+    sides = [condition(side, scope, negated=negated) for side in (node.left, node.right)]
+    return _joined(kind, sides, node.span)
+
+
+def _joined(
+    kind: type[core.Every] | type[core.Some], sides: list[core.Truth | None], span: Span
+) -> core.Truth | None:
+    """An AND or OR, its parts in one row; None where a part has no meaning."""
+    parts: list[core.Truth] = []
+    for side in sides:
+        if side is None:
+            return None
+        parts += side.parts if isinstance(side, kind) else (side,)
+    return parts[0] if len(parts) == 1 else kind(tuple(parts), span)
 
 
 def _constant(node: syntax.Constant, scope: Scope) -> Constant | None:
@@ -179,69 +211,22 @@ def _integer(number: int, span: Span, scope: Scope) -> Constant | None:
     return constant
 
 
-def _is_null(found: core.Expression) -> bool:
-    return isinstance(found, Constant) and found.value is None
-
-
-def _is_truth(found: core.Expression) -> bool:
-    return found.type is DataType.BOOLEAN
-
-
-def _truth(node: syntax.Expression, scope: Scope) -> core.Expression | None:
-    found = expression(node, scope)
-    if found is None or _is_truth(found):
-        return found
-    scope.found.add(
-        messages.type_mismatch(
-            f"AND, OR, NOT and CASE WHEN take conditions, and this is of type {found.type.value}",
-            node.span,
-            "compare it with something",
-        )
-    )
-    return None
-
-
-def _logic(node: syntax.Binary, scope: Scope) -> core.Expression | None:
-    left, right = _truth(node.left, scope), _truth(node.right, scope)
-    if left is None or right is None:
-        return None
-    operator: Literal["AND", "OR"] = "AND" if node.operator == "AND" else "OR"
-    parts: list[core.Expression] = []
-    for side in (left, right):
-        same = isinstance(side, core.Logic) and side.operator == operator
-        parts += side.parts if same and isinstance(side, core.Logic) else (side,)
-    return core.Logic(operator, tuple(parts))
-
-
-def _converted(found: core.Expression, type: DataType) -> core.Expression:
-    if isinstance(found, Constant):
-        if found.value is None or found.type is type:
-            return Constant(found.value, type, found.span)
-        return Constant(fold.cast(found.value, found.type, type), type, found.span)
-    return found if found.type is type else core.Cast(found, type)
-
-
 def _meeting(
-    parts: list[core.Expression], what: str, span: Span, scope: Scope
-) -> list[core.Expression] | None:
+    operands: list[core.Expression], what: str, span: Span, scope: Scope
+) -> tuple[core.Expression, ...] | None:
     """Operands in their common type; NULL takes that of the others."""
-    typed = [part.type for part in parts if not _is_null(part)]
-    type: DataType | None = typed[0] if typed else DataType.BOOLEAN
-    for other in typed[1:]:
-        assert type is not None
-        common = common_type(type, other)
-        if common is None:
-            scope.found.add(
-                messages.type_mismatch(
-                    f"{what} has values of the types {type.value} and {other.value}",
-                    span,
-                    *_advice(type, other),
-                )
+    found = meeting_type(operands)
+    if isinstance(found, Misfit):
+        before, other = found.before, operands[found.number].type
+        scope.found.add(
+            messages.type_mismatch(
+                f"{what} has values of the types {before.value} and {other.value}",
+                span,
+                *_advice(before, other),
             )
-            return None
-        type = common
-    assert type is not None
-    return [_converted(part, type) for part in parts]
+        )
+        return None
+    return tuple(convert(operand, found or DataType.BOOLEAN) for operand in operands)
 
 
 def _advice(left: DataType, right: DataType) -> tuple[str, ...]:
@@ -253,102 +238,91 @@ def _advice(left: DataType, right: DataType) -> tuple[str, ...]:
 
 
 def _compared(
-    operator: cel.ComparisonOperator,
-    left: core.Expression,
-    right: core.Expression,
-    node: syntax.Expression,
+    operator: ComparisonOperator,
+    left: core.Expression | None,
+    right: core.Expression | None,
+    span: Span,
     scope: Scope,
-) -> core.Expression | None:
-    met = _meeting([left, right], "a comparison", node.span, scope)
-    return None if met is None else core.Comparison(operator, met[0], met[1])
-
-
-def _in(node: syntax.In, scope: Scope) -> core.Expression | None:
-    operand = expression(node.operand, scope)
-    parts = [expression(one, scope) for one in node.values]
-    if operand is None:
+) -> core.Comparison | None:
+    if left is None or right is None:
         return None
-    tests = []
-    for part in parts:
-        if part is None:
-            return None
-        test = _compared("=", operand, part, node, scope)
-        if test is None:
-            return None
-        tests.append(test)
-    found = tests[0] if len(tests) == 1 else core.Logic("OR", tuple(tests))
-    return core.Not(found) if node.negated else found
+    met = _meeting([left, right], "a comparison", span, scope)
+    return None if met is None else core.Comparison(operator, met[0], met[1], span)
 
 
-def _like(node: syntax.Like, scope: Scope) -> core.Expression | None:
+def _between(node: syntax.Between, scope: Scope, negated: bool) -> core.Truth | None:
+    operand, low, high = (expression(one, scope) for one in (node.operand, node.low, node.high))
+    if low is None or high is None:
+        return None
+    above = _compared(_asked(">=", negated), operand, low, node.span, scope)
+    below = _compared(_asked("<=", negated), operand, high, node.span, scope)
+    return _joined(core.Some if negated else core.Every, [above, below], node.span)
+
+
+def _in(node: syntax.In, scope: Scope, negated: bool) -> core.Truth | None:
     operand = expression(node.operand, scope)
-    pattern = node.pattern
+    values = [expression(one, scope) for one in node.values]
+    if any(value is None for value in values):
+        return None
+    equal = _asked("=", negated)
+    tests: list[core.Truth | None] = []
+    for value in values:
+        tests.append(_compared(equal, operand, value, node.span, scope))
+        if tests[-1] is None:
+            return None
+    return _joined(core.Every if negated else core.Some, tests, node.span)
+
+
+def _like(node: syntax.Like, scope: Scope, negated: bool) -> core.Truth | None:
+    operand = expression(node.operand, scope)
+    pattern, operator = node.pattern, node.operator
     if not isinstance(pattern, syntax.Constant) or not isinstance(pattern.value, str):
         scope.found.add(
-            messages.type_mismatch(
-                f"the pattern of {node.operator} is a text in quotes", pattern.span
-            )
+            messages.type_mismatch(f"the pattern of {operator} is a text in quotes", pattern.span)
         )
         return None
     if operand is None:
         return None
-    if operand.type is not DataType.STRING and not _is_null(operand):
+    if operand.type is not DataType.STRING and not is_null(operand):
         scope.found.add(
             messages.type_mismatch(
-                f"{node.operator} is about texts, and this is of type {operand.type.value}",
+                f"{operator} is about texts, and this is of type {operand.type.value}",
                 node.operand.span,
             )
         )
         return None
-    regex = _regex(node.operator, pattern.value, pattern.span, scope)
-    if regex is None:
+    if not is_sound(operator, pattern.value, pattern.span, scope.found):
         return None
-    found = core.TextMatch(_converted(operand, DataType.STRING), regex)
-    return core.Not(found) if node.negated else found
-
-
-def _regex(operator: str, pattern: str, span: Span, scope: Scope) -> str | None:
-    if operator == "RLIKE":
-        reason = refusal_of_regex(pattern)
-        if reason is not None:
-            scope.found.add(types.invalid_regex(reason, span))
-        return pattern if reason is None else None
-    # As Spark, which refuses an escape that escapes nothing.
-    at = pattern.find("\\")
-    while at >= 0:
-        following = pattern[at + 1 : at + 2]
-        if following not in ("%", "_", "\\"):
-            scope.found.add(types.like_escape(following or None, span))
-            return None
-        at = pattern.find("\\", at + 2)
-    return like_to_regex(pattern)
+    text = convert(operand, DataType.STRING)
+    return core.PatternMatch(operator, text, pattern.value, negated, node.span)
 
 
 def _case(node: syntax.Case, scope: Scope) -> core.Expression | None:
     operand = None if node.operand is None else expression(node.operand, scope)
     if node.operand is not None and operand is None:
         return None
-    tests, values = [], []
+    tests: list[core.Truth | None] = []
+    values: list[core.Expression | None] = []
     for when, then in node.branches:
-        test: core.Expression | None
-        if operand is None:
-            test = _truth(when, scope)
+        if node.operand is None:
+            tests.append(condition(when, scope))
         else:
-            side = expression(when, scope)
-            test = None if side is None else _compared("=", operand, side, when, scope)
-        tests.append(test)
+            tests.append(_compared("=", operand, expression(when, scope), when.span, scope))
         values.append(expression(then, scope))
-    last: core.Expression | None = Constant(None, DataType.BOOLEAN, node.span)
-    if node.otherwise is not None:
-        last = expression(node.otherwise, scope)
-    values.append(last)
-    if any(test is None for test in tests) or any(one is None for one in values):
+    if node.otherwise is None:
+        values.append(Constant(None, DataType.BOOLEAN, node.span))
+    else:
+        values.append(expression(node.otherwise, scope))
+    asked = [test for test in tests if test is not None]
+    known = [value for value in values if value is not None]
+    if len(asked) < len(tests) or len(known) < len(values):
         return None
-    met = _meeting([v for v in values if v is not None], "CASE", node.span, scope)
+    met = _meeting(known, "CASE", node.span, scope)
     if met is None:
         return None
-    branches = tuple((t, v) for t, v in zip(tests, met, strict=False) if t is not None)
-    return core.Case(branches, met[-1], met[-1].type)
+    *ways, otherwise = met
+    branches = tuple(zip(asked, ways, strict=True))
+    return core.Conditional(branches, otherwise, otherwise.type, node.span)
 
 
 def _minus(node: syntax.Unary, scope: Scope) -> core.Expression | None:
@@ -357,42 +331,38 @@ def _minus(node: syntax.Unary, scope: Scope) -> core.Expression | None:
         # The smallest LONG has no positive counterpart, so the sign belongs to the literal.
         return _integer(-inner.value, node.span, scope)
     operand = _number("-", inner, scope)
-    return None if operand is None else core.Negation(operand, operand.type)
+    return None if operand is None else negation(operand, node.span)
 
 
 def _number(what: str, node: syntax.Expression, scope: Scope) -> core.Expression | None:
     operand = expression(node, scope)
     if operand is None:
         return None
-    if _is_null(operand):
+    if is_null(operand):
         return Constant(None, DataType.INT, node.span)
     if operand.type not in (*NUMBERS, DataType.INTERVAL):
-        scope.found.add(
-            messages.type_mismatch(
-                f"{what} takes a number, and this is of type {operand.type.value}", node.span
-            )
-        )
+        _refuse_number(what, operand.type, node.span, scope)
         return None
     return operand
 
 
-_READ_AS = {DataType.DATE: DataType.TIMESTAMP, DataType.INT: DataType.LONG}
+def _refuse_number(what: str, type: DataType, span: Span, scope: Scope) -> None:
+    message = f"{what} takes a number, and this is of type {type.value}"
+    scope.found.add(messages.type_mismatch(message, span))
 
 
 def _arithmetic(node: syntax.Binary, scope: Scope) -> core.Expression | None:
     left, right = expression(node.left, scope), expression(node.right, scope)
     if left is None or right is None:
         return None
-    operator = cast('Literal["+", "-", "*", "/", "%"]', node.operator)
-    if any(side.type in (*TIMES, DataType.INTERVAL) for side in (left, right)):
-        first, second = (
-            None if _is_null(s) else _READ_AS.get(s.type, s.type) for s in (left, right)
-        )
-        for (sign, one, other), type in TIME_OPERANDS.items():
-            if sign == operator and first in (None, one) and second in (None, other):
-                return core.Arithmetic(
-                    operator, _converted(left, one), _converted(right, other), type
-                )
+    operator = cast("Operator", node.operator)
+    if is_null(left) and is_null(right):
+        type = DataType.DOUBLE if operator == "/" else DataType.INT
+        return Constant(None, type, node.span)
+    found = arithmetic(operator, left, right, node.span)
+    if found is not None:
+        return found
+    if calculates_with_times(left, right):
         scope.found.add(
             messages.type_mismatch(
                 f"{operator} does not go with {left.type.value} and {right.type.value}",
@@ -401,23 +371,9 @@ def _arithmetic(node: syntax.Binary, scope: Scope) -> core.Expression | None:
             )
         )
         return None
-    for side, part in ((left, node.left), (right, node.right)):
-        if not _is_null(side) and side.type not in NUMBERS:
-            scope.found.add(
-                messages.type_mismatch(
-                    f"{operator} takes numbers, and this is of type {side.type.value}", part.span
-                )
-            )
-            return None
-    if _is_null(left) and _is_null(right):
-        left = Constant(None, DataType.INT, node.left.span)
-    met = _meeting([left, right], operator, node.span, scope)
-    if met is None:
-        return None
-    type = DataType.DOUBLE if operator == "/" else met[0].type
-    if operator == "/":
-        met = [_converted(side, DataType.DOUBLE) for side in (left, right)]
-    return core.Arithmetic(operator, met[0], met[1], type)
+    wrong = next(side for side in (left, right) if not is_null(side) and side.type not in NUMBERS)
+    _refuse_number(operator, wrong.type, wrong.span, scope)
+    return None
 
 
 def interval(node: syntax.Interval, found: Diagnostics) -> int | None:
@@ -447,7 +403,7 @@ def _variables(name: syntax.Name, scope: Scope) -> core.Variables | None:
     return found
 
 
-def _last(variables: core.Variables | None) -> core.Navigation:
+def _last(variables: core.Variables | None) -> core.Row:
     return core.Navigation(variables, first=False, offset=0, shift=0, final=False)
 
 
@@ -465,7 +421,7 @@ def _column(node: syntax.Column, scope: Scope) -> core.Expression | None:
             scope.found.add(messages.no_column(text, known, scope.others.get(node.name.key), span))
         return None
     row = scope.row or _last(variables)
-    return core.ColumnAt(number, row, scope.columns[number].type)
+    return core.ColumnAt(number, row, scope.columns[number].type, node.span)
 
 
 def _call(node: syntax.Call, scope: Scope) -> core.Expression | None:
@@ -489,7 +445,7 @@ def _call(node: syntax.Call, scope: Scope) -> core.Expression | None:
         case "FIRST" | "LAST" | "PREV" | "NEXT":
             return _navigation(node, scope)
         case "COUNT" | "SUM" | "AVG" | "MIN" | "MAX":
-            return _aggregate(cast("core.AggregateFunction", name), node, scope)
+            return _aggregate(name, node, scope)
         case "ARRAY_AGG":
             if scope.defines:
                 scope.found.add(
@@ -512,13 +468,13 @@ def _call(node: syntax.Call, scope: Scope) -> core.Expression | None:
             if node.arguments:
                 scope.found.add(messages.wrong_arguments(name, "MATCH_NUMBER()", node.span))
                 return None
-            return core.MatchNumber()
+            return core.MatchNumber(node.span)
         case "ABS":
             if len(node.arguments) != 1 or isinstance(node.arguments[0], syntax.Star):
                 scope.found.add(messages.wrong_arguments(name, "ABS(e)", node.span))
                 return None
             operand = _number("ABS", node.arguments[0], scope)
-            return None if operand is None else core.Absolute(operand, operand.type)
+            return None if operand is None else core.Absolute(operand, operand.type, node.span)
         case "COALESCE":
             return _coalesce(node, scope)
         case _:
@@ -618,7 +574,7 @@ def _at(
         return None
     if isinstance(operand, core.ColumnAt | core.LabelAt):
         return operand
-    return core.Existing(row, operand, operand.type)
+    return core.Existing(row, operand, operand.type, argument.span)
 
 
 def _read(
@@ -691,15 +647,13 @@ def _classifier(node: syntax.Call, scope: Scope) -> core.Expression | None:
         variables = _variables(named, scope)
         if variables is None:
             return None
-    return core.LabelAt(scope.row or _last(variables))
+    return core.LabelAt(scope.row or _last(variables), node.span)
 
 
-_SUMMED = (*NUMBERS,)
+_Function = Literal["COUNT", "SUM", "AVG", "MIN", "MAX", "ARRAY_AGG"]
 
 
-def _aggregate(
-    name: core.AggregateFunction, node: syntax.Call, scope: Scope
-) -> core.Expression | None:
+def _aggregate(name: _Function, node: syntax.Call, scope: Scope) -> core.Expression | None:
     if node.distinct is not None:
         scope.found.add(
             messages.unsupported("DISTINCT is not supported", node.distinct, "leave it out")
@@ -719,17 +673,17 @@ def _aggregate(
             variables = _variables(argument.variable, scope)
             if variables is None:
                 return None
-        return core.Aggregate("COUNT", variables, None, final, DataType.LONG)
+        return core.AggregateOfRows("COUNT", variables, None, final, DataType.LONG, node.span)
     read = _read(name, argument, scope)
     if read is None:
         return None
     operand = expression(argument, replace(scope, row=core.Argument(), inside=name))
     if operand is None:
         return None
-    if _is_null(operand) and name in ("SUM", "AVG"):
+    if is_null(operand) and name in ("SUM", "AVG"):
         operand = Constant(None, DataType.INT, argument.span)
     type = operand.type
-    if name in ("SUM", "AVG") and type not in _SUMMED:
+    if name in ("SUM", "AVG") and type not in NUMBERS:
         scope.found.add(
             messages.type_mismatch(
                 f"{name} takes numbers, and this is of type {type.value}", argument.span
@@ -745,15 +699,8 @@ def _aggregate(
             )
         )
         return None
-    match name:
-        case "COUNT":
-            type = DataType.LONG
-        case "AVG":
-            type = DataType.DOUBLE
-        case "SUM":
-            whole = type in (DataType.INT, DataType.LONG)
-            type = DataType.LONG if whole else DataType.DOUBLE
-    return core.Aggregate(name, read[0], operand, final, type)
+    type = aggregated_type(name, type)
+    return core.AggregateOfRows(name, read[0], operand, final, type, node.span)
 
 
 def _coalesce(node: syntax.Call, scope: Scope) -> core.Expression | None:
@@ -761,10 +708,11 @@ def _coalesce(node: syntax.Call, scope: Scope) -> core.Expression | None:
         scope.found.add(messages.wrong_arguments("COALESCE", "COALESCE(a, b)", node.span))
         return None
     parts = [expression(one, scope) for one in node.arguments if not isinstance(one, syntax.Star)]
-    if any(part is None for part in parts):
-        return None
-    met = _meeting([part for part in parts if part is not None], "COALESCE", node.span, scope)
-    return None if met is None else core.Coalesce(tuple(met), met[0].type)
+    known = [part for part in parts if part is not None]
+    met = None
+    if len(known) == len(parts):
+        met = _meeting(known, "COALESCE", node.span, scope)
+    return None if met is None else core.Choice("COALESCE", met, met[0].type, node.span)
 
 
 def _difference(node: syntax.Call, scope: Scope) -> core.Expression | None:
@@ -787,12 +735,12 @@ def _difference(node: syntax.Call, scope: Scope) -> core.Expression | None:
         time = expression(end, scope)
         if time is None:
             return None
-        if time.type not in TIMES and not _is_null(time):
+        if time.type not in TIMES and not is_null(time):
             scope.found.add(
                 messages.type_mismatch(
                     f"TIMESTAMPDIFF takes times, and this is of type {time.type.value}", end.span
                 )
             )
             return None
-        times.append(_converted(time, DataType.TIMESTAMP))
-    return core.TimeDifference(length, times[0], times[1])
+        times.append(convert(time, DataType.TIMESTAMP))
+    return core.TimeDifference(length, times[0], times[1], node.span)

@@ -18,10 +18,11 @@ from celc.codegen.escape import (
 from celc.codegen.imports import Imports
 from celc.codegen.module import ModuleStart
 from celc.codegen.templates import TemplateView
+from celc.core import formula as core
 from celc.core.formula import DataType
 from celc.options import VERIFYING
 from celc.plan.code import code
-from celc.row_pattern import core
+from celc.row_pattern import core as rows
 from celc.row_pattern.code import Lines, Place, Shared, Value
 from celc.row_pattern.program import AggregateMemory, Memory, Program, RowMemory
 from celc.version import VERSION
@@ -89,9 +90,9 @@ class _Writer:
         self._imports = imports
         self._shared = Shared(imports)
         self._navigations: dict[core.Navigation, int] = {}
-        self._aggregates: dict[core.Aggregate, int] = {}
+        self._aggregates: dict[core.AggregateOfRows, int] = {}
         self._arguments: dict[core.Expression, int] = {}
-        self._codes: list[core.Measure] = []
+        self._codes: list[rows.Measure] = []
 
     def part(self) -> RowPatternPart:
         """The functions and the plan."""
@@ -293,12 +294,12 @@ class _Writer:
                 lines.write(f"k{new} = {place.exists or 'True'} & {there}")
                 lines.write(f"v{new} = names[labels[{place.text} - start]] if k{new} else 0")
                 return Value(f"v{new}", f"k{new}")
-            case core.Aggregate():
+            case core.AggregateOfRows():
                 return self._remembered(node)
             case _:
                 return None
 
-    def _remembered(self, node: core.Aggregate) -> Value:
+    def _remembered(self, node: core.AggregateOfRows) -> Value:
         (memory,) = [
             one
             for one in self._made.memories
@@ -322,7 +323,7 @@ class _Writer:
 
     # --- measures ---------------------------------------------------------------------------------
 
-    def _measure(self, measure: core.Measure) -> plan.Measure:
+    def _measure(self, measure: rows.Measure) -> plan.Measure:
         name, node = measure.name, measure.expression
         type = node.type.value
         match node:
@@ -332,7 +333,7 @@ class _Writer:
                 return plan.LabelOfRow(name, row=self._navigation(row))
             case core.MatchNumber():
                 return plan.NumberOfMatch(name)
-            case core.Aggregate():
+            case core.AggregateOfRows():
                 return plan.ValueOfAggregate(name, type, aggregate=self._aggregate(node))
             case _:
                 self._codes.append(measure)
@@ -341,7 +342,7 @@ class _Writer:
     def _navigation(self, row: core.Navigation) -> int:
         return self._navigations.setdefault(row, len(self._navigations))
 
-    def _aggregate(self, node: core.Aggregate) -> int:
+    def _aggregate(self, node: core.AggregateOfRows) -> int:
         return self._aggregates.setdefault(node, len(self._aggregates))
 
     def _measures(self) -> Function | None:
@@ -379,7 +380,7 @@ class _Writer:
                 lines.write(f"k{new} = {found} >= 0")
                 lines.write(f"v{new} = names[{found}] if k{new} else 0")
                 return Value(f"v{new}", f"k{new}")
-            case core.Aggregate():
+            case core.AggregateOfRows():
                 at = 2 * self._aggregate(node)
                 test = " != 0" if node.type is DataType.BOOLEAN else ""
                 return Value(
@@ -554,7 +555,7 @@ def _variables(variables: core.Variables | None) -> plan.Variables:
     return None if variables is None else tuple(sorted(variables))
 
 
-def _is_real(aggregate: core.Aggregate) -> bool:
+def _is_real(aggregate: core.AggregateOfRows) -> bool:
     return aggregate.type in (DataType.FLOAT, DataType.DOUBLE)
 
 

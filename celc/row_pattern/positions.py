@@ -10,19 +10,18 @@ hand alone; those that read the start of the match as well; and those of the pat
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal, TypeAlias, assert_never
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
-from celc.core.formula import Constant, DataType
-from celc.diagnostics.source import Span
-from celc.row_pattern import core
+from celc.core import formula as core
+from celc.core.formula import Constant
+from celc.core.traversal import nodes_asked, truth_with_terms, with_terms
+from celc.row_pattern import core as rows
 from celc.row_pattern.automaton import Automaton
 
 Distance: TypeAlias = int | Literal["none", "several"]
 """How many rows before the row at hand a row is: always so many; there is no such row; or it
 depends on the way."""
-
-_NOWHERE = Span(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +29,8 @@ class Condition:
     """What a move asks of its row: `local` reads rows at constant distances, `path` the rest of the
     match so far. Either may be missing."""
 
-    local: core.Expression | None
-    path: core.Expression | None
+    local: core.Truth | None
+    path: core.Truth | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class Conditions:
     of_state: tuple[int, ...]
 
 
-def conditions(query: core.Query, made: Automaton) -> Conditions:
+def conditions(query: rows.Query, made: Automaton) -> Conditions:
     """The conditions of a query, resolved for the states of its automaton."""
     variable = _variables_of_states(made)
     finder = _Finder(made, variable)
@@ -53,7 +52,8 @@ def conditions(query: core.Query, made: Automaton) -> Conditions:
         if own is None or condition is None:
             of_state.append(-1)
             continue
-        resolved = _Resolution(query, finder, state, own).expression(condition)
+        resolution = _Resolution(query, finder, state, own)
+        resolved = truth_with_terms(condition, resolution.expression)
         divided = _divided(resolved)
         if divided == Condition(None, None):
             of_state.append(-1)
@@ -161,7 +161,7 @@ class _Finder:
 class _Resolution:
     """The condition of a variable where it takes the row of a state."""
 
-    def __init__(self, query: core.Query, finder: _Finder, state: int, variable: int) -> None:
+    def __init__(self, query: rows.Query, finder: _Finder, state: int, variable: int) -> None:
         self._query = query
         self._finder = finder
         self._state = state
@@ -170,25 +170,25 @@ class _Resolution:
     def expression(self, node: core.Expression) -> core.Expression:
         """The expression with the rows that are known."""
         match node:
-            case core.ColumnAt():
+            case core.ColumnAt() | core.Existing():
                 row = self._row(node.row)
-                if isinstance(row, core.NoRow):
-                    return Constant(None, node.type, _NOWHERE)
-                return core.ColumnAt(node.column, row, node.type)
+                if row is None:
+                    return Constant(None, node.type, node.span)
+                found = replace(node, row=row)
+                return found if isinstance(found, core.ColumnAt) else self._terms(found)
             case core.LabelAt():
                 return self._label(node)
-            case core.Existing():
-                row = self._row(node.row)
-                if isinstance(row, core.NoRow):
-                    return Constant(None, node.type, _NOWHERE)
-                return core.Existing(row, self.expression(node.operand), node.type)
-            case core.Aggregate():
+            case core.AggregateOfRows():
                 # Its argument reads rows of its own.
                 return node
             case _:
-                return mapped(node, self.expression)
+                return self._terms(node)
 
-    def _row(self, row: core.Row) -> core.Row:
+    def _terms(self, node: core.Expression) -> core.Expression:
+        return with_terms(node, self.expression)
+
+    def _row(self, row: core.Row) -> core.Row | None:
+        """The row as far as it is known here; None: there is none."""
         if not isinstance(row, core.Navigation):
             return row
         if row.variables is None and not row.first:
@@ -196,21 +196,21 @@ class _Resolution:
                 return core.Here(row.shift - row.offset)
             depth = self._finder.first(None)[self._state]
             if isinstance(depth, int) and depth < row.offset:
-                return core.NoRow()
+                return None
             return row
         if row.variables is None:
             depth = self._finder.first(None)[self._state]
             if not isinstance(depth, int):
                 return row
             if row.offset > depth:
-                return core.NoRow()
+                return None
             return core.Here(row.offset - depth + row.shift)
         if row.offset:
             return row
         finder = self._finder
         found = (finder.first if row.first else finder.last)(row.variables)[self._state]
         if found == "none":
-            return core.NoRow()
+            return None
         if isinstance(found, int):
             return core.Here(row.shift - found)
         place = finder.place(row.variables, first=row.first)[self._state]
@@ -223,91 +223,35 @@ class _Resolution:
         if not isinstance(row, core.Navigation):
             return node
         found = self._row(row)
-        if isinstance(found, core.NoRow):
-            return Constant(None, DataType.STRING, _NOWHERE)
+        if found is None or (isinstance(found, core.Here) and found.shift > 0):
+            return Constant(None, node.type, node.span)
         if isinstance(found, core.Here):
-            if found.shift > 0:
-                return Constant(None, DataType.STRING, _NOWHERE)
             if found.shift == 0:
-                return Constant(self._query.variables[self._variable], DataType.STRING, _NOWHERE)
+                return Constant(self._query.variables[self._variable], node.type, node.span)
             if row.shift == 0 and row.variables is not None and len(row.variables) == 1:
                 (only,) = row.variables
-                return Constant(self._query.variables[only], DataType.STRING, _NOWHERE)
+                return Constant(self._query.variables[only], node.type, node.span)
         return node
 
 
-def mapped(
-    node: core.Expression, change: Callable[[core.Expression], core.Expression]
-) -> core.Expression:
-    """An operator with its operands changed; a leaf as it is."""
-    match node:
-        case Constant() | core.ColumnAt() | core.LabelAt() | core.MatchNumber():
-            return node
-        case core.Aggregate():
-            argument = None if node.argument is None else change(node.argument)
-            return core.Aggregate(node.function, node.variables, argument, node.final, node.type)
-        case core.Existing():
-            return core.Existing(node.row, change(node.operand), node.type)
-        case core.Arithmetic():
-            return core.Arithmetic(node.operator, change(node.left), change(node.right), node.type)
-        case core.Negation():
-            return core.Negation(change(node.operand), node.type)
-        case core.Absolute():
-            return core.Absolute(change(node.operand), node.type)
-        case core.Cast():
-            return core.Cast(change(node.operand), node.type)
-        case core.TimeDifference():
-            return core.TimeDifference(node.unit, change(node.start), change(node.end))
-        case core.Comparison():
-            return core.Comparison(node.operator, change(node.left), change(node.right))
-        case core.Logic():
-            return core.Logic(node.operator, tuple(map(change, node.parts)))
-        case core.Not():
-            return core.Not(change(node.operand))
-        case core.IsNull():
-            return core.IsNull(change(node.operand))
-        case core.TextMatch():
-            return core.TextMatch(change(node.operand), node.regex)
-        case core.Case():
-            branches = tuple((change(test), change(value)) for test, value in node.branches)
-            return core.Case(branches, change(node.otherwise), node.type)
-        case core.Coalesce():
-            return core.Coalesce(tuple(map(change, node.parts)), node.type)
-        case _:
-            assert_never(node)
-
-
-def nodes_of(node: core.Expression) -> list[core.Expression]:
-    """All expressions within one, outer before inner."""
-    found: list[core.Expression] = []
-
-    def visit(one: core.Expression) -> core.Expression:
-        found.append(one)
-        mapped(one, visit)
-        return one
-
-    visit(node)
-    return found
-
-
-def _is_local(node: core.Expression) -> bool:
-    for one in nodes_of(node):
+def _is_local(truth: core.Truth) -> bool:
+    for one in nodes_asked(truth):
         match one:
-            case core.Aggregate() | core.MatchNumber() | core.LabelAt():
+            case core.AggregateOfRows() | core.MatchNumber() | core.LabelAt():
                 return False
             case core.ColumnAt() | core.Existing() if isinstance(one.row, core.Navigation):
                 return False
     return True
 
 
-def _divided(node: core.Expression) -> Condition:
-    parts = node.parts if isinstance(node, core.Logic) and node.operator == "AND" else (node,)
+def _divided(truth: core.Truth) -> Condition:
+    parts = truth.parts if isinstance(truth, core.Every) else (truth,)
     local = tuple(part for part in parts if _is_local(part))
     path = tuple(part for part in parts if not _is_local(part))
-    return Condition(_all(local), _all(path))
+    return Condition(_all(truth, local), _all(truth, path))
 
 
-def _all(parts: tuple[core.Expression, ...]) -> core.Expression | None:
+def _all(whole: core.Truth, parts: tuple[core.Truth, ...]) -> core.Truth | None:
     if not parts:
         return None
-    return parts[0] if len(parts) == 1 else core.Logic("AND", parts)
+    return parts[0] if len(parts) == 1 else core.Every(parts, whole.span)

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, field
 
+from celc.core import formula as core
+from celc.core.traversal import nodes_asked, nodes_of
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import row_patterns as messages
-from celc.row_pattern import core
+from celc.row_pattern import core as rows
 from celc.row_pattern.automaton import Automaton, automaton, with_conditions
-from celc.row_pattern.positions import Condition, conditions, nodes_of
+from celc.row_pattern.positions import Condition, conditions
 
 MOST_LOCAL = 62
 """The most conditions that one number of 64 bits tells of a row."""
@@ -29,7 +31,7 @@ class AggregateMemory:
     """An aggregate of the rows so far: register `at` has its value, the next one the number of
     values; COUNT has one register."""
 
-    aggregate: core.Aggregate
+    aggregate: core.AggregateOfRows
     at: int
 
 
@@ -45,10 +47,10 @@ class Program:
     first values are `registers`; `live` are for each state the registers that tell paths apart.
     """
 
-    query: core.Query
+    query: rows.Query
     automaton: Automaton
     conditions: tuple[Condition, ...]
-    local: tuple[core.Expression, ...]
+    local: tuple[core.Truth, ...]
     bits: tuple[int, ...]
     memories: tuple[Memory, ...]
     registers: tuple[int, ...]
@@ -56,13 +58,13 @@ class Program:
     remembers: bool
 
 
-def program(query: core.Query, found: Diagnostics) -> Program:
+def program(query: rows.Query, found: Diagnostics) -> Program:
     """The program of a query. Adds an error where it is too large, and warnings."""
     written_out = automaton(query.pattern)
     found_conditions = conditions(query, written_out)
     made = with_conditions(written_out, found_conditions.of_state)
     resolved = found_conditions.all
-    local: dict[core.Expression, int] = {}
+    local: dict[core.Truth, int] = {}
     bits = []
     for condition in resolved:
         kept = condition.local
@@ -94,16 +96,16 @@ class _PathMemory:
     """Collects what conditions read of the path."""
 
     rows: dict[tuple[core.Variables | None, bool, bool], int] = field(default_factory=dict)
-    aggregates: dict[core.Aggregate, None] = field(default_factory=dict)
+    aggregates: dict[core.AggregateOfRows, None] = field(default_factory=dict)
     remembers: bool = True
     places: dict[object, tuple[int, int]] = field(default_factory=dict)
 
-    def add(self, condition: core.Expression) -> None:
+    def add(self, condition: core.Truth) -> None:
         """Note the reads of a condition."""
         for key, depth in _row_reads(condition):
             self.rows[key] = max(self.rows.get(key, 0), depth)
-        for node in nodes_of(condition):
-            if isinstance(node, core.Aggregate):
+        for node in nodes_asked(condition):
+            if isinstance(node, core.AggregateOfRows):
                 self.aggregates.setdefault(node)
             if isinstance(node, core.LabelAt) and _is_shifted(node):
                 self.remembers = False
@@ -130,11 +132,11 @@ class _PathMemory:
                 key.update(range(at, at + size))
         return tuple(memories), tuple(registers), frozenset(key)
 
-    def registers_of(self, condition: core.Expression) -> set[int]:
+    def registers_of(self, condition: core.Truth) -> set[int]:
         """The registers that a condition reads, now or in later rows."""
         found: set[int] = set()
         keys: list[object] = [key for key, _ in _row_reads(condition)]
-        keys += [node for node in nodes_of(condition) if isinstance(node, core.Aggregate)]
+        keys += [node for node in nodes_asked(condition) if isinstance(node, core.AggregateOfRows)]
         for key in keys:
             at, size = self.places[key]
             found.update(range(at, at + size))
@@ -147,11 +149,11 @@ def _is_shifted(node: core.LabelAt) -> bool:
 
 
 def _row_reads(
-    condition: core.Expression,
+    condition: core.Truth,
 ) -> list[tuple[tuple[core.Variables | None, bool, bool], int]]:
     """The rows or labels of the path that a condition reads, and how many of them."""
     found = []
-    for node in nodes_of(condition):
+    for node in nodes_asked(condition):
         match node:
             case core.LabelAt(row=core.Navigation() as row) if not row.shift:
                 found.append(((row.variables, row.first, True), row.offset + 1))
@@ -164,14 +166,14 @@ def _row_reads(
     return found
 
 
-def _reads_labels(aggregate: core.Aggregate) -> bool:
+def _reads_labels(aggregate: core.AggregateOfRows) -> bool:
     return aggregate.argument is not None and any(
         isinstance(node, core.LabelAt) for node in nodes_of(aggregate.argument)
     )
 
 
 def _warn(
-    query: core.Query,
+    query: rows.Query,
     made: Automaton,
     resolved: tuple[Condition, ...],
     path: _PathMemory,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import permutations
 
-from celc.core.formula import DataType
+from celc.core.formula import DataType, Truth, Variables
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import row_patterns as messages
 from celc.diagnostics.source import Span
@@ -169,7 +169,7 @@ class _Resolver:
         query = self._query
         self._no_two("keys", [*query.partition_by, *(ordered.column for ordered in query.order_by)])
 
-    def _subsets_of(self, subsets: tuple[syntax.Subset, ...]) -> dict[str, core.Variables]:
+    def _subsets_of(self, subsets: tuple[syntax.Subset, ...]) -> dict[str, Variables]:
         self._no_two(
             "variables or subsets",
             [*(name for _, name in self._variables.values()), *(s.name for s in subsets)],
@@ -193,10 +193,10 @@ class _Resolver:
 
     # --- clauses ----------------------------------------------------------------------------------
 
-    def _conditions(self, scope: Scope) -> tuple[core.Expression | None, ...]:
+    def _conditions(self, scope: Scope) -> tuple[Truth | None, ...]:
         definitions = self._query.definitions
         self._no_two("conditions in DEFINE of", [one.name for one in definitions])
-        found: list[core.Expression | None] = [None] * len(self._variables)
+        found: list[Truth | None] = [None] * len(self._variables)
         for definition in definitions:
             known = self._variables.get(definition.name.key)
             resolved = condition(definition.condition, scope.of_definition())

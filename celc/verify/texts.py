@@ -224,6 +224,8 @@ def _node_types(node: core.Expression, attributes: set[tuple[str, DataType]]) ->
                     yield Violation(TYPES_DECLARED, f"{_place(node)} reads {argument}")
         case core.Variable() | core.Choice() | core.Conditional() | core.TotalOf():
             right = False
+        case core.InRowPatterns():
+            right = False
         case core.Constant():
             right = node.value is None or type(node.value) is _VALUES[node.type]
     if not right:

@@ -33,6 +33,13 @@ _LOCAL = (
     "COALESCE(v, {n}) % 2 = 1",
     "CASE WHEN s = '{t}' THEN v > {m} ELSE v < {n} END",
     "ts <= PREV(ts) + INTERVAL '{n}' MINUTE",
+    "NOT ({o}v > {n} AND ({o}s = '{t}' OR {o}w IS NULL))",
+    "({o}v > {n}) = ({o}s = '{t}')",
+    "NOT COALESCE({o}v > {n}, {o}s LIKE '{t}%', FALSE)",
+    "{o}v NOT IN ({n}, w, {m})",
+    "{o}v NOT BETWEEN {m} AND w",
+    "CASE {o}v WHEN {n} THEN s = '{t}' WHEN {m} THEN NOT s <> '{t}' ELSE NULL END",
+    "(NOT ({o}v > {n} OR {o}s = '{t}')) IS NOT NULL",
 )
 _OF_START = (
     "FIRST(v) <= v",
@@ -95,6 +102,13 @@ _MEASURES = (
     "TIMESTAMPDIFF(SECOND, FIRST(ts), LAST({x}.ts))",
     "LAST(COALESCE({x}.v, 7), 1)",
     "MIN({x}.w) * 2.5",
+    "NOT ({x}.v > {n} OR {x}.s NOT LIKE '%{t}')",
+    "{x}.v > {n} AND NOT {x}.s = '{t}' AND {x}.w IS NOT NULL",
+    "({x}.v > {n}) <> ({x}.w > 1)",
+    "CASE {x}.s WHEN 'a' THEN {x}.v WHEN 'b' THEN -{x}.v WHEN NULL THEN 9 END",
+    "MAX({x}.v > {n} OR {x}.s = '{t}')",
+    "COUNT({x}.v IN ({n}, {m}))",
+    "-({x}.w - 1) / {x}.v",
 )
 
 

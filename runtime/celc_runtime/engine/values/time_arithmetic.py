@@ -52,6 +52,15 @@ def begins_at_time(days):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def units_between(start, end, unit):  # type: ignore[no-untyped-def]
+    """How many whole units of time lie between two times, cut towards 0; 64 bits hold the time
+    between them."""
+    length = subtract_long(end, start)
+    units = length // unit
+    return units + 1 if units < 0 and length % unit != 0 else units
+
+
+@njit(nogil=True, cache=True)
 def can_sum_interval(values, valid, events):  # type: ignore[no-untyped-def]
     """Whether 64 bits hold the sum of durations; sums on the way may be larger."""
     # Two sums of 32 bits of each value. Fewer than 2³¹ values cannot overflow them.
