@@ -1,16 +1,16 @@
-"""Blocks: events as bytes, as they go through Spark's shuffle and as they wait in a state.
+"""Blocks: events as bytes, in Spark's shuffle and while they wait in a state.
 
-A block that only has events which the watermark has not passed is stored as it came, so its head
-tells the times between which its events lie.
+A block whose events are all after the watermark is stored as it came. So its head says between
+which times its events are.
 
 ====== ===== ================================================================================
 offset type
 ====== ===== ================================================================================
 0      u1    kind: 0, events as they came; 1, events too far ahead of the clock
-1      u4    how many events
-5      u4    how many more rows were read that the query does not declare the types of
-9      i8    the least of the events' times (microseconds since 1970); 0 without events
-17     i8    the greatest
+1      u4    the number of events
+5      u4    the number of further rows that were read, of undeclared types
+9      i8    the earliest time of the events (microseconds since 1970); 0 without events
+17     i8    the latest
 25           the events, compressed (`compression`)
 ====== ===== ================================================================================
 """
@@ -31,25 +31,25 @@ _HEAD = struct.Struct("<BIIqq")
 
 
 class Block(NamedTuple):
-    """A block; the fields are those of the format above. data: all its bytes."""
+    """A block; the fields are those of the format above."""
 
     kind: int
     events: int
     undeclared: int
     least: int
     latest: int
-    data: bytes
+    data: bytes  # all its bytes
 
     @classmethod
     def of(cls, data: bytes) -> Block:
-        """The block whose bytes are."""
+        """The block with these bytes."""
         if len(data) < _HEAD.size:
             raise StateError("a block of events is cut off")
         kind, events, undeclared, least, latest = _HEAD.unpack_from(data)
         return cls(kind, events, undeclared, least, latest, data)
 
     def rows(self, layout: RowLayout) -> Rows:
-        """Its events, which come from this stream."""
+        """Its events, which are of this stream."""
         plain, _ = decompressed(self.data, _HEAD.size)
         return layout.read(plain, 0, self.events, checked=False)[0]
 
@@ -57,7 +57,7 @@ class Block(NamedTuple):
 def block_of(
     layout: RowLayout, rows: Rows, time: int, *, kind: int = IN_TIME, undeclared: int = 0
 ) -> Block:
-    """The block of events; `time`: the place of their times."""
+    """The block of events; `time`: the index of the column of their times."""
     count = len(rows.records)
     times = layout.values(rows, time)
     least, latest = (int(times.min()), int(times.max())) if count else (0, 0)
@@ -66,8 +66,8 @@ def block_of(
 
 
 def stored_rows(data: bytes, layout: RowLayout) -> list[Rows]:
-    """The events of blocks that stand one after another in a state. Raises StateError where bytes
-    cannot be such blocks."""
+    """The events of successive blocks in a state; raises StateError for bytes that are no
+    blocks."""
     found, place = [], 0
     while place < len(data):
         if len(data) < place + _HEAD.size:

@@ -1,12 +1,12 @@
 """One bucket of a stream: what happens to its events in a micro-batch, without Spark.
 
 Events wait until the watermark has passed them, because until then an earlier event may come. Then
-they are run behind the events of their partitions that were kept (`bucket_run`). Partitions without
-new events are not run. Nothing is done in Python once for each partition: all that is known of
-partitions is in columns (`known_keys`).
+they are run after the kept events of their partitions (`bucket_run`). Partitions without new events
+are not run. Nothing is done in Python for each partition: all that is known of partitions is in
+columns (`known_keys`).
 
-An event is *late* if events of its partition up to its time have been run, or if events that it
-could make a match with are gone: then it cannot be put in its place any more.
+An event is *late* if it cannot be put in its place any more: because events of its partition up to
+its time have been run, or because events that it could form a match with are gone.
 
 Long: all that happens to the events of a bucket, in its order.
 """
@@ -46,18 +46,18 @@ from celc_runtime.stream.step import Step
 _LAST_TIMER = END_OF_TIME - 1000
 
 _SHARE_OF_WINDOW = 8
-"""Segments of kept events are merged up to this part of the window: so much longer may the first
-events of one stay."""
+"""Segments of kept events are merged up to this part of the window. The first events of a segment
+may stay longer by this."""
 
 _FORGETS_BUSY = 3
-"""So many quarters of a number of busy partitions are left after a micro-batch with fewer: segments
-are not written with sections and without in turn where micro-batches differ."""
+"""After a micro-batch with fewer busy partitions, their number falls to this many quarters. So
+segments do not change between sections and none if micro-batches differ."""
 
 
 class BucketReader:
     """Advances the buckets of a query from one micro-batch to the next.
 
-    key_ttl: microseconds without an event after which a partition begins anew; None: never.
+    key_ttl: microseconds without an event after which a partition begins again; None: never.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class BucketReader:
         if plan.answer.totals is not None and isinstance(plan.answer.totals.per, int):
             self._span = plan.answer.totals.per
         self._forgets = key_ttl is not None or not plan.answer.positions
-        # What nested selectors know of the past has no end, and positions have none. Events of
-        # uncertain time are kept longer than the time up to which they have been run tells.
+        # The knowledge of nested selectors, and positions, never expire. Events of uncertain time
+        # are kept longer than the time up to which they have been run says.
         stays = plan.answer.positions or len(program.contexts) > 0 or self._may_be_later
         lifetimes = [key_ttl, None if stays else self._window_length]
         self._key_lifetime = min((t for t in lifetimes if t is not None), default=None)
@@ -96,12 +96,13 @@ class BucketReader:
         arrived: Sequence[Block],
         watermark: int | None,
     ) -> Step:
-        """Take in the events that arrived, and run the events up to the watermark (microseconds;
-        None: there is none yet); with PER of a duration, up to the last end of a span before it.
+        """Take in the events that arrived, and run the events up to the watermark.
 
-        number: of the bucket. header: of the state before, None if there is none; load: the bytes
-        stored under a number, None if there are none. Raises EventError where events are equal in
-        all order columns or cannot be measured, StateError where the state is not in order.
+        The watermark is in microseconds; None: there is none yet. With PER of a duration, events
+        are run up to the last end of a span before the watermark. number: of the bucket. header: of
+        the state before, None: no state. load: the bytes stored under a number, or None. Raises
+        EventError if events are equal in all order columns or cannot be measured, StateError if the
+        state is damaged.
         """
         begun = time.perf_counter_ns()
         state = self._states.fresh(number) if header is None else self._states.read(header, number)
@@ -169,8 +170,7 @@ class BucketReader:
     def _waiting_in(
         self, state: BucketState, segments: Segments, segment: Segment
     ) -> np.ndarray | range:
-        """The times of the events of a segment that have not been run; only their number where all
-        have not."""
+        """The times of the events of a segment that were not run; only their number if none was."""
         if state.frontier is None or segment.least > state.frontier:
             return range(segment.rows)
         rows = self._states.waiting(segment, segments.data(segment))
@@ -178,8 +178,10 @@ class BucketReader:
         return times[times > state.frontier]
 
     def _passed(self, state: BucketState, segments: Segments, watermark: int) -> Rows:
-        """The waiting events that the watermark has passed. Their segments go, or stay as they are
-        while most of their events wait on."""
+        """The waiting events that the watermark has passed.
+
+        Their segments are removed, or stay unchanged while most of their events still wait.
+        """
         passed, left = [], []
         for segment in state.of_kind(WAITING):
             if segment.least > watermark:
@@ -211,8 +213,10 @@ class BucketReader:
         due: Rows,
         watermark: int,
     ) -> None:
-        """Run the events that the watermark has passed: those of this micro-batch, which may be
-        late, and those that waited; and the partitions of kept events that are `due`."""
+        """Run the events that the watermark has passed, and the partitions of kept events in `due`.
+
+        These are events of this micro-batch, which may be late, and events that waited.
+        """
         begun = time.perf_counter_ns()
         rows = self._layout.joined([r for r in (behind, passed, due) if len(r.records)])
         known = KnownKeys(self._layout, state, segments, rows)
@@ -233,8 +237,10 @@ class BucketReader:
             self._run.run(step, state, segments, known, rows, codes, order, due_codes, watermark)
 
     def _due_rows(self, state: BucketState, segments: Segments, watermark: int) -> Rows:
-        """The kept events whose deadlines the watermark passes now: matches that begin or end with
-        them may be decided, although no event comes."""
+        """The kept events whose deadlines the watermark passes now.
+
+        Matches that begin or end with them may be decided, although no event comes.
+        """
         since, found = state.frontier, []
         if since is None or not self._deadlines or watermark < state.next_deadline:
             return self._layout.nothing
@@ -253,10 +259,10 @@ class BucketReader:
         return self._layout.joined(found)
 
     def _note_deadlines(self, state: BucketState, segments: Segments, first_new: int) -> None:
-        """Note the next deadline behind the frontier, and how many kept events have one.
+        """Note the next deadline after the frontier, and how many kept events have one.
 
-        As long as none of the noted ones has been passed, only the new segments matter, whose
-        numbers begin with `first_new`: the others are not looked at.
+        While none of the noted ones has been passed, only new segments are looked at. Their numbers
+        begin with `first_new`.
         """
         frontier = state.frontier
         assert frontier is not None
@@ -279,7 +285,7 @@ class BucketReader:
             state.pending += pending
 
     def _pending(self, times: np.ndarray, frontier: int) -> int:
-        """How many of the kept events with these times have a deadline behind the frontier."""
+        """How many of the kept events with these times have a deadline after the frontier."""
         return int(np.count_nonzero(times >= frontier - self._deadlines[-1]))
 
     def _late(
@@ -288,7 +294,7 @@ class BucketReader:
         """bool[rows]: which events of this micro-batch that the watermark has passed are late."""
         run_to = known.values["frontier"]
         if not self._states.values or self._forgets:
-            # A partition of which nothing is known may have been run.
+            # A partition without a record may have been run.
             frontier = NEVER if state.frontier is None else state.frontier
             run_to = np.where(known.is_known, run_to, frontier)
         run_to = run_to[codes]
@@ -304,7 +310,7 @@ class BucketReader:
         return found
 
     def _settle(self, step: Step, state: BucketState, segments: Segments, watermark: int) -> None:
-        """Hand out the matches that wait in partitions without new events."""
+        """Return the matches that wait in partitions without new events."""
         over = END_OF_TIME
         if not has_ended(watermark):
             if self._window_length is None:
@@ -327,8 +333,8 @@ class BucketReader:
     # --- what goes, and what is merged ------------------------------------------------------------
 
     def _evict(self, state: BucketState, segments: Segments, watermark: int) -> None:
-        """Drop the kept events that no window of an event behind the watermark reaches, and the
-        partitions that are forgotten, where they are all that a segment has."""
+        """Drop the segments of kept events that no later window reaches, and of expired
+        partitions."""
         if self._window_length is not None:
             for segment in state.of_kind(KEPT):
                 if segment.latest + self._window_length <= watermark:
@@ -388,8 +394,8 @@ class BucketReader:
     def _end_of_spans(self, watermark: int | None) -> int | None:
         """The watermark; with PER of a duration, the last moment of the last whole span before it.
 
-        So all matches that end in a span are found in one micro-batch. Rejected: to keep the sums
-        of spans beside the events, and to run each event when the watermark passes it; that is a
+        So all matches that end in a span are found in one micro-batch. Rejected: keeping the sums
+        of spans besides the events, and running each event when the watermark passes it. That is a
         second state to store, for queries whose windows are shorter than their spans.
         """
         if self._span is None or watermark is None or has_ended(watermark):
@@ -399,15 +405,14 @@ class BucketReader:
     def _set_timer(
         self, step: Step, state: BucketState, due: int | None, watermark: int | None
     ) -> None:
-        """Set the one timer of a bucket: at the earliest time at which the watermark makes work
-        although no event comes (`due`).
+        """Set the one timer of a bucket, at the earliest time when the watermark alone makes work.
 
-        A timer that is too early stays: it goes off once for nothing. A timer that the watermark
-        has reached is unset here, because Spark would report it within this micro-batch, after the
-        bucket's step.
+        due: the next deadline. A timer that is too early stays: it expires once for nothing. A
+        timer that the watermark has reached is unset here. Otherwise Spark would report it in this
+        micro-batch, after the step of the bucket.
         """
         if due is not None and watermark is not None and 1000 * due <= watermark:
-            due = None  # the time is that of the stream's end
+            due = None  # the stream has ended, so nothing is due later
         if state.timer is not None and (
             due is None
             or due < state.timer
@@ -420,7 +425,7 @@ class BucketReader:
             step.set_timers.append(due)
 
     def _due(self, state: BucketState, segments: Segments, watermark: int | None) -> int | None:
-        """Milliseconds; None: nothing is ever due without an event."""
+        """Milliseconds; None: nothing is due without an event."""
         moments = []
         for segment in state.of_kind(WAITING):
             times = self._waiting_in(state, segments, segment)
@@ -442,7 +447,7 @@ class BucketReader:
         moment = min(moments)
         if self._span is not None:
             moment = (moment // self._span + 1) * self._span - 1
-        # Events before 1970 wait as well: for the first watermark, since Spark begins with 0.
+        # Events before 1970 wait for the first watermark too, because Spark begins with 0.
         return max(1, -(-min(moment, _LAST_TIMER) // 1000))
 
     def _next(self, times: np.ndarray, watermark: int | None) -> list[int]:

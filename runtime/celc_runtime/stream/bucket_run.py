@@ -1,20 +1,23 @@
-"""The run of a bucket's events behind the events of their partitions that were kept.
+"""Runs a bucket's events after the kept events of their partitions.
 
-The events of all partitions of a bucket are run in one go, partition by partition. Kept events are
-read once more, so that the matches they began are there (`Run.push_stretches`). In the end the
+The events of all partitions of a bucket are run at once, partition by partition. Kept events are
+read again, so that the matches that they began are there (`Run.push_stretches`). In the end the
 events that matter to the query are kept, with their positions.
 
-*Exact*: a match is made of events inside the window and depends on events between its first and its
-last only. So a run that begins with the first event that any later window reaches finds the same
+*Exact*: a match consists of events inside the window, and depends only on events between its first
+and
+its last. So a run that begins with the first event that any later window reaches finds the same
 matches. Three things depend on events before the window: nested selectors, by the number of a
-context, which is kept; CONSUME BY, which makes everything before its last match the past of another
-stream; and positions, which are kept. Rows that matter to no match are not kept. Where it matters
-that such rows were there (`:`, STRICT, `;!;`), one row stands for all of them between two kept
-events, because a second one changes nothing; in a window of EVENTS there are as many as there were.
+context,
+which is kept; CONSUME BY, after whose last match a new stream begins; and positions, which are
+kept.
+Rows that matter to no match are not kept. If their presence matters (`:`, STRICT, `;!;`), one row
+stands for all of them between two kept events, because a second one would change nothing. In a
+window
+of EVENTS there are as many as there were.
 
-Longer than 450 lines: runs with and without new events share what they know of parts, row by row.
-
-Long: what is kept and what is run of a bucket must agree, line by line.
+Long: what is kept and what is run of a bucket must agree, line by line; runs with and without new
+events share what they know of parts.
 """
 
 from __future__ import annotations
@@ -59,25 +62,18 @@ from celc_runtime.stream.state_rows import (
 )
 from celc_runtime.stream.step import Step
 
-_ROWS_AT_ONCE = 1 << 20
-"""About so many rows are run at once, the rows that stand for others included."""
+_ROWS_AT_ONCE = 1 << 20  # about the rows that are run at once, with the rows that stand for others
 
 
 class _Parts(NamedTuple):
-    """The partitions whose events are run; one that is forgotten in between stands here twice.
+    """The partitions whose events are run; one that expires in between is here twice."""
 
-    keys: int64[parts], the numbers of the partitions, ascending; goes_on: bool[parts], whether it
-    goes on with what the bucket knows; counts: int64[parts], how many events are run; begins, ends:
-    int64[parts], the times of the first and the last of these. due: bool[parts], deadlines may have
-    passed in it; of no event then the times are those of the watermark.
-    """
-
-    keys: np.ndarray
-    goes_on: np.ndarray
-    counts: np.ndarray
-    begins: np.ndarray
-    ends: np.ndarray
-    due: np.ndarray
+    keys: np.ndarray  # int64[parts], the numbers of the partitions, ascending
+    goes_on: np.ndarray  # bool[parts], whether it continues what the bucket knows
+    counts: np.ndarray  # int64[parts], the number of events that are run
+    begins: np.ndarray  # int64[parts], the time of the first of these; without events the watermark
+    ends: np.ndarray  # int64[parts], the time of the last of these; likewise
+    due: np.ndarray  # bool[parts], whether deadlines may have passed in it
 
     def taken(self, index: np.ndarray) -> _Parts:
         """Some parts (int64)."""
@@ -85,45 +81,38 @@ class _Parts(NamedTuple):
 
 
 class _Events(NamedTuple):
-    """Events of parts: rows, their positions, and the number of each one's part (both int64)."""
+    """Events of parts."""
 
     rows: Rows
-    positions: np.ndarray
-    parts: np.ndarray
+    positions: np.ndarray  # int64
+    parts: np.ndarray  # int64, the number of each event's part
 
 
 class _Stretches(NamedTuple):
-    """Kept events and events to be run together, part by part.
+    """Kept events and events to be run together, part by part."""
 
-    events: all of them; starts: int64[parts], where parts begin; silent: bool[rows], which were
-    kept; contexts: int64[parts], in which they begin; known: the starts whose matches are known,
-    where matches wait.
-    """
-
-    events: _Events
-    starts: np.ndarray
-    silent: np.ndarray
-    contexts: np.ndarray
-    known: Starts | None
+    events: _Events  # all of them
+    starts: np.ndarray  # int64[parts], where parts begin
+    silent: np.ndarray  # bool[rows], the events that were kept
+    contexts: np.ndarray  # int64[parts], the contexts in which they begin
+    known: Starts | None  # the starts whose matches are known, if matches wait
 
 
 @dataclass(slots=True)
 class _Found:
-    """What runs have told of `_Stretches`, with the meanings of `run.Behind`; values: int64[rows],
-    the window's attribute, where it is not the time; ends: int64[parts], the last rows; after:
-    int64[parts]."""
+    """What runs have found about `_Stretches`; the first four fields are as in `run.Behind`."""
 
     matters: np.ndarray
     contexts: np.ndarray
     firsts: np.ndarray
     behind: np.ndarray
-    values: np.ndarray
-    ends: np.ndarray
-    after: np.ndarray
+    values: np.ndarray  # int64[rows], the window's attribute, if it is not the time
+    ends: np.ndarray  # int64[parts], the last rows
+    after: np.ndarray  # int64[parts], as in `Starts`
 
 
 class BucketRun:
-    """Runs events of a query's buckets, and keeps those that later matches can hold."""
+    """Runs events of a query's buckets, and keeps those that later matches can contain."""
 
     def __init__(
         self,
@@ -159,10 +148,12 @@ class BucketRun:
         due: np.ndarray,
         watermark: int,
     ) -> None:
-        """Run events; `codes`: int64[rows], the numbers of their partitions in `known`; `order`:
-        int64[rows], the rows partition by partition, each in its order; `due`: int64, the numbers
-        of the partitions in which deadlines may have passed. Matches and counts go into `step`,
-        what is kept into `segments`."""
+        """Run events. Matches and counts go into `step`, what is kept into `segments`.
+
+        codes: int64[rows], the numbers of their partitions in `known`. order: int64[rows], the rows
+        by partition, sorted in each. due: int64, the numbers of the partitions in which deadlines
+        may have passed.
+        """
         begun = time.perf_counter_ns()
         codes = codes[order]
         parts = self._parts(known, self._layout.values(rows, self._order.time)[order], codes)
@@ -194,7 +185,7 @@ class BucketRun:
     def settle(
         self, step: Step, state: BucketState, segments: Segments, known: KnownKeys, watermark: int
     ) -> None:
-        """Hand out the matches of partitions that the watermark has made known, without an event.
+        """Return the matches of partitions that the watermark has decided, without an event.
 
         Each of the partitions has kept events.
         """
@@ -222,8 +213,11 @@ class BucketRun:
     def is_alive(
         self, known: KnownKeys, kept: KeptEvents, codes: np.ndarray, times: np.ndarray
     ) -> np.ndarray:
-        """bool[rows]: which kept events later matches can hold, as far as the records of their
-        partitions tell; `codes`: int64[rows], the numbers of these in `known`."""
+        """bool[rows]: which kept events later matches can contain, by the records of their
+        partitions.
+
+        codes: int64[rows], the numbers of the partitions in `known`.
+        """
         values = known.values[codes]
         found: np.ndarray = (kept.positions >= values["first"]) & (times >= values["since"])
         if self._states.values:
@@ -233,10 +227,10 @@ class BucketRun:
     # --- parts ------------------------------------------------------------------------------------
 
     def _parts(self, known: KnownKeys, times: np.ndarray, codes: np.ndarray) -> _Parts:
-        """The parts of events; the times and partitions of these are in order.
+        """The parts of events, which are sorted by partition and time.
 
-        A partition without an event for `key_ttl` is forgotten, and begins anew. That depends on
-        the times of its events alone, not on micro-batches.
+        A partition without an event for `key_ttl` expires, and begins again. This depends only on
+        the times of its events, not on micro-batches.
         """
         begins = np.diff(codes, prepend=-1) != 0
         firsts = np.flatnonzero(begins)
@@ -261,8 +255,11 @@ class BucketRun:
     def _relevant(
         self, state: BucketState, known: KnownKeys, rows: Rows, order: np.ndarray, parts: _Parts
     ) -> tuple[_Events, np.ndarray]:
-        """The events whose types can matter, with their positions, and the parts (int64) that have
-        such events; the numbers of parts of the events are places among these."""
+        """The events whose types can matter, with positions, and the parts (int64) with such
+        events.
+
+        The events refer to parts by their indices among these.
+        """
         if self._states.values:
             base = np.where(parts.goes_on, known.values["position"][parts.keys], 0)
             starts = np.cumsum(parts.counts) - parts.counts
@@ -292,7 +289,7 @@ class BucketRun:
         parts: _Parts,
         watermark: int,
     ) -> _Stretches:
-        """The events behind the kept events of their parts."""
+        """The kept events of the parts, followed by the new events."""
         kept, kept_parts = self._kept(state, segments, known, parts)
         rows = self._layout.joined([r for r in (kept.rows, events.rows) if len(r.records)])
         positions = np.concatenate([kept.positions, events.positions])
@@ -321,7 +318,7 @@ class BucketRun:
         return _Stretches(together, starts, silent, contexts, known_now)
 
     def _border(self, watermark: int) -> int | None:
-        """No match of events behind the watermark starts at this time or before."""
+        """No match of events after the watermark starts at this time or before."""
         if has_ended(watermark):
             return END_OF_TIME
         length = self._window_length
@@ -330,7 +327,7 @@ class BucketRun:
     def _kept(
         self, state: BucketState, segments: Segments, known: KnownKeys, parts: _Parts
     ) -> tuple[KeptEvents, np.ndarray]:
-        """The kept events that the parts go on with, the oldest segment first, and their parts."""
+        """The kept events that the parts continue, the oldest segment first, and their parts."""
         part_of_key = np.full(len(known.values), -1, np.int64)
         places = np.flatnonzero(parts.goes_on)
         part_of_key[parts.keys[places]] = places
@@ -350,7 +347,7 @@ class BucketRun:
             if self._window_length is not None and not self._waits:
                 begins = parts.begins
                 if self._plan.choice.deadlines and state.frontier is not None:
-                    # Since then matches may have been waiting.
+                    # Matches may have waited since then.
                     begins = np.minimum(begins, state.frontier)
                 latest = self._states.latest_times(kept.rows)
                 alive &= latest >= less(begins, self._window_length)[of_rows]
@@ -369,7 +366,7 @@ class BucketRun:
     ) -> _Found:
         """Run all parts, some at a time, so that the rows that stand for others fit into memory.
 
-        The watermark is the clock that decides matches, and `frontier` the one before.
+        The watermark is the clock that decides matches, `frontier` the clock before.
         """
         count = len(stretches.silent)
         found = _Found(
@@ -388,8 +385,8 @@ class BucketRun:
         return found
 
     def _repeats(self, stretches: _Stretches) -> np.ndarray:
-        """int64: how often each row is read: once, and before it once for each row that was left
-        out and must be seen."""
+        """int64: how often each row is read: once, and before that once for each left-out row that
+        must be seen."""
         positions = stretches.events.positions
         repeats: np.ndarray = np.ones(len(positions), np.int64)
         if self._plan.source.relevant is not None:
@@ -421,13 +418,13 @@ class BucketRun:
         first: int,
         last: int,
     ) -> None:
-        """Run the parts from `first` on and before `last`."""
+        """Run the parts from `first` to before `last`."""
         start = int(stretches.starts[first])
         end = int(stretches.starts[last]) if last < len(stretches.starts) else len(repeats)
         times_read = repeats[start:end]
         index = np.repeat(np.arange(start, end), times_read)
         places = np.cumsum(times_read) - 1  # of the events themselves
-        # A row that stands for the rows before an event is a copy of it, so that times do not fall.
+        # A row that stands for the rows before an event is a copy of it, so that times never fall.
         absent = np.ones(len(index), np.bool_)
         absent[places] = False
         own_starts = stretches.starts[first:last] - start
@@ -470,7 +467,7 @@ class BucketRun:
     def _check_clock(
         self, known: KnownKeys, parts: _Parts, stretches: _Stretches, found: _Found
     ) -> None:
-        """Raises EventError where the attribute that the window is measured on has fallen."""
+        """Raises EventError if the attribute that the window is measured on has fallen."""
         own = np.flatnonzero(~stretches.silent)
         with_events, places = np.unique(stretches.events.parts[own], return_index=True)
         firsts = own[places]
@@ -492,7 +489,7 @@ class BucketRun:
         found: _Found | None,
         watermark: int,
     ) -> KeyRecords:
-        """What is known of the partitions now; `read`: the parts that `found` tells of."""
+        """What is known of the partitions now; `read`: the parts that `found` is about."""
         old = known.values.take(parts.keys)
         values = np.where(parts.goes_on, old, unknown_keys(1))
         values["position"] += parts.counts
@@ -512,7 +509,7 @@ class BucketRun:
 
 
 def _with_due(parts: _Parts, due: np.ndarray, watermark: int) -> _Parts:
-    """The parts, with those of partitions (int64) in which deadlines may have passed."""
+    """The parts, with those of the partitions (int64) in which deadlines may have passed."""
     if not len(due):
         return parts
     due = np.unique(due)
@@ -525,13 +522,13 @@ def _with_due(parts: _Parts, due: np.ndarray, watermark: int) -> _Parts:
 
 
 def less(times: np.ndarray | np.int64, length: int) -> np.ndarray:
-    """int64: times less a length, at the least `ALWAYS`."""
+    """int64: times minus a length, at least `ALWAYS`."""
     found: np.ndarray = np.maximum(times, ALWAYS + length) - length
     return found
 
 
 def _pieces(starts: np.ndarray, repeats: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Parts to run together: the first one, and the one behind the last."""
+    """Parts to run together, as (first, one after the last)."""
     if int(repeats.sum()) <= _ROWS_AT_ONCE:
         yield 0, len(starts)
         return

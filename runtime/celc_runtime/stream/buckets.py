@@ -1,9 +1,9 @@
 """The buckets of a stream: which bucket a partition is in, and which task a bucket goes to.
 
-A checkpoint is begun with a number of buckets, and keeps it. A partition's bucket is the hash of
-its key modulo this number. Spark sends rows to a task by a hash of its own, of the value that rows
-are grouped by. So a bucket has a *label* as that value, chosen so that the labels of the buckets
-are spread evenly over tasks.
+A checkpoint begins with a number of buckets, and keeps it. A partition's bucket is the hash of its
+key modulo this number. Spark sends rows to a task by its own hash of the value that rows are
+grouped by. A bucket's *label* is this value, chosen so that the buckets are spread evenly over
+tasks.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 MOST_BUCKETS = 1 << 14
 
 FOR_EACH_TASK = 4
-"""How many buckets there are for each task, unless the user says otherwise: enough that tasks take
-about equally long, and few enough that the fixed cost of a bucket is small."""
+"""The default number of buckets for each task: so many that tasks take about equally long, so few
+that the fixed cost of a bucket stays small."""
 
 _SEED = 42  # of Spark's hash partitioning
 
 
 def spark_hashes(values: np.ndarray) -> np.ndarray:
-    """int64: Spark's hash of INT values, Murmur3 with 32 bits, by which it partitions rows."""
+    """int64: Spark's hash of INT values (Murmur3, 32 bits), by which it partitions rows."""
     word = values.astype(np.uint32)
     word = word * np.uint32(0xCC9E2D51)
     word = (word << np.uint32(15)) | (word >> np.uint32(17))
@@ -40,9 +40,9 @@ def spark_hashes(values: np.ndarray) -> np.ndarray:
 def labels_of(buckets: int) -> np.ndarray:
     """int32[buckets]: the value by which Spark groups the rows of each bucket.
 
-    The hash of bucket n's label is n modulo `buckets`, so that any number of tasks that divides the
-    number of buckets gets equally many of them. Bucket 0 has label 0, whatever `buckets` is: every
-    micro-batch with rows comes by there, and finds out if the checkpoint has another number.
+    The hash of bucket n's label is n modulo `buckets`. So any number of tasks that divides the
+    number of buckets gets equally many. Bucket 0 always has label 0. Every micro-batch with rows
+    reaches it, and it notices if the checkpoint has another number of buckets.
     """
     labels = np.full(buckets, -1, np.int64)
     labels[0] = 0

@@ -1,12 +1,11 @@
-"""Bytes of many events, compressed for their way through Spark and its store.
+"""Bytes of many events, compressed for Spark and its store.
 
-Every byte is copied several times between processes, and written to a changelog: what Python
-reads of a state costs Spark some 25 ns a byte, because it sends bytes as text. Records are written
-column by column, all first bytes of a number, then all second ones (`planes`), because the higher
-bytes of times, keys and positions hardly change from one event to the next. In a stream of which a
-tenth of the events can matter, a million waiting events take 26 MB as rows, 7.5 MB as compressed
-planes, and would take 8.8 MB as compressed rows; with LZ4 these are 9.3 and 11.7 MB, in the same
-time.
+Every byte is copied several times between processes, and written to a changelog. Reading a state in
+Python costs Spark some 25 ns for each byte, because it sends bytes as text. Records are written
+column by column: all first bytes of a number, then all second ones (`planes`). The higher bytes of
+times, keys and positions hardly change from one event to the next. In a stream where a tenth of the
+events can matter, a million waiting events take 26 MB as rows, 7.5 MB as compressed planes, and 8.8
+MB as compressed rows. With LZ4 these are 9.3 and 11.7 MB, in the same time.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from celc_runtime.plan.errors import StateError
 
 _CODEC = pa.Codec("zstd", compression_level=1)
 _HEAD = struct.Struct("<QQI")
-"""The number of bytes, the number of compressed bytes, and the CRC-32 of the former and of the
-latter's bytes, so that no wrong number asks for memory. Where the
-numbers are equal, the bytes are as they were."""
+"""The number of bytes, the number of compressed bytes, and a CRC-32 of both numbers and the
+compressed bytes, so that a wrong number never asks for memory. If the numbers are equal, the bytes
+are not compressed."""
 
 
 def compressed(data: bytes) -> bytes:
-    """The bytes compressed, behind numbers that tell if some are missing or have been changed."""
+    """The compressed bytes, after numbers that show whether bytes are missing or changed."""
     packed: bytes = _CODEC.compress(data, asbytes=True)
     if len(packed) >= len(data):
         packed = data
@@ -35,8 +34,11 @@ def compressed(data: bytes) -> bytes:
 
 
 def decompressed(data: bytes, start: int = 0) -> tuple[bytes, int]:
-    """The bytes that `compressed` was given, whose result begins at `start`, and the first place
-    behind it. Raises StateError where these bytes are not from there."""
+    """The original bytes of `compressed` bytes that begin at `start`, and the first place after
+    them.
+
+    Raises StateError if `compressed` did not write these bytes.
+    """
     if len(data) < start + _HEAD.size:
         raise StateError("compressed bytes are cut off")
     size, length, checksum = _HEAD.unpack_from(data, start)
@@ -60,8 +62,8 @@ def _checksum(size: int, packed: bytes | memoryview) -> int:
 
 
 def planes(values: np.ndarray) -> bytes:
-    """The bytes of an array of any dtype with one dimension, plane by plane: the first bytes of all
-    its values, then the second ones, and so on."""
+    """The bytes of an array with one dimension, plane by plane: all first bytes, all second bytes,
+    …"""
     rows = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), values.itemsize)
     return rows.T.tobytes()
 
@@ -70,5 +72,5 @@ def from_planes(data: bytes, start: int, count: int, dtype: np.dtype) -> np.ndar
     """The array whose planes begin at a byte. The bytes must be there."""
     size = dtype.itemsize
     found = np.frombuffer(data, np.uint8, count * size, start).reshape(size, count)
-    # Bytes of a row lie together again, and are a copy that may be written to.
+    # The bytes of a row are next to each other again, in a copy that may be written to.
     return found.T.copy().reshape(-1).view(dtype)

@@ -16,7 +16,7 @@ from celc_runtime.stream.rows import RowLayout, Rows
 
 
 class EventSort:
-    """Puts the rows of a query in order. time: the place of the first order column in a row."""
+    """Sorts the rows of a query. time: the index of the first order column in a row."""
 
     def __init__(self, plan: Plan, layout: RowLayout) -> None:
         source = plan.source
@@ -36,11 +36,10 @@ class EventSort:
             self._others = _places(names, read, {*ordered, *source.key_columns})
 
     def of(self, rows: Rows, codes: np.ndarray) -> np.ndarray:
-        """int64[rows]: the rows partition by partition, each in its order; `codes` (int64, from 0)
-        tell partitions apart.
+        """int64[rows]: the rows by partition, sorted in each; `codes` (int64) number partitions.
 
-        Raises EventError where two events of a partition are equal in all the columns, unless they
-        are simultaneous: then all columns that are read put them in order, and equal rows are
+        If two events of a partition are equal in all the columns, it raises EventError, unless they
+        are simultaneous. Then all columns that are read sort them, and equal rows are
         interchangeable.
         """
         found = _by_time(self._layout.values(rows, self.time), codes)
@@ -83,7 +82,7 @@ class EventSort:
         return keys
 
     def columns(self, rows: Rows) -> list[pa.Array]:
-        """The columns of rows. Raises StateError where a text is not UTF-8."""
+        """The columns of rows; raises StateError if a text is not UTF-8."""
         try:
             return self._layout.columns(rows)
         except StateError as error:
@@ -103,14 +102,16 @@ class EventSort:
 
 
 def _places(names: list[str], wanted: Iterable[str], known: Collection[str]) -> list[int]:
-    """The places of the wanted names that a row has, without the known ones."""
+    """The indices of the wanted names that a row has, without the known ones."""
     return [names.index(name) for name in wanted if name in names and name not in known]
 
 
 def _by_time(times: np.ndarray, codes: np.ndarray) -> np.ndarray | None:
-    """int64[rows]: the rows by partition and time, where these tell all rows apart; None: they do
-    not, or do not fit into one number with the row. NumPy sorts numbers several times as fast as
-    rows by several columns."""
+    """int64[rows]: the rows by partition and time, if these differ for all rows; else None.
+
+    Also None if partition, time and row do not fit into one number. NumPy sorts numbers several
+    times as fast as rows by several columns.
+    """
     if not len(times):
         return np.zeros(0, np.int64)
     first = int(times.min())
@@ -125,7 +126,7 @@ def _by_time(times: np.ndarray, codes: np.ndarray) -> np.ndarray | None:
 
 
 def _ranks(column: pa.Array) -> np.ndarray:
-    """int64: the places of texts in their order, by bytes; equal texts have one place."""
+    """int64: the ranks of texts by their bytes; equal texts have equal ranks."""
     coded = column.dictionary_encode(null_encoding="encode")
     places = pc.rank(coded.dictionary, tiebreaker="dense")
     ranks: np.ndarray = np.asarray(places, np.int64)[

@@ -27,10 +27,10 @@ _VALUES = {
 
 
 def explain_stream(program: Program, events: DataFrame, rules: Rows | None) -> str:
-    """The plan of `match_stream` for a DataFrame, with its default options, and its reasons;
-    `rules`: the rows of a query FOR EACH.
+    """The plan of `match_stream` for a DataFrame, with its default options, and its reasons.
 
-    Raises EventError where the query cannot run on it, whether its state is bounded or not.
+    rules: the rows of a query FOR EACH. Raises EventError if the query cannot run on it, with
+    bounded or unbounded state.
     """
     check_stream(program, events, allow_unbounded_state=True)
     plan = program.plan

@@ -1,13 +1,13 @@
 """The end of a stream that ends: `finish`.
 
 A stream that has read all its input (`availableNow`) stops with its last watermark. Events after
-the watermark wait in its state, as they should in a stream that goes on. If no more events will
-come, `finish` runs them: it reads the state as a table in a batch job, and marks the checkpoint as
+the watermark wait in its state, as they should if the stream goes on. If no more events will come,
+`finish` runs them. It reads the state as a table in a batch job, and marks the checkpoint as
 finished.
 
-Rejected: a last row of the source far in the future, which moves the watermark past all events.
-That works, but each source needs such a row, the query has to tell it from an event, and nothing
-else can use the watermark.
+Rejected: a last row of the source far in the future, which moves the watermark past all events. But
+each source would need such a row, the query would have to recognize it, and nothing else could use
+the watermark.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def remember_plan(
     options: dict[str, Any],
     table: pa.RecordBatch | None,
 ) -> DataFrame:
-    """Attach to a DataFrame what `finish` needs: the program, the options, and the rows of a query
-    FOR EACH."""
+    """Attach what `finish` needs to a DataFrame: program, options, and the rows of a query FOR
+    EACH."""
     setattr(matches, _PLAN, (program, options, table))
     return matches
 
@@ -57,15 +57,15 @@ def finish(
     """Run the events that a stream has left in its state, as if no more events came.
 
     checkpoint: of the stream, which has stopped. matches: the DataFrame that `match_stream`
-    returned; another process makes it anew. write: a function as for `foreachBatch`: it takes a
-    batch DataFrame with the columns of the stream, and the number that this micro-batch would have.
-    If it fails, the next call passes the same rows and number again; when it returns, the
-    checkpoint is marked as finished. Returns whether `write` was called: False where the checkpoint
-    had been finished before.
+    returned; another process calls `match_stream` again. write: a function as for `foreachBatch`.
+    It takes a batch DataFrame with the columns of the stream, and the number that this micro-batch
+    would have. If it fails, the next call passes the same rows and number again. When it returns,
+    the checkpoint is marked as finished. Returns whether `write` was called: False if the
+    checkpoint was finished before.
 
-    A stream must not be started from the checkpoint afterwards: it would find the same matches once
-    more. `match_stream(…, checkpoint=…)` refuses it. Raises StateError where the state is another
-    query's or damaged, or where the stream has not completed its last micro-batch.
+    A stream must not be started from the checkpoint afterwards: it would find the same matches
+    again. `match_stream(…, checkpoint=…)` refuses it. Raises StateError if the state is of another
+    query or damaged, or if the stream has not completed its last micro-batch.
     """
     made = getattr(matches, _PLAN, None)
     if made is None:
@@ -95,9 +95,9 @@ def is_finished(spark: SparkSession, checkpoint: str) -> bool:
 def check_checkpoint(
     spark: SparkSession, checkpoint: str, program: Program, options: dict[str, Any]
 ) -> None:
-    """Raises StateError for a checkpoint that has been finished, or has the state of another query.
+    """Raises StateError for a checkpoint that is finished, or has the state of another query.
 
-    A checkpoint need not exist yet.
+    The checkpoint need not exist yet.
     """
     if is_finished(spark, checkpoint):
         raise StateError(
@@ -112,7 +112,7 @@ def check_checkpoint(
 
 
 def recorded_buckets(spark: SparkSession, checkpoint: str) -> int | None:
-    """The number of buckets that a checkpoint was begun with; None where it has none yet.
+    """The number of buckets that a checkpoint was begun with; None: it does not exist yet.
 
     Raises StateError for a checkpoint of an earlier version of celc.
     """
@@ -123,7 +123,7 @@ def recorded_buckets(spark: SparkSession, checkpoint: str) -> int | None:
 
 
 def _states(spark: SparkSession, checkpoint: str) -> DataFrame:
-    """The states of the stream's operator: a row for each bucket, as `finished` reads it."""
+    """The states of the stream's operator: a row for each bucket, in the form for `finished`."""
     from pyspark.sql import functions
 
     pieces = functions.collect_list(functions.struct("place", "data"))
@@ -131,7 +131,7 @@ def _states(spark: SparkSession, checkpoint: str) -> DataFrame:
 
 
 def _first_header(spark: SparkSession, checkpoint: str) -> tuple[int, bytes] | None:
-    """The label of a bucket, and its header; None where there is no bucket."""
+    """The label of a bucket, and its header; None: there is no bucket."""
     headers = _pieces(spark, checkpoint).where(f"place = {HEADER}").select("bucket", "data")
     found = headers.limit(1).collect()
     return (found[0][0], bytes_of(found[0][1])) if found else None
@@ -165,7 +165,7 @@ def _operator(spark: SparkSession, checkpoint: str) -> int:
             "and finish serves a stream with one: run each match_stream as a stream by itself"
         )
     number, properties = operators[0]
-    # An earlier version had the headers of buckets in a variable of their own.
+    # An earlier version had the headers of buckets in a separate variable.
     if f'"{STATE}"' not in properties or '"header"' in properties:
         raise StateError(
             f"the checkpoint {checkpoint} is of an earlier version of celc, whose states this one "
@@ -198,7 +198,7 @@ def _batches(spark: SparkSession, folder: str) -> list[int]:
 
 
 def _files(spark: SparkSession, folder: str) -> list[str]:
-    """The files in a folder of any file system; empty where there is no such folder."""
+    """The files in a folder of any file system; empty if there is no such folder."""
     from pyspark.errors import AnalysisException
 
     try:

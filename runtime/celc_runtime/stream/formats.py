@@ -1,4 +1,5 @@
-"""How a query is run on a stream, and the layouts of its events and states that follow from it."""
+"""How a query is run on a stream, and the formats of its events and states that follow from
+this."""
 
 from __future__ import annotations
 
@@ -12,26 +13,19 @@ from celc_runtime.stream.state import StateFormat
 
 
 class StreamOptions(NamedTuple):
-    """How a query is run on a stream; sent to workers as a plain dictionary.
+    """How a query is run on a stream; sent to workers as a plain dictionary."""
 
-    tiebreak_types: the types of the tiebreak columns that are not attributes. key_ttl: in
-    microseconds. has_types: whether rows have a column of event types. ahead: the column that says
-    whether an event's time is too far ahead of the clock; empty: there is no such limit. buckets:
-    how many there are. rules: a hash of the table of a query FOR EACH (`rules_of_stream`); 0: it is
-    none.
-    """
-
-    tiebreak_types: dict[str, str]
+    tiebreak_types: dict[str, str]  # the types of tiebreak columns that are not attributes
     late: str = "drop"
-    key_ttl: int | None = None
-    has_types: bool = True
-    ahead: str = ""
-    buckets: int = 1
-    rules: int = 0
+    key_ttl: int | None = None  # microseconds
+    has_types: bool = True  # whether rows have a column of event types
+    ahead: str = ""  # the column that marks times too far ahead of the clock; empty: no such limit
+    buckets: int = 1  # the number of buckets
+    rules: int = 0  # a hash of the rows of a query FOR EACH (`rules_of_stream`); 0: not FOR EACH
 
 
 class StreamFormats:
-    """The layouts of a query's events and states."""
+    """The formats of a query's events and states."""
 
     def __init__(self, program: Program, options: StreamOptions) -> None:
         self.events: RowLayout = row_layout(program.plan, options.tiebreak_types)

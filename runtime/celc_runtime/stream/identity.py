@@ -1,4 +1,4 @@
-"""The query that wrote a state, as a few bytes that tell what differs in another one."""
+"""The query that wrote a state, as a few bytes that show what differs in another query."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ def differences(found: bytes, wanted: bytes) -> list[str]:
 
 
 def other_query(plan: Plan, found: bytes, wanted: bytes, with_other_positions: bytes) -> StateError:
-    """The error for a state whose identity is not the wanted one; the last one: that of the same
-    query which has positions where it has none, or the other way round."""
+    """The error for a state whose identity is not the wanted one.
+
+    with_other_positions: the identity of the same query with positions if it has none, or without.
+    """
     if found == with_other_positions:
         had = not plan.answer.positions
         begun = "with" if had else "without"
@@ -52,8 +54,8 @@ def other_query(plan: Plan, found: bytes, wanted: bytes, with_other_positions: b
 
 
 def identity(plan: Plan, layout: RowLayout, text: str, contexts: bytes) -> bytes:
-    """The hashes of `IDENTITY`: six bytes for the first part, two for each other part. They are the
-    same on every machine."""
+    """The hashes of `IDENTITY`, the same on every machine: six bytes, then two for each other
+    part."""
     source = plan.source
     window = plan.matching.window
     fields = [tuple(field) for field in layout.fields[: len(layout.fields) - len(layout.keys)]]
@@ -77,8 +79,10 @@ _TOKEN = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|\w+|\s+|.
 
 
 def normalised(text: str, query: str) -> str:
-    """A query's part of its file, without comments and meaningless spaces: the declarations, and
-    the text from its name to the next query."""
+    """A query's part of its file, without comments and meaningless spaces.
+
+    It has the declarations, and the text from the query's name to the next query.
+    """
     tokens = [
         token
         for token in _TOKEN.findall(text)

@@ -1,9 +1,9 @@
-"""Partitions as numbers: the rows of a bucket are told apart by the bytes of their keys.
+"""Partitions as numbers: the rows of a bucket are compared by the bytes of their keys.
 
-A bucket has rows of many partitions, and nothing may be done in Python once for each of them. A
-table here gives each key that rows have a number, and finds the keys of other rows in it: the
-partitions of a micro-batch among all that a bucket knows. Keys are compared as bytes, so a number
-stands for one key, however their hashes fall.
+A bucket has rows of many partitions, and Python must not do work for each of them. A hash table
+gives each key a number, and finds the keys of other rows in it: the partitions of a micro-batch
+among all that a bucket knows. Keys are compared as bytes, so a number stands for one key, whatever
+their hashes are.
 """
 
 from __future__ import annotations
@@ -20,17 +20,12 @@ _FINAL = 0xBF58476D1CE4E5B9
 
 
 class KeyTable(NamedTuple):
-    """The different keys of some rows.
+    """The different keys of some rows."""
 
-    slots: int32, the number of a key + 1 where the hash leads, 0 where there is none; hashes:
-    uint64 and first: int64, of each key by its number: its hash, and the first row that has it;
-    keys: of all the rows.
-    """
-
-    slots: np.ndarray
-    hashes: np.ndarray
-    first: np.ndarray
-    keys: Keys
+    slots: np.ndarray  # int32, the number of a key + 1 at its hash, 0: free
+    hashes: np.ndarray  # uint64, the hash of each key by its number
+    first: np.ndarray  # int64, the first row of each key
+    keys: Keys  # of all the rows
 
 
 @njit(nogil=True, cache=True)
@@ -83,11 +78,11 @@ def _equal(fixed, texts, row, start, end, others, other_texts, other, first, las
 
 @njit(nogil=True, cache=True)
 def _number(hashes, fixed, texts, starts, ends, slots, codes, first):  # type: ignore[no-untyped-def]
-    """Number the keys in the order in which they come; returns how many there are."""
+    """Number the keys in the order of their first rows; returns how many there are."""
     mask = slots.shape[0] - 1
     count = 0
     for row in range(hashes.shape[0]):
-        # The low bits have chosen the bucket, and are alike in all of its rows.
+        # The low bits have chosen the bucket. They are the same in all its rows.
         slot = np.int64(hashes[row] >> np.uint64(32)) & mask
         while True:
             code = np.int64(slots[slot]) - 1
@@ -132,14 +127,16 @@ def _find(  # type: ignore[no-untyped-def]
 def hashes_of(keys: Keys) -> np.ndarray:
     """uint64[rows]: a hash of each key. It decides the buckets of a checkpoint, so it never
     changes."""
-    with np.errstate(over="ignore"):  # products wrap, of which NumPy warns where Numba is off
+    with np.errstate(over="ignore"):  # products wrap; NumPy warns of that where Numba is off
         found: np.ndarray = _hashes(*keys)
     return found
 
 
 def numbered(keys: Keys, hashes: np.ndarray) -> tuple[np.ndarray, KeyTable]:
-    """int64[rows]: the number of each row's key, from 0 in the order in which keys come; and the
-    table of these keys. `hashes`: as of `hashes_of`."""
+    """(int64[rows], the number of each row's key; the table of these keys).
+
+    Keys are numbered in the order of their first rows. hashes: as from `hashes_of`.
+    """
     count = len(hashes)
     slots = np.zeros(1 << max(3, int(2 * count).bit_length()), np.int32)
     codes, first = np.empty(count, np.int64), np.empty(count, np.int64)
@@ -149,7 +146,7 @@ def numbered(keys: Keys, hashes: np.ndarray) -> tuple[np.ndarray, KeyTable]:
 
 
 def found_in(table: KeyTable, keys: Keys, hashes: np.ndarray) -> np.ndarray:
-    """int64[rows]: the numbers of other rows' keys in a table; −1: it does not know them."""
+    """int64[rows]: the numbers of other rows' keys in a table; −1: not there."""
     codes = np.empty(len(hashes), np.int64)
     _find(table.slots, table.hashes, table.first, *table.keys, hashes, *keys, codes)
     return codes
@@ -168,8 +165,8 @@ def _grouped(codes, starts, order):  # type: ignore[no-untyped-def]
 
 
 def grouped(codes: np.ndarray, groups: int) -> tuple[np.ndarray, np.ndarray]:
-    """int64[rows]: the rows group by group, each group in its order before; and int64[groups + 1]:
-    the places in it at which groups begin, the number of rows last."""
+    """(int64[rows], the rows by group, in their order in each; int64[groups + 1], where groups
+    begin)."""
     starts, order = np.zeros(groups + 1, np.int64), np.empty(len(codes), np.int64)
     _grouped(codes, starts, order)
     return order, starts

@@ -15,8 +15,8 @@ from celc_runtime.stream.state_rows import KeyRecords, joined_records, taken_rec
 
 
 def window_length(program: Program) -> int | None:
-    """How long (microseconds) an event stays in the window, or matters to what begins in it, until
-    that is decided; None: only later events tell."""
+    """How long (microseconds) an event stays in the window, or matters to matches until these are
+    decided; None: only later events show it."""
     plan = program.plan
     window = plan.whole_window
     if window is None or window.unit == "EVENTS" or has_own_clock(plan) or program.sees_all:
@@ -24,13 +24,13 @@ def window_length(program: Program) -> int | None:
     length = int(window.size)
     if not plan.choice.deadlines:
         return length
-    # An event is undecided as long as the clock shows its deadline itself.
+    # An event is undecided as long as the clock equals its deadline.
     return 1 + max(length + deadline_length(plan, one) for one in plan.choice.deadlines)
 
 
 def deadline_length(plan: Plan, deadline: Deadline) -> int:
-    """How long (microseconds) after the end of a match its deadline is, at the most; of a deadline
-    that is a time on the first order column."""
+    """The most microseconds from the end of a match to its deadline, a time on the first order
+    column."""
     return int(plan.matching.local_windows[deadline.window].size)
 
 
@@ -40,8 +40,10 @@ def has_own_clock(plan: Plan) -> bool:
 
 
 def relevant_types(plan: Plan) -> np.ndarray | None:
-    """bool[types]: which of the types that a query declares can matter; None: every event is
-    looked at, because rows in between matter, or the window is measured on their attribute."""
+    """bool[types]: which declared types can matter.
+
+    None: every event is looked at, because rows in between matter, or for the window's attribute.
+    """
     if plan.source.relevant is None or has_own_clock(plan):
         return None
     if plan.source.ties is not None and plan.answer.positions:
@@ -51,14 +53,14 @@ def relevant_types(plan: Plan) -> np.ndarray | None:
 
 
 def key_values(program: Program, key_ttl: int | None) -> tuple[str, ...]:
-    """The names of the `KEY_VALUES` that must be known of partitions; empty: nothing must."""
+    """The names of the `KEY_VALUES` that must be known of partitions; empty: none."""
     plan, length = program.plan, window_length(program)
     in_events = plan.matching.window is not None and plan.matching.window.unit == "EVENTS"
     in_hops = bool(plan.matching.reaches) and plan.whole_window is None
     counts = in_events or in_hops or has_own_clock(plan)
     has_first = plan.matching.consume_by != "NONE" or counts or plan.choice.waits
-    # A window that is shorter than key_ttl has forgotten all events by then, unless they can be
-    # later than their place in the order says.
+    # A window shorter than key_ttl has dropped all events by then, unless they can be later than
+    # their place in the order says.
     forgets_events = key_ttl is not None and (
         length is None or length >= key_ttl or plan.source.uncertain is not None
     )
@@ -79,8 +81,9 @@ def key_values(program: Program, key_ttl: int | None) -> tuple[str, ...]:
 class KnownKeys:
     """The partitions of some rows, numbered, and what a bucket knows of them.
 
-    codes: int64[rows], the number of each row's partition. values: KEY_VALUES[partitions];
-    is_known: bool[partitions], whether the bucket has a record of it.
+    codes: int64[rows], the number of each row's partition. values: KEY_VALUES[partitions].
+    is_known:
+    bool[partitions], whether the bucket has a record of it.
     """
 
     def __init__(
@@ -105,7 +108,7 @@ class KnownKeys:
             self.is_known[found[places]] = True
 
     def numbers_of(self, rows: Rows, layout: RowLayout) -> np.ndarray:
-        """int64[rows]: the numbers of other rows' partitions; −1: of none of these."""
+        """int64[rows]: the numbers of other rows' partitions; −1: not one of these."""
         keys = layout.keys_of(rows)
         return found_in(self._table, keys, hashes_of(keys))
 
@@ -120,7 +123,8 @@ class KnownKeys:
 
 
 def merged_keys(layout: RowLayout, parts: list[KeyRecords]) -> KeyRecords:
-    """The records of several segments, the oldest first: the last one of each partition."""
+    """The records of several segments, the oldest segment first: the last record of each
+    partition."""
     records = joined_records(layout, parts[::-1])
     keys = layout.of_keys.keys_of(records.rows)
     _, table = numbered(keys, hashes_of(keys))

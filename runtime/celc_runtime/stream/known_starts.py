@@ -1,9 +1,9 @@
-"""The starts of partitions whose matches are known, where SELECT LONGEST or DISJOINT waits.
+"""The starts of partitions whose matches are known, if SELECT LONGEST or DISJOINT waits.
 
-A match waits in the events that are kept. They are those of the window, so all matches of a start
-are found anew as long as a later one can have it. When none can have it any more, its match is
-handed out. So a state needs to know only which starts are done with (the position `first` of a
-partition), and where the last match ends that DISJOINT has kept (`after`).
+A match waits as kept events. The events of the window are kept, so all matches of a start are found
+again as long as a later match can have this start. When none can, its match is returned. So a state
+needs only the starts that are finished (the position `first` of a partition), and where the last
+match ends that DISJOINT has kept (`after`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import numpy as np
 
 from celc_runtime.run.source.stretches import Starts
 
-END_OF_TIME = 2**63 - 1
-"""The watermark of a stream that has ended."""
+END_OF_TIME = 2**63 - 1  # microseconds: the watermark of a stream that has ended
 
 
 def has_ended(watermark: int) -> bool:
@@ -30,9 +29,9 @@ def known_starts(
 ) -> Starts:
     """The starts whose matches are known.
 
-    values: KEY_VALUES[parts]; positions, times: int64[rows] of the events, part by part; edges:
-    int64[parts + 1], where parts begin. border: no later match starts at this time or before (None:
-    the events of each part tell).
+    values: KEY_VALUES[parts]. positions, times: int64[rows] of the events, part by part. edges:
+    int64[parts + 1], where parts begin. border: no later match starts at this time or before; None:
+    the events of each part decide.
     """
     until = None
     if border is not None:

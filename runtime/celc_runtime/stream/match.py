@@ -3,11 +3,11 @@
     rows → watermark → packed by bucket → transformWithState → matches as bytes → matches
 
 The plan is made here, on the driver. `packing` and `tasks` have the functions that workers run,
-`bucket` what happens to one bucket of partitions, and `state` what a checkpoint holds of it.
-Spark's own filter for late rows is not used: it drops rows behind the watermark of the micro-batch
-before, whether or not any event of the row's partition has been run, and it knows only rows, not
-packed rows. `bucket` decides which events are late, for all choices of `late` alike, and late
-events are counted.
+`bucket` has what happens to one bucket of partitions, and `state` what a checkpoint holds of it.
+
+Spark's own filter for late rows is not used. It drops rows before the watermark of the previous
+micro-batch, even if no event of the row's partition has been run, and it does not know packed rows.
+`bucket` decides which events are late, in the same way for each value of `late`, and counts them.
 """
 
 from __future__ import annotations
@@ -96,8 +96,10 @@ def stream_matches(
     checkpoint: str | None,
     rules: Rules | None = None,
 ) -> DataFrame:
-    """All matches of a streaming DataFrame; see `CompiledQuery.match_stream`. `rules`: the rows of
-    the parameter table."""
+    """All matches of a streaming DataFrame; see `CompiledQuery.match_stream`.
+
+    rules: the rows of the parameter table.
+    """
     plan = program.plan
     check_stream(program, events, allow_unbounded_state=allow_unbounded_state)
     if rules is not None:
@@ -147,7 +149,7 @@ def stream_matches(
 
 
 def check_stream(program: Program, events: DataFrame, *, allow_unbounded_state: bool) -> None:
-    """Raises EventError where a query cannot run on a DataFrame as a stream."""
+    """Raises EventError if a query cannot run on a DataFrame as a stream."""
     if not events.isStreaming:
         raise EventError(
             f"query {program.name!r}: match_stream reads a stream (spark.readStream), and this "
@@ -160,7 +162,7 @@ _DURATION = re.compile(r"\s*(\d+)\s*([a-z]+)\s*", re.IGNORECASE)
 
 
 def duration(text: str, name: str) -> int:
-    """Microseconds of '10 seconds', '1 hour 30 minutes'. Raises ValueError for anything else."""
+    """Microseconds of '10 seconds', '1 hour 30 minutes'; raises ValueError for anything else."""
     parts = _DURATION.findall(text) if isinstance(text, str) else []
     units = [unit.lower().removesuffix("s") for _, unit in parts]
     if not parts or _DURATION.sub("", text) or not set(units) <= set(_UNITS):
@@ -182,21 +184,21 @@ def _chosen_api(api: str | None) -> str:
             f"transformWithState for rows needs PySpark 4.1 or newer, and this is {__version__}: "
             "use api='pandas'"
         )
-    # Rows cost half as much for a partition: no frame is made of one row.
+    # Rows cost half as much for each partition, because no frame is made of one row.
     return api or ("row" if hasattr(GroupedData, "transformWithState") else "pandas")
 
 
 def _buckets(
     program: Program, spark: SparkSession, wanted: int | None, checkpoint: str | None
 ) -> int:
-    """The number of buckets: that of the checkpoint if it is known and no other one is wanted."""
+    """The number of buckets: that of the checkpoint if known, unless another one is asked for."""
     if wanted is not None:
         if type(wanted) is not int:
             raise TypeError(f"buckets must be a whole number, not {wanted!r}")
         if not 1 <= wanted <= MOST_BUCKETS:
             raise ValueError(f"buckets must be between 1 and {MOST_BUCKETS:,}, not {wanted:,}")
     if not program.plan.source.key_columns:
-        return 1  # there is one partition
+        return 1  # there is only one partition
     if wanted is not None:
         return wanted
     recorded = None if checkpoint is None else recorded_buckets(spark, checkpoint)
@@ -204,7 +206,7 @@ def _buckets(
 
 
 def default_buckets(spark: SparkSession) -> int:
-    """How many buckets a new stream of a session has."""
+    """The number of buckets of a new stream of a session."""
     tasks = int(str(spark.conf.get(TASKS, str(TASKS_OF_SPARK))))
     return min(MOST_BUCKETS, FOR_EACH_TASK * tasks)
 
@@ -246,8 +248,8 @@ def _watermarked(
     if skew is None:
         marked = rows.withColumn(time, instant).withWatermark(time, delay)
         return _filtered(plan, marked, time).select(*map(column_named, names)), ""
-    # The clock is that of the micro-batch, which Spark writes down with its offsets: a micro-batch
-    # that is run again decides as it did before.
+    # The clock is that of the micro-batch, which Spark stores with its offsets. So a micro-batch
+    # that is run again makes the same decisions.
     limit = functions.unix_micros(functions.current_timestamp()) + duration(
         skew, "max_event_time_skew"
     )
@@ -308,10 +310,10 @@ def _ddl(plan: Plan, options: StreamOptions) -> str:
 
 
 def split_late(frame: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """The matches of a micro-batch, and its late events: `late='side'` has both in one DataFrame.
+    """The matches of a micro-batch and its late events: `late='side'` has both in one DataFrame.
 
-    For `foreachBatch`: late events have the columns of `event` and `kind` (`late`, or `ahead` for
-    those too far ahead of the clock). Raises EventError for a DataFrame without these columns.
+    For `foreachBatch`. Late events have the columns of `event` and `kind` (`late`, or `ahead` if
+    too far ahead of the clock). Raises EventError for a DataFrame without these columns.
     """
     names = frame.columns
     if "kind" not in names or "event" not in names:

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 METRICS = "celc_"
-"""The beginning of the name of a stream's observed metrics; the query's name follows."""
+"""The beginning of the name of a stream's observed metrics; then comes the query's name."""
 
 _OLD_STATES = (
     "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE",
     "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
 )
-"""Spark's errors where a checkpoint has states for partitions and not for buckets, or bytes and not
+"""Spark's errors for checkpoints with states for partitions instead of buckets, or bytes instead of
 texts."""
 
 _COLUMNS = (
@@ -47,16 +47,23 @@ _COLUMNS = (
 def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float = 1.0) -> None:
     """Write a line for each micro-batch of a stream, until the stream ends.
 
-    The columns are batch: the number of the micro-batch; seconds: how long it took; rows: how many
-    were read; undeclared: how many of them have a type that the query's streams do not declare;
-    events: how many were run; matches: how many were found; late, ahead: events that were not run;
-    keys: how many partitions events were run of; waiting, kept, pending, known, bytes: in the
-    states of the buckets that had work (events that wait for the watermark, events in the window,
-    those of them that have a deadline to come, records of partitions, size); sort, kernel, state:
-    the seconds that workers took to put events in order, to run them, and for the rest, all buckets
-    together; watermark: of the micro-batch. stream: where lines are written, None: standard error.
-    every: seconds between two looks. Raises the error that ended the stream, if there was one;
-    StateError where an earlier version wrote the checkpoint.
+    The columns are:
+
+    - batch: the number of the micro-batch; seconds: how long it took; watermark: of the micro-batch
+    - rows: how many were read; undeclared: how many of them are of undeclared types
+    - events: how many were run; keys: of how many partitions; matches: how many were found
+    - late, ahead: events that were not run
+    - waiting, kept, pending, known, bytes: in the states of the buckets that had work (events that
+      wait
+      for the watermark, events in the window, those with a deadline to come, records of partitions,
+      size)
+    - sort, kernel, state: the seconds that workers took to sort events, to run them, and for the
+      rest,
+      all buckets together
+
+    stream: where lines are written, None: standard error. every: seconds between two looks. Raises
+    the error that ended the stream, if there was one; StateError if an earlier version wrote the
+    checkpoint.
     """
     out = sys.stderr if stream is None else stream
     shown = -1
@@ -85,7 +92,7 @@ def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float
 
 
 def micro_batch(progress: Any) -> dict[str, Any]:
-    """The figures of `monitor` for one micro-batch, from Spark's progress of it."""
+    """The values of `monitor` for one micro-batch, from Spark's progress of it."""
     steps = _sums(observed(progress))
     took = progress["durationMs"].get("triggerExecution", 0)
     return {

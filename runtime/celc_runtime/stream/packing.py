@@ -38,7 +38,7 @@ from celc_runtime.stream.rules import stream_program
 PACKED_DDL = "bucket INT, events BINARY"
 
 _ROWS_AT_ONCE = 1 << 18
-"""So many rows or more are packed together: each value has its price in Spark."""
+"""Rows that are packed together at least: each value has a fixed cost in Spark."""
 
 _PACKED_SCHEMA = pa.schema([("bucket", pa.int32()), ("events", pa.binary())])
 
@@ -49,8 +49,10 @@ def packed(
     batches: Iterable[pa.RecordBatch],
     rules: Rows | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a task, as values of bytes for buckets; `rules`: the rows of a query FOR EACH,
-    each of which gets the events that can concern it."""
+    """The rows of a task, as values of bytes for buckets.
+
+    rules: the rows of a query FOR EACH; each of them gets the events that can concern it.
+    """
     plan = stream_program(program).plan
     packer = _Packer(plan, options)
     parts: list[_Part] = []
@@ -70,22 +72,20 @@ def packed(
 
 
 class _Part(NamedTuple):
-    """The events of a batch, which of them are too far ahead of the clock (bool), and how many more
-    rows the batch has, of types that are not declared."""
+    """The events of a batch."""
 
     rows: PackedRows
-    ahead: np.ndarray
-    undeclared: int
+    ahead: np.ndarray  # bool, which events are too far ahead of the clock
+    undeclared: int  # the number of further rows, of undeclared types
 
 
 class _Read(NamedTuple):
-    """Events that conform: their columns, the numbers of their types (int64), which of them are too
-    far ahead of the clock (bool), and how many more rows there are, of types not declared."""
+    """Conforming events."""
 
     events: pa.RecordBatch
-    codes: np.ndarray
-    ahead: np.ndarray
-    undeclared: int
+    codes: np.ndarray  # int64, the numbers of their types
+    ahead: np.ndarray  # bool, which events are too far ahead of the clock
+    undeclared: int  # the number of further rows, of undeclared types
 
 
 def _read(plan: Plan, options: StreamOptions, batch: pa.RecordBatch) -> _Read:
@@ -115,7 +115,7 @@ def _for_each(plan: Plan, rules: Rows, read: _Read) -> Iterator[_Read]:
     nowhere = np.zeros(count, np.int64)
     events = Events(read.events, read.codes.astype(np.int64), nowhere, nowhere)
     undeclared = read.undeclared
-    # Perhaps none: a micro-batch in which no event concerns a row checks the checkpoint, too.
+    # There may be no pairs: such a micro-batch checks the checkpoint too.
     for _, chosen, batch in pair_batches(plan, rules, events, _ROWS_AT_ONCE):
         yield _Read(batch, read.codes[chosen], read.ahead[chosen], undeclared)
         undeclared = 0
@@ -140,7 +140,7 @@ def _encoded(plan: Plan, layout: RowLayout, options: StreamOptions, read: _Read)
 
 
 def _idle(plan: Plan, options: StreamOptions, codes: np.ndarray) -> pa.Array | None:
-    """bool[rows]: the events whose types cannot matter, if no one will see them."""
+    """bool[rows]: the events whose types cannot matter; None if their values are shown."""
     types = relevant_types(plan)
     if types is None or options.late == "side":
         return None
@@ -157,8 +157,11 @@ class _Packer:
         self._time = [field.name for field in self.layout.fields].index(plan.source.order_by[0])
 
     def packed(self, parts: Sequence[_Part]) -> pa.RecordBatch:
-        """A value for each bucket that has rows, and one for bucket 0, where every micro-batch
-        finds out if the checkpoint fits, and which has the counts that no bucket has."""
+        """A value for each bucket that has rows, and always one for bucket 0.
+
+        There every micro-batch checks the checkpoint, and it has the counts that belong to no
+        bucket.
+        """
         layout = self.layout
         rows = layout.joined([part.rows for part in parts])
         ahead = np.concatenate([part.ahead for part in parts])

@@ -7,20 +7,19 @@ from typing import Any
 
 STATE = "segments"
 """The name of the state variable: a map from numbers to texts (`texts`). An earlier version had a
-map of bytes under this name, so Spark refuses its checkpoints: under another name it would begin
-with nothing. Each further variable
-would cost every task of every micro-batch some milliseconds, in which Spark makes its encoders."""
+map of bytes under this name, so Spark refuses its checkpoints; under another name it would start
+with nothing. There is only one variable, because each costs every task of every micro-batch some
+milliseconds, when Spark makes its encoders."""
 
-HEADER = -1
-"""The number of a bucket's header. The other numbers are those of its segments' pieces."""
+HEADER = -1  # the number of a bucket's header; other numbers are the pieces of its segments
 
 
 # Long: a class that Spark's pickler must find inside.
 def bucket_processor(make_task: Callable[[], Any], api: str) -> Any:
     """The operator's processor; `make_task` makes the `BucketTask` of a worker.
 
-    Its class is made here, so that Spark's pickler sends the class itself. Its methods mention no
-    name of this module: they close over what they need, and the pickler sends that as well.
+    Its class is made here, so that Spark's pickler sends the class itself. Its methods use no name
+    of this module. They close over what they need, and the pickler sends that too.
     """
     from pyspark.sql.streaming import StatefulProcessor
 
@@ -34,7 +33,7 @@ def bucket_processor(make_task: Callable[[], Any], api: str) -> Any:
             self._state = handle.getMapState(variable, "place BIGINT", "data STRING")
             self._task: Any = None
 
-        # Spark calls these by their names, and looks for the names of their arguments.
+        # Spark calls these by name, and looks at the names of their arguments.
         def handleInputRows(self, key, rows, timerValues):  # type: ignore[no-untyped-def]  # noqa: N802, N803
             blocks = [bytes(block) for block in blocks_of(rows)]
             yield from self._step(key, blocks, timerValues, None)
@@ -87,8 +86,10 @@ def bucket_processor(make_task: Callable[[], Any], api: str) -> Any:
 
 
 def _rows_of() -> tuple[Any, Any]:
-    """The blocks in rows of the row API, and the rows of a step. Functions that are made in a
-    function are sent by value."""
+    """The blocks in rows of the row API, and the rows of a step.
+
+    Functions that are made in a function are pickled by value.
+    """
 
     def blocks(rows: Any) -> Any:
         return [row["events"] for row in rows]

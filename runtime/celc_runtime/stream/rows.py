@@ -1,13 +1,12 @@
 """Events as bytes, on their way to the operator of a stream and in its state.
 
-A row is a packed little-endian record: the number of its type, a bit for each value that is NULL,
-then the values one after another. In the record a text is its length; the bytes of texts follow
-behind all rows, row by row. So rows are joined, picked and cut without a look at any value, and no
-value can point outside: decoding checks that the bytes are as long as the lengths say, and that
-texts are UTF-8.
+A row is a packed little-endian record: the number of its type, a NULL bit for each value, then the
+values. A text is its length there; the bytes of all texts follow after all rows, row by row. So
+rows are joined, picked and cut without reading any value, and no value can point outside. Decoding
+checks that there are as many bytes as the lengths say, and that texts are UTF-8.
 
-Rejected: Arrow's own format. Its schema is larger than the few events of most keys, and a reader
-for bytes that may have been changed has to check every offset in it.
+Rejected: Arrow's own format. Its schema is larger than the few events of most keys, and a reader of
+bytes that may have been changed must check every offset in it.
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ _FORMATS = {
 ROW_TYPES = {**ARROW_TYPES, "BINARY": pa.binary()}
 """The Arrow type of each type that a row can hold."""
 
-_MOST_TEXT = 2**31 - 1
-"""The most bytes that the texts of one column can have in Arrow, and one value in Spark."""
+_MOST_TEXT = 2**31 - 1  # bytes: the texts of one column in Arrow, and one value in Spark
 
 
 class RowField(NamedTuple):
@@ -53,7 +51,7 @@ class RowField(NamedTuple):
 
     @property
     def is_text(self) -> bool:
-        """Whether its bytes stand behind the rows."""
+        """Whether its bytes are after the rows."""
         return self.type in ("STRING", "BINARY")
 
     @property
@@ -63,31 +61,26 @@ class RowField(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Events as bytes. records: of the layout's dtype; texts: uint8, in the order of rows."""
+    """Events as bytes."""
 
-    records: np.ndarray
-    texts: np.ndarray
+    records: np.ndarray  # of the layout's dtype
+    texts: np.ndarray  # uint8, in the order of rows
 
 
 class Keys(NamedTuple):
-    """The partitions of rows, so that equal partitions have equal bytes.
+    """The partitions of rows; equal partitions have equal bytes."""
 
-    fixed: uint8[rows, width], the end of each record; texts: uint8, with the texts of row n from
-    starts[n] to ends[n] (int64[rows]).
-    """
-
-    fixed: np.ndarray
-    texts: np.ndarray
-    starts: np.ndarray
-    ends: np.ndarray
+    fixed: np.ndarray  # uint8[rows, width], the end of each record
+    texts: np.ndarray  # uint8, the texts of row n are from starts[n] to before ends[n]
+    starts: np.ndarray  # int64[rows]
+    ends: np.ndarray  # int64[rows]
 
 
 class RowLayout:
     """The records of a query's events.
 
-    fields: of the events. keys: of their partition, behind the others, so that the bytes of a key
-    are the end of a record and, where it has texts, the end of the row's texts. types: how many
-    event types the numbers of types distinguish.
+    fields: of the events. keys: of their partitions, after the others. So the bytes of a key are
+    the end of a record, and its texts the end of the row's texts. types: the number of event types.
     """
 
     def __init__(self, fields: Sequence[RowField], keys: Sequence[RowField], types: int) -> None:
@@ -105,7 +98,7 @@ class RowLayout:
             ("nulls", 0, self._own),
             ("key_nulls", self._own, len(formats)),
         ):
-            # A key has a byte even where it has no columns: NumPy reads no records of 0 bytes.
+            # A key has a byte even without columns, because NumPy reads no records of 0 bytes.
             if last > first or name == "key_nulls":
                 parts.append((name, "u1", (max(1, (last - first + 7) // 8),)))
                 parts += formats[first:last]
@@ -117,7 +110,7 @@ class RowLayout:
         return RowLayout((), self.keys, 1)
 
     def _null_bit(self, place: int) -> tuple[str, int, int]:
-        """Where the record tells that a field is NULL: the name of the bytes, the byte, the bit."""
+        """Where the record says that a field is NULL: the name of the bytes, the byte, the bit."""
         own = place < self._own
         number = place if own else place - self._own
         return "nulls" if own else "key_nulls", number // 8, number % 8
@@ -188,7 +181,7 @@ class RowLayout:
         return found
 
     def columns(self, rows: Rows) -> list[pa.Array]:
-        """The columns of all fields. Raises StateError where a text is not UTF-8."""
+        """The columns of all fields; raises StateError if a text is not UTF-8."""
         count = len(rows.records)
         texts = self._text_columns(rows) if self._texts else {}
         any_null = any(rows.records[name].any() for name in self._null_names)
@@ -264,7 +257,7 @@ class RowLayout:
             return parts[0]
         if not parts:
             return self.nothing
-        # As plain bytes: NumPy compares the fields of records before it joins them.
+        # As plain bytes, because NumPy compares the fields of records before it joins them.
         plain_bytes = [part.records.view(np.uint8) for part in parts]
         records = np.concatenate(plain_bytes).view(self.dtype)
         if not self._texts:
@@ -285,13 +278,13 @@ class RowLayout:
     # --- keys -------------------------------------------------------------------------------------
 
     def keys_of(self, rows: Rows) -> Keys:
-        """The keys of rows, as the bytes by which they are told apart."""
+        """The keys of rows, as the bytes by which they are compared."""
         count, size = len(rows.records), self.dtype.itemsize
         fields = self.dtype.fields
         assert fields is not None
         offset = fields["key_nulls"][1]
         in_bytes = np.ascontiguousarray(rows.records).view(np.uint8).reshape(count, size)
-        # Copies, so that kernels are compiled for one kind of array.
+        # Copies, so that kernels are compiled for one type of array.
         fixed = in_bytes[:, offset:].copy()
         if not self._key_texts:
             nowhere = np.zeros(count, np.int64)
@@ -314,10 +307,10 @@ class RowLayout:
     def read(
         self, data: bytes, start: int, count: int, *, checked: bool = True
     ) -> tuple[Rows, int]:
-        """The `count` rows that begin at a byte, with their texts, and the first byte behind them.
+        """The `count` rows that begin at a byte, with their texts, and the first byte after them.
 
-        Raises StateError where the bytes cannot be such rows. `checked`: types and NULL bits are
-        checked as well, because the bytes come from a checkpoint.
+        checked: types and NULL bits are checked too, because the bytes come from a checkpoint.
+        Raises StateError if the bytes cannot be such rows.
         """
         end = start + count * self.dtype.itemsize
         if end > len(data):

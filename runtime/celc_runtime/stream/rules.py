@@ -1,14 +1,14 @@
 """A query FOR EACH on a stream: pairs of a row and an event are the events of an ordinary stream.
 
 Before the shuffle, each event is paired with the rows that it can concern (`packing`). The number
-of the row is a key of the partition, so the state and the operator know nothing of rows, and
-partial matches of different rows never meet. Behind the operator, matches get the row's columns
-again. The rows are fixed: their numbers are in the state. So they are put in one order first,
-whatever the order in which a call gives them, and a header of the state has a hash of them.
+of the row is a key of the partition. So the state and the operator know nothing of rows, and
+partial matches of different rows never meet. After the operator, matches get the row's columns
+again. The rows never change, because the state has their numbers. So they are sorted first, and a
+header of the state has a hash of them. The order in which a call gives them does not matter.
 
-Rejected: to shuffle events and pair them behind the shuffle. It would send an event once for all of
-its rows, but each bucket would keep all rows and their index, and a query without PARTITION BY
-would have one bucket.
+Rejected: shuffling events, and pairing them after the shuffle. That would send an event once for
+all of its rows. But each bucket would keep all rows and their index, and a query without PARTITION
+BY would have one bucket.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from celc_runtime.rules.rows import Rows
 
 
 def stream_program(program: Program) -> Program:
-    """The program that the operator runs: of a query FOR EACH that over pairs."""
+    """The program that the operator runs; of a query FOR EACH, the program over pairs."""
     return program if program.plan.source.parameters is None else over_pairs(program)
 
 
 def in_one_order(rows: Rows) -> Rows:
-    """The rows in an order that depends on their values alone."""
+    """The rows in an order that depends only on their values."""
     keys = []
     for column in rows.columns.values():
         if pa.types.is_boolean(column.type):
@@ -47,7 +47,7 @@ def in_one_order(rows: Rows) -> Rows:
 
 
 def hash_of_rows(rows: Rows) -> int:
-    """A number from 1 to 65,535 that tells tables apart, whose rows are `in_one_order`."""
+    """A number from 1 to 65,535 that identifies a table; its rows must be `in_one_order`."""
     found = blake2b(digest_size=8)
     for name, column in rows.columns.items():
         found.update(repr((name, str(column.type), column.to_pylist())).encode())
@@ -57,6 +57,6 @@ def hash_of_rows(rows: Rows) -> int:
 def with_rows_again(
     program: Program, rules: Rows | None, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Matches of the operator as those of the query."""
+    """Matches of the operator as matches of the query."""
     for batch in batches:
         yield batch if rules is None else with_rows(program, rules, batch)

@@ -1,14 +1,14 @@
-"""Sections: parts of a large segment that are read alone, told apart by hashes of partitions.
+"""Sections: parts of a large segment that are read separately, by hashes of partitions.
 
-A micro-batch in which few partitions have events looks for what is known of these among all that a
-bucket knows. Were a segment read as a whole, a hundred thousand partitions that wait for a deadline
-would be unpacked for each event of another one. So a large segment of a bucket with few busy
-partitions is cut by the highest bits of the hashes of its partitions: its first piece is a
-directory, and each further piece a section. A bucket with many busy partitions needs most sections
-anyway, and each costs a call of Spark's store, so its segments stay whole.
+A micro-batch needs what is known of its partitions, among all that a bucket knows. If a segment
+were read as a whole, a hundred thousand partitions that wait for a deadline would be unpacked for
+each event of another one. So in a bucket with few busy partitions, a large segment is cut by the
+highest bits of the hashes of its partitions. Its first piece is a directory, and each further piece
+a section. A bucket with many busy partitions needs most sections anyway, and each costs a call of
+Spark's store. So its segments stay whole.
 
-Rejected: a filter beside each segment that tells which partitions it has not. It saves unpacking,
-but has to be read itself, a byte or two for each partition.
+Rejected: a Bloom filter for each segment. It saves unpacking, but must be read itself: one or two
+bytes for each partition.
 """
 
 from __future__ import annotations
@@ -21,23 +21,20 @@ import numpy as np
 from celc_runtime.plan.errors import StateError
 from celc_runtime.stream.key_table import grouped
 
-MOST_BITS = 8
-"""A segment has 2 ** 8 sections at the most."""
+MOST_BITS = 8  # a segment has at most 2 ** 8 sections
 
-WHOLE = 4096
-"""A segment of fewer rows is read as a whole in less time than a call of Spark's store takes."""
+WHOLE = 4096  # rows: reading a smaller segment takes less time than a call of Spark's store
 
-_ROWS = 256
-"""Of a section, at the least, where partitions have about equally many rows."""
+_ROWS = 256  # rows of a section at least, if partitions have about equally many
 
 _DIRECTORY = np.dtype([("rows", "<u4"), ("checksum", "<u4"), ("size", "<u4")])
 
 
 def section_bits(rows: int, busy: int) -> int:
-    """How many bits of hashes tell the sections of a segment apart; 0: it has none.
+    """The number of hash bits that number the sections of a segment; 0: it has none.
 
-    busy: of how many partitions a micro-batch runs events. They are in half of the sections at the
-    most.
+    busy: the number of partitions whose events a micro-batch runs. They are in at most half of the
+    sections.
     """
     if rows < WHOLE:
         return 0
@@ -46,8 +43,10 @@ def section_bits(rows: int, busy: int) -> int:
 
 
 def numbers_of(hashes: np.ndarray, bits: int) -> np.ndarray:
-    """int64[rows]: the sections of partitions. The low bits of the hashes (uint64) choose the
-    bucket, and the middle ones places in tables of keys."""
+    """int64[rows]: the sections of partitions, from the highest bits of the hashes (uint64).
+
+    The low bits choose the bucket, the middle bits the slots in tables of keys.
+    """
     return (hashes >> np.uint64(64 - bits)).astype(np.int64)
 
 
@@ -70,7 +69,7 @@ def directory_bytes(rows: Sequence[int], sections: Sequence[bytes]) -> bytes:
 class Directory:
     """The directory of a segment's sections.
 
-    Raises StateError where the bytes are none of `rows` rows in so many sections.
+    Raises StateError if the bytes are not that of `rows` rows in this many sections.
     """
 
     def __init__(self, data: bytes, bits: int, rows: int) -> None:

@@ -1,10 +1,10 @@
 """The segments of a bucket in one micro-batch, and when they are merged.
 
-A bucket would soon have a segment for each micro-batch. So the newest ones are merged when they are
-together as large as the one before them. An event or a partition is written anew as often as the
-logarithm of their number says. Kept events are merged only as far as all of a segment leaves the
-window at nearly the same time. Large ones have sections, where few partitions are busy
-(`sections`).
+A bucket would soon have a segment for each micro-batch. So the newest segments are merged when
+together they are as large as the one before them (as in a log-structured merge tree). The number of
+times that an event or a partition is written again is logarithmic. Kept events are merged only if
+all of the segment leaves the window at nearly the same time. Large segments have sections if few
+partitions are busy (`sections`).
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ from celc_runtime.stream.state_rows import (
 )
 
 PIECE = 1 << 22
-"""The most bytes of a stored piece of a segment without sections. RocksDB and Spark's messages hold
-far more, but are made for values of moderate size."""
+"""The most bytes of a stored piece of a segment without sections. RocksDB and Spark's messages
+allow far more, but are made for values of moderate size."""
 
 _MOST_PIECES = 1 << 16
 
-_TOGETHER = 4
-"""At least so many segments are merged."""
+_TOGETHER = 4  # segments: the fewest that are merged
 
 
 def due_for_merge(segments: Sequence[Segment], longest: int | None) -> list[Segment]:
-    """The newest segments of a kind that are to be merged into one; none: nothing is to be done.
+    """The newest segments of a kind that are to be merged into one; empty: nothing to do.
 
-    segments: all of the kind, the oldest first. longest: between the first and the last time of the
-    merged segment there may be so much time; None: any. They are at least four, and the oldest is
-    no larger than the others together. So whatever is written anew comes into a segment of twice
-    its size, and a bucket has few segments more than the logarithm of its size.
+    segments: all of the kind, the oldest first. longest: the most time between the first and the
+    last event of the merged segment; None: any. At least four are merged, and the oldest of them is
+    no larger than the others together. So everything that is written again goes into a segment of
+    at least twice its size, and the number of segments of a bucket is about logarithmic in its
+    size.
     """
     first = 0
     if longest is not None:
@@ -78,7 +78,7 @@ def _span(segments: Sequence[Segment]) -> int:
 class Segments:
     """The segments of a bucket in one micro-batch: read when needed, added, and removed.
 
-    load: the bytes stored under a number, None where there are none.
+    load: the bytes stored under a number, or None.
     """
 
     def __init__(
@@ -93,8 +93,7 @@ class Segments:
         self.removed: list[int] = []
 
     def data(self, segment: Segment) -> bytes:
-        """The bytes of a segment without sections. Raises StateError where they are not those that
-        were written."""
+        """The bytes of a segment without sections; raises StateError if they have changed."""
         assert not segment.bits
         found = self._read.get(segment.number)
         if found is None:
@@ -106,8 +105,10 @@ class Segments:
         return found
 
     def kept(self, segment: Segment, hashes: np.ndarray | None = None) -> KeptEvents:
-        """The events of a segment, with positions; at the least those of partitions with these
-        hashes (uint64), where they are given. Raises StateError as `data` does."""
+        """The events of a segment, with positions; raises StateError as `data` does.
+
+        hashes: uint64; if given, at least the events of partitions with these hashes.
+        """
         parts = self._parts(segment, hashes)
         return joined_events(
             self._format.layout, [self._format.kept(part, data) for part, data in parts]
@@ -123,7 +124,8 @@ class Segments:
     def _parts(
         self, segment: Segment, hashes: np.ndarray | None
     ) -> Iterator[tuple[Segment, bytes]]:
-        """What `StateFormat` takes for each section that is asked for, or for the segment."""
+        """The arguments for `StateFormat`, for each section that is asked for, or for the
+        segment."""
         if not segment.bits:
             if hashes is not None:
                 self._searched.add(segment.number)
@@ -147,7 +149,7 @@ class Segments:
             yield segment._replace(rows=directory.rows(section)), data
 
     def _piece(self, place: int) -> bytes:
-        """The bytes of a piece of a segment that has sections."""
+        """The bytes of a piece of a segment with sections."""
         found = self.written.get(place)
         return found if found is not None else self._load(place) or b""
 
@@ -166,10 +168,10 @@ class Segments:
         sections: Sequence[bytes] = (),
         place: int | None = None,
     ) -> None:
-        """Add a segment of so many events or partitions, and the times between which they lie.
+        """Add a segment of `rows` events or partitions between the times `least` and `latest`.
 
-        sections: behind `data`, which is their directory then. place: among the segments (None:
-        behind them).
+        sections: come after `data`, which is their directory then. place: among the segments (None:
+        after them).
         """
         pieces = [data, *sections]
         if not sections:
@@ -253,7 +255,7 @@ class Segments:
     # --- sections ---------------------------------------------------------------------------------
 
     def _bits(self, rows: int) -> int:
-        """How many bits tell the sections of a segment of so many rows apart; 0: it gets none."""
+        """The number of hash bits for the sections of a segment of `rows` rows; 0: no sections."""
         return section_bits(rows, self._state.busy) if self._format.layout.keys else 0
 
     def _written(
@@ -262,8 +264,10 @@ class Segments:
         hashes: Callable[[], np.ndarray],
         encoded: Callable[[np.ndarray | None], bytes],
     ) -> tuple[bytes, list[bytes]]:
-        """The bytes of a segment, or of its directory and its sections; `encoded`: those of some
-        rows (int64; None: of all)."""
+        """The bytes of a segment, or of its directory and its sections.
+
+        encoded: the bytes of some rows (int64; None: of all).
+        """
         bits = self._bits(rows)
         if not bits:
             return encoded(None), []
@@ -272,8 +276,7 @@ class Segments:
         return directory_bytes([len(part) for part in parts], sections), sections
 
     def cut_searched(self) -> None:
-        """Write the large segments anew with sections that were searched as a whole for few
-        partitions, each in its place."""
+        """Write large segments again, with sections, if they were searched for few partitions."""
         for place, segment in enumerate([*self._state.segments]):
             if segment.number not in self._searched or not self._bits(segment.rows):
                 continue

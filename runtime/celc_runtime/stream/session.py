@@ -1,8 +1,8 @@
-"""What a session needs for a stream: set where nobody has, refused where somebody says otherwise.
+"""The settings of a session that a stream needs: set if nobody has, refused if they contradict.
 
-States are kept in Spark's RocksDB store, because `transformWithState` runs with no other. Spark
-reads the settings when the stream starts, so they can be set by `match_stream`. What somebody has
-set is left alone: a session may serve other streams.
+States are in Spark's RocksDB store, because `transformWithState` runs with no other. Spark reads
+the settings when the stream starts, so `match_stream` can set them. A setting that the user has
+made is left alone: a session may serve other streams.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _ANY_TWO = {STORE: ("a", "b"), CHANGELOG: ("true", "false"), TASKS: ("1", "2")}
 
 
 def prepare(spark: SparkSession) -> None:
-    """Set what a stream needs and the session does not say, tell it, and check the rest.
+    """Set what a stream needs and the session does not say, announce it, and check the rest.
 
-    Another provider of the same class name will do, as long as Spark can load it. Raises
-    RuntimeError where the stream could not run: Spark itself would fail later, in a trace.
+    Another provider with the same class name is accepted, if Spark can load it. Raises RuntimeError
+    if the stream could not run: Spark itself would fail later, with a long trace.
     """
     set_here = {}
     for name, value in ((STORE, ROCKS_DB), (CHANGELOG, "true")):
@@ -65,14 +65,19 @@ def prepare(spark: SparkSession) -> None:
 
 
 def _is_unset(spark: SparkSession, name: str) -> bool:
-    """Whether nobody has set it. Spark answers with the default that it is asked with, if it fits
-    the type of the setting; one default alone might be what somebody has set."""
+    """Whether nobody has set it.
+
+    Spark answers with the default in the question, if it fits the type of the setting. A single
+    default might be what somebody has set.
+    """
     return all(spark.conf.get(name, value) == value for value in _ANY_TWO[name])
 
 
 def _has_set(spark: SparkSession, name: str, value: str) -> bool:
-    """Whether the session took it. Raises RuntimeError where it forbids the store; without the
-    changelog a stream runs, and a warning says what it costs."""
+    """Whether the session accepted it; raises RuntimeError if it forbids the store.
+
+    A stream also runs without the changelog. A warning says what that costs.
+    """
     from pyspark.errors import PySparkException
 
     try:
@@ -101,10 +106,10 @@ def _another_store(found: str) -> str:
 
 
 def _look_at_tasks(spark: SparkSession) -> None:
-    """Warn where Spark's own number of tasks is left, and the cores are few."""
+    """Warn if Spark's own number of tasks is left, and the cores are few."""
     context = getattr(spark, "_sc", None)
     if context is None or not _is_unset(spark, TASKS):
-        return  # Connect tells the number of cores by a job alone
+        return  # Connect shows the number of cores only by a job
     cores = int(context.defaultParallelism)
     if cores * _MOST_TASKS_OF_A_CORE < TASKS_OF_SPARK:
         _tell_of_tasks(cores)
@@ -112,7 +117,7 @@ def _look_at_tasks(spark: SparkSession) -> None:
 
 @cache
 def _tell_of_tasks(cores: int) -> None:
-    """Once in a process."""
+    """Warn once in a process."""
     warnings.warn(
         f"{TASKS} is {TASKS_OF_SPARK}, because nobody has set it, and Spark has {cores} cores: "
         f"each task costs time in each micro-batch. Call spark.conf.set({TASKS!r}, '{cores}') "

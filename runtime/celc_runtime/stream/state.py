@@ -1,14 +1,14 @@
 """The state of a bucket as bytes: a header, and segments.
 
 A *segment* holds events or partitions, and is never changed. A micro-batch adds segments for what
-it brought; a segment goes as a whole when its last event has left the window, and small ones are
-merged now and then (`segments`). So a micro-batch writes what is new, not what is known.
+it brought. A segment is removed as a whole when its last event has left the window, and small ones
+are merged now and then (`segments`). So a micro-batch writes what is new, not what is known.
 
 ======= =========================================================================================
-waiting events that wait for the watermark. The events up to the header's frontier have been run
-        and count no more
-kept    events that later matches may begin with or hold, with their positions
-keys    what is known of partitions besides. Of several records of a partition the last one counts
+waiting events that wait for the watermark; events up to the header's frontier have been run and do
+        not count any more
+kept    events that later matches may begin with or contain, with their positions
+keys    what else is known of partitions; of several records of a partition the last one counts
 ======= =========================================================================================
 
 The header has 112 bytes, and 48 for each segment, the oldest first:
@@ -19,45 +19,43 @@ offset type
 0      4s    ``celc``
 4      u2    version of this format
 6      u2    flags: 1, a frontier is known; 2, a timer is set
-8      u4    CRC-32 of all other bytes, before it and behind it
-12     18s   the query that wrote the state: a hash of each part of it
-        (`identity`)
-30     u2    a hash of the table of parameters of a query FOR EACH; 0: it has none
-32     u4    how many buckets the checkpoint has
-36     u4    the number of this one
-40     i8    frontier: up to this time (microseconds since 1970) the bucket has been run
+8      u4    CRC-32 of all other bytes, before it and after it
+12     18s   the query that wrote the state: a hash of each part of it (`identity`)
+30     u2    a hash of the table of parameters of a query FOR EACH; 0: there is none
+32     u4    the number of buckets of the checkpoint
+36     u4    the number of this bucket
+40     i8    frontier: the bucket has been run up to this time (microseconds since 1970)
 48     i8    evicted: kept events before this time may be gone
 56     i8    the timer (milliseconds since 1970)
-64     i8    where no partition counts its events: the number of the bucket's next event
+64     i8    if no partition counts its events: the number of the bucket's next event
 72     i8    the number of the next segment
 80     i8    the first watermark (microseconds since 1970) that passes a deadline of a kept event
-88     i8    pending: kept events with a deadline that the bucket has not passed
-96     i8    busy: of about how many partitions a micro-batch runs events, at the most
-104    u8    how many segments there are
+88     i8    pending: the number of kept events with a deadline that the bucket has not passed
+96     i8    busy: about the most partitions whose events one micro-batch runs
+104    u8    the number of segments
 
 0      i8    number of the segment
 8      u1    its kind
 9      u1    which values of partitions it has, a bit for each
-10     u2    in how many pieces it is stored
+10     u2    the number of pieces in which it is stored
 12     u4    rows
-16     u4    CRC-32 of its bytes; where it has sections, of their directory
-20     u4    how many bits of the hashes of partitions tell its sections apart (`sections`); 0: it
-             has none
+16     u4    CRC-32 of its bytes; with sections, of their directory
+20     u4    the number of hash bits that number its sections (`sections`); 0: it has none
 24     u8    bytes
-32     i8    the least of its times: of its events, or of the last events of its partitions
-40     i8    the greatest
+32     i8    the earliest of its times: of its events, or of the last events of its partitions
+40     i8    the latest
 ====== ===== =================================================================================
 
-All numbers are little-endian. Waiting events are in blocks, as they came or behind one another
-(`blocks`). The other segments are compressed as a whole (`compression`): events are rows as in
-`rows`; behind kept events come their positions (int64) and, where nested selectors need them, the
-contexts before them (uint16). A segment of keys has the partitions as rows, and behind them the
-values of `KEY_VALUES` that it has, one after another. All of these are written as planes of bytes.
+All numbers are little-endian. Waiting events are in blocks, as they came or one after another
+(`blocks`). The other segments are compressed as a whole (`compression`). Events are rows as in
+`rows`; after kept events come their positions (int64) and, for nested selectors, the contexts
+before them (uint16). A segment of keys has the partitions as rows, and after them the values of
+`KEY_VALUES` that it has, one after another. All of these are written as planes of bytes.
 
-A state holds no nodes of the kernels, only events. To read an event again costs some 0.1 µs, where
-a query has code of its own. Nodes would have to be written too, and each reference in them checked
-before a kernel follows it, separately for every form of the kernel. Bytes of events, however
-damaged, stay events, from which nothing but a match can come.
+A state holds events, and no nodes of the kernels. Reading an event again costs some 0.1 µs if the
+query has its own code. Nodes would have to be written too, and each reference in them checked
+before a kernel follows it, separately for every form of the kernel. Damaged bytes of events are
+still events, and nothing but a match can come from them.
 """
 
 from __future__ import annotations
@@ -137,7 +135,7 @@ class Segment(NamedTuple):
 
 @dataclass(slots=True)
 class BucketState:
-    """The header of a bucket between micro-batches; in the units of the format above."""
+    """The header of a bucket between micro-batches, in the units of the format above."""
 
     buckets: int
     number: int
@@ -168,9 +166,9 @@ class BucketState:
 class StateFormat:
     """Reads and writes the states of one query.
 
-    values: the names of the `KEY_VALUES` that partitions have; empty where nothing is known of
-    them. buckets: the number of buckets that the stream asks for. layout: of events. rules: a hash
-    of the rows of a query FOR EACH, 0: it is none.
+    values: the names of the `KEY_VALUES` that partitions have; empty: none. buckets: the number of
+    buckets that the stream asks for. layout: of events. rules: a hash of the rows of a query FOR
+    EACH, 0: there are none.
     """
 
     def __init__(
@@ -234,10 +232,10 @@ class StateFormat:
         return bytes(data)
 
     def read(self, data: bytes, number: int) -> BucketState:
-        """The state whose header bytes are, for the bucket of this number.
+        """The state with these header bytes, for the bucket of this number.
 
-        Raises StateError where they are no header, a header of another format, query or bucket, or
-        have been changed, and where the checkpoint has another number of buckets.
+        Raises StateError if the bytes are not a header, were changed, or are of another format,
+        query or bucket, and if the checkpoint has another number of buckets.
         """
         name = self._plan.name
         if len(data) < _HEADER.size or data[:4] != _MAGIC:
@@ -328,13 +326,13 @@ class StateFormat:
         return self.layout.values(rows, self._latest)
 
     def times_of(self, records: KeyRecords) -> np.ndarray:
-        """int64[rows]: the times of the last events of partitions, or, where these are not noted,
-        the times up to which they have been run."""
+        """int64[rows]: the times of partitions' last events; if not noted, of the end of their
+        run."""
         found: np.ndarray = records.values["last" if "last" in self.values else "frontier"]
         return found
 
     def waiting(self, segment: Segment, data: bytes) -> Rows:
-        """The events of a segment. Raises StateError where bytes cannot be they."""
+        """The events of a segment; raises StateError for bytes that cannot be events."""
         with _Damage(self):
             rows = self.layout.joined(stored_rows(data, self.layout))
             if len(rows.records) != segment.rows:
@@ -343,7 +341,7 @@ class StateFormat:
         return rows
 
     def kept(self, segment: Segment, data: bytes) -> KeptEvents:
-        """The events of a segment, with positions. Raises StateError where bytes cannot be they."""
+        """The events of a segment, with positions; raises StateError likewise."""
         with _Damage(self):
             data = _all_decompressed(data)
             rows, end = self.layout.read(data, 0, segment.rows)
@@ -357,7 +355,7 @@ class StateFormat:
         return KeptEvents(rows, positions, contexts)
 
     def keys(self, segment: Segment, data: bytes) -> KeyRecords:
-        """The partitions of a segment. Raises StateError where bytes cannot be they."""
+        """The partitions of a segment; raises StateError likewise."""
         with _Damage(self):
             data = _all_decompressed(data)
             rows, end = self.layout.of_keys.read(data, 0, segment.rows)
@@ -383,7 +381,7 @@ class StateFormat:
 
 
 class _Damage:
-    """Says of a StateError inside it that the state is damaged."""
+    """Adds to a StateError raised inside it that the state is damaged."""
 
     def __init__(self, format: StateFormat) -> None:
         self._format = format
@@ -421,7 +419,7 @@ def _check_between(what: str, values: np.ndarray, limit: int) -> None:
 
 
 def buckets_in(header: bytes) -> int | None:
-    """The number of buckets that a header tells of; None where it is none of this format."""
+    """The number of buckets in a header; None: it is not a header of this format."""
     if len(header) < _HEADER.size:
         return None
     found = _Header._make(_HEADER.unpack_from(header))

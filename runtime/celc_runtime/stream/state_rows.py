@@ -1,4 +1,4 @@
-"""The rows of a state: events that are kept, and what is known of partitions."""
+"""The rows of a state: kept events, and what is known of partitions."""
 
 from __future__ import annotations
 
@@ -41,19 +41,18 @@ def unknown_keys(count: int) -> np.ndarray:
 
 
 class KeyRecords(NamedTuple):
-    """Partitions and the values known of them. rows: of `RowLayout.of_keys`."""
+    """Partitions and the values known of them."""
 
-    rows: Rows
+    rows: Rows  # of `RowLayout.of_keys`
     values: np.ndarray
 
 
 class KeptEvents(NamedTuple):
-    """Events with their positions (int64), and the contexts before them (uint16; empty where no
-    nested selector needs them)."""
+    """Kept events."""
 
     rows: Rows
-    positions: np.ndarray
-    contexts: np.ndarray
+    positions: np.ndarray  # int64
+    contexts: np.ndarray  # uint16, the context before each; empty: no nested selector needs it
 
 
 def taken_events(layout: RowLayout, kept: KeptEvents, index: np.ndarray) -> KeptEvents:

@@ -11,36 +11,29 @@ from celc_runtime.stream.rows import Rows
 
 @dataclass(slots=True)
 class Step:
-    """The outcome of a micro-batch for a bucket.
+    """The outcome of a micro-batch for a bucket."""
 
-    late: the events that came too late. header: of the new state; is_changed: it is not the header
-    before. written: bytes to store under numbers; removed: numbers under which nothing is stored
-    any more. set_timers, unset_timers: in milliseconds. events, keys: how many events were run, of
-    how many partitions. waiting, kept, pending, known: how many events wait for the watermark, how
-    many are kept, how many of these have a deadline to come, and how many records of partitions
-    there are. size: the bytes of the state. sort_time, kernel_time, state_time: nanoseconds.
-    """
-
-    late: Rows
-    header: bytes = b""
-    is_changed: bool = True
-    written: dict[int, bytes] = field(default_factory=dict)
+    late: Rows  # the events that came too late
+    header: bytes = b""  # of the new state
+    is_changed: bool = True  # whether it differs from the header before
+    written: dict[int, bytes] = field(default_factory=dict)  # bytes to store under numbers
     removed: list[int] = field(default_factory=list)
-    set_timers: list[int] = field(default_factory=list)
-    unset_timers: list[int] = field(default_factory=list)
+    """Numbers under which nothing is stored any more."""
+    set_timers: list[int] = field(default_factory=list)  # milliseconds
+    unset_timers: list[int] = field(default_factory=list)  # milliseconds
     matches: list[pa.RecordBatch] = field(default_factory=list)
-    events: int = 0
-    keys: int = 0
-    waiting: int = 0
-    kept: int = 0
-    pending: int = 0
-    known: int = 0
-    size: int = 0
-    sort_time: int = 0
+    events: int = 0  # events that were run
+    keys: int = 0  # partitions of these
+    waiting: int = 0  # events that wait for the watermark
+    kept: int = 0  # events that are kept
+    pending: int = 0  # kept events with a deadline to come
+    known: int = 0  # records of partitions
+    size: int = 0  # bytes of the state
+    sort_time: int = 0  # nanoseconds, as the next two
     kernel_time: int = 0
     state_time: int = 0
 
     @property
     def match_count(self) -> int:
-        """How many matches were found."""
+        """The number of matches found."""
         return sum(len(batch) for batch in self.matches)

@@ -1,11 +1,12 @@
-"""The functions that Spark's workers run for a stream behind the shuffle.
+"""The functions that Spark's workers run for a stream after the shuffle.
 
 *Reading* (`transformWithState`): the events of each bucket join the waiting events, and the events
-that the watermark has passed are run; rows of the outcome have the counts, and the matches as
-bytes. *Unpacking* (`mapInArrow`): the matches become columns.
+that
+the watermark has passed are run. Rows of the outcome have the counts, and the matches as bytes.
+*Unpacking* (`mapInArrow`): the matches become columns.
 
-So Spark shuffles, hands to Python and keeps bytes of celc: a few values for each bucket and task
-instead of one for each event.
+So Spark shuffles, passes to Python and stores celc's own bytes: a few values for each bucket and
+task instead of one for each event.
 """
 
 from __future__ import annotations
@@ -41,18 +42,18 @@ STEP_DDL = (
     "waiting BIGINT, kept BIGINT, pending BIGINT, keys BIGINT, known BIGINT, bytes BIGINT, "
     "sort_us BIGINT, kernel_us BIGINT, state_us BIGINT, found BINARY, refused BINARY"
 )
-"""The outcome of a micro-batch for a bucket: counts (those of `Step`), microseconds, and as Arrow
-messages its matches and the events that were not run. Where matches are many, further rows follow
-with matches alone."""
+"""The outcome of a micro-batch for a bucket: the counts of `Step`, microseconds, and as Arrow
+messages its matches and the events that were not run. Many matches take further rows, which have
+only matches."""
 
 _MESSAGE = 1 << 24
-"""About so many bytes of matches are in a row."""
+"""About the most bytes of matches in a row."""
 
 
 class BucketTask:
     """The steps of the operator's processor, without Spark's own objects.
 
-    text_of, bytes_of: how Spark's store has bytes.
+    text_of, bytes_of: convert bytes for Spark's store, and back.
     """
 
     text_of = staticmethod(text_of)
@@ -78,7 +79,7 @@ class BucketTask:
     ) -> tuple[Step, list[dict[str, Any]]]:
         """The step of the bucket with a label, and its rows of the operator's output.
 
-        `watermark` in milliseconds; 0: there is none yet.
+        watermark: in milliseconds; 0: there is none yet.
         """
         number = self._number(label, header)
         received = [Block.of(block) for block in blocks]
@@ -128,7 +129,7 @@ class BucketTask:
         """The number of the bucket with a label."""
         number = self._labels.get(label)
         if number is None:
-            # A timer of a bucket that this stream does not have; its header tells why.
+            # A timer of a bucket that this stream does not have. Its header says why.
             if header is not None:
                 self._formats.states.read(header, -1)
             raise self._formats.states.damaged(f"there is no bucket {label}")
@@ -218,8 +219,10 @@ def unpacked(
     batches: Iterable[pa.RecordBatch],
     rules: Rules | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The matches as rows, and with late='side' also the events that were not run; `rules`: the
-    rows of a query FOR EACH."""
+    """The matches as rows, and with late='side' also the events that were not run.
+
+    rules: the rows of a query FOR EACH.
+    """
     return with_rows_again(program, rules, _unpacked(stream_program(program), options, batches))
 
 
@@ -255,10 +258,11 @@ def finished(
     batches: Iterable[pa.RecordBatch],
     rules: Rules | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The matches that end in waiting events; `rules`: the rows of a query FOR EACH.
+    """The matches that end in waiting events.
 
-    The batches have a row for each bucket: `bucket`, its label; and `state`, a list of structs of
-    `place` and `data`, the pieces of its state as Spark's store has them.
+    The batches have a row for each bucket: its label `bucket`, and `state`, a list of structs of
+    `place` and `data`, the pieces of its state in Spark's store. rules: the rows of a query FOR
+    EACH.
     """
     return with_rows_again(program, rules, _finished(program, options, batches))
 
@@ -305,8 +309,8 @@ def _filled(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def packing_route(program: Program) -> Any:
-    """The function before the shuffle: from options, the rows of a query FOR EACH as a batch, if it
-    is one, and batches of events to packed batches."""
+    """The function before the shuffle: (options, the rows of a query FOR EACH as a batch, batches
+    of events) → packed batches."""
     return partial(_step_route(program), "packed")
 
 
@@ -320,13 +324,13 @@ def _new_task(program: Program, options: Mapping[str, Any]) -> BucketTask:
 
 
 def unpacking_route(program: Program) -> Any:
-    """The function behind the operator: from options, rows as above, and its batches to batches of
+    """The function after the operator: (options, rows as above, its batches) → batches of
     matches."""
     return partial(_step_route(program), "unpacked")
 
 
 def finishing_route(program: Program) -> Any:
-    """The function of `finish`: from options, rows as above, and batches of states to batches of
+    """The function of `finish`: (options, rows as above, batches of states) → batches of
     matches."""
     return partial(_step_route(program), "finished")
 
@@ -352,8 +356,8 @@ def _run_step(
 
 
 def check_header(program: Program, options: Mapping[str, Any], label: int, header: bytes) -> None:
-    """Raises StateError where the header of the bucket with a label is not one of this query with
-    these options."""
+    """Raises StateError if the header of the bucket with a label does not fit this query and
+    options."""
     found = options_of(options)
     labels = labels_of(found.buckets).tolist()
     number = labels.index(label) if label in labels else -1

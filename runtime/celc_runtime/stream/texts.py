@@ -1,10 +1,10 @@
 """Bytes as text: how states are stored.
 
-Spark sends a value of bytes to Python as a text of characters from 0 to 255, which it makes
-character by character and encodes as UTF-8: some 20 ns a byte, and Python takes 7 ns to undo it. A
-text of ASCII characters is only copied. So bytes are stored in base64, which Python writes and
-reads in 2 and 5 ns a byte. Rejected: eight characters of seven bits for seven bytes, which takes a
-seventh less room and half the time to read, for code of our own.
+Spark sends bytes to Python as a text of characters from 0 to 255, which it makes character by
+character and encodes as UTF-8. That takes some 20 ns for each byte, and Python takes 7 ns to undo
+it. A text of ASCII characters is only copied. So bytes are stored in base64, which Python writes
+and reads in 2 and 5 ns for each byte. Rejected: eight characters of seven bits for seven bytes. It
+takes a seventh less room and half the time to read, but needs code of our own.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ def text_of(data: bytes) -> str:
 
 
 def bytes_of(text: str) -> bytes:
-    """The bytes that a text stands for. Raises StateError for a text that `text_of` does not
-    make."""
+    """The bytes that a text stands for; raises StateError for a text that `text_of` cannot make."""
     try:
         return binascii.a2b_base64(text, strict_mode=True)
     except ValueError:
