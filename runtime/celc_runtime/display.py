@@ -1,11 +1,11 @@
-"""Queries and matches as a person reads them, in a shell and in a notebook.
+"""Queries and matches for people, in a shell and in a notebook.
 
-Matches stay a pyarrow Table, because all other tools read one. Rejected: a wrapper with a
-`_repr_html_` of its own, which would be in the way of those tools. So a function shows them:
+Matches stay a pyarrow Table, because all other tools read one. Rejected: a wrapper with its own
+`_repr_html_`, which would be in the way of those tools. So a function shows them:
 `as_html(matches)`.
 
-Texts of events and names of columns may hold anything: in HTML all of them are escaped, and in a
-shell a name with control characters is shown as Python quotes it.
+Texts of events and names of columns may contain anything. In HTML all of them are escaped. In a
+shell, a name with control characters is shown as Python quotes it.
 """
 
 import textwrap
@@ -34,7 +34,7 @@ _TIME_UNITS = (
 
 
 class Html(str):
-    """A text of HTML, which a notebook shows as such."""
+    """A text of HTML that a notebook shows as HTML."""
 
     __slots__ = ()
 
@@ -46,7 +46,7 @@ class Html(str):
 
 
 def described(plan: Plan) -> list[tuple[str, str]]:
-    """A query in pairs of a word and a text of one line: reads, order, window, returns, …"""
+    """A query as pairs of a word and a text of one line: reads, order, window, returns, …"""
     read = [f"{_name(name)} {plan.source.input_type(name)}" for name in input_schema(plan).names]
     labels = {label.name for label in plan.answer.items if not isinstance(label, Computed)}
     labels = set() if plan.answer.totals is not None else labels
@@ -63,7 +63,7 @@ def described(plan: Plan) -> list[tuple[str, str]]:
         times = f"from {_name(plan.source.uncertain.low)} to {_name(plan.source.uncertain.high)}"
         lines.append(("uncertain time", times))
     if plan.source.reads:
-        # Its columns are those of a table that the runtime makes of these rows.
+        # The runtime makes a table with its columns from these rows.
         streams = [name for name in plan.source.streams if name not in plan.source.reads]
         rows = f"the rows of {', '.join(map(_name, plan.source.reads))}"
         lines[0] = "reads", ", ".join([rows, *(f"stream {_name(name)}" for name in streams)])
@@ -116,7 +116,7 @@ def query_text(plan: Plan) -> str:
 
 
 def file_text(plans: Iterable[Plan]) -> str:
-    """The queries of a file for a shell: one in full, several by name."""
+    """The queries of a file for a shell: a single one in full, several by name."""
     plans = list(plans)
     if len(plans) == 1:
         return query_text(plans[0])
@@ -130,7 +130,7 @@ def file_text(plans: Iterable[Plan]) -> str:
 
 
 def queries_html(plans: Iterable[Plan], text: str) -> Html:
-    """The same for a notebook, with the text of the file to be unfolded."""
+    """The queries of a file for a notebook, with the text of the file, which can be unfolded."""
     parts = []
     for plan in plans:
         rows = "".join(
@@ -147,11 +147,11 @@ def queries_html(plans: Iterable[Plan], text: str) -> Html:
 
 
 def as_html(matches: pa.Table | pa.RecordBatch, *, rows: int = 20) -> Html:
-    """Matches as a table of HTML, which a notebook shows where a cell ends with it.
+    """Matches as a table of HTML, which a notebook shows at the end of a cell.
 
-    rows: how many matches are shown at most; below the table is said how many there are. Labels
-    show their events one below the other, each with its position and attributes. What comes from
-    the events is escaped. Raises TypeError for what is no table of Arrow.
+    rows: the most matches that are shown; the text below the table gives their number. Labels show
+    their events one below the other, each with its position and attributes. Everything from the
+    events is escaped. Raises TypeError for a value that is not an Arrow table.
     """
     if not isinstance(matches, pa.Table | pa.RecordBatch):
         raise TypeError(

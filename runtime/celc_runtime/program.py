@@ -36,23 +36,18 @@ from celc_runtime.plan.strategy import (
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """One query, ready to be run.
-
-    `classify` is the kernel that finds the symbol of each event, `update` and `listing` are how the
-    query is run, `module` are the globals of the generated module: by them its text is found when
-    the query is sent to a Spark worker. `reads` are the queries whose rows are its events, as the
-    module holds them (`levels`). `joins`: the query as joins of Spark, or why it is none.
-    `positions`: whether somebody wants positions in the answer; None: nobody has said (`on_spark`).
-    """
+    """One query, ready to be run."""
 
     plan: Plan
-    classify: Callable[..., None]
+    classify: Callable[..., None]  # the kernel that finds the symbol of each event
     update: Update
     listing: Listing
     module: dict[str, Any] = field(repr=False)
-    reads: tuple[Program, ...] = ()
-    joins: Joins = NO_JOINS
-    positions: bool | None = None
+    """The globals of the generated module. They lead to its text when the query is sent to a Spark
+    worker."""
+    reads: tuple[Program, ...] = ()  # the queries whose rows are its events, without its options
+    joins: Joins = NO_JOINS  # the query as joins of Spark, or why it cannot be
+    positions: bool | None = None  # whether the answer shows positions; None: not said (`on_spark`)
 
     @property
     def name(self) -> str:
@@ -75,7 +70,7 @@ class Program:
 
     @property
     def all_wait(self) -> bool:
-        """Whether every match is decided later than it ends, where any is."""
+        """Whether every match is decided after its end, if any is."""
         match self.listing:
             case ByDefinition(ways=ways):
                 return all(way.deadline is not None for way in ways)
@@ -84,8 +79,7 @@ class Program:
 
     @property
     def growth(self) -> str:
-        """How the time grows where matches are found by definition, in words; empty where they are
-        not."""
+        """How the time grows if matches are found by definition, in words; otherwise empty."""
         match self.listing:
             case ByDefinition(growth=growth) | InWorlds(definition=ByDefinition(growth=growth)):
                 return growth
@@ -94,8 +88,8 @@ class Program:
 
     @property
     def contexts(self) -> np.ndarray:
-        """int64[contexts, symbols], the context after an event, where nested selectors depend on
-        the stream before a match; no rows where they do not."""
+        """int64[contexts, symbols], the context after an event; without rows unless nested
+        selectors depend on the stream before a match."""
         match self.update:
             case UnionLists(tables=tables):
                 return tables.following
@@ -104,24 +98,26 @@ class Program:
 
     @property
     def file_schema(self) -> pa.Schema:
-        """The columns to read from a file: the input columns, and the tiebreak columns (NULL: in
-        the type that the file has)."""
+        """The columns to read from a file: input columns and tiebreak columns.
+
+        NULL stands for any type that the file has.
+        """
         known = input_schema(self.plan)
         if not self.plan.source.type_column:
-            # A file may have the column all the same; then it is honoured.
+            # A file may have the column all the same. Then it counts.
             known = known.append(pa.field(self.plan.source.type_name, pa.string()))
         extra = [name for name in self.plan.source.tiebreak if name not in known.names]
         return pa.schema([*known, *(pa.field(name, pa.null()) for name in extra)])
 
     @cached_property
     def output_schema(self) -> pa.Schema:
-        """The columns of the answer. Runs of a few events ask for it, and making it takes longer
-        than they do."""
+        """The columns of the answer; cached, because making them takes longer than a run of few
+        events."""
         return output_schema(self.plan)
 
     @cached_property
     def match_schema(self) -> pa.Schema:
-        """The columns of a match, which are the answer's where its rows are matches."""
+        """The columns of a match, which are the answer's if its rows are matches."""
         return match_schema(self.plan)
 
     @property
@@ -193,9 +189,9 @@ class Program:
     def on_spark(self) -> Program:
         """The program as all routes of Spark run it.
 
-        Where nobody has said whether the answer has positions, it has none: they count every row,
-        and so every row would be sorted and numbered. A query that counts events numbers the rows
-        anyway, and shows it. Without order columns Spark runs nothing.
+        Without a choice of the user, the answer has no positions. Positions count every row, so
+        every row would be sorted and numbered. A query that counts events numbers the rows anyway,
+        and shows them. Without order columns Spark runs nothing.
         """
         plan = self.plan
         if self.positions is not None or plan.counts_events or not plan.source.order_by:
@@ -203,7 +199,7 @@ class Program:
         return self.with_options(positions=False)
 
     def _check_runs(self, plan: Plan) -> None:
-        """Raises ValueError where the choice of runs relies on another order."""
+        """Raises ValueError if the choice of runs relies on another order."""
         match self.listing:
             case LongestRuns(ordered_by=str(name)) if plan.source.order_by[:1] != (name,):
                 raise ValueError(
@@ -214,7 +210,7 @@ class Program:
 
     @cached_property
     def levels(self) -> tuple[Program, ...]:
-        """The queries that this one reads, run with its options. Nobody sees their positions."""
+        """The queries that this one reads, with its options and without positions."""
         plan = self.plan
         return tuple(
             one.with_options(
@@ -235,8 +231,10 @@ class Program:
         return ShippedQuery(self)
 
     def function(self, name: str, module: str, function: str) -> ShippedFunction:
-        """The function of a pickle, by its module in the runtime, which may have a name of its own
-        where the pickle is read."""
+        """The function of a pickle, by its module in the runtime.
+
+        The runtime may have another name where the pickle is read.
+        """
         package = __name__.partition(".")[0]
         found = getattr(import_module(f"{package}.{module}"), function)
         return ShippedFunction(self, name, found)
@@ -276,10 +274,10 @@ class ShippedQuery:
 class ShippedFunction:
     """One way to run a program: a function that Spark can send to its workers.
 
-    `function` is a function or a class at the top of a module of the runtime, and takes the program
+    `function` is a function or a class at the top of a module of the runtime; it takes the program
     first. A pickle names it by that module, and the program finds it (`Program.function`). A bound
-    method would not do: Spark's pickler refers to a method's function by the module it is defined
-    in, which a worker need not have.
+    method would not work: Spark's pickler refers to a method's function by the module where it is
+    defined, which a worker need not have.
     """
 
     def __init__(self, program: Program, name: str, function: Callable[..., Any]) -> None:
@@ -291,8 +289,8 @@ class ShippedFunction:
         return f"<{self._name} of query {self._program.name!r}>"
 
     def __call__(self, *arguments, **others):  # type: ignore[no-untyped-def]
-        # No argument with a name of its own: Spark counts them, `self` included, and would pass the
-        # key of a group as a second one. No annotation: with one, Spark asks for the types of all
+        # No argument has a name: Spark counts named arguments, `self` included, and would pass the
+        # key of a group as a second one. No annotations: with one, Spark asks for the types of all
         # arguments of a function, and warns because this is an object.
         for name in others:
             raise TypeError(
@@ -307,7 +305,7 @@ class ShippedFunction:
 
 
 def clock_of(plan: Plan, clock: object) -> int | float:
-    """A time of the first order column as a plan holds it. Raises ValueError for what is none."""
+    """A time of the first order column as a plan holds it; raises ValueError for other values."""
     if not plan.source.order_by:
         raise ValueError(f"query {plan.name!r} has no order column that a clock could show")
     type = plan.source.type_of(plan.source.order_by[0])
@@ -333,8 +331,10 @@ def _no_clock(plan: Plan, type: str, clock: object) -> ValueError:
 
 
 def _type_column(plan: Plan, reader: Plan) -> str | None:
-    """The column that tells the types of events to a query that another reads; None: it tells none,
-    or the one that the query was compiled with does."""
+    """The column with the types of events for a query that another reads.
+
+    None: it has none, or the one that the query was compiled with.
+    """
     return None if plan.source.type_name == reader.source.type_name else reader.source.type_name
 
 
@@ -345,7 +345,7 @@ _MOST_WORK = 2**63 - 1
 
 
 def _check_ties(program: Program, ties: object) -> None:
-    """Raises ValueError where a query, or one that it reads, was compiled for other ties."""
+    """Raises ValueError if a query, or one that it reads, was compiled for other ties."""
     if program.plan.source.ties != ties:
         raise _other_ties(program.plan, ties)
     for one in program.reads:
@@ -367,7 +367,7 @@ def _given_names(names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_instants(plan: Plan, order_by: tuple[str, ...]) -> None:
-    """Raises ValueError where simultaneous events would differ in what a window is measured on."""
+    """Raises ValueError if simultaneous events would differ in what a window is measured on."""
     if not order_by:
         raise ValueError(f"query {plan.name!r} needs order columns to tell simultaneous events")
     for name in (window.attribute for window in plan.matching.windows):
@@ -391,8 +391,10 @@ def _typed(plan: Plan, type_column: str) -> Plan:
 
 
 def _with_match_id(plan: Plan, asked: object) -> Plan:
-    """The plan with the column `match_id` or without it; `asked`: None leaves the choice as it is,
-    though other columns may tell events apart now."""
+    """The plan with or without the column `match_id`.
+
+    asked: None keeps the choice, though other columns may identify events now.
+    """
     if asked is not None and type(asked) is not bool:
         raise ValueError(f"match_id must be True or False, not {asked!r}")
     if asked is False:
@@ -432,8 +434,9 @@ def growth_line(program: Program) -> str:
 
 
 def warn_of_growth(programs: Iterable[Program], *, stacklevel: int) -> None:
-    """Warn who has called a method of queries of what may take long in these and in the queries
-    that they read. Where the compiler or the sender of a query has said it, nobody says it again.
+    """Warn the caller of a method about queries, and those that they read, that may take long.
+
+    The warning comes once: not again after the compiler or the sender of a query.
     """
     for line in dict.fromkeys(line for program in programs for line in _growth_lines(program)):
         warnings.warn(line, PlanWarning, stacklevel=stacklevel)

@@ -18,7 +18,7 @@ def declared_types(program: Program) -> Types:
 
 
 def levels_of(program: Program) -> dict[str, Program]:
-    """All queries of a chain by name, each behind those that it reads; the query itself is last."""
+    """All queries of a chain by name, each after those that it reads; the query itself is last."""
     found: dict[str, Program] = {}
     for level in program.levels:
         found |= {name: one for name, one in levels_of(level).items() if name not in found}
@@ -31,14 +31,14 @@ def types_of_chain(program: Program) -> Types:
 
 
 def as_run(program: Program) -> Program:
-    """A query that reads others, as it is run over the table of its events: they are in order."""
+    """A query that reads others, in the form that runs over the table of its sorted events."""
     return replace(
         program, plan=replace(program.plan, source=replace(program.plan.source, tiebreak=()))
     )
 
 
 def declared_part(program: Program) -> Program:
-    """A program that reads the declared streams of a query, and is not run."""
+    """A program that reads the declared streams of a query; it is never run."""
     plan = program.plan
     source = plan.source
     if not source.reads:
@@ -66,7 +66,7 @@ def declared_part(program: Program) -> Program:
 
 
 def source_of(program: Program) -> Program:
-    """A program that reads what a query needs of declared streams, directly or not."""
+    """A program that reads what a query needs of declared streams, directly or through others."""
     if not program.plan.source.reads:
         return program
     parts = {

@@ -1,8 +1,8 @@
 """A chain of queries over a DataFrame of Spark.
 
-Where all queries of the chain have the same PARTITION BY, one stage runs them: the rows of each
-partition are in one task anyway, and no row of a query leaves it (one scan, one shuffle, one sort).
-Else each query is a DataFrame of its own, read by the next, with a shuffle between them.
+If all queries of the chain have the same PARTITION BY, one stage runs them: one scan, one shuffle,
+one sort. The rows of a partition are in one task anyway, and so are the rows of its queries.
+Otherwise each query is a DataFrame, read by the next, with a shuffle between them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChainPlan:
-    """How a chain runs on a DataFrame: its matches, the choice and its reasons, and warnings."""
+    """How a chain runs on a DataFrame: its matches, the choice with its reasons, and warnings."""
 
     matches: DataFrame
     text: str
@@ -59,8 +59,8 @@ def chain_plan(
 ) -> ChainPlan:
     """The plan of a query that reads others; see `CompiledQuery.match`.
 
-    ranges: as for `match`, where each query is a DataFrame of its own. Raises EventError where the
-    DataFrame does not fit the queries, ValueError for options that a chain has not.
+    ranges: as for `match`, if each query is a DataFrame. Raises EventError if the DataFrame does
+    not fit the queries, ValueError for options that a chain does not have.
     """
     if presorted:
         raise ValueError("a query that reads other queries sorts its events: leave out presorted")
@@ -93,7 +93,7 @@ def chain_matches(
     presorted: bool,
     progress: bool | TextIO,
 ) -> DataFrame:
-    """The matches of `chain_plan`; raises what that does."""
+    """The matches of `chain_plan`; raises the same errors."""
     if progress is not False:
         raise ValueError(f"query {program.name!r} reads other queries: leave out progress")
     plan = chain_plan(program, events, ranges, presorted=presorted)
@@ -103,7 +103,7 @@ def chain_matches(
 
 
 def _why_apart(program: Program) -> str:
-    """Why the queries of a chain cannot share one stage; empty where they can."""
+    """Why the queries of a chain cannot share one stage; empty if they can."""
     if not any(level.plan.source.partition_by for level in levels_of(program).values()):
         return "there is no PARTITION BY that would spread the events"
     return why_gathered(program)
@@ -128,7 +128,7 @@ def _in_one_stage(program: Program, events: DataFrame) -> DataFrame:
 def _matches_of_task(
     program: Program, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The matches of a chain in one stage, from whole partitions, sorted."""
+    """The matches of a chain in one stage, from whole, sorted partitions."""
     run = ChainRun(program, RunOptions(ties_are_errors=True))
     yield from read_all(run, conforming_batches(program, map(received, batches)))
 
@@ -179,7 +179,7 @@ def _is_foreign(plan: Plan, types: list[tuple[str, str]], events: DataFrame) -> 
 def _event_frame(
     program: Program, events: DataFrame, answers: dict[str, DataFrame]
 ) -> tuple[DataFrame, Program]:
-    """The events of a query that reads others, and the query as it reads them."""
+    """The events of a query that reads others, and the query in the form that reads them."""
     from pyspark.sql import functions
 
     plan, source = program.plan, program.plan.source
@@ -216,7 +216,7 @@ def _event_frame(
         frames.append(answer.select(*columns, *without))
     frame = reduce(lambda one, other: one.unionAll(other), frames)
     run = as_run(program)
-    # As in a table on one machine (`rows`), events of one time are numbered in this order.
+    # As in a table on one machine (`rows`), this order numbers events of equal time.
     tiebreak = (place, *(ties[name] for name in kinds), str(source.begin), *source.partition_by)
     own_order = replace(run.plan.source, tiebreak=tiebreak, relevant=None)
     return frame, replace(run, plan=replace(run.plan, source=own_order))

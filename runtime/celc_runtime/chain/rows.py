@@ -16,7 +16,7 @@ from celc_runtime.program import Program
 
 
 def of_types(plan: Plan, table: pa.Table, types: Types) -> pa.Array | None:
-    """bool: the rows of these types; None: all, because the table tells no types."""
+    """bool: the rows of these types; None: all, because the table has no types."""
     if plan.source.type_name not in table.column_names:
         return None
     names = table.column(plan.source.type_name).cast(pa.string())
@@ -26,17 +26,16 @@ def of_types(plan: Plan, table: pa.Table, types: Types) -> pa.Array | None:
     for stream, name in sorted(types):
         is_type = pc.equal(names, name)
         is_stream = pc.equal(table.column("stream").cast(pa.string()), stream)
-        # As in every table: a row that does not name its stream is of any stream with the type.
+        # As in every table: a row without a stream belongs to any stream with the type.
         either = pc.fill_null(is_stream, True)
         found = pc.or_(found, pc.fill_null(pc.and_(is_type, either), False))
     return found
 
 
 def rows_for(program: Program, table: pa.Table, others: Types) -> pa.Table:
-    """The rows of a table for a query of a chain that reads declared streams alone.
+    """The rows of a table for a query of a chain that reads only declared streams.
 
-    Rows of types that only other queries know (`others`) are left out: they are no part of its
-    streams, and nobody has to be warned of them.
+    Rows of types that only other queries know (`others`) are left out without a warning.
     """
     foreign = others - declared_types(program)
     mask = of_types(program.plan, table, foreign) if foreign else None
@@ -44,7 +43,7 @@ def rows_for(program: Program, table: pa.Table, others: Types) -> pa.Table:
 
 
 def declared_rows(program: Program, table: pa.Table) -> pa.Table:
-    """The rows of declared streams as events of a query that reads others as well."""
+    """The rows of declared streams as events of a query that also reads other queries."""
     plan, types = program.plan, declared_types(program)
     if not types:
         return table.slice(0, 0)
@@ -53,8 +52,9 @@ def declared_rows(program: Program, table: pa.Table) -> pa.Table:
 
 
 def event_table(program: Program, declared: pa.Table, answers: dict[str, pa.Table]) -> pa.Table:
-    """The events of a query: rows of declared streams, and of the queries that it reads, by their
-    names. They come by their ends, and those of one time as the positions of the query number them.
+    """The events of a query: rows of declared streams, and rows of queries, given by name.
+
+    They are sorted by their ends, events of equal time as the positions of the query number them.
     """
     plan = program.plan
     source = plan.source
@@ -76,7 +76,7 @@ def event_table(program: Program, declared: pa.Table, answers: dict[str, pa.Tabl
 
 
 def _ascending(table: pa.Table, names: Sequence[str]) -> pa.Array:
-    """The places of rows by some columns, NULL first; equal rows keep their order."""
+    """The indices of sorted rows, NULL first; equal rows keep their order."""
     keys: list[pa.ChunkedArray] = []
     for name in names:
         column = table.column(name)

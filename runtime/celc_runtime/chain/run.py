@@ -1,11 +1,11 @@
 """A chain of queries over a stream of batches: all levels run together, batch by batch.
 
-A query that reads others is handed the rows of one time only once no more of them can come. That is
-known up to the *horizon*: rows of the declared streams come in order, so all that ends before the
-last row of a batch has been seen. A query that reads declared streams gives the rows that end
-before the horizon as it reads, and each reader hands on its own before its reader is asked.
+A query that reads others gets the rows of one time when no more of them can come. This is known up
+to the *horizon*. Rows of the declared streams come in order, so everything that ends before the
+last row of a batch has been read. A query that reads declared streams returns the rows that end
+before the horizon while it reads. Each query passes its rows on before its readers run.
 
-So only the rows at the horizon wait, and memory is that of the runs. This needs one PARTITION BY
+So only the rows at the horizon wait, and the memory is that of the runs. It needs one PARTITION BY
 for the whole chain, because partitions come one after another, and matches that are known at their
 ends (`why_gathered`).
 """
@@ -29,7 +29,7 @@ from celc_runtime.run.source.run_options import PLAIN, RunOptions
 
 
 def why_gathered(program: Program) -> str:
-    """Why a chain cannot run batch by batch; empty where it can."""
+    """Why a chain cannot run batch by batch; empty if it can."""
     plans = [level.plan for level in levels_of(program).values()]
     if len({plan.source.partition_by for plan in plans}) > 1:
         return "the queries have different PARTITION BY"
@@ -45,8 +45,10 @@ def why_gathered(program: Program) -> str:
 
 
 class _Level:
-    """One query of a chain: its run, the rows of declared streams that wait for the horizon, and
-    the rows of each query that it reads."""
+    """One query of a chain: its run, and the rows that wait for the horizon, by their source.
+
+    Sources are the declared streams, and each query that it reads.
+    """
 
     def __init__(self, program: Program, options: RunOptions) -> None:
         self.program = program
@@ -57,13 +59,13 @@ class _Level:
 
     @property
     def waiting(self) -> int:
-        """How many rows wait for the horizon."""
+        """The number of rows that wait for the horizon."""
         return sum(map(len, self.declared)) + sum(
             len(batch) for batches in self.answers.values() for batch in batches
         )
 
     def due(self, horizon: pa.Scalar | None) -> pa.Table | None:
-        """The events that come before the horizon (None: all), in their order; the rest waits."""
+        """The sorted events before the horizon (None: all); the rest waits."""
         declared = None
         order = self.program.plan.source.order_by[0]
         if self.declared:
@@ -87,17 +89,18 @@ def _cut(table: pa.Table, name: str, horizon: pa.Scalar | None) -> tuple[pa.Tabl
         return table, table.slice(0, 0)
     column = table.column(name)
     before = pc.less(column, horizon.cast(column.type))
-    # A row without a time is an error, which the run of the query says.
+    # A row without a time is an error. The run of the query raises it.
     before = pc.fill_null(before, True)
     return table.filter(before), table.filter(pc.invert(before))
 
 
 class ChainRun:
-    """Feeds batches of the declared streams to all queries of a chain, and hands out the matches of
-    the last one. Events come as for `Run`; the chain is one that can run batch by batch.
+    """Feeds batches of the declared streams to all queries of a chain; yields those of the last
+    one.
 
-    Each query has a run of its own: what one hands out is read by others, which wait for rows of
-    the rest, so no single run could read it all. `options`: of the queries of declared streams.
+    Events come as for `Run`. The chain must be able to run batch by batch. Each query has a run,
+    because it reads rows of other queries at other times than these return them. options: for the
+    queries of declared streams.
     """
 
     def __init__(self, program: Program, options: RunOptions = PLAIN) -> None:
@@ -108,7 +111,7 @@ class ChainRun:
 
     @property
     def waiting(self) -> int:
-        """How many rows wait for the horizon."""
+        """The number of rows that wait for the horizon."""
         return sum(level.waiting for level in self._levels.values())
 
     def push(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -120,16 +123,16 @@ class ChainRun:
             yield from self._read(part)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The matches that wait for more events, of which there are none."""
+        """The matches that still wait at the end of the input."""
         yield from self._read_up_to(None, is_over=True)
 
     def finish(self) -> None:
-        """Warn as `Run.finish` does, of each query."""
+        """Warn for each query, as `Run.finish` does."""
         for level in self._levels.values():
             level.run.finish()
 
     def _parts(self, table: pa.Table) -> Iterator[pa.Table]:
-        """The rows of each partition, and an empty table where one ends."""
+        """The rows of each partition, and an empty table at the end of each."""
         names = self._program.plan.source.partition_by
         if not len(table):
             return
@@ -155,7 +158,7 @@ class ChainRun:
                     yield from self._hand_on(name, level.run.push(batch))
             elif declared_types(level.program):
                 rows = declared_rows(level.program, table)
-                # Texts of one batch can be coded, and those of the next not.
+                # Texts can be coded in one batch and not in the next.
                 plain_rows = list(map(plain_batch, rows.to_batches()))
                 if plain_rows:
                     level.declared.append(pa.Table.from_batches(plain_rows))
@@ -165,8 +168,10 @@ class ChainRun:
     def _read_up_to(
         self, horizon: pa.Scalar | None, *, is_over: bool = False
     ) -> Iterator[pa.RecordBatch]:
-        """Let each level read what comes before the horizon; None: all, and nothing more comes of
-        the partition, or of the whole input (`is_over`)."""
+        """Let each level read what comes before the horizon.
+
+        None: everything; the partition is over, or the whole input (`is_over`).
+        """
         for name, level in self._levels.items():
             batches: Iterable[pa.RecordBatch] = ()
             if level.reads:
@@ -174,12 +179,13 @@ class ChainRun:
                 batches = () if table is None else table.combine_chunks().to_batches()
             if level.reads or horizon is None:
                 pushed = chain.from_iterable(map(level.run.push, batches))
-                # Totals of a partition wait for the next one, or for the end of the input.
+                # Totals of a partition wait for the next partition, or for the end of the input.
                 waited = level.run.rest() if is_over else level.run.end_of_instant()
                 yield from self._hand_on(name, chain(pushed, waited))
 
     def _hand_on(self, name: str, matches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Give the matches of a query to all that read it; those of the last one are the answer."""
+        """Pass the matches of a query to all its readers; those of the last query are the
+        answer."""
         readers = [one.answers[name] for one in self._levels.values() if name in one.answers]
         for batch in matches:
             for waiting in readers:

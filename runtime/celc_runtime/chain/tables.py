@@ -20,15 +20,17 @@ from celc_runtime.run.matching import matches_of_table
 
 
 def chain_of_table(program: Program, events: Any, first: FirstMatches) -> pa.Table:
-    """The matches of a query that reads others, in a table of the declared streams below them; see
-    `CompiledQuery.match_table`."""
+    """The matches of a query that reads others, from a table of the declared streams below them.
+
+    See `CompiledQuery.match_table`.
+    """
     check_order(program)
     return _answer(program, table_of(source_of(program), events).to_batches(), first)
 
 
 def _answer(program: Program, events: Iterable[pa.RecordBatch], first: FirstMatches) -> pa.Table:
-    """The matches of a query that reads others, each level run once on all events."""
-    # In the declared types at once: a reader may be the only one that reads a column.
+    """The matches of a query that reads others; each level runs once on all events."""
+    # In the declared types at once, because a column may have only one reader.
     table = _joined(list(conforming_batches(program, events)))
     if table is None:
         table = source_of(program).file_schema.empty_table()
@@ -45,8 +47,10 @@ def _answer(program: Program, events: Iterable[pa.RecordBatch], first: FirstMatc
 
 
 def _joined(batches: Sequence[pa.RecordBatch]) -> pa.Table | None:
-    """The batches as one table, texts without dictionaries where only some batches have these; None
-    where there is none."""
+    """The batches as one table; None: there is none.
+
+    Texts lose their dictionaries if only some batches have these.
+    """
     if any(batch.schema != batches[0].schema for batch in batches):
         batches = [
             pa.RecordBatch.from_arrays(
@@ -62,8 +66,11 @@ def _joined(batches: Sequence[pa.RecordBatch]) -> pa.Table | None:
 
 
 def chain_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]:
-    """The same for `CompiledQuery.match_arrow`: in bounded memory where the chain can run batch by
-    batch, else all events are read first."""
+    """The same for `CompiledQuery.match_arrow`.
+
+    It needs bounded memory if the chain can run batch by batch. Otherwise all events are read
+    first.
+    """
     check_order(program)
     batches = batches_of(source_of(program), events)
     if why_gathered(program):
@@ -75,8 +82,8 @@ def chain_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]:
 def conforming_batches(
     program: Program, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The columns that a chain reads, in their declared types. Raises EventError where they have
-    others."""
+    """The columns that a chain reads, in their declared types; raises EventError for other
+    types."""
     plan, rows = source_of(program).plan, 0
     for batch in batches:
         yield conforming(plan, batch, rows)
@@ -84,7 +91,7 @@ def conforming_batches(
 
 
 def check_order(program: Program) -> None:
-    """Raises EventError where a query of the chain has another order, which with_options can do."""
+    """Raises EventError if a query of the chain has another order, by `with_options`."""
     order = program.plan.source.order_by
     for name, level in levels_of(program).items():
         own = level.plan.source.order_by

@@ -1,17 +1,22 @@
-"""Numba's compiler with a cache of its own, so that the second process starts warm.
+"""Numba's compiler with a cache of our own, so that the second process starts fast.
 
-Numba's cache (`cache=True`) will not do here. It looks for changes in a function's own file only,
-but machine code has the functions of other files in it: functions of another version of the runtime
-would live on in a query's update. It needs a real file, which modules made from text do not have.
-It raises an error where it finds no folder to write to. Two processes that compile one function for
-different types at the same time may exchange its files. And to load a function, it first sets up
-everything that Numba needs to compile one, 0.1 s.
+Numba's cache (`cache=True`) has five problems. It looks for changes only in a function's own file,
+but
+machine code contains functions of other files: functions of an older runtime would live on in a
+query's
+update. It needs a real file, which modules made from text do not have. It raises an error if it
+finds
+no folder to write to. Two processes that compile one function for different types at the same time
+may
+exchange its files. And before it loads a function, it prepares everything for compiling, which
+takes
+0.1 s.
 
 Here a file is named after everything that machine code depends on: the texts of the module and of
-the runtime, the name that this process has for the runtime (types name its classes), the function,
-its types and options, the values in its closure, the versions of Python, Numba and LLVM, and the
-processor. So files are never out of date, and need no index. If a file does not load all the same,
-the function is compiled as if there were none.
+the runtime, this process's name for the runtime (types name its classes), the function, its types
+and options, the values in its closure, the versions of Python, Numba and LLVM, and the processor.
+So files never become outdated, and need no index. If a file cannot be loaded, the function is
+compiled.
 """
 
 import hashlib
@@ -58,8 +63,9 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     if content in shared:
         return shared[content]
     if content is not None and (function.__closure__ or not _is_of_runtime(function.__globals__)):
-        # Machine code and its constants are found by names made of the function's name, its types,
-        # and a number that another process may have given to another query's function.
+        # Machine code and its constants are found by names. These consist of the function's name,
+        # its types, and a number that another process may have used for a function of another
+        # query.
         function.__qualname__ += f"_{content[:16]}"
     dispatcher = numba.njit(**options)(function)
     if content is not None:
@@ -69,8 +75,11 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 
 def _shared_in(function: Callable[..., Any]) -> dict[str | None, Any]:
-    """The kernels of a generated module by their content: queries that differ in constants alone
-    have the same ones. The runtime's kernels are there once anyway."""
+    """The kernels of a generated module by content. Queries that differ only in constants share
+    them.
+
+    Kernels of the runtime exist only once anyway.
+    """
     if function.__closure__ or _is_of_runtime(function.__globals__):
         return {}
     kept: dict[str | None, Any] = function.__globals__.setdefault(_SHARED, {})
@@ -78,9 +87,10 @@ def _shared_in(function: Callable[..., Any]) -> dict[str | None, Any]:
 
 
 class KernelCache:
-    """The cache of one Numba dispatcher: asked before it compiles, and given machine code after.
+    """The cache of one Numba dispatcher: it is asked before compiling, and gets the code
+    afterwards.
 
-    Has the methods of `numba.core.caching.Cache`.
+    It has the methods of `numba.core.caching.Cache`.
     """
 
     def __init__(self, name: str, content: str) -> None:
@@ -90,11 +100,11 @@ class KernelCache:
 
     @property
     def cache_path(self) -> str:
-        """The folder; empty where there is none."""
+        """The folder; empty: there is none."""
         return str(cache_root() or "")
 
     def enable(self) -> None:
-        """Use the cache, as from the start."""
+        """Use the cache (the default)."""
         self._enabled = True
 
     def disable(self) -> None:
@@ -102,18 +112,19 @@ class KernelCache:
         self._enabled = False
 
     def flush(self) -> None:
-        """Files are never out of date, so there is nothing to remove."""
+        """Does nothing: files never become outdated."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The function compiled for these types; None if it is not there."""
+        """The function compiled for these types; None: it is not there."""
         if not self._enabled:
             return None
         name = self._file(sig, target_context.codegen())
         data = stored(name)
         if data is None:
             return None
-        # The functions that machine code calls. Numba's own cache refreshes the context here: it
-        # loads the definitions of all that can be compiled. The compiler does so when needed.
+        # For the functions that machine code calls. Numba's own cache refreshes the context here,
+        # which loads the definitions of everything that can be compiled. The compiler does so when
+        # needed.
         rtsys.initialize(target_context)
         try:
             return _rebuilt(data, sig, target_context)
@@ -123,7 +134,7 @@ class KernelCache:
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a function that has been compiled for these types."""
-        # With large global arrays it holds addresses of this process.
+        # Code with large global arrays contains addresses of this process.
         if self._enabled and not data.library.has_dynamic_globals:
             store(self._file(sig, data.codegen), dumps(data._reduce()))
 
@@ -146,14 +157,14 @@ def _rebuilt(data: bytes, sig: Any, target_context: Any) -> CompileResult:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Reads the pickles of `save_overload` without imports that are not needed.
+    """Reads the pickles of `save_overload` without unnecessary imports.
 
-    With a function come the environments of all functions of Numba's library that it calls, and
-    Numba imports the modules that those are from.
+    A function comes with the environments of all functions of Numba's library that it calls, and
+    Numba imports the modules of those.
     """
 
     def find_class(self, module: str, name: str) -> Any:
-        """The class or function of this name; for environments one that imports nothing."""
+        """The class or function of this name; for environments, one that imports nothing."""
         if (module, name) == ("numba.core.environment", "_rebuild_env"):
             return _environment
         return super().find_class(module, name)
@@ -162,8 +173,8 @@ class _Unpickler(pickle.Unpickler):
 def _environment(module: str, constants: list[Any], name: str) -> Environment:
     """The environment in which a compiled function finds its constants.
 
-    The globals are for code that Numba cannot type, which is refused here. By the name among them,
-    Numba knows that the environment can be stored again with another function.
+    The globals are for code that Numba cannot type, which is refused here. From the name among
+    them, Numba knows that the environment can be stored again with another function.
     """
     known = lookup_environment(name)
     if known is not None:
@@ -185,7 +196,7 @@ def _versions() -> tuple[str, ...]:
 
 
 def _content(function: Callable[..., Any], options: dict[str, Any]) -> str | None:
-    """A digest of all that decides a function's machine code; None where it cannot be known."""
+    """A digest of everything that decides a function's machine code; None: it cannot be known."""
     cells = _cell_contents(function)
     if cells is None:
         return None
@@ -203,10 +214,9 @@ def _content(function: Callable[..., Any], options: dict[str, Any]) -> str | Non
 
 
 def _cell_contents(function: Callable[..., Any]) -> list[str] | None:
-    """What stands in the closure of a function; None where something there cannot be known.
+    """The contents of a function's closure; None: some of it cannot be known.
 
-    A function of the runtime that is no kernel there can be one that `numba.extending.overload`
-    knows.
+    A function of the runtime that is not a kernel can be one for `numba.extending.overload`.
     """
     found = []
     for cell in function.__closure__ or ():
@@ -229,14 +239,16 @@ def _cell_contents(function: Callable[..., Any]) -> list[str] | None:
 
 
 def _code_content(code: CodeType, module: dict[str, Any]) -> str | None:
-    """What a function of a generated module does, whatever it and its constants are called; None
-    where it uses something whose content cannot be known."""
+    """What a function of a generated module does, without its name and those of its constants.
+
+    None if it uses something whose content cannot be known.
+    """
     names: list[object] = []
     for name in code.co_names:
         if name not in module:
             names.append(name)
             continue
-        # It may be an attribute of the same name as well, so its own name is kept.
+        # It may also be an attribute of the same name, so its own name is kept.
         known = _value_content(module[name])
         if known is None:
             return None
@@ -248,7 +260,7 @@ def _code_content(code: CodeType, module: dict[str, Any]) -> str | None:
 
 
 def _value_content(value: Any) -> str | None:
-    """What a global of a generated module is; None where that cannot be told."""
+    """The content of a global of a generated module; None: it cannot be known."""
     known = getattr(getattr(value, "_cache", None), "content", None)
     if known is not None:
         return f"kernel {known}"
@@ -260,7 +272,7 @@ def _value_content(value: Any) -> str | None:
 
 
 def _constant_content(value: Any) -> str | None:
-    """What a number or text, of Python or of NumPy, or a tuple of such is; None for others."""
+    """The content of a number or text (Python's or NumPy's), or of a tuple of these; else None."""
     values = value if type(value) is tuple else (value,)
     if not all(type(o) in (int, bool, float, str) or isinstance(o, np.number) for o in values):
         return None
@@ -269,18 +281,18 @@ def _constant_content(value: Any) -> str | None:
 
 
 def _module_content(module: dict[str, Any]) -> str | None:
-    """A digest of a module's text and the runtime's; None where they cannot be found."""
+    """A digest of a module's text and the runtime's; None: they cannot be found."""
     try:
         if _is_of_runtime(module):
             return f"{module['__name__']} {_runtime_digest()}"
-        # Kept, because a standalone module is a long text, and each of its functions asks.
+        # Cached, because a standalone module is a long text, and each of its functions needs it.
         if _DIGEST not in module:
             module[_DIGEST] = digest_of({"module": text_of(module)})
-        # `__name__`: the name by which this process finds the classes of the runtime.
+        # `__name__`: by this name the process finds the classes of the runtime.
         return digest_of(
             {"module": module[_DIGEST], "runtime": _runtime_digest(), "name": __name__}
         )
-    except (RuntimeError, OSError) as problem:  # such as where there are .pyc files only
+    except (RuntimeError, OSError) as problem:  # for example if there are only .pyc files
         warn_not_kept(str(problem))
         return None
 

@@ -1,7 +1,7 @@
-"""Queries travel as text: the generated module, the runtime, and the bootstrap that loads both.
+"""Queries are sent as text: the generated module, the runtime, and the bootstrap that loads both.
 
-A Spark worker may have nothing of celc installed, another version of it, or no file of the job on
-its path. So a pickled query refers to nothing but Python's own `eval` and texts.
+A Spark worker may have no celc, another version of it, or no file of the job on its path. So a
+pickled query refers only to Python's own `eval` and texts.
 """
 
 import hashlib
@@ -19,17 +19,17 @@ _LOAD = (
     "hasattr(module, 'restore') or exec(text, module.__dict__), module.restore(*arguments))[2]"
 )
 
-BROUGHT = "__celc_runtime__"
-"""The variable of a standalone module that holds the texts of its runtime."""
+BROUGHT = "__celc_runtime__"  # the variable of a standalone module with the texts of its runtime
 
 TOLD = bootstrap.TOLD
-"""The variable of a module whose user has been told what its queries cost, where it was made."""
+"""The variable of a module whose user was warned of the cost of its queries where it was made."""
 
 _loaded: dict[str, ModuleType] = {}
 
 
 def module_of(text: str, name: str = "celc_generated") -> ModuleType:
-    """A generated module made from its text in this process; the same text, the same module."""
+    """A generated module made from its text in this process; the same text gives the same
+    module."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     if digest not in _loaded:
         module = ModuleType(f"{name}_{digest[:12]}")
@@ -42,7 +42,7 @@ def module_of(text: str, name: str = "celc_generated") -> ModuleType:
 def text_of(module: dict[str, Any]) -> str:
     """The text of a generated module, given its globals.
 
-    Raises RuntimeError where it cannot be found, as in a frozen application.
+    Raises RuntimeError if it cannot be found, as in a frozen application.
     """
     if "__celc_text__" in module:
         return str(module["__celc_text__"])
@@ -70,8 +70,8 @@ def pickled(module: dict[str, Any], options: Mapping[str, object], query: str) -
 
 @cache
 def _packed_runtime() -> bytes:
-    """The texts of the runtime, packed: Spark sends what has more than 2²⁰ bytes as a broadcast,
-    and the workers of `transformWithState` read none."""
+    """The texts of the runtime, packed. Spark sends more than 2²⁰ bytes as a broadcast, and the
+    workers of `transformWithState` read none."""
     return zlib.compress(json.dumps(runtime_sources()).encode())
 
 
@@ -94,9 +94,9 @@ def bootstrap_name(text: str) -> str:
 
 @cache
 def runtime_sources() -> dict[str, str]:
-    """The texts of the runtime that this process runs, by their paths in its package.
+    """The texts of the runtime in this process, by their paths in its package.
 
-    Raises RuntimeError where they cannot be found.
+    Raises RuntimeError if they cannot be found.
     """
     package = __name__.partition(".")[0]
     sources = bootstrap.installed_sources(package)

@@ -27,13 +27,12 @@ class AllQueries:
     def match_all(self, events: DataFrame) -> DataFrame:
         """The answers of all queries to a Spark DataFrame, with one scan and one shuffle.
 
-        Each row answers one query: `query` has its name, and a column that is called like it has
-        the row as a struct; the columns of the other queries are NULL. `rows` gives the answer of
-        one query as its `match` does. Queries without PARTITION BY are read by one task.
+        Each row answers one query. `query` has its name, and the column with this name has the row
+        as a struct; the columns of the other queries are NULL. `rows` returns the answer of one
+        query as its `match` does. One task reads all queries without PARTITION BY.
 
-        Raises EventError where a query names no order column, the DataFrame does not fit the
-        queries, their names cannot be columns of one table, or one of them needs a table of
-        parameters.
+        Raises EventError if a query names no order column, the DataFrame does not fit the queries,
+        their names cannot be columns of one table, or one of them needs a table of parameters.
         """
         self._check(Route.ALL)
         warn_of_growth(self._programs.values(), stacklevel=3)
@@ -43,16 +42,16 @@ class AllQueries:
     def match_all_table(self, events: Any) -> dict[str, pa.Table]:
         """The answers of all queries to a table, by name, on this machine and without Spark.
 
-        events: as `match_table` takes them. Raises what `match_table` does.
+        events: as for `match_table`. Raises the same errors.
         """
         self._check(Route.ALL_TABLE)
         warn_of_growth(self._programs.values(), stacklevel=3)
         return matches_of_all(self._programs, events)
 
     def rows(self, answers: Any, name: str) -> Any:
-        """One query's part of what `match_all` or `match_all_table` has returned.
+        """One query's part of the answers of `match_all` or `match_all_table`.
 
-        Raises ValueError for a query that is not there, TypeError for other answers.
+        Raises ValueError for an unknown query, TypeError for other answers.
         """
         return rows_of(answers, name, self._programs)
 

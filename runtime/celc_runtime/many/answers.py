@@ -13,15 +13,13 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import quoted
 from celc_runtime.program import Program
 
-QUERY = "query"
-"""The column with the name of the query that a row answers."""
+QUERY = "query"  # the column with the name of the query that a row answers
 
-_CHUNK = 1 << 13
-"""Rows of a batch at most: of each, the columns of all other queries are NULL."""
+_CHUNK = 1 << 13  # rows of a batch at most: in each, the columns of all other queries are NULL
 
 
 def check_names(programs: Mapping[str, Program]) -> None:
-    """Raises EventError where names of queries cannot be columns beside each other."""
+    """Raises EventError if the names of queries cannot be columns of one table."""
     alike = Counter(name.casefold() for name in (QUERY, *programs))
     for name in programs:
         if alike[name.casefold()] > 1:
@@ -64,15 +62,16 @@ class WideRows:
 
 @cache
 def _nulls(type: pa.DataType) -> pa.Array:
-    """NULLs that all batches share: with many queries most of an answer is made of them."""
+    """NULLs that all batches share: with many queries they are most of an answer."""
     return pa.nulls(_CHUNK, type)
 
 
 def rows_of(answers: Any, name: str, programs: Mapping[str, Program]) -> Any:
-    """One query's part of the answers: of the tables by name that `match_all_table` returns, or of
-    a DataFrame of Spark or a pyarrow Table with the columns of `match_all`.
+    """One query's part of the answers.
 
-    Raises ValueError for a query that the module does not have, TypeError for other answers.
+    answers: the tables by name of `match_all_table`, or a DataFrame of Spark or a pyarrow Table
+    with the columns of `match_all`. Raises ValueError for a query that the module does not have,
+    TypeError for other answers.
     """
     if name not in programs:
         raise ValueError(f"there is no query {name!r}; the queries are: {', '.join(programs)}")

@@ -13,13 +13,10 @@ from celc_runtime.program import Program
 
 @dataclass(frozen=True, eq=False)
 class ReadingGroup:
-    """Queries whose events come in one order, with the same partitions and positions.
+    """Queries whose events have the same order, partitions and positions."""
 
-    programs: by name. reading: a program that reads all attributes of theirs, and is not run.
-    """
-
-    programs: Mapping[str, Program]
-    reading: Program
+    programs: Mapping[str, Program]  # by name
+    reading: Program  # reads all their attributes; it is never run
 
     @property
     def plan(self) -> Plan:
@@ -36,7 +33,7 @@ def reading_groups(programs: Iterable[Program]) -> list[ReadingGroup]:
 
 
 def _reading(plan: Plan) -> tuple[Any, ...]:
-    """What plans have in common that read their events in one way."""
+    """What plans that read their events in the same way have in common."""
     order = tuple(a for a in plan.source.attributes if a.name in plan.source.order_by)
     types = (
         frozenset(plan.source.declared_types),
@@ -45,15 +42,15 @@ def _reading(plan: Plan) -> tuple[Any, ...]:
         plan.source.type_name,
     )
     keys = plan.source.partition_by, plan.source.chosen_keys, plan.interleaves
-    # Not the clock: on Spark, queries whose matches wait have one, and the others have none.
+    # Not the clock: on Spark, only queries whose matches wait have one.
     times = plan.source.ties, plan.source.uncertain is not None
     return types, keys, order, plan.source.order_by, plan.source.tiebreak, times, plan.choice.at_end
 
 
 def reading_all(programs: Mapping[str, Program]) -> Program:
-    """A program that reads all columns that any of the queries reads, and is not run.
+    """A program that reads all columns that any of the queries reads; it is never run.
 
-    Raises EventError where two queries read a column in two types.
+    Raises EventError if two queries read a column in two types.
     """
     first = next(iter(programs.values()))
     attributes: dict[str, Attribute] = {}
@@ -69,7 +66,7 @@ def reading_all(programs: Mapping[str, Program]) -> Program:
                     "together have one type for a column; rename the attribute in one of them"
                 )
             reader.setdefault(a.name, program.name)
-    # Types are only told apart, and no row is left out.
+    # Types are only distinguished, and no row is left out.
     plan = replace(
         first.plan,
         source=replace(

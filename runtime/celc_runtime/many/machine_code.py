@@ -23,9 +23,11 @@ _ROWS_OF_A_TYPE = 8
 
 
 def make_machine_code(program: Program) -> None:
-    """Run a query as `match_all_table` does, so that its machine code is there when that is called;
-    over some events that are alike but for their types. What only matches need may not be made."""
-    # Of events that are made up an error says nothing.
+    """Run a query as `match_all_table` does, so that its machine code exists before the real call.
+
+    It reads some made-up events that differ only in their types. Code for matches may not be made.
+    """
+    # The events are made up, so an error says nothing.
     with suppress(EventError):
         check(program, Route.ALL_TABLE)
         (group,) = reading_groups([program])
@@ -49,7 +51,7 @@ def _events(plan: Plan) -> pa.Table:
 
 
 def _values(type: pa.DataType, count: int) -> pa.Array:
-    """Values that grow, so that they can be an order."""
+    """Ascending values, so that they can be an order."""
     if pa.types.is_string(type):
         return pa.array(["a"] * count)
     numbers = np.arange(count, dtype=np.int32 if pa.types.is_date32(type) else np.int64)

@@ -1,9 +1,10 @@
 """Many queries over a DataFrame of Spark: one scan, one shuffle, one pass over sorted rows.
 
-Rows carry the number of the group whose queries read them (`ReadingGroup`); a row that matters to
-several groups is there once for each. They are spread by this number and the keys of the group, and
-sorted by both and the order of the group. So one shuffle serves queries with different PARTITION
-BY, and without. Rejected: a union of one DataFrame for each group, which scans the events as often.
+Rows carry the number of the group whose queries read them (`ReadingGroup`). A row that matters to
+several groups is there once for each. Rows are distributed by this number and the keys of the
+group, and sorted by both and the order of the group. So one shuffle serves queries with different
+PARTITION BY, and without. Rejected: a union of one DataFrame for each group, which scans the events
+as often.
 """
 
 from __future__ import annotations
@@ -96,8 +97,10 @@ def _can_matter(group: ReadingGroup, rows: DataFrame) -> Column:
 def _sorted(
     groups: list[ReadingGroup], rows: DataFrame, wanted: list[Column], number: str
 ) -> DataFrame:
-    """The rows of each group in its order; `number`: the column of the groups' numbers, empty where
-    there is one group."""
+    """The rows of each group in its order.
+
+    number: the column of the groups' numbers; empty: there is only one group.
+    """
     from pyspark.sql import functions
 
     if not number:
@@ -126,7 +129,7 @@ def _sorted(
 def _by_groups(
     batches: Iterable[pa.RecordBatch], number: str
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The places of groups, each with rows of it: many at a time."""
+    """The indices of groups, each with a batch of its rows."""
 
     def stretches() -> Iterator[tuple[int, pa.RecordBatch]]:
         for batch in map(received, batches):

@@ -1,10 +1,10 @@
 """The rows of a batch that can matter to each of many queries, with each condition tested once.
 
-`Source.relevant` says it for a query: conditions on the events of each type that it names. Many
-queries name the same types, and test the same attributes. So rows are sorted out by type once, by
-the values of an attribute once for all equalities with it, and each other condition is tested once.
-A query with an equality then costs what its rows cost, and not what the batch costs. That holds for
-an absence of frequent events too: of those between two rows that a match can have it reads one.
+`Source.relevant` has them for one query, as conditions on the events of each type. Many queries
+name the same types, and test the same attributes. So rows are grouped by type once, and by the
+values of an attribute once for all equalities with it. Each other condition is tested once. A query
+with an equality then costs what its rows cost, not what the batch costs. This also holds for an
+absence of frequent events: between two rows that a match can contain, it reads one of them.
 """
 
 from __future__ import annotations
@@ -27,21 +27,20 @@ _COMPARISONS = {
     ">=": np.greater_equal,
 }
 _WIDER = {"LONG": np.int64, "DOUBLE": np.float64}
-"""Types in which attributes of narrower ones are compared."""
+"""Types in which attributes of narrower types are compared."""
 
 _Rows = np.ndarray
 _NO_ROWS = np.zeros(0, np.int64)
 _SEVERAL = 2
 
-_FEW = 1 / 64
-"""Up to this part of a batch, rows are sorted."""
+_FEW = 1 / 64  # the part of a batch up to which rows are sorted
 
 
 class RelevantRows:
-    """The rows of one batch by types and conditions; events: conforming, of declared types only.
+    """The rows of one batch by types and conditions.
 
-    plan: of the group that reads the batch; parts: int64, the rows but the first with which
-    partitions begin.
+    plan: of the group that reads the batch. events: conforming, of declared types only. parts:
+    int64, the rows with which partitions begin, without the first row.
     """
 
     def __init__(self, plan: Plan, events: pa.RecordBatch, parts: np.ndarray) -> None:
@@ -55,8 +54,7 @@ class RelevantRows:
         self._by_value: dict[tuple[tuple[str, str], str], dict[object, _Rows]] = {}
 
     def of(self, plan: Plan) -> _Rows:
-        """int64: the rows that can matter to a query, in their order; no others where the query
-        says so (`relevant`)."""
+        """int64: the rows that can matter to a query, in order; without `relevant`, all."""
         assert plan.source.relevant is not None
         found = [rows for relevant in plan.source.relevant for rows in self._on_ways(relevant)]
         rows = self._united(found)
@@ -68,7 +66,7 @@ class RelevantRows:
         return self._united([rows, *firsts]) if firsts else rows
 
     def _on_ways(self, relevant: Relevant) -> Iterator[_Rows]:
-        """The rows of a type without those of which one stands for several in a row."""
+        """The rows of a type on its ways, without those of which one stands for several."""
         type = relevant.stream, relevant.type
         if not relevant.ways and not relevant.idempotent:
             yield self._rows(type)
@@ -76,8 +74,10 @@ class RelevantRows:
             yield self._on_way(type, way)
 
     def _first_between(self, rows: _Rows, idempotent: _Rows) -> _Rows:
-        """Of idempotent rows the first ones between two of some other rows, and in each partition
-        before and after them."""
+        """The first idempotent rows between any two of `rows`, and before and after these.
+
+        Partitions are treated separately.
+        """
         begins = np.concatenate([[0], self._parts, rows + 1])
         places = np.unique(np.searchsorted(idempotent, begins))
         found: _Rows = idempotent[places[: np.searchsorted(places, len(idempotent))]]
@@ -90,7 +90,7 @@ class RelevantRows:
             return found[0] if found else _NO_ROWS
         if sum(map(len, found)) < _FEW * len(self._events):
             return np.unique(np.concatenate(found))
-        # To mark rows costs a pass over the batch, and less than to sort many of them.
+        # Marking rows costs a pass over the batch, which is less than sorting many of them.
         marked = np.zeros(len(self._events), np.bool_)
         for rows in found:
             marked[rows] = True
@@ -182,7 +182,7 @@ class RelevantRows:
         return self._values[name]
 
     def _holds(self, test: AttributeTest, rows: _Rows) -> np.ndarray:
-        """bool[rows]: where a test is true. Patterns and the order of texts are taken for true."""
+        """bool[rows]: where a test is true. Patterns and the order of texts count as true."""
         column = self._events.column(test.attribute)
         if test.operator in ("is_null", "is_not_null"):
             null: np.ndarray = np.asarray(column.is_null())[rows]
@@ -204,14 +204,14 @@ class RelevantRows:
         return found
 
     def _holds_of_texts(self, test: AttributeTest, rows: _Rows) -> np.ndarray:
-        """The same of texts, each different one tested once."""
+        """The same for texts; each different text is tested once."""
         codes, values = self._texts(test.attribute)
         known = [value is not None and _holds_of_text(test, value) for value in values]
         found: np.ndarray = np.array([*known, False])[codes[rows]]
         return found
 
     def _texts(self, name: str) -> tuple[np.ndarray, list[str]]:
-        """int64[rows]: the codes of texts, −1 for NULL; and the texts that they stand for."""
+        """(int64[rows], the codes of texts, −1 for NULL; the texts of these codes)."""
         if name not in self._coded:
             text = coded(self._events.column(name))
             codes = np.asarray(text.indices.fill_null(-1)).astype(np.int64)
@@ -235,7 +235,7 @@ def _holds_of_text(test: AttributeTest, value: str) -> bool:
 
 
 def _grouped(codes: np.ndarray) -> dict[int, _Rows]:
-    """For each number the places at which it stands, in their order."""
+    """For each number, the indices where it occurs, in order."""
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
     cuts = np.flatnonzero(np.diff(ordered)) + 1

@@ -22,15 +22,15 @@ from celc_runtime.run.source.run_options import PLAIN, RunOptions
 from celc_runtime.spark.numbering import why_not_numbered
 
 _LARGE_PART = 0.5
-"""From this part of a batch on it is cheaper to hand on the whole batch than to copy the rows."""
+"""Of a batch: from here on, passing on the whole batch is cheaper than copying rows."""
 
 
 class ManyRuns:
-    """Feeds batches to the queries of a group, each the rows that can matter to it.
+    """Feeds batches to the queries of a group; each gets the rows that can matter to it.
 
-    What can be wrong with events is checked once for all queries, on all rows. Each query has a run
-    of its own: they share no state, and each hands out rows of another table. clocks: by query, for
-    those whose matches are decided by a time that is known before (`Deadlines`).
+    Events are checked once for all queries, on all rows. Each query has a run, because the queries
+    share no state, and their answers are different tables. clocks: by query, for those whose
+    matches a time decides that is known before (`Deadlines`).
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class ManyRuns:
                 yield name, answer
 
     def rest(self) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """The rows that wait for more events, of which there are none."""
+        """The rows that still wait at the end of the input."""
         for name, run in self._runs.items():
             for answer in run.rest():
                 yield name, answer
@@ -100,22 +100,23 @@ class ManyRuns:
             )
 
     def _run(self, name: str) -> Run:
-        """The run of a query, which is made for its first rows: its memory takes a quarter of a
-        millisecond, and many queries may have no rows."""
+        """The run of a query, which is made for its first rows.
+
+        Its memory takes a quarter of a millisecond, and many queries may have no rows.
+        """
         if name not in self._runs:
             options = replace(self._options, clock=self._clocks.get(name))
             self._runs[name] = run_of(self._programs[name], options)
-            self._runs[name].undeclared.counts = False  # `finish` tells it once
+            self._runs[name].undeclared.counts = False  # `finish` warns once for all
         return self._runs[name]
 
     def _read(self, plan: Plan, events: pa.RecordBatch) -> list[str]:
-        """The columns of a query, and at least one, which tells how many rows there are."""
+        """The columns of a query, at least one, because it gives the number of rows."""
         read = {*names_read(plan), self._options.numbered}
         return [name for name in events.schema.names if name in read] or events.schema.names[:1]
 
     def _positions(self, prepared: Prepared) -> np.ndarray | None:
-        """int64[rows]: the positions of the rows in their partitions; None: those are not read one
-        after another."""
+        """int64[rows]: the positions of the rows in their partitions; None: these interleave."""
         if self._plan.interleaves:
             return None
         rows = np.arange(len(prepared.events), dtype=np.int64)
@@ -127,7 +128,7 @@ class ManyRuns:
 
 
 def with_coded_texts(events: pa.RecordBatch) -> pa.RecordBatch:
-    """The same events with texts that are coded once, and not by each query again."""
+    """The same events with texts that are coded once, and not again by each query."""
     columns = [
         coded(column) if pa.types.is_string(column.type) else column for column in events.columns
     ]
@@ -135,7 +136,7 @@ def with_coded_texts(events: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def can_do_without_rows(plan: Plan) -> bool:
-    """Whether a run needs the relevant rows alone, if it is given their positions."""
+    """Whether a run needs only the relevant rows, if it gets their positions."""
     return (
         plan.source.relevant is not None
         and not plan.choice.deadlines

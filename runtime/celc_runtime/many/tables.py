@@ -16,8 +16,7 @@ from celc_runtime.run.choice.deadlines import compares_late, latest_time
 from celc_runtime.run.feeding import read_all
 from celc_runtime.run.source.run_options import RunOptions
 
-_ROWS = 1 << 20
-"""Rows of a batch: enough that a query costs little beside its rows."""
+_ROWS = 1 << 20  # rows of a batch: so many that the fixed cost of a query is small
 
 
 def matches_of_all(programs: Mapping[str, Program], events: Any) -> dict[str, pa.Table]:
@@ -25,7 +24,7 @@ def matches_of_all(programs: Mapping[str, Program], events: Any) -> dict[str, pa
     found: dict[str, list[pa.RecordBatch]] = {name: [] for name in programs}
     groups = reading_groups(programs.values())
     if len(groups) > 1 and not isinstance(events, pa.Table):
-        # A source that can be read once is read here.
+        # A source that can be read only once is read here.
         events = table_of(reading_all(programs), events)
     for group in groups:
         table, numbered = sorted_for(group.plan, table_of(group.reading, events))

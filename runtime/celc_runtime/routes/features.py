@@ -1,4 +1,4 @@
-"""The features of a query that decide which routes it has, each read off its program."""
+"""The features of a query that decide which routes it has; each is read from its program."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from celc_runtime.plan.strategy import ByDefinition, Checked
 from celc_runtime.program import Program
 
 MOST_EVENTS = 1 << 20
-"""The largest window of EVENTS on a stream: each event in it that is not kept needs a row in its
-place when the window is read again."""
+"""The largest window in EVENTS on a stream. When the window is read again, each event in it that
+was not kept needs a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """Something that a query can have. name: as the documents call it."""
+    """Something that a query can have."""
 
-    name: str
+    name: str  # as in the documents
     is_in: Callable[[Program], bool]
 
 

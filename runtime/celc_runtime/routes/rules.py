@@ -1,17 +1,17 @@
 """What a query cannot do on a route, and why: one table, which every route reads at its entry.
 
-A route is a way to run a query. A feature is something that a query has, read off its program by
-one predicate. A rule says that a route has no answer for one feature, or for several together, and
-what to write instead. The first rule that holds is told.
+A route is a way to run a query. A feature is something that a query has; a predicate reads it from
+its program. A rule says that a route has no answer for one feature, or for several together, and
+what to write instead. The first rule that holds is reported.
 
-Not here is what depends on more than the query: on options of the call (`key_ttl`, `late`), on the
-events, on the other queries of a file, on the session. That is checked beside what reads it. Nor is
-*how* a route runs a query, where the answer is the same (whether Spark sorts, filters or cuts).
-What the language refuses has an error code of the compiler. `docs/routes.md` is printed from this
-table and from the compiler, by `tests/test_routes_of_plans.py`.
+The table leaves out what depends on more than the query: on options of the call (`key_ttl`,
+`late`), on the events, on the other queries of a file, on the session. This is checked where it is
+read. It also leaves out *how* a route runs a query if the answer is the same (whether Spark sorts,
+filters or cuts). What the language refuses has an error code of the compiler.
+`tests/test_routes_of_plans.py` prints `docs/routes.md` from this table and from the compiler.
 
-Rejected: a check in each route, as there were some fifteen. What nobody had thought of was refused
-nowhere, and no page could say which routes a query has.
+Rejected: a check in each route, as there were about fifteen. Cases that nobody had thought of were
+refused nowhere, and no page could say which routes a query has.
 """
 
 from dataclasses import dataclass
@@ -44,13 +44,12 @@ class Route(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a route has no answer. code: a word for it; instead: what to write instead; error: what
-    the route raises."""
+    """Why a route has no answer."""
 
-    code: str
+    code: str  # a word for it
     why: str
-    instead: str
-    error: type[Exception] = EventError
+    instead: str  # what to write instead
+    error: type[Exception] = EventError  # what the route raises
 
     def __str__(self) -> str:
         return f"{self.why}: {self.instead}"
@@ -58,8 +57,10 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Routes that have no answer for a query with all of these features. The texts of the reason
-    name parts of the query in braces (`_words`)."""
+    """Routes that have no answer for a query with all of these features.
+
+    The texts of the reason name parts of the query in braces (`_words`).
+    """
 
     routes: tuple[Route, ...]
     features: tuple[Feature, ...]
@@ -69,7 +70,7 @@ class Rule:
 _STREAMS = (Route.STREAM, Route.UNBOUNDED)
 _ALL = (Route.ALL_TABLE, Route.ALL)
 _IN_TASKS = (Route.WITHOUT_TIES, Route.PANDAS, Route.SQL)
-"""What is called for some partitions and does not see the others."""
+"""Routes that run some partitions and do not see the others."""
 
 _WITHOUT_TABLES = (Route.ARROW, Route.RUN, *_IN_TASKS)
 _ON_SPARK = (Route.SPARK, Route.ALL, Route.SQL, *_STREAMS)
@@ -94,7 +95,7 @@ def _refused(
 
 
 RULES = (
-    # The column that tells a match.
+    # The column that identifies a match.
     *(
         _refused(
             tuple(Route),

@@ -20,7 +20,7 @@ class Asked(Protocol):
 
 
 def why_not(program: Asked, route: Route) -> Reason | None:
-    """Why a route has no answer for a query; None where it has one."""
+    """Why a route has no answer for a query; None if it has one."""
     for rule in RULES:
         if route in rule.routes and all(_has(program, one) for one in rule.features):
             words = _words(program)
@@ -30,13 +30,13 @@ def why_not(program: Asked, route: Route) -> Reason | None:
 
 
 def check(program: Asked, route: Route) -> None:
-    """Raises the error of the reason where a route has no answer for a query."""
+    """Raises the error of the reason if a route has no answer for a query."""
     if (reason := why_not(program, route)) is not None:
         raise reason.error(f"query {program.name!r} cannot be run by {route.value}: {reason}")
 
 
 def routes_text(program: Asked) -> str:
-    """The routes that a query has, and why it has not the others."""
+    """The routes that a query has, and why it does not have the others."""
     refused: dict[Reason, list[str]] = {}
     found: list[str] = []
     for route in Route:
@@ -54,7 +54,7 @@ def _has(program: Asked, feature: Feature) -> bool:
 
 
 def _words(program: Asked) -> dict[str, str]:
-    """The parts of a query that texts of reasons name."""
+    """The parts of a query that reasons name."""
     if not isinstance(program, Program):
         return {"name": program.name}
     plan, choice = program.plan, program.plan.choice.per_start

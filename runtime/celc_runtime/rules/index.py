@@ -1,18 +1,22 @@
-"""The rows that an event can concern: an index instead of a look at each row.
+"""The rows that an event can concern, by an index instead of a test of each row.
 
-The conditions on one event with attributes of the set are known (`plan/parameters`). Rows are
-grouped by the attributes that must equal one of the event's, and each group is ordered by one that
-it is compared with in another way: then the rows of an event are the first ones of a group
-(`ordered_keys`). A second comparison, as in `rule.low <= x.a AND x.a <= rule.high`, is answered by
-smallest values: of all rows before one, which tells at once that there is no row, and of parts of
-the rows, which lead from the last row back to the others (a priority search tree laid out as an
-array: McCreight, Priority Search Trees, 1985). From the last row back, since the rows of an event
-are mostly near to it. So the time of an event grows with the rows found. Keys are compared inside
-a group, whose rows are neighbours in memory. What else is asked is left to the query itself.
+The conditions between an event and attributes of the set are known (`plan/parameters`). Rows are
+grouped by the attributes that must equal one of the event's. Each group is sorted by an attribute
+that
+is compared in another way. So the rows of an event are the first ones of a group (`ordered_keys`).
+A
+second comparison, as in `rule.low <= x.a AND x.a <= rule.high`, is answered by minima: of all rows
+up
+to one, which shows at once that there is no row; and of parts of the rows, which lead from the last
+row back to the others (a priority search tree stored as an array: McCreight, Priority Search Trees,
+1985). The search goes from the last row back, because the rows of an event are mostly near it. So
+the
+time of an event grows with the rows found. Keys are compared inside a group, whose rows are next to
+each other in memory. The query itself checks all other conditions.
 
-Rejected: one bitmap of rows for each condition and their intersection, which looks at every row for
-every event; an interval tree, which answers ranges alone; the ranks of values among those of all
-rows, which an event must look up in a long array for each comparison.
+Rejected: a bitmap of rows for each condition, and their intersection, which looks at every row for
+every event; an interval tree, which answers only ranges; ranks among the values of all rows, which
+an event must look up in a long array for each comparison.
 """
 
 from __future__ import annotations
@@ -33,7 +37,7 @@ from celc_runtime.rules.rows import Rows
 
 
 def index_of(rows: Rows, concerns: Sequence[Concern] | None) -> RowIndex | None:
-    """The index of the rows of a query, which is made once; None: an event concerns all rows."""
+    """The index of the rows of a query, made once; None: every event concerns all rows."""
     if concerns is None:
         return None
     if "index" not in rows.kept:
@@ -58,10 +62,9 @@ class RowIndex:
     def find(
         self, type: tuple[str, str], events: np.ndarray, columns: pa.RecordBatch
     ) -> Iterator[Pairs]:
-        """The pairs of events of one type with the rows that they concern, by each way; a pair may
-        come by several.
+        """The pairs of events of one type with the rows that they concern, by each way.
 
-        events: int64, the places of these events in `columns`.
+        A pair may come by several ways. events: int64, the indices of these events in `columns`.
         """
         ways = self._ways.get(type, ())
         if not ways:
@@ -97,14 +100,15 @@ class RowIndex:
 
 
 def _ways(concern: Concern) -> tuple[tuple[tuple[Test, ...], ...], ...]:
-    """The ways of a type; one without conditions where all rows are meant."""
+    """The ways of a type; one way without conditions if all rows are meant."""
     return concern.ways or ((),)
 
 
 class _Tested:
-    """A comparison of events with rows, `key of row <= key of event` or `<` (not `counts_equal`).
+    """A comparison of events with rows: `key of row <= key of event`, or `<` without
+    `counts_equal`.
 
-    What is asked for large values of rows has its keys in the other direction.
+    If large values of rows are wanted, the keys are inverted.
     """
 
     def __init__(self, test: OfBoth, keys: Keys) -> None:
@@ -121,12 +125,12 @@ class _Tested:
         return self._turned(keys), known
 
     def _turned(self, keys: np.ndarray) -> np.ndarray:
-        # Not −keys, which the least number of 64 bits does not have.
+        # Not −keys, because the least 64-bit number has no negative.
         return ~keys if self.is_lower else keys
 
 
 class _Values:
-    """Events of a type, and what several ways ask of them: each is computed once."""
+    """Events of a type, and what several ways need of them; each is computed once."""
 
     def __init__(self, columns: pa.RecordBatch, events: np.ndarray) -> None:
         self.events = events
@@ -152,7 +156,7 @@ class _Values:
 
 
 class _Way:
-    """The rows of one AND, in an order in which those of an event are an interval or part of it."""
+    """The rows of one AND, sorted so that those of an event are an interval or part of one."""
 
     def __init__(
         self,
@@ -205,8 +209,11 @@ class _Way:
 def _grouped(
     rows: np.ndarray, equal: Sequence[_Tested]
 ) -> tuple[np.ndarray, list[tuple[OrderedKeys, OrderedKeys]]]:
-    """int64: the groups of rows with equal keys; and for each equality the keys that there are, and
-    the combinations of a group so far with one of them, so that many attributes cannot overflow."""
+    """(int64, the groups of rows with equal keys; for each equality, its keys).
+
+    The second also has the combinations of a group so far with a key, so that many attributes
+    cannot overflow.
+    """
     groups, found = np.zeros(len(rows), np.int64), []
     for tested in equal:
         distinct, places = np.unique(tested.of_rows[rows], return_inverse=True)
@@ -225,10 +232,11 @@ def _groups_of(distinct: Sequence[tuple[OrderedKeys, OrderedKeys]]) -> int:
 
 @njit(nogil=True, cache=True)
 def _find_groups(distinct, keys, known, groups):  # type: ignore[no-untyped-def]
-    """Go on from the group (int64[events], −1: none) of each event to that with its key as well."""
+    """Continue from the group of each event (int64, −1: none) to the group that also has its
+    key."""
     values, combined = distinct
     count = len(values.keys)
-    # All combinations are with group 0, of which the places of values are the groups.
+    # All combinations are with group 0, so the indices of values are the groups.
     is_first = count > 0 and len(combined.keys) == count and combined.keys[-1] == count - 1
     for event in range(len(groups)):
         group = groups[event]
@@ -251,7 +259,7 @@ def _find_groups(distinct, keys, known, groups):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _intervals(ordered, groups, keys, known, counts_equal):  # type: ignore[no-untyped-def]
-    """int32[events]: the places between which an event's rows are. Without keys: whole groups."""
+    """int32[events]: the range of an event's rows. Without keys: whole groups."""
     low, high = np.zeros(len(groups), np.int32), np.zeros(len(groups), np.int32)
     for event in range(len(groups)):
         group = groups[event]
@@ -266,7 +274,7 @@ def _intervals(ordered, groups, keys, known, counts_equal):  # type: ignore[no-u
 
 @njit(nogil=True, cache=True)
 def _least_before(bounds, starts):  # type: ignore[no-untyped-def]
-    """int64: the least of the bounds of each group up to each place."""
+    """int64: for each index, the least bound so far in its group."""
     least = bounds.copy()
     for group in range(len(starts) - 1):
         for place in range(starts[group] + 1, starts[group + 1]):
@@ -275,8 +283,10 @@ def _least_before(bounds, starts):  # type: ignore[no-untyped-def]
 
 
 def tree_of(keys: np.ndarray) -> np.ndarray:
-    """int64[2 · 2^k]: node n has the smaller of nodes 2n and 2n + 1; the keys are the last 2^k
-    nodes, with largest numbers behind them."""
+    """int64[2 · 2^k]: node n has the smaller of nodes 2n and 2n + 1.
+
+    The keys are the last 2^k nodes, filled with the largest number.
+    """
     size = 1
     while size < len(keys):
         size *= 2
@@ -296,7 +306,7 @@ def _is_below(bound, key, counts_equal):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _last_below(tree, place, key, counts_equal):  # type: ignore[no-untyped-def]
-    """The last place up to `place` whose bound is below the key; there is one."""
+    """The last index up to `place` whose bound is below the key; there is one."""
     size = len(tree) >> 1
     node = size + place
     while not _is_below(tree[node], key, counts_equal):
@@ -314,7 +324,7 @@ def _last_below(tree, place, key, counts_equal):  # type: ignore[no-untyped-def]
 def _places(  # type: ignore[no-untyped-def]
     events, low, high, keys, known, counts_equal, least, tree
 ):
-    """The pairs of an event (int32) and a place (int32) of its interval whose bound is below the
+    """The pairs of an event (int32) and an index (int32) in its interval whose bound is below the
     event's key."""
     room, count = max(1024, len(events)), 0
     of_events, places = np.empty(room, np.int32), np.empty(room, np.int32)

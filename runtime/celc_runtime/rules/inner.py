@@ -18,8 +18,8 @@ def parameters_of(plan: Plan) -> Parameters:
 def over_pairs(program: Program) -> Program:
     """The program that reads pairs: events with the columns of their row.
 
-    The number of the row is the first key of its partitions, unless rows are run one by one. What
-    totals read of the row are keys as well.
+    The number of the row is the first key of its partitions, unless rows are run one by one. The
+    columns of the row that totals read are keys as well.
     """
     plan, source, consume_by = program.plan, program.plan.source, program.plan.matching.consume_by
     parameters = parameters_of(plan)
@@ -46,14 +46,13 @@ def over_pairs(program: Program) -> Program:
 
 
 def over_events(plan: Plan) -> Plan:
-    """The plan by which events are read before they meet rows, whose answers have no column of
-    rows."""
+    """The plan by which events are read before they are paired; its answers have no row column."""
     found = with_event_windows(plan)
     return replace(found, source=replace(found.source, parameters=None))
 
 
 def with_event_windows(plan: Plan) -> Plan:
-    """The plan with the windows of EVENTS that are measured on the column of positions."""
+    """The plan with its windows in EVENTS measured on the column of positions."""
     position = parameters_of(plan).position
     if position is None:
         return plan

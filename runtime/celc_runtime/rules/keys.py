@@ -22,25 +22,29 @@ _NUMPY_TYPES: dict[str, type[np.generic]] = {
 
 
 class Keys(NamedTuple):
-    """The keys of an attribute of the set, int64[rows], and bool[rows] where it is not NULL; and
-    how to find those of an attribute of events (int64[events], bool[events])."""
+    """The keys of an attribute of the parameter set."""
 
-    of_rows: np.ndarray
-    known: np.ndarray
+    of_rows: np.ndarray  # int64[rows]
+    known: np.ndarray  # bool[rows], where it is not NULL
     find: Callable[[pa.Array], tuple[np.ndarray, np.ndarray]]
+    """For an attribute of events: (int64[events], the keys; bool[events], where not NULL)."""
 
 
 def keys_of(column: pa.Array, type: str, *, ordered: bool) -> Keys:
-    """The keys of an attribute of the set, compared in `type`. Not `ordered`: only equal values
-    have equal keys, which is cheaper for texts."""
+    """The keys of an attribute of the set, compared in `type`.
+
+    If not `ordered`, only equality of keys means anything, which is cheaper for texts.
+    """
     if type != "STRING":
         return Keys(*number_keys(column, type), lambda events: number_keys(events, type))
     return _keys_of_ordered_texts(column) if ordered else _keys_of_texts(column)
 
 
 def number_keys(column: pa.Array, type: str) -> tuple[np.ndarray, np.ndarray]:
-    """int64 of the same order as the values in `type`, and bool where they are not NULL. NaN is the
-    largest, −0.0 is 0.0."""
+    """(int64 in the order of the values in `type`; bool, where they are not NULL).
+
+    NaN is the greatest number, −0.0 is 0.0.
+    """
     values, valid = numbers(plain(column))
     if type in _NUMPY_TYPES:
         values = values.astype(_NUMPY_TYPES[type], copy=False)
@@ -55,7 +59,7 @@ def number_keys(column: pa.Array, type: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _keys_of_texts(column: pa.Array) -> Keys:
-    """Places among the distinct texts; −1 for a text that no row has."""
+    """Indices among the distinct texts; −1 for a text that no row has."""
     dictionary = coded(column)
     distinct = pc.unique(dictionary.dictionary)
 
@@ -70,7 +74,7 @@ def _keys_of_texts(column: pa.Array) -> Keys:
 
 
 def _keys_of_ordered_texts(column: pa.Array) -> Keys:
-    """Twice the place among the distinct texts and one more; even for the texts between them."""
+    """Odd numbers for the distinct texts, 2 · index + 1; even numbers for texts between them."""
     # By bytes, as Spark compares texts.
     distinct = sorted({text.encode() for text in coded(column).dictionary.to_pylist()})
 
@@ -85,5 +89,5 @@ def _keys_of_ordered_texts(column: pa.Array) -> Keys:
 
 
 def _codes(column: pa.DictionaryArray) -> np.ndarray:
-    """int[rows]: the places of values in the dictionary, −1 for NULL."""
+    """int[rows]: the indices of values in the dictionary, −1 for NULL."""
     return np.asarray(column.indices.fill_null(-1).to_numpy(zero_copy_only=False))

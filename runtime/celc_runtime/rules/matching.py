@@ -25,16 +25,12 @@ from celc_runtime.rules.texts import with_one_dictionary
 
 @dataclass(frozen=True)
 class Events:
-    """Events of all partitions, one after another, that conform and are in order.
-
-    types: int64, the places of their types in `declared_types`. parts: int64, a number for the
-    partition of each; positions: int64, of the events in their partitions.
-    """
+    """Events of all partitions, one after another, conforming and sorted."""
 
     columns: pa.RecordBatch
-    types: np.ndarray
-    parts: np.ndarray
-    positions: np.ndarray
+    types: np.ndarray  # int64, the places of their types in `declared_types`
+    parts: np.ndarray  # int64, a number for the partition of each
+    positions: np.ndarray  # int64, in their partitions
 
     @cached_property
     def has_parts(self) -> bool:
@@ -52,8 +48,10 @@ class Events:
         return first if (self.positions == np.arange(first, first + count)).all() else None
 
     def types_of(self, chosen: np.ndarray) -> np.ndarray:
-        """int32: the types of events by their places. They are looked up only where they differ:
-        the places of many pairs are far apart."""
+        """int32: the types of events by index.
+
+        If all are equal, nothing is looked up, because the indices of many pairs are far apart.
+        """
         found: np.ndarray
         if self._one_type is None:
             found = self.types[chosen].astype(np.int32)
@@ -62,7 +60,7 @@ class Events:
         return found
 
     def positions_of(self, chosen: np.ndarray) -> np.ndarray:
-        """int64: the same of their positions, where they have gaps."""
+        """int64: the positions of events by index; likewise if they have no gaps."""
         found: np.ndarray
         if self._first_position is None:
             found = self.positions[chosen]
@@ -71,7 +69,7 @@ class Events:
         return found
 
     def slice(self, first: int, behind: int) -> Events:
-        """The events from one on and before another."""
+        """The events from `first` to before `behind`."""
         part = slice(first, behind)
         columns = self.columns.slice(first, behind - first)
         return Events(columns, self.types[part], self.parts[part], self.positions[part])
@@ -96,8 +94,7 @@ def pair_batch(
     of_rows: np.ndarray,
     chosen: np.ndarray,
 ) -> pa.RecordBatch:
-    """Pairs as events of `over_pairs`: rows by their numbers (int64), events by their places
-    (int32)."""
+    """Pairs as events of `over_pairs`: rows by number (int64), events by index (int32)."""
     places, numbers = pa.array(chosen), pa.array(of_rows)
     source = events.columns
     columns = {
@@ -118,9 +115,11 @@ def pair_batch(
 def pair_batches(
     plan: Plan, rows: Rows, events: Events, most: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray, pa.RecordBatch]]:
-    """The pairs of rows and events that can concern them, about `most` at a time and row by row:
-    int64, the rows; int32, the events; and the pairs as events of `over_pairs`. There is at least
-    one batch, perhaps without pairs."""
+    """The pairs of rows and events that can concern them, row by row, about `most` at a time.
+
+    Each item is (int64, the rows; int32, the events; the pairs as events of `over_pairs`). There is
+    at least one batch, which may have no pairs.
+    """
     parameters = parameters_of(plan)
     columns, of_rows = with_one_dictionary(over_events(plan), events.columns, rows.columns)
     events, coded = replace(events, columns=columns), replace(rows, columns=of_rows)
@@ -140,8 +139,10 @@ def _answers(
 def with_rows(
     program: Program, rows: Rows, matches: pa.RecordBatch, numbers: np.ndarray | None = None
 ) -> pa.RecordBatch:
-    """Matches of pairs with the column of the parameter set; numbers: int64[matches], those of the
-    rows, None: they are the first column."""
+    """Matches of pairs with the column of the parameter set.
+
+    numbers: int64[matches], the numbers of the rows; None: they are the first column.
+    """
     plan = program.plan
     parameters = parameters_of(plan)
     columns = list(matches.columns)

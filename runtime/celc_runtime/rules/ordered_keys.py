@@ -1,10 +1,10 @@
-"""Groups of keys in order, in which a key is found in few steps.
+"""Groups of sorted keys, in which a key is found in few steps.
 
-Keys are divided into as many parts of equal width as a group has keys, and a table holds where each
-part begins: of keys that are spread evenly a part has about one. What a part has is searched by
-halving, so that uneven keys cost what a binary search does (interpolation as in Kraska et al., The
-Case for Learned Index Structures, 2018, with one linear model for each group). A binary search of
-all keys misses the cache at each of its first steps.
+A group is divided into as many parts of equal width as it has keys, and a table holds where each
+part begins. If keys are spread evenly, a part has about one key. Inside a part a binary search
+runs, so uneven keys cost what a binary search does (interpolation as in Kraska et al., The Case for
+Learned Index Structures, 2018, with one linear model for each group). A binary search of all keys
+misses the cache at each of its first steps.
 """
 
 from __future__ import annotations
@@ -17,18 +17,17 @@ from celc_runtime.jit.kernels import njit
 
 
 class OrderedKeys(NamedTuple):
-    """Keys, int64, that ascend in each group: group g has those from `starts[g]` to before
-    `starts[g + 1]` (int64[groups + 1]).
+    """Keys in groups, ascending in each group, with a table for each group.
 
-    Part p of a group begins at `begins[tables[g] + p]` (int32, places of `keys`), and a key
-    belongs to the part `(key − keys[starts[g]]) >> shifts[g]`. shifts: uint64[groups].
+    A key belongs to the part p = `(key − keys[starts[g]]) >> shifts[g]` of its group g.
     """
 
-    keys: np.ndarray
+    keys: np.ndarray  # int64
     starts: np.ndarray
-    tables: np.ndarray
-    shifts: np.ndarray
-    begins: np.ndarray
+    """int64[groups + 1], group g has the keys from starts[g] to before starts[g + 1]."""
+    tables: np.ndarray  # part p of group g begins at the index begins[tables[g] + p] of `keys`
+    shifts: np.ndarray  # uint64[groups]
+    begins: np.ndarray  # int32
 
 
 def ordered_keys(keys: np.ndarray, starts: np.ndarray) -> OrderedKeys:
@@ -79,8 +78,10 @@ def _write_begins(keys, starts, tables, shifts, begins):  # type: ignore[no-unty
 
 @njit(nogil=True, cache=True)
 def place_in_group(ordered, group, key, counts_equal):  # type: ignore[no-untyped-def]
-    """The first place of a group whose key is larger than another, or, unless `counts_equal`, at
-    least as large; the place behind the group where there is none."""
+    """The first index in a group whose key is greater than `key`, or, unless `counts_equal`, equal.
+
+    If there is none, the index after the group.
+    """
     keys = ordered.keys
     low, high = ordered.starts[group], ordered.starts[group + 1]
     if low == high or key < keys[low]:

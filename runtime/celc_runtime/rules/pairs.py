@@ -1,12 +1,11 @@
 """Events and the rows that they concern, as pairs in the order of rows.
 
-A way of the index has its rows in an order of its own, in which the rows of an event are close
-together. Pairs are counted and written by the places of that order (a counting sort, so that
-nothing is compared), and whole rows are then moved to where they belong. Events come in their
-order, and so they do within each row. Where an event can concern a row by several ways, the events
-of each row are merged.
+A way of the index has its own order of rows, in which the rows of an event are close together.
+Pairs are counted and written by this order (a counting sort, so nothing is compared). Then whole
+rows are moved to where they belong. Events come in their order, so they are sorted in each row too.
+If an event can concern a row by several ways, the events of each row are merged.
 
-Rejected: pairs written by the numbers of rows at once, which misses the cache at each pair.
+Rejected: writing pairs by the numbers of rows at once, which misses the cache at each pair.
 """
 
 from __future__ import annotations
@@ -20,28 +19,34 @@ from celc_runtime.jit.kernels import njit
 
 
 class Pairs:
-    """The events that concern each row: of row r those of `events` (int32, ascending) from
-    `offsets[r]` to before `offsets[r + 1]` (int64[rows + 1])."""
+    """The events that concern each row.
+
+    Those of row r are `events` (int32, ascending) from `offsets[r]` to before `offsets[r + 1]`
+    (int64[rows + 1]).
+    """
 
     def __init__(self, offsets: np.ndarray, events: np.ndarray) -> None:
         self.offsets = offsets
         self._events = events
 
     def of(self, first: int, behind: int) -> tuple[np.ndarray, np.ndarray]:
-        """The pairs of rows from `first` to before `behind`: int64 the rows, ascending, and for
-        each row ascending the events (int32)."""
+        """The pairs of rows from `first` to before `behind`: (int64, the rows; int32, the events).
+
+        Rows ascend, and so do the events of each row.
+        """
         counts = np.diff(self.offsets[first : behind + 1])
         events = self._events[self.offsets[first] : self.offsets[behind]]
         return np.repeat(np.arange(first, behind), counts), events
 
     def begins(self, first: int, behind: int) -> np.ndarray:
-        """int64: where the pairs of each such row begin that has some, counted from the first."""
+        """int64: where the pairs of each such row begin, counted from the first; rows with pairs
+        only."""
         offsets = self.offsets[first : behind + 1]
         found: np.ndarray = offsets[:-1][offsets[1:] > offsets[:-1]] - offsets[0]
         return found
 
     def chunks(self, most: int) -> Iterator[tuple[int, int]]:
-        """Ranges of rows with about so many pairs at most; a row is never divided."""
+        """Ranges of rows with about `most` pairs at most; a row is never divided."""
         first, rows = 0, len(self.offsets) - 1
         while first < rows:
             behind = (
@@ -52,7 +57,7 @@ class Pairs:
             first = behind
 
     def with_instants(self, instants: InstantRows) -> Pairs:
-        """The same with the first and the last event of each instant that has events of a row."""
+        """Adds the first and the last event of each instant that has events of a row."""
         offsets = np.zeros_like(self.offsets)
         events = np.empty(3 * len(self._events), np.int32)
         _add_borders(self.offsets, self._events, *instants, offsets, events)
@@ -67,7 +72,7 @@ class Pairs:
 
 
 class AllPairs(Pairs):
-    """The same where every event concerns every row."""
+    """The pairs if every event concerns every row."""
 
     def __init__(self, events: int, rows: int) -> None:
         self.offsets = np.arange(rows + 1) * events
@@ -79,13 +84,15 @@ class AllPairs(Pairs):
         return rows, np.tile(np.arange(self._count, dtype=np.int32), behind - first)
 
     def with_instants(self, instants: InstantRows) -> Pairs:
-        """The same: every event is there."""
+        """The same pairs: every event is there."""
         return self
 
 
 def begins_of_parts(begins: np.ndarray, parts: np.ndarray) -> np.ndarray:
-    """int64: the pairs at which a row begins (`begins`) or a partition of one; parts: int64[pairs],
-    the partitions of their events."""
+    """int64: the pairs at which a row (`begins`) or a partition of one begins.
+
+    parts: int64[pairs], the partitions of their events.
+    """
     begin = np.empty(len(parts), np.bool_)
     begin[0] = True
     begin[1:] = parts[1:] != parts[:-1]
@@ -94,11 +101,11 @@ def begins_of_parts(begins: np.ndarray, parts: np.ndarray) -> np.ndarray:
 
 
 def united(found: Sequence[Pairs], rows: int) -> Pairs:
-    """The pairs of several ways; of none where there is no way."""
+    """The pairs of several ways; no pairs without ways."""
     if not found:
         return Pairs(np.zeros(rows + 1, np.int64), np.zeros(0, np.int32))
     while len(found) > 1:
-        # By twos, so that each pair is moved as often as the number of ways can be halved.
+        # Two by two, so that each pair is moved a logarithmic number of times.
         found = [
             found[n].united(found[n + 1]) if n + 1 < len(found) else found[n]
             for n in range(0, len(found), 2)
@@ -111,7 +118,7 @@ def pairs_of_intervals(
 ) -> Pairs:
     """The pairs of events with the rows `order[low:high]` of each.
 
-    events: int64, ascending; low, high: int32[events]; order: int32, numbers of rows, each once.
+    events: int64, ascending. low, high: int32[events]. order: int32, numbers of rows, each once.
     """
     offsets = np.zeros(len(order) + 1, np.int64)
     _count_intervals(low, high, offsets)
@@ -130,7 +137,7 @@ def pairs_of_places(events: np.ndarray, places: np.ndarray, order: np.ndarray, r
 
 
 def _by_rows(offsets: np.ndarray, events: np.ndarray, order: np.ndarray, rows: int) -> Pairs:
-    """Pairs by the places of an order as pairs by rows."""
+    """Pairs sorted by an order as pairs sorted by rows."""
     of_rows = np.zeros(rows + 1, np.int64)
     of_rows[order + 1] = np.diff(offsets)
     np.cumsum(of_rows, out=of_rows)
@@ -155,7 +162,7 @@ def _count_intervals(low, high, offsets):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _write_intervals(events, low, high, ends, written):  # type: ignore[no-untyped-def]
-    """Write the events of each place, from `ends` (int64[places]) on, into written."""
+    """Write the events of each place into `written`, from `ends` (int64[places]) on."""
     for number in range(len(low)):
         for place in range(low[number], high[number]):
             written[ends[place]] = events[number]
@@ -164,7 +171,7 @@ def _write_intervals(events, low, high, ends, written):  # type: ignore[no-untyp
 
 @njit(nogil=True, cache=True)
 def _write_places(events, places, ends, written):  # type: ignore[no-untyped-def]
-    """The same of single places."""
+    """As `_write_intervals`, for single places."""
     for number in range(len(places)):
         place = places[number]
         written[ends[place]] = events[number]
@@ -209,7 +216,7 @@ def _add_borders(  # type: ignore[no-untyped-def]
 def _merge(  # type: ignore[no-untyped-def]
     offsets, events, other_offsets, other_events, united_offsets, united_events
 ):
-    """Merge the events of each row of two sets of pairs, each once."""
+    """Merge the events of each row of two sets of pairs, each event once."""
     written = 0
     for row in range(len(offsets) - 1):
         one, behind = offsets[row], offsets[row + 1]

@@ -1,4 +1,4 @@
-"""LIKE and RLIKE with patterns of a parameter table: each text is asked once for each pattern."""
+"""LIKE and RLIKE with patterns of a parameter table: each pattern is tested once for each text."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def answers(
     of_texts: np.ndarray,
     of_patterns: np.ndarray,
 ) -> pa.Array:
-    """For pairs of a text and a pattern, given by their places, whether the text is like it; NULL
-    where one of both is NULL."""
+    """For pairs of a text and a pattern, given by index, whether the text matches; NULL if one of
+    both is NULL."""
     rows = coded(patterns)
     text_codes = _codes(texts)[of_texts]
     pattern_codes = _codes(rows)[of_patterns]
     known = (text_codes >= 0) & (pattern_codes >= 0)
     found = np.zeros(len(known), np.bool_)
-    # Each pattern is compiled once, and asked about the texts that meet it.
+    # Each pattern is compiled once, and tested on the texts that it meets.
     order = np.argsort(pattern_codes, kind="stable")
     order = order[known[order]]
     starts = np.flatnonzero(np.diff(pattern_codes[order], prepend=-1))

@@ -21,13 +21,13 @@ from celc_runtime.program import Program
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a table, numbered from 0. `columns`: the attributes of the set; `places`: int64,
-    where the rows stood in the table. `kept` is for what is made of them once, as an index is."""
+    """The rows of a table, numbered from 0."""
 
     count: int
-    columns: Mapping[str, pa.Array]
-    places: np.ndarray = field(compare=False, repr=False)
+    columns: Mapping[str, pa.Array]  # the attributes of the set
+    places: np.ndarray = field(compare=False, repr=False)  # int64, where the rows were in the table
     kept: dict[str, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
+    """What is made of the rows once, for example the index."""
 
     def take(self, numbers: np.ndarray) -> Rows:
         """Rows by their numbers (int64)."""
@@ -39,8 +39,9 @@ class Rows:
 def given_rows(program: Program, tables: Mapping[str, Any]) -> Rows:
     """The rows of the table that a call gives for the parameter set of a query.
 
-    Raises TypeError for a set without a table, for a table without a set, and for what is no table;
-    EventError where the table does not fit the declaration.
+    Raises TypeError for a set without a table, a table without a set, and a value that is not a
+    table;
+    EventError if the table does not fit the declaration.
     """
     parameters = program.plan.source.parameters
     wanted = [] if parameters is None else [parameters.name]
@@ -59,8 +60,10 @@ def given_rows(program: Program, tables: Mapping[str, Any]) -> Rows:
 
 
 def rows_of(query: str, parameters: Parameters, table: Any) -> Rows:
-    """The rows of a table in any form that `match_table` takes; equal ones count once, so what they
-    show is the same whichever comes first."""
+    """The rows of a table in any form that `match_table` takes; equal rows count once.
+
+    So the answer does not depend on which of them comes first.
+    """
     reader = _reader(query, parameters)
     try:
         found = table_of(reader, table)
@@ -82,7 +85,7 @@ def batch_of_rows(rows: Rows) -> pa.RecordBatch:
 
 
 def rows_of_batch(batch: pa.RecordBatch) -> Rows:
-    """The rows of `batch_of_rows`, with their places there."""
+    """The rows of `batch_of_rows`, with their indices there."""
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     return Rows(len(batch), columns, np.arange(len(batch)))
 
@@ -97,10 +100,10 @@ def _reader(query: str, parameters: Parameters) -> Program:
 
 
 def _neighbours(rows: Rows, parameters: Parameters) -> np.ndarray:
-    """int64: rows in an order in which those that concern the same events are neighbours.
+    """int64: the rows in an order where rows that concern the same events are neighbours.
 
-    The pairs of a row are read together. So the events of a row are still in the processor's cache
-    when those of the next row are read.
+    The pairs of a row are read together. So its events are still in the processor's cache when
+    those of the next row are read.
     """
     tests = (
         test
@@ -116,7 +119,7 @@ def _neighbours(rows: Rows, parameters: Parameters) -> np.ndarray:
 
 
 def _first_of_equal(rows: Rows) -> np.ndarray:
-    """int64: the first of the rows that are equal, for each of them, in order."""
+    """int64: the first row of each set of equal rows, in order."""
     codes = np.zeros(rows.count, np.int64)
     for column in rows.columns.values():
         coded = _coded(column)
@@ -127,5 +130,5 @@ def _first_of_equal(rows: Rows) -> np.ndarray:
 
 
 def _coded(column: pa.Array) -> pa.DictionaryArray:
-    """The column as codes, the same for equal values."""
+    """The column as codes; equal values have equal codes."""
     return column.dictionary_encode(null_encoding="encode")

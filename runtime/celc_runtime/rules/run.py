@@ -1,12 +1,12 @@
-"""The run of a query FOR EACH, to be fed batch by batch as any run is.
+"""The run of a query FOR EACH, fed batch by batch like any run.
 
-Pairs of a row and its events come row by row, and each with its events in order. So the events of a
-partition are gathered, and run when the partition is over; partitions are run together where they
-are small. A stream without PARTITION BY is gathered as a whole.
+Pairs come row by row, each row with its events in order. So the events of a partition are gathered,
+and run when the partition is over. Small partitions are run together. A stream without PARTITION BY
+is gathered as a whole.
 
-So this is no source of `Run`: the clock that decides matches is known only when all events are
-gathered, and the rows of a query with CONSUME BY ANY have a run each, because a run that reads
-partitions in one order never begins anew. It is fed as `Run` is (`ReadsRanges`).
+So this is not a source of `Run`. The clock that decides matches is known only when all events are
+gathered. The rows of a query with CONSUME BY ANY have a run each, because a run that reads
+partitions in one common order never starts again. It is fed as `Run` is (`ReadsRanges`).
 
 Rejected: pairs of each batch, event by event, for a run that remembers every row and partition. It
 would hold no events, but a state for each row, and partitions would interleave.
@@ -41,19 +41,16 @@ from celc_runtime.run.run_of import run_of
 from celc_runtime.run.source.positions import InterleavedPositions, Positions
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
 
-_PAIRS = 1 << 21
-"""About so many pairs are run at a time."""
+_PAIRS = 1 << 21  # about the pairs that are run at a time
 
-_EVENTS = 1 << 20
-"""So many events are gathered before partitions that are over are run."""
+_EVENTS = 1 << 20  # events that are gathered before closed partitions are run
 
 
 class ForEachRun:
-    """Feeds batches to a query FOR EACH row of a table, and hands out the matches of all rows.
+    """Feeds batches to a query FOR EACH row of a table; yields the matches of all rows, row by row.
 
-    `place`: the name of a last column for where the row of each match stood in the table. Matches
-    come row by row. `lists_matches` may change between batches of one partition, not between two of
-    them.
+    place: the name of a last column for the index of each match's row in the table. `lists_matches`
+    may change between batches of one partition, but not between two partitions.
     """
 
     def __init__(
@@ -72,7 +69,7 @@ class ForEachRun:
         self._place = place
         self._inner = over_pairs(program)
         self._plan = over_events(plan)
-        # Columns with the numbers of rows: those of the input, and those of batches with strangers.
+        # Columns with the numbers of rows: of the input, and of batches with other columns.
         self._numbers = {options.numbered, unused_name("row", names_read(self._plan))}
         self._reader = Columns(
             self._plan,
@@ -90,14 +87,14 @@ class ForEachRun:
         self._own: tuple[pa.Scalar, pa.Scalar] | None = None
         self._is_range = False
         self.lists_matches = True
-        """Whether the matches that end in the next batches are handed out."""
+        """Whether the matches that end in the next batches are returned."""
         self.undeclared = self._reader.undeclared
         """What is known of the rows of undeclared types."""
 
     @property
     def undecided(self) -> int:
-        """How many matches were left undecided so far; at the end of a run, of all."""
-        # CONSUME, for which rows have a run each, leaves nothing undecided.
+        """The number of matches left undecided so far; at the end of a run, of all."""
+        # With CONSUME, where rows have a run each, no match is left undecided.
         return 0 if self._run is None else self._run.undecided
 
     def push(
@@ -106,7 +103,7 @@ class ForEachRun:
         positions: np.ndarray | None = None,
         absent: np.ndarray | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Read a batch of events; yields the matches of partitions that are over."""
+        """Read a batch of events; yields the matches of closed partitions."""
         assert absent is None, "of a query FOR EACH no rows are left out that count"
         prepared = self._reader.prepare(events)
         if not len(prepared.events):
@@ -122,7 +119,7 @@ class ForEachRun:
         yield from ()
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The matches that wait for more events, of which there are none."""
+        """The matches that still wait at the end of the input."""
         yield from self._found(but_last_part=False)
         if self._run is not None:
             for matches in self._run.rest():
@@ -161,8 +158,10 @@ class ForEachRun:
         self._waiting.append(Events(events, types, parts, positions))
 
     def _mark_own(self, events: pa.RecordBatch) -> None:
-        """Remember between which times matches are handed out, where others are not: no two events
-        of one time are of different ranges."""
+        """Remember between which times matches are returned, if some events are only read.
+
+        Two events of one time are never of different ranges.
+        """
         if not self.lists_matches:
             self._is_range = True
         elif self._plan.source.order_by:
@@ -178,7 +177,7 @@ class ForEachRun:
         return pc.and_(pc.less_equal(first, ends), pc.less_equal(ends, last))
 
     def _gathered(self, *, but_last_part: bool) -> Events | None:
-        """The events that wait, which do so no longer; None: there are none."""
+        """Remove and return the waiting events; None: there are none."""
         if not self._waiting:
             return None
         events = _together(self._waiting)
@@ -200,8 +199,8 @@ class ForEachRun:
         index = index_of(self._rows, self._parameters.concerns)
         pairs = pairs_of(self._plan, index, rows.count, events)
         if self._plan.source.ties is not None:
-            # A match starts and ends with whole instants, also where others than its row's events
-            # are their first and last ones. These change nothing else.
+            # A match starts and ends with whole instants, even if their first and last events do
+            # not concern the row. These events change nothing else.
             begins = begins_instant(self._plan, events.columns)
             pairs = pairs.with_instants(instant_rows(begins))
         most, apart = 1, self._parameters.row_by_row  # a chunk of one pair has pairs of one row
@@ -229,7 +228,7 @@ class ForEachRun:
         return run_of(self._inner, RunOptions(clock=self._latest))
 
     def _shown(self, matches: pa.RecordBatch, row: int | None = None) -> Iterator[pa.RecordBatch]:
-        """Matches with their rows; of a range those that end in its own events."""
+        """Matches with their rows; for a range, only those that end in its own events."""
         numbers = None if row is None else np.full(len(matches), row, np.int64)
         found = with_rows(self._program, self._rows, matches, numbers)
         if self._place is not None:

@@ -37,8 +37,8 @@ def matches_for_each(
 
 
 def _in_order(plan: Plan, matches: pa.Table, place: str) -> pa.Table:
-    """Matches that came row by row, in the order of their ends within a part, and among those with
-    one end in the order of the rows."""
+    """Matches in the order of their ends in each part, those of the same end in the order of
+    rows."""
     ends = [name for name in ("end_pos", "span_start", "end_time") if name in matches.column_names]
     columns = [
         sortable(plain(in_one_piece(matches.column(name))))

@@ -14,9 +14,9 @@ from celc_runtime.plan.plan import Plan
 def with_one_dictionary(
     plan: Plan, events: pa.RecordBatch, rows: Mapping[str, pa.Array]
 ) -> tuple[pa.RecordBatch, dict[str, pa.Array]]:
-    """The columns of events and of rows with their texts coded, many copies of which can be taken.
+    """The columns of events and rows with coded texts, so that many copies of them are cheap.
 
-    The columns that tell types have dictionaries of their own: theirs are short.
+    The columns of types have their own, short dictionaries.
     """
     of_types = (plan.source.type_name, "stream")
     names = events.schema.names
