@@ -1,8 +1,5 @@
-"""`python -m celc`, and the command `celc`: a process of its own around the command line.
-
-The process also handles signals while it still imports, and ends while threads of Arrow may be
-reading ahead.
-"""
+"""`python -m celc`, and the command `celc`: a process around the command line. The process also
+handles signals while it still imports, and ends while threads of Arrow may be reading ahead."""
 
 import os
 import signal

@@ -1,8 +1,5 @@
-"""Choices that a caller makes besides the query.
-
-Imports next to nothing: the command line reads the defaults before it knows whether it compiles
-anything.
-"""
+"""Choices that a caller makes besides the query. It imports almost nothing: the command line reads
+the defaults before it knows whether it compiles anything."""
 
 import math
 import os
@@ -10,8 +7,8 @@ from dataclasses import dataclass
 
 from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK, SIMULTANEOUS
 
+# each representation is checked before the next pass takes it
 VERIFYING = os.environ.get("CELC_VERIFY") == "1"
-"""Whether each representation is checked before the next pass takes it."""
 
 AT_END = ("open", "closed")
 """Whether more events may come after the input."""
@@ -19,29 +16,26 @@ AT_END = ("open", "closed")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The choices, with their defaults.
-
-    `order_by` None: the order is the attribute of WITHIN or of an absence, if there is one.
-    `tiebreak`: columns that tell apart events which are equal in the order columns; they need not
-    be declared. `ties`: None, or SIMULTANEOUS, with which such events are one instant. `at_end`:
-    "closed" where no more events come, so that all matches with an absence at their end are
-    decided; else "open". `positions`: answers have positions on Spark as well. `match_id`: answers
-    whose rows are matches have the column `match_id`. `first_order`: labels made with AS are read
-    as in the first paper. `max_work`: steps that conditions across events may take at one event
-    without finding a match. `max_compile_seconds`: the most seconds that the compilation may take,
-    None for any time.
-    """
+    """The choices, with their defaults."""
 
     order_by: tuple[str, ...] | None = None
+    """None: the attribute of WITHIN or of an absence, if there is one."""
     tiebreak: tuple[str, ...] = ()
+    """Columns that distinguish events which are equal in the order columns; they need not be
+    declared."""
     ties: str | None = None
+    """SIMULTANEOUS: events that are equal in all order columns are one instant; None: they have an
+    order."""
     at_end: str = "open"
-    positions: bool = False
-    match_id: bool = False
+    """"closed": no more events come, so all matches with an absence at their end are decided."""
+    positions: bool = False  # answers have positions on Spark as well
+    match_id: bool = False  # answers whose rows are matches have the column `match_id`
     max_states: int = DEFAULT_MAX_STATES
-    first_order: bool = False
+    first_order: bool = False  # labels made with AS are read as in the first paper
     max_work: int = DEFAULT_MAX_WORK
+    """Steps that conditions across events may take at one event without finding a match."""
     max_compile_seconds: float | None = None
+    """Seconds that the compilation may take; None: no limit."""
 
     def __post_init__(self) -> None:
         if self.ties not in (None, SIMULTANEOUS):

@@ -1,9 +1,9 @@
-"""The passes of a compilation, in order; the result of each is kept, so that it can be shown.
+"""The passes of a compilation, in order. The result of each is kept, so that it can be shown.
 
 text → syntax tree → core formulas → LP-normal form → its division into a form for an automaton and
 a rest for the listing → classes of events → CEA → I/O-deterministic CEA → minimal CEA → transition
-tables → strategy → module text. Each pass is a pure function of the results before it. Where
-CELC_VERIFY is 1, each result is verified before the next pass takes it.
+tables → strategy → module text. Each pass is a pure function of the results before it. With
+CELC_VERIFY=1 each result is verified before the next pass takes it.
 """
 
 from __future__ import annotations
@@ -198,10 +198,10 @@ def compile_source(
 def _verify(
     after: str, representation: str, violations: Callable[[], Iterable[verify.Violation]]
 ) -> None:
-    """Let the result of the pass `after` go on only where it breaks no invariant.
+    """Verify the result of the pass `after`. Every result of a pass goes through here.
 
-    The one place where the verifier sees every result. `violations` is not called, and `verify` not
-    imported, unless VERIFYING. Raises VerificationError.
+    `violations` is not called, and `verify` not imported, unless VERIFYING. Raises
+    VerificationError.
     """
     if VERIFYING:
         verify.verify(after, representation, violations())
@@ -274,7 +274,7 @@ def _of_definitions(stages: Iterable[Stages]) -> Iterator[Diagnostic]:
 
 
 def _searches_briefly(stages: Stages) -> bool:
-    """Whether no search of a query can take exponentially long, which the resolver cannot know."""
+    """Whether no search of a query can take exponentially long. The resolver cannot know it."""
     match stages.program.listing:
         case LongestRuns():
             return True
@@ -287,7 +287,7 @@ def _searches_briefly(stages: Stages) -> bool:
 
 
 def _is_idle(found: Diagnostic, brief: Iterable[Span]) -> bool:
-    """Whether it warns of a search in a query that has none (`brief`)."""
+    """Whether a warning is about a search in a query that has none (`brief`)."""
     return found.code == "exponential-search" and any(
         span.start <= found.span.start < span.end for span in brief
     )
@@ -320,7 +320,7 @@ def _normalize(query: Query, source: Source, diagnostics: Diagnostics) -> Normal
     look(query.formula.span, "bringing conditions and labels to their events")
     form, warnings = normalize(query, source)
     _verify("normalize", "normal form", lambda: verify.normal_form(form))
-    # The resolver has warned of it already where it can name the condition.
+    # The resolver has warned of it already, where it can name the condition.
     said = any(item.code == "never-matches" for item in diagnostics.items)
     diagnostics.extend(w for w in warnings if not (said and w.code == "never-matches"))
     return form
@@ -337,7 +337,7 @@ def _passes(
     if query.simultaneous and StraightLine in updates:
         plain = in_one_order(form)
         if plain is not None:
-            # The code for events in one order, which lets simultaneous events wait for each other.
+            # The code for ordered events, which lets simultaneous events wait for each other.
             in_order = replace(query, simultaneous=False)
             stages = _built(in_order, plain, source, options, updates)
             if can_wait(stages.program):
@@ -355,8 +355,8 @@ def _built(
     *,
     roles: bool = True,
 ) -> Stages:
-    """The passes of a query whose way to treat simultaneous events is chosen; `roles` as `divide`
-    takes it."""
+    """The passes of a query whose way to treat simultaneous events is chosen. `roles`: see
+    `divide`."""
     span = query.formula.span
     if is_correlated(form):
         look(span, COMPARED)
@@ -411,10 +411,8 @@ def _built(
 def _construct(
     query: Query, division: Division, alphabet: Alphabet, source: Source, options: Options
 ) -> tuple[Automaton, Exact | WindowSelector | Roles | Definitions]:
-    """The automaton, and the rest of the query, which is left to the listing.
-
-    A selector that never leaves out a match leaves nothing to the listing.
-    """
+    """The automaton, and the rest of the query, which is left to the listing. A selector that never
+    rejects a match leaves nothing to the listing."""
     match division.rest:
         case Windowed(selected):
             labels = output_labels(query)
@@ -436,7 +434,7 @@ def _construct(
 
 
 def _asks_for_symbols(division: Division) -> bool:
-    """Whether the listing asks for the symbols of single events, also of events without marks."""
+    """Whether the listing needs the symbols of single events, also of events without marks."""
     match division.rest:
         case Definitions():
             return True

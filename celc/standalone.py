@@ -1,13 +1,13 @@
-"""A generated module together with the runtime in one file, for clusters that take only that.
+"""A generated module together with the runtime in one file, for clusters that take only one file.
 
-The file carries the source texts of the runtime, each as a string with its lines unchanged. When
-the file is imported, the texts become a package in memory, by the same code that loads a pickled
-query in a Spark worker. So the runtime is a package like any other, with sub-packages.
+The file contains the source texts of the runtime, each as a string with its lines unchanged. On
+import the texts become a package in memory, by the same code that loads a pickled query in a Spark
+worker. So the runtime is a package like any other, with sub-packages.
 
-The texts stand before the query, because Python needs them first. Three other ways were rejected.
-Compressed texts take a quarter of the size, but nobody could read, search or review such a file.
-Comments at the end are lost in a process that has nothing but the bytecode. Modules that are joined
-into one may not define the same name twice.
+The texts come before the query, because Python needs them first. Rejected: compressed texts, which
+take a quarter of the size, but which nobody could read, search or review; comments at the end,
+which are lost in a process that has only the bytecode; modules joined into one, which may not
+define the same name twice.
 """
 
 import ast

@@ -1,8 +1,8 @@
 """The command line: the only place that reads and writes files.
 
 `arguments` has the words of the command line. `command` runs a command and ends with an exit code;
-`run` is the command that reads events. `origins`, `events` and their neighbours read,
-`match_formats` and `table` give matches their form, `output` puts bytes where they belong.
+`run` is the command that reads events. `origins`, `events` and their neighbours read.
+`match_formats` and `table` give matches their form. `output` writes bytes.
 """
 
 from celc.cli.command import main

@@ -1,7 +1,5 @@
-"""The words of the command line: commands, their options, and the values that these take.
-
-Imports next to nothing: `celc --help` needs neither the compiler nor the runtime.
-"""
+"""The words of the command line: commands, their options, and the values that these take. It
+imports almost nothing, because `celc --help` needs neither compiler nor runtime."""
 
 import argparse
 from pathlib import Path
@@ -213,7 +211,7 @@ def _command(
 
 
 def _add_options(parser: argparse._ActionsContainer, longest: str = "no end") -> None:
-    """The choices of a compilation; `longest` is what it may take where nothing is said."""
+    """The options of a compilation; `longest` is its time limit by default."""
     parser.add_argument(
         "--order-by",
         metavar="COLUMNS",

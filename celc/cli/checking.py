@@ -25,14 +25,11 @@ _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """The messages about one file; `source` has the name that messages give it.
-
-    `queries` are the names of its queries; empty where one is wrong.
-    """
+    """The messages about one file; `source` has the name that messages use."""
 
     source: Source
     diagnostics: tuple[Diagnostic, ...]
-    queries: tuple[str, ...]
+    queries: tuple[str, ...]  # the names of its queries; empty where one is wrong
 
     @property
     def errors(self) -> int:
@@ -47,7 +44,7 @@ def check_paths(
 ) -> int:
     """Check files, folders and standard input (`-`), and write the messages; returns the exit code.
 
-    A file that cannot be read is told on standard error, and the others are checked all the same.
+    A file that cannot be read is reported on standard error, and the others are still checked.
     """
     files, wrong = query_files(paths, SUFFIXES)
     checked: list[CheckedFile] = []
@@ -229,7 +226,8 @@ def _location(source: Source, span: Span) -> dict[str, Any]:
 
 
 def _uri(source: Source) -> str:
-    # All signs but "/" are escaped: a ":" before the first "/" would begin the name with a scheme.
+    # All signs except "/" are escaped: a ":" before the first "/" would begin the name with a
+    # scheme.
     return quote(source.name, safe="/")
 
 

@@ -79,14 +79,14 @@ def _main(arguments: Sequence[str] | None) -> int:
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The arguments; the messages of argparse go the way that all output goes."""
+    """The arguments. Messages of argparse go where all output goes."""
     printed, told = io.StringIO(), io.StringIO()
     try:
         with redirect_stdout(printed), redirect_stderr(told):
             known = parser()
             parsed, more = known.parse_known_args(arguments)
             if parsed.command == "explain" and not any(name.startswith("-") for name in more):
-                # argparse has given up on names of events where an option stands before them.
+                # argparse stops reading names of events where an option stands before them.
                 parsed.events += more
             elif "--no-positions" in more:
                 known.error("a statement has no positions unless --positions asks for them")

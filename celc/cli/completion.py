@@ -1,7 +1,7 @@
 """`celc completion`: a script with which a shell completes commands, options and files.
 
-The script is made from the parser of the command line, so that both always agree. Nothing of celc
-runs while a shell completes.
+The script is made from the parser of the command line, so both always agree. celc does not run
+while a shell completes.
 """
 
 import argparse

@@ -1,8 +1,5 @@
-"""The events of one file for `celc run`: Parquet, CSV and JSON lines.
-
-They are read batch by batch and only the columns that the query reads, so that sorted input of any
-size is matched in bounded memory.
-"""
+"""The events of one file for `celc run`: Parquet, CSV and JSON lines. Only the columns that the
+query reads are read, batch by batch, so sorted input of any size is matched in bounded memory."""
 
 from __future__ import annotations
 
@@ -31,19 +28,16 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The form of texts in files: `delimiter` (default: by the file's ending) and `null_texts`
-    (besides the empty text) in CSV, `times` in CSV and JSON."""
+    """The form of texts in files."""
 
-    delimiter: str | None = None
-    null_texts: tuple[str, ...] = ()
-    times: TimeForm = TimeForm()
+    delimiter: str | None = None  # between the fields of CSV; default: by the file's ending
+    null_texts: tuple[str, ...] = ()  # the texts of CSV that are NULL, besides the empty text
+    times: TimeForm = TimeForm()  # of CSV and JSON
 
 
 class EventFile:
-    """The wanted columns of the events of one origin.
-
-    They can be read again and again; the other methods answer for all events that were read so far.
-    """
+    """The wanted columns of the events of one origin. They can be read again. The other methods
+    answer for all events that were read so far."""
 
     def __init__(self, origin: Origin, wanted: Wanted, form: Form) -> None:
         self.origin = origin
@@ -64,10 +58,8 @@ class EventFile:
         return self.origin.name
 
     def batches(self, progress: Progress | None = None) -> Iterator[pa.RecordBatch]:
-        """The events in the order of the file; `progress` is told the bytes read so far.
-
-        Raises CommandProblem for a file that cannot be read, or that spells a column otherwise.
-        """
+        """The events in the order of the file; `progress` gets the bytes read so far. Raises
+        CommandProblem for a file that cannot be read, or that spells a column differently."""
         with self._reporting():
             for batch in self._read(progress or (lambda _: None)):
                 yield self._noted(batch)
@@ -81,11 +73,11 @@ class EventFile:
             self._wanted.refuse_misspelt(self.name, missing, self._known_keys())
 
     def lacking(self) -> list[str]:
-        """The wanted names that no row had, though there were events that declare them."""
+        """The wanted names that no row had, although events that declare them occur."""
         return [name for name in self._unseen() if not self.has(name)]
 
     def has(self, name: str) -> bool:
-        """Whether some row that was read has a wanted name, be it with NULL."""
+        """Whether some row that was read has a wanted name, perhaps with NULL."""
         if name in self._found:
             return True
         return self.origin.format == "json" and name in self._known_keys()
@@ -137,7 +129,7 @@ class EventFile:
         return self._keys
 
     def _check_columns(self, given: list[str], present: set[str]) -> None:
-        """Raises CommandProblem where a file that names its columns lacks a needed one."""
+        """Raises CommandProblem where a file with column names lacks a needed one."""
         wanted, file = self._wanted, self.name
         for name in wanted.schema.names:
             if given.count(name) > 1:
@@ -155,7 +147,7 @@ class EventFile:
         wanted.refuse_lacking(file, missing, given)
 
     def _completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The wanted columns alone, with NULL for columns that the file lacks."""
+        """Only the wanted columns, with NULL for those that the file lacks."""
         columns, fields = [], []
         for field in self._wanted.schema:
             if field.name in batch.schema.names:
@@ -171,8 +163,8 @@ class EventFile:
         return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
     def _counted(self, rows: int) -> pa.RecordBatch:
-        """Rows for a query that looks at no column but counts events: a column with a name that
-        is longer than all names that the query asks for."""
+        """Rows for a query that reads no column but counts events. They have one column, with a
+        name that is longer than all names of the query."""
         name = "*" * (1 + max(map(len, self._wanted.schema.names), default=0))
         return pa.RecordBatch.from_arrays([pa.nulls(rows)], [name])
 
@@ -223,7 +215,7 @@ class EventFile:
                 read_options=pyarrow.csv.ReadOptions(
                     block_size=block,
                     column_names=names,
-                    # With threads, dozens of blocks are read ahead of the rows that are handed on.
+                    # With threads, dozens of blocks are read ahead of the rows that are passed on.
                     use_threads=not self._rows.comes_slowly,
                 ),
                 parse_options=pyarrow.csv.ParseOptions(
@@ -236,7 +228,7 @@ class EventFile:
 
         def finished(batch: pa.RecordBatch) -> pa.RecordBatch:
             for field in batch.schema:
-                # The type that Arrow has found for a column holds when a longer block is tried.
+                # The type that Arrow found for a column stays when a longer block is tried.
                 types.setdefault(field.name, field.type)
             return self._completed(with_times(batch, schema, self._form.times))
 
@@ -256,7 +248,7 @@ class EventFile:
         )
 
     def _header(self) -> list[str]:
-        """The names in the first row of a CSV file. Bytes that are no UTF-8 are in no name."""
+        """The names in the first row of a CSV file. Bytes that are not UTF-8 are in no name."""
         with self.origin.opened() as stream:
             lines = io.TextIOWrapper(
                 io.BufferedReader(stream), "utf-8-sig", errors="surrogateescape", newline=""
@@ -308,7 +300,7 @@ class EventFile:
         yield from self._agreeing(self._rows.batches(parsed, finished, check, progress))
 
     def _agreeing(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Complete batches, without the column of the event types where no row says its type."""
+        """Complete batches, without the column of the event types where no row has a type."""
         type_name = self._wanted.type_name
         # Rows of MATCH_RECOGNIZE have no event types.
         rows_without_type: int | None = 0 if type_name else None
@@ -321,10 +313,10 @@ class EventFile:
             yield self._completed(batch)
 
     def _typeless(self, types: pa.Array, before: int) -> int | None:
-        """The number of rows so far, if none of them says its event type; None otherwise.
+        """The number of rows so far, if none of them has an event type; None otherwise.
 
-        A query of one event type needs no such column. But rows with a type and rows without one
-        cannot both be right.
+        A query of one event type needs no such column. But rows with and without a type cannot both
+        be right.
         """
         if types.null_count == len(types):
             return before + len(types)

@@ -18,7 +18,7 @@ from celc.editor.formatting.text import formatted
 
 @dataclass(slots=True)
 class _Counts:
-    """How many files had another layout, had this one, and could not be read."""
+    """How many files had another layout, had this layout, and could not be read."""
 
     changed: int = 0
     unchanged: int = 0
@@ -28,8 +28,8 @@ class _Counts:
 def format_paths(paths: Sequence[Path], dialect: Dialect | None, *, check: bool, diff: bool) -> int:
     """Write files in the canonical layout; returns the exit code.
 
-    Standard input (`-`) goes to standard output. dialect: that of standard input. check, diff: no
-    file is written. A file with errors stays as it is, and the others are formatted all the same.
+    Standard input (`-`) goes to standard output; `dialect` is its language. With `check` or `diff`
+    no file is written. A file with errors stays as it is, and the others are still formatted.
     """
     files, problems = query_files(paths, SUFFIXES)
     if dialect is not None and STANDARD_INPUT not in files:
@@ -55,7 +55,7 @@ def format_paths(paths: Sequence[Path], dialect: Dialect | None, *, check: bool,
 def _format(
     path: Path, dialect: Dialect | None, counts: _Counts, *, named: bool, check: bool, diff: bool
 ) -> None:
-    """Format a file; other SQL is left alone where the command has not named it."""
+    """Format a file. Other SQL is left alone where the command has not named it."""
     is_input = path == STANDARD_INPUT
     if is_input:
         is_sql = dialect == "match_recognize"
@@ -95,7 +95,8 @@ def _difference(source: Source, text: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of a text with their ends; no other sign ends one, as for `str.splitlines`."""
+    """The lines of a text with their ends. Unlike in `str.splitlines`, only line ends end a
+    line."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 

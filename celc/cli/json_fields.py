@@ -1,6 +1,6 @@
-"""JSON lines: attributes that are fields of objects, and the keys that a file has.
+"""JSON lines: attributes that are fields of objects, and the keys of a file.
 
-Arrow parses the columns that it is asked for and no others. So it is asked for every place where an
+Arrow parses only the columns that it is asked for. So it is asked for every place where an
 attribute can be: `a.b` is the key `a.b`, or the key `b` of the object `a`. In each row the place
 with the longest key counts, as `celc_runtime.arrow.paths` decides for the columns of a table.
 """
@@ -25,8 +25,8 @@ _PEEK = 1 << 20
 
 
 def places_of(name: str) -> Iterator[Place]:
-    """Where the attribute of a name can be, the place that counts first: `a.b.c`, then `c` of
-    `a.b`, then `b.c` of `a`, then `c` of `b` of `a`."""
+    """Where the attribute of a name can be; the place that counts first comes first. They are
+    `a.b.c`, then `c` of `a.b`, then `b.c` of `a`, then `c` of `b` of `a`."""
     yield (name,)
     for dot in range(len(name) - 2, 0, -1):
         if name[dot] == ".":
@@ -49,7 +49,7 @@ class Fields:
         self._tree: dict[str, Any] = {}
         self.places: dict[str, list[Place]] = {}
         asked = [(place, name) for name in types for place in places_of(name)]
-        # A key cannot be a value and an object at once; a value of its own comes first.
+        # A key cannot be a value and an object at once; its own value comes first.
         for place, name in sorted(asked, key=lambda one: len(one[0])):
             if not any(place[:length] in plain for length in range(1, len(place))):
                 self._ask(place, name, types[name])
@@ -90,7 +90,7 @@ def _at(batch: pa.RecordBatch, place: Place) -> pa.Array:
 
 
 def _plain_places(stream: io.RawIOBase, types: Mapping[str, pa.DataType]) -> set[Place]:
-    """The places where the first rows hold plain values instead of objects: they have no keys."""
+    """The places where the first rows have plain values instead of objects."""
     possible = {
         place[:length]
         for name in types
@@ -109,7 +109,7 @@ def _plain_places(stream: io.RawIOBase, types: Mapping[str, pa.DataType]) -> set
 
 
 def _rows(lines: Any) -> Iterator[dict[str, Any]]:
-    """The objects among lines; Arrow reports the lines that are none."""
+    """The objects among lines. Arrow reports the other lines."""
     for line in lines:
         try:
             row = json.loads(line)
@@ -120,8 +120,8 @@ def _rows(lines: Any) -> Iterator[dict[str, Any]]:
 
 
 def keys_of(stream: io.RawIOBase, depth: int) -> list[str]:
-    """The keys of a file's rows in order of appearance, and those inside of objects as paths with
-    dots; the first 10,000, so that memory is bounded."""
+    """The keys of a file's rows in order of appearance; keys inside objects are paths with dots.
+    There are at most 10,000, so that memory is bounded."""
     found: dict[str, None] = {}
 
     def note(row: dict[str, Any], before: str, depth: int) -> None:

@@ -1,4 +1,4 @@
-"""Matches as `celc run` writes them: a writer takes batches of matches, and None at the end."""
+"""Matches as `celc run` writes them. A writer takes batches of matches, and None at the end."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ from celc.diagnostics.source import visible, visible_json
 
 Writer = Callable[[pa.RecordBatch | None], None]
 
-ROWS_SHOWN = 40
-"""Matches in a table for a person at a terminal."""
+ROWS_SHOWN = 40  # matches in a table at a terminal
 
+# matches in a table in a file; it is laid out as a whole, so this bounds memory
 ROWS_IN_FILE = 10_000
-"""Matches in a table that goes to a file. It is laid out as a whole, and this bounds memory."""
 
 FORMATS = ("table", "json", "csv", "parquet", "html")
 
@@ -47,9 +46,9 @@ _ENDINGS = {
 def format_of(output: Path | None, named: str | None) -> str:
     """The format to write: the named one, or that of the output file's ending.
 
-    A file whose ending says no format gets none by default: users find too late that a file for a
-    program holds a drawn table. Raises CommandProblem for such a file, and where the ending says
-    another format than the named one.
+    A file whose ending says no format gets none by default, because users would find too late that
+    it holds a drawn table. Raises CommandProblem for such a file, and where the ending says another
+    format than the named one.
     """
     if output is None or is_written_directly(output):
         return named or "table"
@@ -77,7 +76,8 @@ def check_csv_safe(format: str, *, safe: bool) -> None:
 
 
 def json_lines(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer:
-    """One object per line, as the language page fixes it; other rows than matches have theirs."""
+    """One object per line, as docs/language.md defines it. Rows that are not matches have other
+    objects."""
     if isinstance(query, RowPatternQuery) or query.plan.answer.totals is not None:
         return _lines_of_rows(query, out)
     partition_by, labels = query.plan.source.partition_by, [
@@ -129,7 +129,7 @@ def json_line(row: dict[str, object]) -> bytes:
 def _parameters(
     query: CompiledQuery | RowPatternQuery, row: dict[str, object]
 ) -> dict[str, object]:
-    """The row of the parameter set, which is then none of the other columns."""
+    """The row of the parameter set, which is then not among the other columns."""
     parameters = None if isinstance(query, RowPatternQuery) else query.plan.source.parameters
     if parameters is None:
         return {}
@@ -137,9 +137,11 @@ def _parameters(
 
 
 def json_ready(value: object) -> object:
-    """A value in which numbers that JSON lacks are texts, as Spark's `to_json` writes them, and
-    durations microseconds. Bytes are hexadecimal, and a DECIMAL is a text, because readers take
-    long numbers for DOUBLEs."""
+    """A value for JSON. Numbers that JSON lacks are texts, as in Spark's `to_json`; durations are
+    microseconds.
+
+    Bytes are hexadecimal. A DECIMAL is a text, because readers take long numbers for DOUBLEs.
+    """
     match value:
         case Decimal():
             return str(value)
@@ -158,7 +160,7 @@ def json_ready(value: object) -> object:
 
 
 def csv(query: CompiledQuery | RowPatternQuery, out: IO[bytes], *, safe: bool = False) -> Writer:
-    """CSV with a header; a label column holds the JSON text of its events. safe: no text is a
+    """CSV with a header; a label column has the JSON text of its events. With `safe`, no text is a
     formula of a spreadsheet."""
 
     def spelled(text: str) -> str:
@@ -200,7 +202,7 @@ def parquet(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer:
 
 
 class _ParquetWriter(pyarrow.parquet.ParquetWriter):  # type: ignore[misc]
-    """A writer that is dropped without a word where the events turn out to be wrong."""
+    """A writer that is dropped silently where the events turn out to be wrong."""
 
     def __del__(self) -> None:
         # The base class would try to finish the file, which is closed by then.
@@ -208,7 +210,7 @@ class _ParquetWriter(pyarrow.parquet.ParquetWriter):  # type: ignore[misc]
 
 
 def _flat(matches: pa.RecordBatch, spelled: Callable[[str], str]) -> pa.RecordBatch:
-    """Matches as cells of CSV, of which texts are as `spelled` gives them."""
+    """Matches as cells of CSV; `spelled` writes their texts."""
     columns = []
     for field, column in zip(matches.schema, matches.columns, strict=True):
         if pa.types.is_list(field.type) or pa.types.is_struct(field.type):

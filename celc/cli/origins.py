@@ -1,5 +1,5 @@
-"""The origins of events that arguments of `celc run` name: files, folders, patterns of names and
-standard input."""
+"""The origins of events that `celc run` names: files, folders, patterns of names and standard
+input."""
 
 from __future__ import annotations
 
@@ -38,17 +38,14 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A source of events that can be read again and again.
+    """A source of events that can be read again."""
 
-    `name` is its name in messages. `size` is the number of its bytes, None if unknown before.
-    """
-
-    name: str
+    name: str  # in messages
     path: Path | None
     format: str
     compression: str | None
     tabbed: bool
-    size: int | None
+    size: int | None  # in bytes; None: unknown before
     spool: Spool | None = None
 
     @property
@@ -65,7 +62,7 @@ class Origin:
         compression = self._seen() if self.spool is not None else self.compression
         with self._raw() as raw:
             if compression is None and self.spool is None:
-                # The name need not tell: compressed bytes are no text, whatever the name is.
+                # The name need not tell it: compressed bytes are not text, whatever the name is.
                 compression = _compression_of(raw.read(4))
                 raw.seek(0)
             if compression is None:
@@ -73,7 +70,7 @@ class Origin:
                     yield feed
                     feed.check()
                 return
-            # Closed before the stream below it: a thread of Arrow must never be left to do that.
+            # Closed before the stream below it, so that a thread of Arrow never has to.
             with pa.CompressedInputStream(raw, compression) as stream, Feed(stream, raw) as feed:
                 feed.kind = compression
                 yield feed
@@ -88,7 +85,7 @@ class Origin:
             yield raw
 
     def _seen(self) -> str | None:
-        """The compression of a stream that can be read once, as its first bytes show it."""
+        """The compression of a stream that can be read only once, by its first bytes."""
         assert self.spool is not None
         first = self.spool.starts_with(4)
         if not first:
@@ -96,7 +93,7 @@ class Origin:
         return _compression_of(first)
 
     def close(self) -> None:
-        """Remove the copy of a stream that can be read once."""
+        """Remove the copy of a stream that can be read only once."""
         if self.spool is not None:
             self.spool.close()
 
@@ -113,9 +110,9 @@ def _compression_of(first: bytes) -> str | None:
 
 
 class Feed(io.RawIOBase):
-    """Bytes as Arrow reads them, in threads of its own.
+    """Bytes as Arrow reads them, in its own threads.
 
-    An error in such a thread can end the process without a word. So it is kept for `check`, and the
+    An error in such a thread can end the process silently. So it is kept for `check`, and the
     thread sees the end of the bytes instead.
     """
 
@@ -149,7 +146,7 @@ class Feed(io.RawIOBase):
 
     @property
     def taken(self) -> int:
-        """The bytes that were read of the file, as it is on the disk."""
+        """The bytes that were read of the file on the disk."""
         return self._raw.tell()
 
     def check(self) -> None:
@@ -167,10 +164,8 @@ class Feed(io.RawIOBase):
 @contextmanager
 def opened_origins(arguments: Sequence[str], format: str | None) -> Iterator[list[Origin]]:
     """The origins that arguments name, in order; files of a folder or a pattern are sorted by name.
-
-    `format` counts instead of the endings of names. Raises CommandProblem.
-    """
-    # Closed in reverse order, since each spool puts back the signal pipe of the spool before it.
+    `format` overrides the endings of names. Raises CommandProblem."""
+    # Closed in reverse order, because each spool restores the signal pipe of the spool before it.
     with ExitStack() as opened:
         origins = []
         for origin in _origins(arguments, format):
@@ -224,10 +219,8 @@ def _mode(path: Path) -> int | None:
 
 
 def _in_folder(folder: Path, format: str | None, empty: str | None = None) -> list[Path]:
-    """The event files in a folder and in its folders, without hidden ones.
-
-    A warning names other files.
-    """
+    """The event files in a folder and its subfolders, without hidden ones. A warning names other
+    files."""
     if why := why_not_plain([folder]):
         raise CommandProblem(why)
     found: list[Path] = []
@@ -256,13 +249,14 @@ def _in_folder(folder: Path, format: str | None, empty: str | None = None) -> li
 
 
 def _is_hidden(name: str) -> bool:
-    """Whether a name of a folder is passed over, as Spark passes over it. `_day=1` is the folder of
-    a column."""
+    """Whether a name in a folder is skipped, as Spark skips it. `_day=1` is the folder of a
+    column."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def _is_hidden_from(path: Path, pattern: Path) -> bool:
-    """Whether a sign of the pattern stands for a hidden name. It can name hidden ones itself."""
+    """Whether a wildcard of the pattern stands for a hidden name. A pattern can name hidden files
+    itself."""
     open_parts = pattern.parts
     while open_parts and not glob.has_magic(open_parts[0]):
         open_parts = open_parts[1:]

@@ -1,12 +1,11 @@
 """The output of the command line: standard output, standard error, and files that appear whole.
 
 A file is written beside its place under a temporary name, and gets its own name at the end. So a
-command that fails or is stopped leaves the file as it was, and nobody reads half of a file. Devices
-and pipes have nothing to replace and are written directly, like standard output.
+command that fails or is stopped leaves the old file, and nobody reads half a file. Devices and
+pipes have nothing to replace and are written directly, like standard output.
 
-Bytes go to the system without Python's own standard streams in between. Those would keep the bytes
-that could not be written, try again when the process ends, and fail once more without a good
-message.
+Bytes go to the system without Python's standard streams. Those would keep bytes that could not be
+written, try again when the process ends, and fail once more without a good message.
 """
 
 from __future__ import annotations
@@ -29,17 +28,16 @@ from celc.cli import signals
 from celc.cli.problems import FILE_WRONG, CommandProblem, ReadEnough, words
 from celc.diagnostics.source import visible_lines
 
-BUFFER = 1 << 18
-"""The number of bytes that are gathered before the system writes them."""
+BUFFER = 1 << 18  # bytes that are gathered before the system writes them
 
 _OPENED = re.compile(r"/dev/(stdin|stdout|stderr|fd/\d+)|/proc/(self|\d+)/fd/\d+")
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
 
 
 class _Sink(io.RawIOBase):
-    """Takes bytes until one write fails, and drops all bytes from then on.
+    """Takes bytes until one write fails, and drops all later bytes.
 
-    Streams above may still hold bytes for a file that cannot be written; they must get rid of them
+    Streams above may still hold bytes for a file that cannot be written. They must get rid of them
     without another error. `failure` is the first error.
     """
 
@@ -56,7 +54,6 @@ class _Sink(io.RawIOBase):
         return self._terminal
 
     def give_up(self) -> None:
-        """Drop all bytes from now on."""
         self._dead = True
 
     def write(self, data) -> int:  # type: ignore[no-untyped-def]
@@ -74,10 +71,8 @@ class _Sink(io.RawIOBase):
 
 @contextmanager
 def _buffered(sink: _Sink, name: str, *, counts: bool = True) -> Iterator[IO[bytes]]:
-    """A stream over a sink. All errors that follow a failed write are reported as that failure.
-
-    `counts`: whether bytes that were written before another error are of use to a reader.
-    """
+    """A stream over a sink. All errors after a failed write are reported as that failure. `counts`:
+    bytes that were written before another error are of use to a reader."""
     out = io.BufferedWriter(sink, BUFFER)
     try:
         try:
@@ -101,11 +96,8 @@ def _buffered(sink: _Sink, name: str, *, counts: bool = True) -> Iterator[IO[byt
 
 @contextmanager
 def standard_output() -> Iterator[IO[bytes]]:
-    """Standard output, for bytes.
-
-    Raises CommandProblem where it is closed or cannot be written, ReadEnough where its reader is
-    gone.
-    """
+    """Standard output, for bytes. Raises CommandProblem where it is closed or cannot be written,
+    ReadEnough where its reader is gone."""
     stream: TextIO | None = sys.stdout
     if stream is None:
         raise CommandProblem("standard output is closed")
@@ -120,8 +112,8 @@ def standard_output() -> Iterator[IO[bytes]]:
 
 
 def say(text: str) -> None:
-    """Write text to standard output; signs that its encoding lacks are escaped, and on a terminal
-    those that would change how it shows others."""
+    """Write text to standard output. Signs that its encoding lacks are escaped, and on a terminal
+    also signs that change how it shows others."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     with standard_output() as out:
         text = visible_lines(text) if out.isatty() else text
@@ -129,10 +121,8 @@ def say(text: str) -> None:
 
 
 def tell(text: str) -> None:
-    """Write a line to standard error.
-
-    Where that is closed or full there is nobody left to tell, and the exit code has to do.
-    """
+    """Write a line to standard error. Where that is closed or full, only the exit code can tell the
+    problem."""
     stream: TextIO | None = sys.stderr
     if stream is None:
         return
@@ -145,7 +135,8 @@ def tell(text: str) -> None:
 
 
 def flush_standard_streams(code: int) -> int:
-    """Write the bytes that Python's own streams hold when a process ends; the exit code."""
+    """Write the bytes that Python's own streams still hold when a process ends; returns the exit
+    code."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:
@@ -160,7 +151,7 @@ def _put_to(stream: TextIO) -> Callable[[memoryview], int]:
     try:
         descriptor = stream.fileno()
     except (OSError, ValueError, AttributeError):
-        # The program that `main` runs in has put a stream of its own in its place.
+        # The program in which `main` runs has replaced the stream.
         return _put_to_object(stream)
     started = False
 
@@ -197,7 +188,7 @@ def _put_to_system(descriptor: int, data: memoryview) -> int:
         try:
             return os.write(descriptor, data)
         except BlockingIOError:
-            # The other end has made writes to the pipe return at once.
+            # The other end has made the pipe non-blocking.
             select.select([], [descriptor], [])
 
 
@@ -205,7 +196,7 @@ def _put_to_system(descriptor: int, data: memoryview) -> int:
 
 
 def check_name(path: Path | None) -> None:
-    """Refuse an output without a name, which a path takes for the folder of the process."""
+    """Refuse an output without a name; a path would take it for the folder of the process."""
     if path == Path():
         raise CommandProblem("-o names no file; name one in a folder, or leave it out")
 
@@ -220,9 +211,9 @@ def check_output(
 ) -> None:
     """Refuse an output file that would destroy something, before any work is done.
 
-    It refuses one of the inputs, by whatever name, and without `force` any existing file that is
-    not `ours`; `whose` is the writer of our files. path: None is standard output, which the shell
-    may have opened for one of the inputs. Raises CommandProblem.
+    It refuses inputs, by whatever name. Without `force` it refuses any existing file that is not
+    `ours`; `whose` is the writer of our files. `path` None is standard output, which the shell may
+    have opened for one of the inputs. Raises CommandProblem.
     """
     if path is None:
         _check_apart("standard output", _status_of_standard_output(), inputs)
@@ -257,7 +248,7 @@ def _check_apart(name: str, found: os.stat_result | None, inputs: Sequence[Path]
 
 
 def _status_of_standard_output() -> os.stat_result | None:
-    """None: it is closed, or the program that `main` runs in has put a stream of its own there."""
+    """None: it is closed, or the program in which `main` runs has replaced it."""
     try:
         return None if sys.stdout is None else os.fstat(sys.stdout.fileno())
     except (OSError, ValueError, AttributeError):
@@ -266,11 +257,11 @@ def _status_of_standard_output() -> os.stat_result | None:
 
 @contextmanager
 def written(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write, which exists under its name once the block has ended well.
+    """A file to write, which appears under its name once the block has ended well.
 
-    It is then on the disk. One that replaces another has the owner and the permissions of that one;
-    until then nobody else can read it, nor what a kill leaves of it. A symbolic link stays, and
-    leads to the new file. Raises CommandProblem where the file cannot be written.
+    It is then on the disk. A file that replaces another has its owner and permissions; before,
+    nobody else can read it, nor what a killed process leaves. A symbolic link stays, and leads to
+    the new file. Raises CommandProblem where the file cannot be written.
     """
     found = _status(path)
     if is_written_directly(path):
@@ -337,9 +328,9 @@ def _directly(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _beside(target: str) -> str:
-    """A name that no file has yet, in the folder of the target, so that it can be renamed."""
+    """An unused name in the folder of the target, so that the file can be renamed."""
     folder, name = os.path.split(target)
-    # A name can have 255 bytes, and one in UTF-8 has up to four for a letter.
+    # A name can have 255 bytes, and a letter up to four bytes in UTF-8.
     return os.path.join(folder, f".{name[:40]}.{secrets.token_hex(8)}.part")
 
 
@@ -354,10 +345,8 @@ def _created(path: Path, beside: str, mode: int) -> int:
 
 
 def _pass_on(found: os.stat_result, descriptor: int) -> None:
-    """Give a file the owner, the group and the permissions of the one that it replaces.
-
-    Where the group cannot be kept, another one gets no more than all have.
-    """
+    """Give a file the owner, the group and the permissions of the one that it replaces. Where the
+    group cannot be kept, the new group gets only the permissions of everybody."""
     mode = stat.S_IMODE(found.st_mode)
     now = os.fstat(descriptor)
     if (now.st_uid, now.st_gid) != (found.st_uid, found.st_gid):
@@ -380,7 +369,7 @@ def _synced(descriptor: int) -> None:
 
 
 def _close_after_failure(descriptor: int) -> None:
-    """Close a file that will not be kept; errors of closing do not matter."""
+    """Close a file that will not be kept. Errors of closing do not matter."""
     with suppress(OSError):
         os.close(descriptor)
 

@@ -1,4 +1,4 @@
-"""`--parameters rule=rules.csv`: the tables of parameter sets, read as files of events are."""
+"""`--parameters rule=rules.csv`: the tables of parameter sets, read like files of events."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -63,8 +63,8 @@ def check_sets(files: Mapping[str, str], queries: Sequence[Query]) -> None:
 
 @contextmanager
 def opened_tables(files: Mapping[str, str]) -> Iterator[dict[str, TableFile]]:
-    """The tables by the names of their sets. They are open for all queries that read them, because
-    a pipe can be read once only. Raises CommandProblem for a file that is not there."""
+    """The tables by the names of their sets. Raises CommandProblem for a missing file. They are
+    open for all queries that read them, because a pipe can be read only once."""
     with ExitStack() as opened:
         yield {
             name: TableFile(file, opened.enter_context(opened_origins([file], None)))
@@ -103,10 +103,10 @@ def tables_of(
 
 
 def _wanted(query: str, parameters: Parameters) -> Wanted:
-    """The attributes of the set, all of which a file must have."""
+    """The attributes of the set. A file must have all of them."""
     types = {one.name: ARROW_TYPES[one.type] for one in parameters.attributes}
     owners = {name: frozenset({parameters.name}) for name in types}
-    # Readers look for a column of types, which the rows of a set have none of.
+    # Readers look for a column of types; the rows of a set have none.
     no_type = parameters.number
     schema = pa.schema([*types.items(), (no_type, pa.string())])
     return Wanted(query, schema, frozenset(types), no_type, owners, frozenset(types))

@@ -6,7 +6,7 @@ signal is its number plus 128."""
 
 
 class ReadEnough(Exception):
-    """The reader of standard output has closed it, as `head` does: nothing is wrong."""
+    """The reader of standard output has closed it, as `head` does. Nothing is wrong."""
 
 
 class CommandProblem(Exception):
@@ -14,5 +14,5 @@ class CommandProblem(Exception):
 
 
 def words(problem: OSError) -> str:
-    """The words of the system on a file, without the number and the name."""
+    """The words of the system about a file, without the number and the name."""
     return problem.strerror or str(problem)

@@ -1,7 +1,7 @@
-"""The progress of `celc run` on a terminal, from two seconds on: bytes, rows and matches.
+"""The progress of `celc run` on a terminal, after two seconds: bytes, rows and matches.
 
 The thread that reads draws the line between two batches, and removes it before anything else is
-written, so that it never mixes with matches on the same terminal.
+written. So it never mixes with matches on the same terminal.
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-WAIT = 2.0
-"""Seconds before anything is shown."""
+WAIT = 2.0  # seconds before anything is shown
 
-_BETWEEN = 0.1
-"""Seconds between two drawings."""
+_BETWEEN = 0.1  # seconds between two drawings
 
 clock: Callable[[], float] = time.monotonic
 
 
 class Bar:
-    """A line with the progress of reading; `total` is the number of all bytes, None if unknown."""
+    """A line with the progress of reading."""
 
     def __init__(self, stream: TextIO, total: int | None) -> None:
         self._stream = stream
@@ -50,7 +48,6 @@ class Bar:
         self.clear()
 
     def clear(self) -> None:
-        """Remove the line."""
         if self._drawn is not None:
             self._drawn[0].stop()
             self._drawn = None

@@ -1,4 +1,5 @@
-"""Files with MATCH_RECOGNIZE on the command line: which these are, compiled, explained."""
+"""Files with MATCH_RECOGNIZE on the command line: how they are recognised, compiled and
+explained."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ from celc.diagnostics.files import SQL_SUFFIX
 if TYPE_CHECKING:
     from celc.row_pattern.compiler import RowCompilation
 
+# options of CEL for things that a MATCH_RECOGNIZE query says itself
 _OF_CEL = ("order_by", "tiebreak", "ties", "first_order", "max_compile_seconds")
-"""Options that say of CEL what MATCH_RECOGNIZE says itself."""
 
 
 def is_row_pattern(paths: Sequence[Path]) -> bool:

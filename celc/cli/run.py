@@ -38,8 +38,7 @@ from celc.cli.wanted import Wanted
 from celc.diagnostics.files import SUFFIX, query_files
 from celc.loader import Matcher, matches_of
 
-WIDTH = 80
-"""Signs in a line of a table that does not go to a terminal."""
+WIDTH = 80  # signs in a line of a table that does not go to a terminal
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -90,8 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _queries_and_events(arguments: argparse.Namespace) -> tuple[list[Path], list[str]]:
-    """The query files and the names of events: whatever stands before the first name that does not
-    end as query files do is one, and so are the files of a folder that stands first."""
+    """The query files and the names of events. Names before the first one without the ending of
+    query files are query files, and so are the files of a folder that comes first."""
     given: list[str] = arguments.events
     events = (n for n, name in enumerate(given) if not name.endswith(SUFFIX))
     more = next(events, len(given) - 1)
@@ -157,7 +156,7 @@ def _with_ids(query: CompiledQuery) -> CompiledQuery:
 def _live(
     write: Callable[[Any], None], out: IO[bytes], output: Path | None
 ) -> Callable[[Any], None]:
-    """A writer whose matches can be read at once by a program that waits for them."""
+    """A writer whose matches a waiting program can read at once."""
     if output is not None and not is_written_directly(output):
         return write
 
@@ -197,7 +196,7 @@ def _match(
     write: Callable[[Any], None],
     tables: Mapping[str, Any],
 ) -> None:
-    """The matches of one query; `tables`: of its parameter set."""
+    """The matches of one query. `tables` are those of its parameter set."""
     try:
         with shown(events.size) as bar:
             read = partial(events.batches, bar.read if bar is not None else None)
@@ -212,13 +211,14 @@ def _match(
 
 def placed(events: EventStream, problem: EventError) -> CommandProblem:
     """A problem with events, with its file and line."""
-    # Events that lack an attribute of the query are often wrong in another way as well.
+    # Events that lack an attribute of the query often have another mistake as well.
     events.refuse_misspelt()
     return CommandProblem(events.placed(str(problem)))
 
 
 def _tell_lacking(events: EventStream, *, strict: bool) -> None:
-    """Warn at the end of attributes that the events lacked; `strict`: raise CommandProblem."""
+    """Warn at the end of attributes that the events lacked. With `strict` it raises
+    CommandProblem."""
     events.refuse_misspelt()
     if lacking := events.lacking():
         text = events.words_on(lacking)

@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _schema_of(origins: list[Origin]) -> pa.Schema | None:
-    """The columns of the first file, if it is one that says their types."""
+    """The columns of the first file, if it has types."""
     first = origins[0]
     if first.format != "parquet" or first.path is None:
         return None
@@ -104,7 +104,7 @@ def _match(
     write: Callable[[pa.RecordBatch | None], None],
     limit: int | None,
 ) -> bool:
-    """Write the result; returns whether it was cut off."""
+    """Write the result. Returns whether it was cut off."""
     left = limit
     try:
         for batch in query.match_table(_table(query, rows)).to_batches():

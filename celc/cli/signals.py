@@ -1,6 +1,6 @@
-"""Ctrl-C and `kill`: they end a command in order, so that it can remove the file that it began.
+"""Ctrl-C and `kill`: they end a command in order, so that it can remove its unfinished file.
 
-A second signal does not wait for that: its handler removes all unfinished files, and ends the
+A second signal does not wait for that. Its handler removes all unfinished files, and ends the
 process.
 """
 
@@ -35,14 +35,14 @@ class _State:
 
 _state = _State()
 unfinished: dict[str, Callable[[], None]] = {}
-"""The removal of each file that has been begun and has not got its name yet."""
+"""The removal of each file that was begun and does not have its name yet."""
 
 
 @contextmanager
 def stopped_by_signals() -> Iterator[None]:
-    """Makes signals that end a process raise `Stopped`; those that are ignored stay so."""
+    """Makes signals that end a process raise `Stopped`. Ignored signals stay ignored."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread is told of signals
+        yield  # only the main thread gets signals
         return
     before = {}
     _state.came, _state.waits = 0, False
@@ -54,7 +54,7 @@ def stopped_by_signals() -> Iterator[None]:
                 before[number] = signal.signal(number, _stop)
         yield
     except Exception:
-        # A library that was writing may have turned the signal into an error of its own.
+        # A library that was writing may have turned the signal into its own error.
         if _state.came:
             raise Stopped(_state.came) from None
         raise
@@ -66,7 +66,7 @@ def stopped_by_signals() -> Iterator[None]:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Signals are ignored while a file gets its name: they come too late to remove it."""
+    """Signals are ignored while a file gets its name. They come too late to remove it."""
     _state.waits = True
     try:
         yield
@@ -75,8 +75,8 @@ def uninterrupted() -> Iterator[None]:
 
 
 def _ask_again(unraisable: sys.UnraisableHookArgs) -> None:
-    """Where Python cannot raise what a handler raises (in a callback of its own), the signal comes
-    again a moment later."""
+    """Where Python cannot raise what a handler raises (in one of its callbacks), send the signal
+    again."""
     stopped = unraisable.exc_value
     if not isinstance(stopped, Stopped):
         sys.__unraisablehook__(unraisable)

@@ -1,7 +1,8 @@
-"""Bytes that can be read once only, kept so that they can be read again and again.
+"""Bytes that can be read only once, kept so that they can be read again.
 
 Standard input and named pipes are copied into a file without a name while they are read, because a
-query may need its events twice. The system removes such a file with the process, however that ends.
+query may need its events twice. The system removes such a file with the process, however the
+process ends.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _PIPE_BLOCK = 1 << 16
 
 
 class Spool:
-    """A stream that can be read once, for readers who begin anew as often as they like."""
+    """A stream that can be read once, for readers who start again as often as they like."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -29,7 +30,6 @@ class Spool:
         self._stop = _SignalPipe.of_this_thread()
 
     def close(self) -> None:
-        """Remove what is kept."""
         self._kept.close()
         if self._stop is not None:
             self._stop.close()
@@ -51,14 +51,14 @@ class Spool:
         return os.pread(self._kept.fileno(), size, 0)
 
     def read_at(self, place: int, size: int) -> bytes:
-        """Bytes from a place on: as many as `size`, or whole lines where no more have come yet. No
-        bytes: the end."""
+        """Bytes from a place on: `size` of them, or whole lines where no more have come yet. Empty:
+        the end."""
         with self._lock:
             self._fill(place + size, place)
             return os.pread(self._kept.fileno(), min(size, self._length - place), place)
 
     def _fill(self, end: int, place: int | None = None) -> None:
-        """Keep bytes up to an end; whole lines after a place are enough where no more have come."""
+        """Keep bytes up to an end. Whole lines after a place are enough where no more have come."""
         last = b""
         if place is not None and place < self._length:
             last = os.pread(self._kept.fileno(), 1, self._length - 1)
@@ -121,7 +121,7 @@ class _SignalPipe:
 
     @classmethod
     def of_this_thread(cls) -> _SignalPipe | None:
-        """A pipe; None in a thread to which signals do not come."""
+        """A pipe; None in a thread that gets no signals."""
         main = threading.current_thread() is threading.main_thread()
         return cls() if main else None
 

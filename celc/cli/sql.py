@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from celc.relational.expressions import Dialect
 
 DIALECTS: dict[str, Dialect] = {"spark-sql": "spark", "duckdb-sql": "duckdb"}
-"""The values of `--to` that are no modules, with the dialects of SQL."""
+"""The values of `--to` that are not modules, with the dialects of SQL."""
 
 
 def write_statements(arguments: argparse.Namespace, paths: Sequence[Path]) -> None:
@@ -43,7 +43,7 @@ def write_statements(arguments: argparse.Namespace, paths: Sequence[Path]) -> No
 
 
 def _statements(compilation: Compilation, dialect: Dialect, arguments: argparse.Namespace) -> str:
-    """The statements of all queries. Raises CelError with all queries that are none."""
+    """The statements of all queries. Raises CelError with all queries that cannot be statements."""
     from celc_runtime.plan.joins import Joins
 
     from celc.loader import Matcher
@@ -62,7 +62,7 @@ def _statements(compilation: Compilation, dialect: Dialect, arguments: argparse.
         if wrong:
             problems.append(CelError(file.source, tuple(wrong)))
     raise_all(problems)
-    # The plan, which says what the events are read from, is that of the module.
+    # The module's plan says from what the events are read.
     queries = Matcher(compilation.module_parts("celc compile")).queries
     return "\n".join(
         comment + _statement(queries[query.name], query, joined, dialect, arguments)

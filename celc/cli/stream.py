@@ -14,14 +14,12 @@ from celc.cli.problems import CommandProblem
 from celc.cli.wanted import Wanted
 
 Progress = Callable[[int, int], None]
-"""A function that takes the bytes and the rows that were read so far."""
+"""A function that takes the bytes and the rows read so far."""
 
 
 class EventStream:
-    """The events of origins, in their order.
-
-    It can be read again and again; the other methods answer for all events that were read so far.
-    """
+    """The events of origins, in their order. They can be read again. The other methods answer for
+    all events that were read so far."""
 
     def __init__(self, origins: Sequence[Origin], wanted: Wanted, form: Form) -> None:
         self._files = [EventFile(origin, wanted, form) for origin in origins]
@@ -31,7 +29,7 @@ class EventStream:
 
     @property
     def size(self) -> int | None:
-        """The bytes of all files; None: some are not known before they are read."""
+        """The bytes of all files; None: some are unknown before they are read."""
         sizes = [file.origin.size for file in self._files]
         known = [size for size in sizes if size is not None]
         return sum(known) if len(known) == len(sizes) else None
@@ -70,7 +68,7 @@ class EventStream:
     def _check_types(
         self, batch: pa.RecordBatch, file: str, types: dict[str, tuple[pa.DataType, str]]
     ) -> None:
-        """Columns whose type the query leaves to the file have one type in all files."""
+        """Columns whose type the query leaves open must have one type in all files."""
         for field in self._wanted.schema:
             if not pa.types.is_null(field.type) or field.name not in batch.schema.names:
                 continue
@@ -91,7 +89,7 @@ class EventStream:
             file.refuse_misspelt()
 
     def lacking(self) -> list[str]:
-        """The wanted names that no row of any file had, though events declare them."""
+        """The wanted names that no row of any file had, although events declare them."""
         lacking = dict.fromkeys(name for file in self._files for name in file.lacking())
         return [name for name in lacking if not any(file.has(name) for file in self._files)]
 

@@ -1,7 +1,7 @@
 """Matches as a table for people: columns where they fit, else one match a block.
 
-The layout is decided once, by the first matches. No column becomes narrower than its longest word,
-so that names and numbers can be read and copied.
+The first matches decide the layout. No column becomes narrower than its longest word, so names and
+numbers can be read and copied.
 """
 
 import re
@@ -18,8 +18,7 @@ from rich.cells import cell_len
 
 from celc.diagnostics.source import visible
 
-_BETWEEN_COLUMNS = 2
-"""Spaces between two columns."""
+_BETWEEN_COLUMNS = 2  # spaces between two columns
 
 _WORDS = re.compile(r"(?<!\d{4}-\d\d-\d\d) ")
 """The space between words. A day and its time are one word."""
@@ -29,9 +28,7 @@ Lines = list[str]
 
 class Table:
     """The first `most` matches, drawn when `most` or all have come, and the number of all matches.
-
-    `warn_beyond`: warns where there are more, because the table goes to a file.
-    """
+    `warn_beyond`: warns where there are more, because the table goes to a file."""
 
     def __init__(
         self,
@@ -96,8 +93,8 @@ class Table:
 
 
 class Times:
-    """Values as text. Times are short: without their zone, which is UTC, and without the day where
-    all share one."""
+    """Values as text. Times are short: without their zone UTC, and without the day where all share
+    it."""
 
     def __init__(self, rows: Sequence[Sequence[object]]) -> None:
         found = list(_times_in(rows))
@@ -156,11 +153,8 @@ def _utc(time: datetime) -> datetime:
 def column_widths(
     names: Sequence[str], cells: Sequence[Sequence[Lines]], width: int
 ) -> list[int] | None:
-    """The widths of columns side by side; None where they do not fit into `width`.
-
-    A column is at least as wide as its longest word; the rest of the width goes to columns with
-    longer lines.
-    """
+    """The widths of columns side by side; None where they do not fit into `width`. A column is at
+    least as wide as its longest word. Columns with longer lines get the rest of the width."""
     least, whole = [], []
     for place, name in enumerate(names):
         lines = [line for row in cells for line in row[place]]
@@ -204,7 +198,7 @@ def _joined(texts: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def blocks(names: Sequence[str], cells: Sequence[Sequence[Lines]], width: int) -> Iterator[str]:
-    """Each match below a line of its own, with a line or more for each column."""
+    """Each match below its own line, with a line or more for each column."""
     names_width = max(map(cell_len, names))
     for number, row in enumerate(cells, start=1):
         title = f"── match {number:,} "

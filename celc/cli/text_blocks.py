@@ -1,8 +1,8 @@
 """The rows of a file of text, CSV or JSON lines, as Arrow parses them block by block.
 
-Arrow wants each row to lie in one block. So blocks grow where a row is longer, and a row that is
-wrong is told by its line. Arrow has one error for both, and only its words tell which; but words
-change with versions. So the rows that Arrow had read when it failed are measured.
+Arrow wants each row to lie in one block. So blocks grow where a row is longer, and a wrong row is
+reported with its line. Arrow has one error for both, and only its words differ; words change with
+versions. So the rows that Arrow had read when it failed are measured.
 """
 
 import io
@@ -26,13 +26,14 @@ from celc.cli.text_rows import (
 )
 
 _BLOCK = 1 << 20  # bytes parsed at a time; Arrow reads some blocks ahead, so this bounds memory
-_LONGEST_BLOCK = 64 << 20  # to this a block grows, and no further
+_LONGEST_BLOCK = 64 << 20  # a block grows up to this size
 _GROWTH = 8
 
 
 @dataclass(frozen=True, slots=True)
 class TextRows:
-    """The rows of one file. durations: its columns of INTERVALs, which Arrow reads as numbers."""
+    """The rows of one file. `durations` are its columns of INTERVALs, which Arrow reads as
+    numbers."""
 
     origin: Origin
     delimiter: str
@@ -59,7 +60,7 @@ class TextRows:
     ) -> Iterator[pa.RecordBatch]:
         """Batches of rows as `parsed` reads them in blocks of a length, and `finished`.
 
-        `check` raises for a row that is wrong by itself; `names` are those of its columns. Raises
+        `check` raises for a row that is wrong by itself; `names` are the file's columns. Raises
         CommandProblem for the first row that is wrong or too long.
         """
         block, given = _BLOCK, 0
@@ -77,7 +78,7 @@ class TextRows:
                             if len(batch):
                                 yield batch
                     except pa.ArrowInvalid:
-                        # A row that is cut off is no news where the file itself is cut off.
+                        # A row that is cut off is not reported where the file itself is cut off.
                         stream.check()
                         raise
                 return
@@ -114,8 +115,8 @@ class TextRows:
         return self.comes_slowly and self.origin.format == "json"
 
     def _longest(self, given: int, handed: int) -> int | None:
-        """The bytes of the longest row behind the first `given` ones, among the bytes that Arrow
-        was handed; None: there is no row."""
+        """The bytes of the longest row after the first `given` ones, among the bytes that Arrow
+        got; None: there is no row."""
         if self._in_whole_lines:
             return 0  # Blocks are as long as the lines.
         with self.origin.opened() as stream:

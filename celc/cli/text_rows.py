@@ -1,6 +1,6 @@
-"""Rows of CSV and JSON files with their lines, to tell where a row is wrong and why.
+"""Rows of CSV and JSON files with their lines, to report where a row is wrong and why.
 
-Arrow reads blocks side by side and does not say the line. So where Arrow cannot read a row, the
+Arrow reads blocks in parallel and does not report the line. So where Arrow cannot read a row, the
 rows are read once more, one by one.
 """
 
@@ -34,7 +34,7 @@ _TYPES = {str(type): name for name, type in ARROW_TYPES.items()}
 
 
 def csv_rows(stream: io.RawIOBase, delimiter: str) -> Iterator[Row]:
-    """The rows of a CSV file after the names of columns. Bytes that are no UTF-8 stay as they
+    """The rows of a CSV file after the names of columns. Bytes that are not UTF-8 stay as they
     are."""
     kept: list[str] = []
 
@@ -59,7 +59,7 @@ def csv_rows(stream: io.RawIOBase, delimiter: str) -> Iterator[Row]:
 
 
 def json_rows(stream: io.RawIOBase) -> Iterator[Row]:
-    """The lines of a JSON lines file that are not empty, each behind the empty ones before it."""
+    """The nonempty lines of a JSON lines file, each after the empty lines before it."""
     empty: list[bytes] = []
     for number, line in enumerate(io.BufferedReader(stream), start=1):
         empty.append(line)
@@ -69,7 +69,7 @@ def json_rows(stream: io.RawIOBase) -> Iterator[Row]:
 
 
 def longest_row(rows: Iterator[Row], given: int) -> int | None:
-    """The bytes of the longest row behind the first `given` ones; None: there is no row."""
+    """The bytes of the longest row after the first `given` ones; None: there is no row."""
     try:
         return max((len(row) for _, row in islice(rows, given, None)), default=None)
     except csv.Error:
@@ -98,10 +98,10 @@ class LineTooLong(Exception):
 
 
 def whole_lines(stream: io.RawIOBase, block: int, longest: int) -> Iterator[bytes]:
-    """The lines of a stream that are not empty, in pieces of whole lines, as soon as they come.
+    """The nonempty lines of a stream, in pieces of whole lines, as soon as they come.
 
-    Arrow's reader of JSON reads the next blocks before it hands on the rows of a block. Raises
-    LineTooLong for a line that is longer than `longest`.
+    Arrow's reader of JSON reads the next blocks before it passes on the rows of a block. Raises
+    LineTooLong for a line longer than `longest`.
     """
     rest: list[bytes] = []
     length = 0
@@ -130,8 +130,8 @@ def first_wrong(
 ) -> tuple[int | None, str]:
     """The line of the first wrong row after the first `given` rows, and the problem in words.
 
-    A row is wrong where `check` raises. Where it does for no row, since a row is wrong only beside
-    others, the line is None and the problem is `problem`.
+    A row is wrong where `check` raises. Where no row is wrong by itself, the line is None and the
+    problem is `problem`.
     """
     for _ in range(given):
         next(rows, None)

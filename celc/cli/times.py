@@ -1,8 +1,8 @@
-"""Times in files that have no type for them: CSV and JSON.
+"""Times in files without a type for them: CSV and JSON.
 
-Times are first parsed as texts, because Arrow takes times with a zone or times without one, and a
-file may have both. Parts of a second beyond microseconds are an error in texts and are cut off in
-numbers.
+Times are first parsed as texts, because Arrow takes either times with a zone or times without one,
+and a file may have both. Parts of a second beyond microseconds are an error in texts and are cut
+off in numbers.
 """
 
 import re
@@ -36,11 +36,11 @@ _FIRST = -62_135_596_800_000_000
 
 @dataclass(frozen=True, slots=True)
 class TimeForm:
-    """The form of times in files: `format` is one of strptime, a unit of time since 1970, or None
-    for ISO 8601. `zone` is the zone of times that name none."""
+    """The form of times in files."""
 
     format: str | None = None
-    zone: str = "UTC"
+    """A format of strptime, a unit of time since 1970, or None for ISO 8601."""
+    zone: str = "UTC"  # the zone of times without one
 
     def check(self) -> None:
         """Raises CommandProblem for an unknown zone and for a wrong format."""
@@ -105,7 +105,7 @@ class TimeForm:
         return instants.cast(pa.timestamp(local.type.unit, "UTC"))
 
     def read(self, column: pa.Array, type: pa.DataType) -> pa.Array:
-        """What `readable` has given of a time or a duration, in its type."""
+        """A column of `readable` with times or durations, in its type."""
         if pa.types.is_duration(type):
             return column.cast(type)
         return self.times(column) if pa.types.is_timestamp(type) else self.days(column)
@@ -172,8 +172,8 @@ class TimeForm:
 
 
 def with_times(batch: pa.RecordBatch, schema: pa.Schema, form: TimeForm) -> pa.RecordBatch:
-    """The batch, with texts read as times in the columns that `schema` declares as times, and
-    numbers as the microseconds of durations."""
+    """The batch with times and durations in the columns that `schema` declares so. Texts are read
+    as times, and numbers as the microseconds of durations."""
     for field in schema:
         if pa.types.is_temporal(field.type) and field.name in batch.schema.names:
             index = batch.schema.get_field_index(field.name)
@@ -186,8 +186,8 @@ def with_times(batch: pa.RecordBatch, schema: pa.Schema, form: TimeForm) -> pa.R
 
 
 def with_durations(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch, with whole numbers read as microseconds in the columns that `schema` declares as
-    durations: Parquet has no type for them, and Spark writes such numbers."""
+    """The batch, with whole numbers as microseconds in the columns that `schema` declares as
+    durations. Parquet has no type for durations, and Spark writes such numbers."""
     for index, name in enumerate(batch.schema.names):
         known = schema.get_field_index(name)
         if known >= 0 and pa.types.is_duration(schema.field(known).type):
@@ -205,7 +205,8 @@ def _parsed(text: str, format: str) -> datetime:
 
 
 def _not_of_form(problem: pa.ArrowInvalid, type: str, example: str) -> pa.ArrowInvalid:
-    """The problem of a text that is no time of ISO 8601, with a hint how to name another form."""
+    """The problem of a text that is not a time of ISO 8601, with a hint how to name another
+    form."""
     value = re.search(r"'(.*)' as a scalar", str(problem), re.DOTALL)
     text = f"{value[1]!r} is no" if value else "a text is no"
     return pa.ArrowInvalid(

@@ -1,8 +1,8 @@
 """The columns that `celc run` wants from a file of events, and the messages where one is missing.
 
-A file may lack an attribute for two reasons: there was no value for it, which is NULL, or the file
-spells it differently, which must not be NULL without a word. So where the file has a similar name,
-that is an error. Where it has none, the attribute is NULL, with a warning at the end of the run.
+A file may lack an attribute for two reasons. There was no value for it: this is NULL. Or the file
+spells it differently: this must not be NULL silently. So where the file has a similar name, that is
+an error. Where it has none, the attribute is NULL, with a warning at the end of the run.
 """
 
 from __future__ import annotations
@@ -22,29 +22,24 @@ from celc.diagnostics.messages.wording import available, guess, quote, quoted
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The columns that a query reads from a file.
-
-    `schema` has their types; the type NULL stands for any type that the file has. `required` are
-    the columns that no file may lack: of types, streams, partitions and order. `type_name` is the
-    column of the event types, which may be missing if it is not required. `owners` are the event
-    types that declare each attribute, `declared` all names with a meaning in the streams.
-    """
+    """The columns that a query reads from a file."""
 
     query: str
-    schema: pa.Schema
+    schema: pa.Schema  # their types; NULL stands for any type that the file has
     required: frozenset[str]
-    type_name: str
-    owners: Mapping[str, frozenset[str]]
-    declared: frozenset[str]
+    """Columns that every file must have: types, streams, partitions and order."""
+    type_name: str  # the column of the event types, which may be missing if it is not required
+    owners: Mapping[str, frozenset[str]]  # the event types that declare each attribute
+    declared: frozenset[str]  # all names with a meaning in the streams
 
     @classmethod
     def of(cls, query: Query, compiled: CompiledQuery, others: Iterable[Query] = ()) -> Wanted:
-        """The columns that a compiled query reads, and the names that its streams declare; `others`
+        """The columns that a compiled query reads, and the names that its streams declare. `others`
         are the queries of the file, some of which it may read."""
         plan = source_of(compiled.program).plan
         added: frozenset[str] = frozenset()
         if query.parameters is not None:
-            # What comes from the parameter table is in no file of events.
+            # No file of events has the columns of the parameter table.
             added = query.parameters.columns_added
             plan = over_events(plan)
         owners: dict[str, frozenset[str]] = {}
@@ -60,7 +55,7 @@ class Wanted:
                 owners[attribute.name] = owners.get(attribute.name, frozenset()) | {one.name}
         source = plan.source
         read = {attribute.name for attribute in source.attributes}
-        # A file may have no events of the types that have one of a key's attributes.
+        # A file may lack all events of a type that has an attribute of the key.
         required = {*read.intersection(source.key_columns), *source.order_by, *source.tiebreak}
         required |= {name for name in (plan.window_attribute,) if name is not None}
         required |= {source.type_name} if source.type_column else set()
@@ -80,8 +75,8 @@ class Wanted:
         return frozenset().union(*self.owners.values())
 
     def refuse_misspelt(self, file: str, names: Iterable[str], known: Collection[str]) -> None:
-        """Raises CommandProblem where the file knows a name that is like one of `names`, which it
-        does not have. A name that the streams declare is like none but itself."""
+        """Raises CommandProblem where the file has a name like one of the missing `names`. A name
+        that the streams declare counts only as itself."""
         others = [name for name in known if name not in self.declared]
         for name in names:
             if meant := _guess(name, others):
@@ -97,7 +92,7 @@ class Wanted:
                 )
 
     def refuse_lacking(self, file: str, names: Iterable[str], known: Collection[str]) -> None:
-        """Raises CommandProblem for columns that a file with a schema of its own does not have."""
+        """Raises CommandProblem for columns that a file with its own schema lacks."""
         if lacking := list(names):
             columns, are = ("the columns", "are") if len(lacking) > 1 else ("the column", "is")
             raise CommandProblem(
@@ -116,7 +111,7 @@ class Wanted:
 
 
 def _other_delimiter(known: Collection[str]) -> str:
-    """A hint for a CSV file whose names all stand in one: another delimiter."""
+    """A hint for a CSV file whose names all stand in one column: another delimiter."""
     if len(known) == 1:
         (name,) = known
         for sign in (";", "\t", "|"):
@@ -133,8 +128,8 @@ def _guess(name: str, others: Collection[str]) -> str:
 
 
 def _can_be(name: str, other: str) -> bool:
-    """Whether a likeness of two names counts: names of fields in one struct are alike because of
-    the struct's name, which says nothing of the fields."""
+    """Whether a likeness of two names counts. Names of fields in one struct are alike because of
+    the struct's name, which does not count."""
     before, _, field = name.rpartition(".")
     other_before, _, other_field = other.rpartition(".")
     if name.startswith(f"{other}."):

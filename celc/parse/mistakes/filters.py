@@ -1,6 +1,6 @@
 """Syntax errors around FILTER: conditions without it, operators after it, lone values.
 
-Each function returns what it has to say of a place, or None where its case does not apply.
+Each function returns its message about a place, or None where its case does not apply.
 """
 
 from dataclasses import replace

@@ -1,6 +1,6 @@
 """Statements and streams as other languages write them, and the text that says the same here.
 
-Each function returns what it has to say of a place, or None where its case does not apply.
+Each function returns its message about a place, or None where its case does not apply.
 """
 
 from celc.diagnostics.errors import Diagnostic, Fix, error

@@ -1,6 +1,6 @@
 """Clauses and words of other languages, and the text that says the same here.
 
-Each function returns what it has to say of a place, or None where its case does not apply.
+Each function returns its message about a place, or None where its case does not apply.
 """
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
