@@ -183,14 +183,14 @@ CHECKS_1 = Checked(
 )
 
 
-# As joins: the end of one statement of SQL, with and without positions.
+# As joins: the end of one statement of SQL; its columns with and without positions.
 JOINS_1 = Joins(
-    numbered="\n".join(
+    scans="\n".join(
         [
             "-- x: the first event of a match",
             "-- bucket: parts as long as the window; a match lies in one, or in two neighbours",
             "x AS (",
-            "  SELECT *, pos DIV 100 AS bucket",
+            "  SELECT *, place DIV 100 AS bucket",
             "  FROM events",
             "  WHERE type = 'A'",
             "),",
@@ -199,53 +199,37 @@ JOINS_1 = Joins(
             "y AS (",
             "  SELECT *",
             "  FROM events",
-            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  LATERAL VIEW EXPLODE(ARRAY(place DIV 100 - 1, place DIV 100)) of_bucket AS bucket",
             "  WHERE type = 'B'",
             ")",
             "SELECT",
-            "  x.pos AS start_pos,",
-            "  y.pos AS end_pos,",
+        ]
+    ),
+    numbered="\n".join(
+        [
+            "  x.place AS start_pos,",
+            "  y.place AS end_pos,",
             "  x.event_time AS start_time,",
             "  y.event_time AS end_time,",
-            "  ARRAY(STRUCT(x.pos AS pos, x.value AS value)) AS x,",
-            "  ARRAY(STRUCT(y.pos AS pos, y.value AS value)) AS y",
-            "FROM x",
-            "JOIN y",
-            "  ON y.bucket = x.bucket",
-            "  AND x.pos < y.pos",
-            "  AND y.pos - x.pos <= 100",
-            "  AND x.value < y.value",
-            "WHERE (SELECT passed FROM order_check)",
-            "",
+            "  ARRAY(STRUCT(x.place AS pos, x.value AS value)) AS x,",
+            "  ARRAY(STRUCT(y.place AS pos, y.value AS value)) AS y",
         ]
     ),
     plain="\n".join(
         [
-            "-- x: the first event of a match",
-            "-- bucket: parts as long as the window; a match lies in one, or in two neighbours",
-            "x AS (",
-            "  SELECT *, pos DIV 100 AS bucket",
-            "  FROM events",
-            "  WHERE type = 'A'",
-            "),",
-            "-- y: the last event of a match",
-            "-- once for each bucket in which the x of its match can be",
-            "y AS (",
-            "  SELECT *",
-            "  FROM events",
-            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
-            "  WHERE type = 'B'",
-            ")",
-            "SELECT",
             "  x.event_time AS start_time,",
             "  y.event_time AS end_time,",
             "  ARRAY(STRUCT(x.value AS value)) AS x,",
             "  ARRAY(STRUCT(y.value AS value)) AS y",
+        ]
+    ),
+    found="\n".join(
+        [
             "FROM x",
             "JOIN y",
             "  ON y.bucket = x.bucket",
-            "  AND x.pos < y.pos",
-            "  AND y.pos - x.pos <= 100",
+            "  AND x.place < y.place",
+            "  AND y.place - x.place <= 100",
             "  AND x.value < y.value",
             "WHERE (SELECT passed FROM order_check)",
             "",

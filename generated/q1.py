@@ -143,14 +143,14 @@ def update_1(batch, memory, output, kinds):
     return list_runs(memory, output, kinds) if status == DONE else status
 
 
-# As joins: the end of one statement of SQL, with and without positions.
+# As joins: the end of one statement of SQL; its columns with and without positions.
 JOINS_1 = Joins(
-    numbered="\n".join(
+    scans="\n".join(
         [
             "-- A: the first event of a match",
             "-- bucket: parts as long as the window; a match lies in one, or in two neighbours",
             "A AS (",
-            "  SELECT *, pos DIV 100 AS bucket",
+            "  SELECT *, place DIV 100 AS bucket",
             "  FROM events",
             "  WHERE type = 'A'",
             "),",
@@ -159,7 +159,7 @@ JOINS_1 = Joins(
             "B AS (",
             "  SELECT *",
             "  FROM events",
-            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  LATERAL VIEW EXPLODE(ARRAY(place DIV 100 - 1, place DIV 100)) of_bucket AS bucket",
             "  WHERE type = 'B'",
             "),",
             "-- C: the last event of a match",
@@ -167,68 +167,42 @@ JOINS_1 = Joins(
             "C AS (",
             "  SELECT *",
             "  FROM events",
-            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
+            "  LATERAL VIEW EXPLODE(ARRAY(place DIV 100 - 1, place DIV 100)) of_bucket AS bucket",
             "  WHERE type = 'C'",
             ")",
             "SELECT",
-            "  A.pos AS start_pos,",
-            "  C.pos AS end_pos,",
+        ]
+    ),
+    numbered="\n".join(
+        [
+            "  A.place AS start_pos,",
+            "  C.place AS end_pos,",
             "  A.event_time AS start_time,",
             "  C.event_time AS end_time,",
-            "  ARRAY(STRUCT(A.pos AS pos, A.id AS id)) AS A,",
-            "  ARRAY(STRUCT(B.pos AS pos, B.id AS id)) AS B,",
-            "  ARRAY(STRUCT(C.pos AS pos, C.id AS id)) AS C",
-            "FROM A",
-            "JOIN B",
-            "  ON B.bucket = A.bucket",
-            "  AND A.pos < B.pos",
-            "JOIN C",
-            "  ON C.bucket = A.bucket",
-            "  AND B.pos < C.pos",
-            "  AND C.pos - A.pos <= 100",
-            "WHERE (SELECT passed FROM order_check)",
-            "",
+            "  ARRAY(STRUCT(A.place AS pos, A.id AS id)) AS A,",
+            "  ARRAY(STRUCT(B.place AS pos, B.id AS id)) AS B,",
+            "  ARRAY(STRUCT(C.place AS pos, C.id AS id)) AS C",
         ]
     ),
     plain="\n".join(
         [
-            "-- A: the first event of a match",
-            "-- bucket: parts as long as the window; a match lies in one, or in two neighbours",
-            "A AS (",
-            "  SELECT *, pos DIV 100 AS bucket",
-            "  FROM events",
-            "  WHERE type = 'A'",
-            "),",
-            "-- B: an event of a match",
-            "-- once for each bucket in which the A of its match can be",
-            "B AS (",
-            "  SELECT *",
-            "  FROM events",
-            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
-            "  WHERE type = 'B'",
-            "),",
-            "-- C: the last event of a match",
-            "-- once for each bucket in which the A of its match can be",
-            "C AS (",
-            "  SELECT *",
-            "  FROM events",
-            "  LATERAL VIEW EXPLODE(ARRAY(pos DIV 100 - 1, pos DIV 100)) of_bucket AS bucket",
-            "  WHERE type = 'C'",
-            ")",
-            "SELECT",
             "  A.event_time AS start_time,",
             "  C.event_time AS end_time,",
             "  ARRAY(STRUCT(A.id AS id)) AS A,",
             "  ARRAY(STRUCT(B.id AS id)) AS B,",
             "  ARRAY(STRUCT(C.id AS id)) AS C",
+        ]
+    ),
+    found="\n".join(
+        [
             "FROM A",
             "JOIN B",
             "  ON B.bucket = A.bucket",
-            "  AND A.pos < B.pos",
+            "  AND A.place < B.place",
             "JOIN C",
             "  ON C.bucket = A.bucket",
-            "  AND B.pos < C.pos",
-            "  AND C.pos - A.pos <= 100",
+            "  AND B.place < C.place",
+            "  AND C.place - A.place <= 100",
             "WHERE (SELECT passed FROM order_check)",
             "",
         ]

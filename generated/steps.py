@@ -178,9 +178,9 @@ CHECKS_1 = Checked(
 )
 
 
-# As joins: the end of one statement of SQL, with and without positions.
+# As joins: the end of one statement of SQL; its columns with and without positions.
 JOINS_1 = Joins(
-    numbered="\n".join(
+    scans="\n".join(
         [
             "-- x: the first event of a match",
             "x AS (",
@@ -193,40 +193,24 @@ JOINS_1 = Joins(
             "  FROM events",
             ")",
             "SELECT",
-            "  x.pos AS start_pos,",
-            "  y.pos AS end_pos,",
-            "  x.event_time AS start_time,",
-            "  y.event_time AS end_time,",
-            "  x.price AS low,",
-            "  y.price AS high",
-            "FROM x",
-            "JOIN y",
-            "  ON y.pos = x.pos + 1",
-            "  AND y.price > x.price",
-            "WHERE (SELECT passed FROM order_check)",
-            "",
         ]
     ),
-    plain="\n".join(
+    numbered="\n".join(
         [
-            "-- x: the first event of a match",
-            "x AS (",
-            "  SELECT *",
-            "  FROM events",
-            "),",
-            "-- y: the last event of a match",
-            "y AS (",
-            "  SELECT *",
-            "  FROM events",
-            ")",
-            "SELECT",
+            "  x.place AS start_pos,",
+            "  y.place AS end_pos,",
             "  x.event_time AS start_time,",
             "  y.event_time AS end_time,",
             "  x.price AS low,",
             "  y.price AS high",
+        ]
+    ),
+    plain="  x.event_time AS start_time,\n  y.event_time AS end_time,\n  x.price AS low,\n  y.price AS high",
+    found="\n".join(
+        [
             "FROM x",
             "JOIN y",
-            "  ON y.pos = x.pos + 1",
+            "  ON y.place = x.place + 1",
             "  AND y.price > x.price",
             "WHERE (SELECT passed FROM order_check)",
             "",
@@ -402,9 +386,9 @@ CHECKS_2 = Checked(
 )
 
 
-# As joins: the end of one statement of SQL, with and without positions.
+# As joins: the end of one statement of SQL; its columns with and without positions.
 JOINS_2 = Joins(
-    numbered="\n".join(
+    scans="\n".join(
         [
             "-- x: the first event of a match",
             "x AS (",
@@ -417,40 +401,24 @@ JOINS_2 = Joins(
             "  FROM events",
             ")",
             "SELECT",
-            "  x.pos AS start_pos,",
-            "  y.pos AS end_pos,",
-            "  x.event_time AS start_time,",
-            "  y.event_time AS end_time,",
-            "  x.price AS high,",
-            "  y.price AS low",
-            "FROM x",
-            "JOIN y",
-            "  ON y.pos = x.pos + 1",
-            "  AND y.price < x.price",
-            "WHERE (SELECT passed FROM order_check)",
-            "",
         ]
     ),
-    plain="\n".join(
+    numbered="\n".join(
         [
-            "-- x: the first event of a match",
-            "x AS (",
-            "  SELECT *",
-            "  FROM events",
-            "),",
-            "-- y: the last event of a match",
-            "y AS (",
-            "  SELECT *",
-            "  FROM events",
-            ")",
-            "SELECT",
+            "  x.place AS start_pos,",
+            "  y.place AS end_pos,",
             "  x.event_time AS start_time,",
             "  y.event_time AS end_time,",
             "  x.price AS high,",
             "  y.price AS low",
+        ]
+    ),
+    plain="  x.event_time AS start_time,\n  y.event_time AS end_time,\n  x.price AS high,\n  y.price AS low",
+    found="\n".join(
+        [
             "FROM x",
             "JOIN y",
-            "  ON y.pos = x.pos + 1",
+            "  ON y.place = x.place + 1",
             "  AND y.price < x.price",
             "WHERE (SELECT passed FROM order_check)",
             "",

@@ -14,7 +14,7 @@ from celc.relational.expressions import Dialect
 from celc.relational.layout import VARIABLE
 from celc.relational.relate import output_value, relate
 from celc.relational.relations import NotRelational, Relations
-from celc.relational.select import columns_of, select_text
+from celc.relational.select import columns_of, statement_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,18 @@ def joins_of(query: Query, dialect: Dialect = "spark") -> Joins | NotJoined:
 
 def _joined(relations: Relations, dialect: Dialect) -> Joins:
     query = relations.query
-    columns, bands = columns_of(relations, numbered=False), bands_of(relations)
+    columns, bands = columns_of(relations), bands_of(relations)
     windows = [*windows_in(query.formula), *([] if query.window is None else [query.window])]
     timed = [window for window in windows if window.unit is not WindowUnit.EVENTS]
     named = (window.attribute.name for window in timed if window.attribute is not None)
-    numbered, plain = (select_text(relations, dialect, positions=one) for one in (True, False))
-    if dialect == "spark" and VARIABLE in numbered + plain:
+    statement = statement_of(relations, dialect)
+    if dialect == "spark" and any(VARIABLE in part for part in statement):
         raise NotRelational("Spark puts variables in the place of '${' in a name", query.span)
     return Joins(
-        numbered=numbered,
-        plain=plain,
+        scans=statement.scans,
+        numbered=statement.numbered,
+        plain=statement.plain,
+        found=statement.found,
         place=columns.place,
         time=columns.time,
         measure=columns.measure,

@@ -4,7 +4,7 @@ dialect. Its own layout of whole statements breaks each pair of parentheses into
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -82,18 +82,37 @@ def _generator(dialect: Dialect) -> Generator:
 
 def _lines(select: Select, dialect: Dialect) -> list[str]:
     """The lines of a SELECT. A text or a name with line ends is part of one line."""
+    head = head_of(select, dialect)
     columns = [sql(one, dialect) for one in select.columns]
+    short = f"{head} {', '.join(columns)}"
+    lines = [short] if len(short) <= 80 else [head, *_each_on_a_line(columns)]
+    return lines + _lines_behind(select, dialect)
+
+
+def head_of(select: Select, dialect: Dialect) -> str:
+    """What stands before the columns of a SELECT."""
     head = "SELECT"
     if select.merged:
         head += f" /*+ MERGE({', '.join(sql(one, dialect) for one in select.merged)}) */"
-    if select.distinct:
-        head += " DISTINCT"
-    short = f"{head} {', '.join(columns)}"
-    if len(short) <= 80:
-        lines = [short]
-    else:
-        lines = [head, *(f"  {one}," for one in columns[:-1]), f"  {columns[-1]}"]
-    lines += _from(select, dialect)
+    return f"{head} DISTINCT" if select.distinct else head
+
+
+def columns_text(columns: Iterable[exp.Expr], dialect: Dialect) -> str:
+    """Columns of a SELECT, a line for each."""
+    return "\n".join(_each_on_a_line([sql(one, dialect) for one in columns]))
+
+
+def behind(select: Select, dialect: Dialect) -> str:
+    """What stands behind the columns of a SELECT."""
+    return "\n".join(_lines_behind(select, dialect))
+
+
+def _each_on_a_line(columns: Sequence[str]) -> list[str]:
+    return [*(f"  {one}," for one in columns[:-1]), f"  {columns[-1]}"]
+
+
+def _lines_behind(select: Select, dialect: Dialect) -> list[str]:
+    lines = _from(select, dialect)
     lines += [sql(one, dialect).strip() for one in select.laterals]
     for join in select.joins:
         name = sql(join.table, dialect)

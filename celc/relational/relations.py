@@ -131,7 +131,4 @@ class Relations:
             scans = self.labels.get(label, ())
             if self.in_order or len(scans) == 1:
                 known.update(scans)
-        if self.in_order:
-            # The order distinguishes events of several labels only where all are known.
-            return known == {scan.name for scan in self.scans}
         return known == {scan.name for scan in self.scans}

@@ -1,7 +1,8 @@
 """Relations → the text of SQL that joins them.
 
 The text is the end of a statement: the common tables of the scans, and the SELECT of the matches.
-`celc_runtime.plan.joins` writes the common table `events` before it (`Columns`).
+`celc_runtime.plan.joins` writes the common table `events` before it (`Columns`). The columns of the
+matches are written with positions and without them. All else is the same.
 
 Without comparing all pairs, Spark joins only by equality. So events are joined by buckets: parts of
 the measure as long as the window. Two events of a match lie in one bucket or in neighbouring ones.
@@ -15,6 +16,7 @@ Long: the parts of one statement.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -34,7 +36,16 @@ from celc.relational.expressions import (
     named,
     number,
 )
-from celc.relational.layout import Joining, Select, Without, laid_out, sql
+from celc.relational.layout import (
+    Joining,
+    Select,
+    Without,
+    behind,
+    columns_text,
+    head_of,
+    laid_out,
+    sql,
+)
 from celc.relational.relate import output_value, scans_of
 from celc.relational.relations import Missing, NotRelational, Relations, Scan, Within
 
@@ -44,7 +55,7 @@ class Columns:
     """The columns of `events` besides those that the query reads.
 
     - `place`: the place of an event in the order of its partition, as a comparable value; where
-      events are numbered it is their position, with the name `pos`
+      events are numbered it is their position
     - `time`: the first order column; `measure`: a whole number on which windows are measured
     - `keys`: those of PARTITION BY
     """
@@ -55,7 +66,7 @@ class Columns:
     keys: tuple[str, ...]
 
 
-def columns_of(relations: Relations, *, numbered: bool) -> Columns:
+def columns_of(relations: Relations) -> Columns:
     """Names that no attribute has."""
     query = relations.query
     taken = _attribute_names(relations)
@@ -63,14 +74,27 @@ def columns_of(relations: Relations, *, numbered: bool) -> Columns:
         _unused(f"key_{place}", taken) if key.alternatives else key.name
         for place, key in enumerate(query.partition_by, start=1)
     )
-    place = "pos" if numbered else _unused("place", taken)
+    place = _unused("place", taken)
     measure = "micros" if relations.unit is core.WindowUnit.MICROSECONDS else "measure"
     return Columns(place, _unused("event_time", taken), _unused(measure, taken), keys)
 
 
-def select_text(relations: Relations, dialect: Dialect, *, positions: bool) -> str:
-    """The common tables of the scans, and the SELECT. `positions`: whether the output has them."""
-    return _Select(relations, dialect, positions=positions).text()
+class Statement(NamedTuple):
+    """The parts of the text, each of whole lines."""
+
+    scans: str
+    """The common tables of the scans, and the SELECT of the matches up to its columns."""
+    numbered: str
+    """The columns of the matches, with positions."""
+    plain: str
+    """The columns of the matches, without positions."""
+    found: str
+    """The SELECT behind its columns."""
+
+
+def statement_of(relations: Relations, dialect: Dialect) -> Statement:
+    """The common tables of the scans, and the SELECT of the matches."""
+    return _Select(relations, dialect).statement()
 
 
 def _attribute_names(relations: Relations) -> set[str]:
@@ -88,12 +112,11 @@ def _unused(name: str, taken: set[str]) -> str:
 class _Select:
     """Writes the text of one query."""
 
-    def __init__(self, relations: Relations, dialect: Dialect, *, positions: bool) -> None:
+    def __init__(self, relations: Relations, dialect: Dialect) -> None:
         self._relations = relations
         self._query = relations.query
         self._dialect: Dialect = dialect
-        self._positions = positions
-        self._columns = columns_of(relations, numbered=positions or relations.numbered)
+        self._columns = columns_of(relations)
         self._root = relations.scans[0].name
         self._writer = self._writing()
         taken = _attribute_names(relations) | {self._columns.measure, self._columns.time}
@@ -106,12 +129,22 @@ class _Select:
         window = self._query.window
         self._size = max(1, int(window.size)) if window is not None and on_spark else None
 
-    def text(self) -> str:
+    def statement(self) -> Statement:
         """The whole text."""
-        missing = self._relations.missing
-        parts = [self._table(scan) for scan in self._relations.scans]
-        parts += [self._table(one.scan, absent=True) for one in missing]
-        return ",\n".join(parts) + "\n" + laid_out(self._matches(), self._dialect) + "\n"
+        dialect, missing = self._dialect, self._relations.missing
+        scans = [self._table(scan) for scan in self._relations.scans]
+        scans += [self._table(one.scan, absent=True) for one in missing]
+        matches = self._matches()
+        plain = self._outputs(positions=False)
+        if not self._relations.tells_matches_apart:
+            plain = [self._found(one.output_name, positions=False) for one in plain]
+            matches = self._once_each(matches)
+        return Statement(
+            ",\n".join(scans) + f"\n{head_of(matches, dialect)}",
+            columns_text(matches.columns, dialect),
+            columns_text(plain, dialect),
+            behind(matches, dialect) + "\n",
+        )
 
     def _writing(self, alone: str | None = None) -> Writer:
         return Writer(self._dialect, by_stream=self._query.needs_stream_column, alone=alone)
@@ -196,7 +229,7 @@ class _Select:
     # --- the matches ------------------------------------------------------------------------------
 
     def _matches(self) -> Select:
-        """The SELECT of the matches."""
+        """The SELECT of the matches, with positions."""
         joins = []
         joined = {self._root}
         waiting = list(self._conditions())
@@ -207,16 +240,15 @@ class _Select:
             joins.append(Joining(identifier(scan.name), (*self._together(scan.name), *ready)))
         # The rest names no event at all.
         rest = [one for _, one in waiting]
-        without = [Without(self._found(one)) for one in self._relations.missing]
-        select = Select(
-            tuple(self._outputs()),
+        without = [Without(self._absent(one)) for one in self._relations.missing]
+        return Select(
+            tuple(self._outputs(positions=True)),
             identifier(self._root),
             joins=tuple(joins),
             where=(*rest, *without, _order_is_checked()),
             # Spark assumes that a table is as small as before its rows were repeated.
             merged=tuple(identifier(band.second) for band, _ in self._bands),
         )
-        return self._once_each(select)
 
     def _together(self, scan: str) -> list[exp.Expr]:
         """The equalities of an event and the root event of its match."""
@@ -263,7 +295,7 @@ class _Select:
             return exp.EQ(this=other, expression=exp.Add(this=one, expression=number(1)))
         return exp.LT(this=one, expression=other)
 
-    def _found(self, missing: Missing) -> Select:
+    def _absent(self, missing: Missing) -> Select:
         """The events that must be absent, for one match."""
         name = missing.scan.name
         if missing.inclusive:
@@ -290,14 +322,14 @@ class _Select:
 
     # --- the output -------------------------------------------------------------------------------
 
-    def _outputs(self) -> list[exp.Expr]:
+    def _outputs(self, *, positions: bool) -> list[exp.Expr]:
         """The columns of a match."""
         query, columns, relations = self._query, self._columns, self._relations
         found = [
             named(column(self._root, of_key), identifier(key.name))
             for of_key, key in zip(columns.keys, query.partition_by, strict=True)
         ]
-        if self._positions:
+        if positions:
             found.append(named(self._least(relations.firsts, columns.place), "start_pos"))
             found.append(named(self._greatest(relations.lasts, columns.place), "end_pos"))
         found.append(named(self._least(relations.firsts, columns.time), "start_time"))
@@ -305,8 +337,10 @@ class _Select:
         for item in query.output:
             if isinstance(item, OutputExpression):
                 found.append(named(self._computed(item), identifier(item.name)))
-            elif self._positions or item.attributes:
+            elif positions:
                 found.append(named(self._label(item), identifier(item.label)))
+            elif item.attributes:
+                found.append(named(self._plain(item), identifier(item.label)))
         return found
 
     def _least(self, scans: Sequence[str], name: str) -> exp.Expr:
@@ -320,28 +354,38 @@ class _Select:
         return exp.Greatest(this=values[0], expressions=values[1:])
 
     def _label(self, item: OutputLabel) -> exp.Expr:
-        """The events of a label, in their order."""
-        names = [attribute.name for attribute in item.attributes]
-        return self._in_order(self._relations.labels.get(item.label, ()), names)
+        """The events of a label as structs, each once and in order."""
+        scans = self._relations.labels.get(item.label, ())
+        fields = [("pos", self._columns.place), *_attributes(item)]
+        array: exp.Expr = exp.Array(expressions=[_struct(scan, fields) for scan in scans])
+        return self._sorted(array) if self._sorts(item) else array
 
-    def _in_order(self, scans: Sequence[str], names: Sequence[str]) -> exp.Expr:
-        """The events of some scans as structs, each once and in order."""
-        shown = [("pos", self._columns.place)] if self._positions else []
-        fields = [*shown, *((name, name) for name in names)]
-        sorts = len(scans) > 1 and not self._relations.in_order
-        if sorts and not self._positions:
-            fields.insert(0, (self._columns.place, self._columns.place))
-        events = [_struct(scan, fields) for scan in scans]
-        array: exp.Expr = exp.Array(expressions=events)
-        if not sorts:
-            return array
+    def _plain(self, item: OutputLabel) -> exp.Expr:
+        """The same without their places."""
+        if self._sorts(item):
+            return self._stripped(self._label(item), item)
+        scans = self._relations.labels.get(item.label, ())
+        return exp.Array(expressions=[_struct(scan, _attributes(item)) for scan in scans])
+
+    def _sorts(self, item: OutputLabel) -> bool:
+        scans = self._relations.labels.get(item.label, ())
+        return len(scans) > 1 and not self._relations.in_order
+
+    def _sorted(self, array: exp.Expr) -> exp.Expr:
+        """The values of an array, each once and in order."""
+        of = "ARRAY" if self._dialect == "spark" else "LIST"
+        array = exp.Anonymous(this=f"{of}_DISTINCT", expressions=[array])
+        return exp.Anonymous(this=f"{of}_SORT", expressions=[array])
+
+    def _stripped(self, events: exp.Expr, item: OutputLabel) -> exp.Expr:
+        """The events of a label without their places."""
+        shown = sql(_struct("event", _attributes(item)), self._dialect)
         if self._dialect == "spark":
-            array = exp.Anonymous(this="ARRAY_DISTINCT", expressions=[array])
-            array = exp.Anonymous(this="ARRAY_SORT", expressions=[array])
+            text = f"TRANSFORM({sql(events, 'spark')}, event -> {shown})"
         else:
-            array = exp.Anonymous(this="LIST_DISTINCT", expressions=[array])
-            array = exp.Anonymous(this="LIST_SORT", expressions=[array])
-        return array
+            # sqlglot writes the arrow of lambdas as older versions of DuckDB do.
+            text = f"LIST_TRANSFORM({sql(events, 'duckdb')}, LAMBDA event: {shown})"
+        return exp.Var(this=text)
 
     def _computed(self, item: OutputExpression) -> exp.Expr:
         value = item.value
@@ -354,72 +398,31 @@ class _Select:
 
     def _once_each(self, select: Select) -> Select:
         """The same without matches that were found several times."""
-        query, relations = self._query, self._relations
-        if relations.tells_matches_apart and not self._strips:
-            return select
-        names = [one.output_name for one in select.columns]
-        extra = self._identity()
-        columns = (*select.columns, *extra)
-        select = replace(select, columns=columns, distinct=True)
-        if not extra and not self._strips:
-            return select
-        items = {one.label: one for one in query.output if isinstance(one, OutputLabel)}
-        shown = [
-            self._stripped(items[name]) if name in items else column(None, name) for name in names
-        ]
-        return Select(tuple(shown), (select, identifier("found")))
+        columns = (*select.columns, *self._identity())
+        shown = [self._found(one.output_name, positions=True) for one in select.columns]
+        inner = replace(select, columns=columns, distinct=True)
+        return Select(tuple(shown), (inner, identifier("found")))
 
-    @property
-    def _strips(self) -> bool:
-        """Whether events of labels have their place, by which they are sorted."""
-        return (
-            not self._positions
-            and not self._relations.in_order
-            and any(
-                len(self._relations.labels.get(one.label, ())) > 1
-                for one in self._query.output
-                if isinstance(one, OutputLabel)
-            )
-        )
-
-    def _stripped(self, item: OutputLabel) -> exp.Expr:
-        """The events of a label without their places."""
-        scans = self._relations.labels.get(item.label, ())
-        if not self._strips or len(scans) < 2:
-            return column(None, item.label)
-        fields = [(attribute.name, attribute.name) for attribute in item.attributes]
-        body = _struct("event", fields)
-        events = column(None, item.label)
-        shown = sql(body, self._dialect)
-        if self._dialect == "spark":
-            text = f"TRANSFORM({sql(events, 'spark')}, event -> {shown})"
-        else:
-            text = f"LIST_TRANSFORM({sql(events, 'duckdb')}, LAMBDA event: {shown})"
-        # sqlglot writes the arrow of lambdas as older versions of DuckDB do.
-        return named(exp.Var(this=text), identifier(item.label))
+    def _found(self, name: str, *, positions: bool) -> exp.Expr:
+        """A column of the matches that are found once each."""
+        items = {one.label: one for one in self._query.output if isinstance(one, OutputLabel)}
+        read = column(None, name)
+        if positions or name not in items:
+            return read
+        return named(self._stripped(read, items[name]), identifier(name))
 
     def _identity(self) -> list[exp.Expr]:
-        """What distinguishes matches besides the output."""
-        labels = {one.label for one in self._query.output if isinstance(one, OutputLabel)}
-        hidden = [label for label in self._relations.kept if label not in labels]
+        """What distinguishes matches besides their columns."""
+        shown = {one.label for one in self._query.output if isinstance(one, OutputLabel)}
         found: list[exp.Expr] = []
-        if not self._positions:
-            first, last = self._relations.firsts, self._relations.lasts
-            found.append(named(self._least(first, self._columns.place), "first_place"))
-            found.append(named(self._greatest(last, self._columns.place), "last_place"))
-            hidden = list(self._relations.kept)
-        for count, label in enumerate(hidden, start=1):
+        for label in self._relations.kept:
+            if label in shown:
+                continue
             scans = self._relations.labels.get(label, ())
-            places: exp.Expr = exp.Array(
-                expressions=[column(scan, self._columns.place) for scan in scans]
-            )
-            if len(scans) > 1 and not self._relations.in_order:
-                sort = "ARRAY_SORT" if self._dialect == "spark" else "LIST_SORT"
-                distinct = "ARRAY_DISTINCT" if self._dialect == "spark" else "LIST_DISTINCT"
-                places = exp.Anonymous(
-                    this=sort, expressions=[exp.Anonymous(this=distinct, expressions=[places])]
-                )
-            found.append(named(places, f"places_{count}"))
+            places = exp.Array(expressions=[column(scan, self._columns.place) for scan in scans])
+            sorts = len(scans) > 1 and not self._relations.in_order
+            value = self._sorted(places) if sorts else places
+            found.append(named(value, f"places_{len(found) + 1}"))
         return found
 
 
@@ -427,6 +430,10 @@ class _Select:
 def _order_is_checked() -> exp.Expr:
     """A condition that reads the table that checks the order of events."""
     return exp.Subquery(this=exp.select("passed").from_("order_check"))
+
+
+def _attributes(item: OutputLabel) -> list[tuple[str, str]]:
+    return [(attribute.name, attribute.name) for attribute in item.attributes]
 
 
 def _struct(scan: str, fields: Sequence[tuple[str, str]]) -> exp.Expr:

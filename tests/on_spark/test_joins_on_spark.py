@@ -160,7 +160,7 @@ def test_a_band_of_an_absent_event(spark: Any) -> None:
     rows = sorted(map(repr, query.match(events, plan="joins").collect()))
     assert rows == sorted(map(repr, query.match(events, plan="kernel").collect()))
     assert 0 < len(rows) < all_pairs.match(events, plan="joins").count()
-    assert "z.band_of_z = x.band_of_z" in only_query(query).program.joins.plain
+    assert "z.band_of_z = x.band_of_z" in only_query(query).program.joins.found
 
 
 @long_over_connect

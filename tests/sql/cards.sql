@@ -5,14 +5,14 @@
 --   PARTITION BY card
 --   WITHIN 30 MINUTES
 WITH
--- the events; pos: their numbers in the order, from 0; micros: event_time in microseconds
+-- the events; place: their numbers in the order, from 0; micros: event_time in microseconds
 events AS (
   SELECT
     `card`,
     `city`,
     `ts` AS event_time,
     UNIX_MICROS(`ts`) AS micros,
-    COUNT(*) OVER (PARTITION BY `card` ORDER BY `ts` ROWS UNBOUNDED PRECEDING) - 1 AS pos
+    COUNT(*) OVER (PARTITION BY `card` ORDER BY `ts` ROWS UNBOUNDED PRECEDING) - 1 AS place
   FROM `Payments`
 ),
 -- fails where the order of events is not certain
@@ -43,8 +43,8 @@ there AS (
 )
 SELECT
   here.card AS card,
-  here.pos AS start_pos,
-  there.pos AS end_pos,
+  here.place AS start_pos,
+  there.place AS end_pos,
   here.event_time AS start_time,
   there.event_time AS end_time,
   here.city AS from_city,
@@ -53,7 +53,7 @@ FROM here
 JOIN there
   ON there.bucket = here.bucket
   AND there.card IS NOT DISTINCT FROM here.card
-  AND there.pos = here.pos + 1
+  AND there.place = here.place + 1
   AND there.micros - here.micros <= 1800000000 /* 30 MINUTES */
   AND there.city <> here.city
 WHERE (SELECT passed FROM order_check);

@@ -3,7 +3,7 @@
 --   WHERE (T AS hot ; H AS dry) FILTER hot.value > 40 AND dry.value <= 25 AND dry.id = hot.id
 --   WITHIN 10 MINUTES [ts]
 WITH
--- the events; pos: their numbers in the order, from 0; micros: event_time in microseconds
+-- the events; place: their numbers in the order, from 0; micros: event_time in microseconds
 events AS (
   SELECT
     "type",
@@ -12,7 +12,7 @@ events AS (
     "ts",
     "ts" AS event_time,
     EPOCH_US("ts") AS micros,
-    COUNT(*) OVER (ORDER BY "ts" NULLS FIRST, "row" NULLS FIRST ROWS UNBOUNDED PRECEDING) - 1 AS pos
+    COUNT(*) OVER (ORDER BY "ts" NULLS FIRST, "row" NULLS FIRST ROWS UNBOUNDED PRECEDING) - 1 AS place
   FROM "Farm"
   WHERE "type" IN ('T', 'H')
 ),
@@ -46,15 +46,15 @@ dry AS (
     AND value <= 25.0e0
 )
 SELECT
-  hot.pos AS start_pos,
-  dry.pos AS end_pos,
+  hot.place AS start_pos,
+  dry.place AS end_pos,
   hot.event_time AS start_time,
   dry.event_time AS end_time,
-  [{'pos': hot.pos, 'id': hot.id, 'value': hot.value, 'ts': hot.ts}] AS hot,
-  [{'pos': dry.pos, 'id': dry.id, 'value': dry.value, 'ts': dry.ts}] AS dry
+  [{'pos': hot.place, 'id': hot.id, 'value': hot.value, 'ts': hot.ts}] AS hot,
+  [{'pos': dry.place, 'id': dry.id, 'value': dry.value, 'ts': dry.ts}] AS dry
 FROM hot
 JOIN dry
-  ON hot.pos < dry.pos
+  ON hot.place < dry.place
   AND dry.micros <= hot.micros + 600000000 /* 10 MINUTES */
   AND dry.id = hot.id
 WHERE (SELECT passed FROM order_check);

@@ -29,16 +29,18 @@ class NotJoined(ValueError):
 class Joins:
     """A query as joins. `place`, `time`, `measure` and `keys` are names of columns of `events`."""
 
-    numbered: str = ""  # the end of the text with positions in the output
-    plain: str = ""  # the end of the text without positions
-    place: str = ""  # the position in `plain`; `numbered` has `pos`
+    scans: str = ""  # the text: the tables of events, and SELECT without its columns
+    numbered: str = ""  # then the columns of the matches with positions
+    plain: str = ""  # or those without positions
+    found: str = ""  # then what the matches are read from
+    place: str = ""  # the position, or what puts the events in order
     time: str = ""
     measure: str = ""
     keys: tuple[str, ...] = ()
     unit: str = ""  # as `Window.unit`, of the windows on the first order column; empty: none
     attributes: tuple[str, ...] = ()  # the attributes that these windows name
     counts: bool = False  # whether positions are needed though the output has none
-    reads: tuple[tuple[str, str], ...] = ()  # the attributes in the texts, with their types
+    reads: tuple[tuple[str, str], ...] = ()  # the attributes in the text, with their types
     bands: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
     """For each condition `ABS(x.a - y.b) < c` on floating numbers that joins events, the types of
     both, the earlier event first; both ways if either can be the earlier one."""
@@ -90,13 +92,13 @@ def joins_text(
     if why := why_not_joined(plan, joins, dialect):
         raise NotJoined(f"query {plan.name!r} cannot be run as joins: {why}")
     numbered = plan.answer.positions or joins.counts
-    end = joins.numbered if plan.answer.positions else joins.plain
+    shown = joins.numbered if plan.answer.positions else joins.plain
     head = [
         *_events(plan, joins, table, dialect, numbered=numbered, typed=typed),
         "-- fails where the order of events is not certain",
         *_order_check(plan, table, dialect, typed=typed),
     ]
-    return "WITH\n" + "\n".join(head) + "\n" + end
+    return "\n".join(["WITH", *head, joins.scans, shown, joins.found])
 
 
 def table_name(name: str, dialect: str) -> str:
@@ -124,16 +126,14 @@ def _events(
         columns.append(f"{_measure(plan, first, dialect)} AS {joins.measure}")
     order = _order(plan, dialect)
     if numbered or (dialect == DUCKDB and len(order) > 1):
-        place = "pos" if numbered else joins.place
         window = f"{_partition(plan, dialect)}ORDER BY {', '.join(_sorted(plan, dialect))}"
         # Spark's ROW_NUMBER has only 32 bits.
-        columns.append(f"COUNT(*) OVER ({window} ROWS UNBOUNDED PRECEDING) - 1 AS {place}")
-        said = f"{place}: their numbers in the order, from 0"
+        columns.append(f"COUNT(*) OVER ({window} ROWS UNBOUNDED PRECEDING) - 1 AS {joins.place}")
+        said = f"{joins.place}: their numbers in the order, from 0"
     else:
-        place = joins.place
         value = order[0] if len(order) == 1 else f"STRUCT({', '.join(order)})"
-        columns.append(f"{value} AS {place}")
-        said = f"{place}: what puts them in order"
+        columns.append(f"{value} AS {joins.place}")
+        said = f"{joins.place}: what puts them in order"
     if joins.unit:
         meant = "in microseconds" if joins.unit == "MICROSECONDS" else "as a whole number"
         said += f"; {joins.measure}: {joins.time} {meant}"
