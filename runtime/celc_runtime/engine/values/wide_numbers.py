@@ -2,24 +2,20 @@
 
 A count is never negative. From 2¹²⁷ on it stays at 2¹²⁷ (high word `FULL`), which stands for all
 larger numbers. Sums and products with such a number are as large again, except products with 0. So
-it
-is always known exactly whether a total leaves 38 digits.
+it is always known exactly whether a total leaves 38 digits.
 
 A signed sum wraps around at 2¹²⁸. It is right if the sum of the absolute values is below 2¹²⁷.
 """
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic, overload
 
 from celc_runtime.jit.kernels import njit
 
 FULL = np.uint64(1 << 63)  # the high word of every count from 2¹²⁷ on
 
 _ZERO = np.uint64(0)
+_HALF = np.uint64(32)  # bits of half a word
+_REST = np.uint64(2**32 - 1)  # the lower half
 
 
 @njit(nogil=True, error_model="numpy", _nrt=False)
@@ -39,29 +35,19 @@ def add_wrapping(high, low, other_high, other_low):  # type: ignore[no-untyped-d
     return high + other_high + np.uint64(total < low), total
 
 
-def product_of_words(first: Any, second: Any) -> Any:
-    """(high, low) of the product of two words."""
-    product = int(first) * int(second)
-    return np.uint64(product >> 64), np.uint64(product & (2**64 - 1))
+@njit(nogil=True, error_model="numpy", _nrt=False)
+def product_of_words(first, second):  # type: ignore[no-untyped-def]
+    """(high, low) of the product of two words, by the products of their halves.
 
-
-@intrinsic
-def _multiply(typing_context, first, second):  # type: ignore[no-untyped-def]
-    """(high, low) of the product of two words, as one machine instruction."""
-
-    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        word, both = ir.IntType(64), ir.IntType(128)
-        product = builder.mul(*(builder.zext(argument, both) for argument in arguments))
-        high = builder.trunc(builder.lshr(product, both(64)), word)
-        words = [high, builder.trunc(product, word)]
-        return context.make_tuple(builder, signature.return_type, words)
-
-    return types.UniTuple(types.uint64, 2)(types.uint64, types.uint64), code
-
-
-@overload(product_of_words, jit_options={"nogil": True, "_nrt": False}, inline="always")
-def _product_of_words(first, second):  # type: ignore[no-untyped-def]
-    return lambda first, second: _multiply(first, second)
+    LLVM has one instruction for it, which Numba knows nothing of: 1.2 ns in place of 2.2 ns.
+    """
+    first_top, first_rest = first >> _HALF, first & _REST
+    second_top, second_rest = second >> _HALF, second & _REST
+    lowest = first_rest * second_rest
+    one = first_top * second_rest + (lowest >> _HALF)
+    other = first_rest * second_top + (one & _REST)
+    high = first_top * second_top + (one >> _HALF) + (other >> _HALF)
+    return high, (other << _HALF) | (lowest & _REST)
 
 
 @njit(nogil=True, error_model="numpy", _nrt=False)
