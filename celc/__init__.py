@@ -1,7 +1,7 @@
 """celc compiles CEL, a logic of complex events, and MATCH_RECOGNIZE to PySpark UDF modules.
 
-The compiler and the runtime are imported where they are first used: `celc --version` needs neither,
-and `celc check` needs no runtime (Numba and pyarrow alone take half a second).
+The compiler and the runtime are imported where they are first used. `celc --version` needs neither,
+and `celc check` needs no runtime. (Numba and pyarrow alone take half a second.)
 """
 
 from __future__ import annotations
@@ -93,10 +93,10 @@ def compile(
     schema: the columns of the table of MATCH_RECOGNIZE where the text has no CREATE TABLE: a
     mapping from names to types as CREATE TABLE writes them, an Arrow schema, or that of a Spark
     DataFrame.
-    What the compiler warns of is given to Python's `warnings`, as CelWarning, and stands in
-    `warnings` of the result. Raises CelError with all errors of the text, and ValueError for a
-    max_work that is no number of steps, a max_compile_seconds that is no time, another value of
-    ties, at_end or dialect, and where match_id is the name of another column.
+    The warnings of the compiler go to Python's `warnings`, as CelWarning, and are in `warnings` of
+    the result. Raises CelError with all errors of the text. Raises ValueError for a wrong value of
+    max_work, max_compile_seconds, ties, at_end or dialect, and where match_id is the name of
+    another column.
     """
     from celc.diagnostics.source import Source
     from celc.loader import Matcher
@@ -173,7 +173,7 @@ def _warn(source: Source, found: Sequence[Diagnostic]) -> None:
 
 
 def _compile_quietly(text: str, **options: Any) -> Matcher:
-    """The same text with other options: what is to be said of it has been said."""
+    """The same text with other options, without the warnings that were given before."""
     from celc.diagnostics.errors import CelWarning
 
     with warnings.catch_warnings():
@@ -253,15 +253,15 @@ def report(
 
     matches: what `match_table` returns, as a table of Arrow, pandas, polars or DuckDB, or the
     DataFrame of `match`. events: the events that the query was run on, in any of these forms; None:
-    matches alone. A Spark DataFrame is collected if it has a million rows at most. path: a file to
+    only matches. A Spark DataFrame is collected if it has a million rows at most. path: a file to
     write the page to as well. query: the matcher or the compiled query that found the matches: its
     partitions, order, types and text are then known, else they are found out by the columns.
-    title: default: the query's name. max_events, max_matches: of more, so many are shown, the same
-    each time; the page says so, and its counts are those of all.
+    title: default: the query's name. max_events, max_matches: if there are more, the page shows
+    this many, the same each time, and says so; its counts are those of all.
 
     Raises ValueError where the matches are not of these events, or where it is not clear without
-    `query` what orders the events; TypeError for what is no table; OSError for a path that cannot
-    be written.
+    `query` what orders the events; TypeError for an argument that is not a table; OSError for a
+    path that cannot be written.
     """
     from celc.pages.matches import Limits
     from celc.pages.report import report as made

@@ -1,9 +1,9 @@
 """One thread beside the loop of the language server, for compilations.
 
-A compilation takes up to its deadline, and the server has to answer other questions meanwhile. One
-thread is enough: the interpreter runs one at a time, and what waits is old when it begins, so that
-most of it is dropped. It is a daemon: one that does not end keeps no process alive. Rejected: a
-pool of threads, whose work Python waits for when the process ends.
+A compilation takes up to its deadline, and the server must answer other questions meanwhile. One
+thread is enough: the interpreter runs one at a time, and most waiting work is out of date when it
+begins, and is dropped. It is a daemon, so an endless compilation keeps no process alive. Rejected:
+a pool of threads, because Python waits for their work when the process ends.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Work = Callable[[], T]
 
 
 class Beside(Generic[T]):
-    """Does pieces of work one after the other."""
+    """Does pieces of work one after another."""
 
     def __init__(self) -> None:
         self._waiting: SimpleQueue[tuple[Work[T], asyncio.Future[T]]] = SimpleQueue()

@@ -16,8 +16,8 @@ from celc.row_pattern.resolver import resolve as resolve_rows
 
 Dialect: TypeAlias = Literal["cel", "match_recognize"]
 
+# seconds for a compilation while somebody types; an error says where they were too few
 MAX_SECONDS = 5.0
-"""How long a text is compiled while it is being typed; an error says where that was too short."""
 
 
 _DEFAULTS = Options()
@@ -26,10 +26,8 @@ _DEFAULTS = Options()
 def diagnostics_of(
     source: Source, dialect: Dialect, options: Options = _DEFAULTS
 ) -> tuple[Diagnostic, ...]:
-    """The errors and warnings of a text, in the order of their places.
-
-    options: those of `celc check`; without a time for the compilation, it is MAX_SECONDS.
-    """
+    """The errors and warnings of a text, in the order of their places. `options` are those of `celc
+    check`. Without a time limit there, it is MAX_SECONDS."""
     if options.max_compile_seconds is None:
         options = replace(options, max_compile_seconds=MAX_SECONDS)
     try:
@@ -44,7 +42,7 @@ def diagnostics_of(
 def errors_of_names(
     source: Source, dialect: Dialect, options: Options = _DEFAULTS
 ) -> tuple[Diagnostic, ...]:
-    """The errors about names, types and clauses alone, which take no automaton to find."""
+    """Only the errors about names, types and clauses, which need no automaton."""
     try:
         if dialect == "match_recognize":
             found = Diagnostics(source)

@@ -1,7 +1,5 @@
-"""The classes of words that are coloured alike, for both dialects and for every kind of editor.
-
-The words themselves are those of the grammars and of the resolvers.
-"""
+"""The classes of words that have one colour, for both dialects and for every kind of editor. The
+words are those of the grammars and of the resolvers."""
 
 from collections.abc import Mapping
 from functools import cache

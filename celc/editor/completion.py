@@ -1,7 +1,7 @@
-"""The words that could stand at a place of a `.cel` file, while its text is being typed.
+"""The words that can stand at a place of a `.cel` file, while somebody types its text.
 
 Keywords are those that the parser accepts after the text before the place. Where that text is
-wrong, all of them are given. Names come from the outline of the whole text.
+wrong, all keywords are given. Names come from the outline of the whole text.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A word that could stand at a place; `text` is how it is written there."""
+    """A word that can stand at a place. `text` is how it is written there."""
 
     name: str
     text: str
@@ -38,7 +38,8 @@ class Completion:
 
 
 def complete(text: str, offset: int) -> tuple[Completion, ...]:
-    """The words that could stand at an offset; a word that is begun there chooses among them."""
+    """The words that can stand at an offset. If a word is begun there, only those with its
+    beginning."""
     start = word_start(text, offset)
     before = tokens_of(text[:start])
     if is_in_comment_or_text(text[:start], before):
@@ -47,7 +48,7 @@ def complete(text: str, offset: int) -> tuple[Completion, ...]:
 
 
 def word_start(text: str, offset: int) -> int:
-    """Where the word begins that an offset is in or at the end of."""
+    """Where the word begins that contains or ends at an offset."""
     start = offset
     while start and (text[start - 1].isidentifier() or text[start - 1].isdigit()):
         start -= 1
@@ -62,7 +63,7 @@ def chosen(begun: str, completions: Iterable[Completion]) -> tuple[Completion, .
 
 
 def is_in_comment_or_text(before: str, tokens: Sequence[Token]) -> bool:
-    """Whether a place is in a comment or a text that is open there; `tokens` are those before."""
+    """Whether a place is in a comment or a text that is open there. `tokens` are those before."""
     last = tokens[-2] if len(tokens) > 1 else None
     if last is not None and last.flawed and last.text.startswith(("'", "`", "/*")):
         return True
@@ -71,7 +72,7 @@ def is_in_comment_or_text(before: str, tokens: Sequence[Token]) -> bool:
 
 
 def written(name: str) -> str:
-    """A name as it is written: in backquotes where it is no plain word or a reserved one."""
+    """A name as it is written: in backquotes where it is not a plain word, or reserved."""
     is_plain = name.isidentifier() and name.upper() not in grammar().reserved
     return name if is_plain else quoted(name)
 
@@ -82,10 +83,8 @@ def quoted(name: str) -> str:
 
 
 def accepted_after(tokens: Sequence[Token]) -> frozenset[str] | None:
-    """The terminals that can follow tokens, of which the last one is the end.
-
-    None where the tokens are already wrong.
-    """
+    """The terminals that can follow tokens, of which the last one is the end. None where the tokens
+    themselves are wrong."""
     starts = [index for index in range(len(tokens)) if _begins(tokens, index)]
     for start in dict.fromkeys((*starts[-1:], 0)):
         machine = Machine(QueryBuilder(Diagnostics(Source("", ""))))
@@ -222,7 +221,7 @@ def _attributes(types: Iterable[Attributes]) -> Iterator[Completion]:
         for name, kind in one.attributes:
             owners.setdefault((name, kind), []).append(one.name)
     for (name, kind), of in owners.items():
-        # As an attribute any word will do, but for those that mean something in `x[…]`.
+        # Any word can be an attribute, except words with a meaning in `x[…]`.
         is_plain = name.isidentifier() and name.upper() not in _IN_BRACKETS
         text = name if is_plain else quoted(name)
         yield Completion(name, text, "attribute", f"{kind}, of {', '.join(of)}")

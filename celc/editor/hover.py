@@ -1,7 +1,5 @@
-"""What a word of a `.cel` file is.
-
-Of an attribute that is its type, of a label the events that it binds, of a keyword its meaning.
-"""
+"""What a word of a `.cel` file is: of an attribute its type, of a label its events, of a keyword
+its meaning."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +23,7 @@ class Hover:
 
 
 def hover(text: str, offset: int) -> Hover | None:
-    """What the word at an offset is; None where there is none, or nothing is known of it."""
+    """What the word at an offset is; None where there is no word, or nothing is known of it."""
     known = outline(text)
     try:
         file, tokens = parse_with_tokens(Source("", text))
@@ -81,7 +79,7 @@ def _symbol(symbol: Symbol, known: Outline, tokens: Sequence[Token], index: int)
 
 
 def _name(known: Outline, tokens: Sequence[Token], index: int) -> str | None:
-    """What a label, type, stream or attribute is, by the tokens alone."""
+    """What a label, type, stream or attribute is, from the tokens alone."""
     token = tokens[index]
     name = name_text(token)
     statement = known.statement(token.start)

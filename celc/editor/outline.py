@@ -1,7 +1,7 @@
 """What the tokens of a `.cel` file declare and bind, whether or not the text is right.
 
-While somebody types, a text has no syntax tree most of the time. The tokens alone still say which
-streams, types and attributes there are, and which labels the query around a place binds.
+While somebody types, a text mostly has no syntax tree. The tokens still tell which streams, types
+and attributes there are, and which labels the query around a place binds.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,8 @@ _CLOSING = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE", "COLON_LBRACE": 
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What is declared with attributes: an event type of a stream, or a parameter set (stream
-    None). `attributes` are names and types as written."""
+    """A declaration with attributes: an event type of a stream, or a parameter set (stream None).
+    `attributes` are names and types as written."""
 
     stream: str | None
     name: str
@@ -100,7 +100,7 @@ def tokens_of(text: str) -> list[Token]:
 
 
 def closing_of(tokens: Sequence[Token], opening: int) -> int:
-    """The place of the bracket that closes another one; the end where there is none."""
+    """The place of the bracket that closes another; the end where there is none."""
     expected: list[str] = []
     for index in range(opening, len(tokens)):
         kind = tokens[index].type
@@ -147,7 +147,7 @@ def _fields(tokens: Sequence[Token], start: int) -> tuple[tuple[str, str], ...]:
 def _statement(tokens: Sequence[Token], offset: int) -> tuple[Token, ...]:
     start, end = 0, len(tokens)
     for index, token in enumerate(tokens):
-        # The SELECT of `QUERY name: SELECT …` begins no other statement.
+        # The SELECT of `QUERY name: SELECT …` does not begin another statement.
         if not begins_statement(tokens, index) or (
             keyword_of(token) == "SELECT" and index and tokens[index - 1].type == "COLON"
         ):
@@ -188,7 +188,7 @@ def _bindings(statement: Sequence[Token]) -> Iterator[tuple[str, set[str]]]:
 
 
 def _types_before(statement: Sequence[Token], index: int, start: int) -> Iterator[str]:
-    """The names in the operand that ends at a place, but for those of absent events."""
+    """The names in the operand that ends at a place, without those of absent events."""
     closes = {"RPAR": "LPAR", "RBRACE": "LBRACE", "RSQB": "LSQB"}
     while index > start and statement[index].type in ("PLUS", "COLON_PLUS", "RBRACE", "NAME"):
         token = statement[index]
@@ -218,7 +218,7 @@ def _types_before(statement: Sequence[Token], index: int, start: int) -> Iterato
 
 
 def _names_in(statement: Sequence[Token], index: int, end: int) -> Iterator[str]:
-    """The names in a formula; not those of conditions, nor of what must be absent."""
+    """The names in a formula, without those of conditions and of absent parts."""
     while index < end:
         token = statement[index]
         keyword = keyword_of(token)

@@ -1,7 +1,7 @@
-"""Offsets in a text ↔ lines and characters as editors count them.
+r"""Offsets in a text ↔ lines and characters as editors count them.
 
-Lines end with "\\n", "\\r\\n" or "\\r" alone, and characters are units of an encoding: of UTF-16,
-if an editor asks for nothing else.
+Lines end with "\\n", "\\r\\n" or a single "\\r". Characters are units of an encoding: UTF-16,
+unless an editor asks for another.
 """
 
 import re
@@ -35,7 +35,7 @@ class Places:
         return line, _UNITS[self.encoding](self.text[self._starts[line] : offset])
 
     def offset(self, line: int, character: int) -> int:
-        """The offset of a place; one behind the end of its line is the end of the line."""
+        """The offset of a place. A place beyond the end of its line is the end of the line."""
         if line >= len(self._starts):
             return len(self.text)
         start = self._starts[line]

@@ -1,7 +1,7 @@
-"""What the language server does with messages that are none: each request gets an answer.
+"""How the language server treats malformed messages: each request gets an answer.
 
-pygls drops what it cannot read, and writes a traceback to standard error. An editor that waits for
-the answer then waits for ever.
+pygls drops what it cannot read, and writes a traceback to standard error. Then an editor that waits
+for the answer waits for ever.
 """
 
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from pygls.protocol import LanguageServerProtocol
 
 _VERSION = "2.0"
 
-NO_JSON = (ValueError, RecursionError)
-"""What Python's reader of JSON raises."""
+NO_JSON = (ValueError, RecursionError)  # what Python's reader of JSON raises
 
 
 @dataclass(frozen=True, slots=True)
 class _Malformed:
-    """A message that cannot be read, and why. number: of a request; None: it needs no answer."""
+    """A message that cannot be read, and why. `number` is that of a request; None: it needs no
+    answer."""
 
     number: int | str | None
     method: str
@@ -32,7 +32,7 @@ class Protocol(LanguageServerProtocol):
     """The protocol of pygls with an answer to every request."""
 
     def structure_message(self, data: dict[str, Any]) -> Any:
-        """A message as an object; one that cannot be read as `_Malformed`."""
+        """A message as an object. A message that cannot be read becomes `_Malformed`."""
         if "jsonrpc" in data and not isinstance(data.get("method", ""), str):
             why = "is no method of the protocol"
             return _malformed(data, lsp.ErrorCodes.InvalidRequest, why)
@@ -44,7 +44,7 @@ class Protocol(LanguageServerProtocol):
             return _malformed(data, lsp.ErrorCodes.InvalidParams, f"cannot be read: {why}")
 
     def handle_message(self, message: Any) -> None:
-        """Hand a message on, or say what is wrong with it."""
+        """Pass a message on, or answer what is wrong with it."""
         if isinstance(message, _Malformed):
             self._refuse(message)
         elif getattr(message, "jsonrpc", None) != _VERSION:
@@ -65,7 +65,7 @@ class Protocol(LanguageServerProtocol):
             self.notify(lsp.WINDOW_LOG_MESSAGE, log)
 
     def refuse_text(self, problem: Exception) -> None:
-        """Answer what is no JSON, of which nobody knows the number."""
+        """Answer a text that is not JSON. Its number is unknown."""
         told = f"celc: a message is no JSON: {problem}"
         error = lsp.ResponseError(lsp.ErrorCodes.ParseError, told)
         self._send_data({"jsonrpc": _VERSION, "id": None, "error": error})
@@ -77,7 +77,7 @@ class Server(LanguageServer):
     protocol: Protocol
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Tell the editor of an error that no answer can tell it of."""
+        """Tell the editor of an error that belongs to no answer."""
         if isinstance(error, NO_JSON) and source is JsonRpcException:
             self.protocol.refuse_text(error)
         else:

@@ -1,7 +1,7 @@
 """Colours for Pygments, which Sphinx, MkDocs, IPython and rich use.
 
-Which class a word has is looked up when the first text is coloured, so that Pygments can list its
-lexers without reading a grammar.
+The classes of words are looked up when the first text is coloured, so Pygments can list its lexers
+without reading a grammar.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _AS_TOKENS = {
 }
 
 
-# Many keywords are names where nothing else could stand.
+# Many keywords are names where only a name can stand.
 _AFTER_AS = re.compile(r"\bAS\s+\Z", re.IGNORECASE)
 _NEVER_NAMES = frozenset({"PROJECT", "CASE", "INTERVAL", "RUNNING", "FINAL"})
 

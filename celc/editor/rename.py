@@ -1,7 +1,8 @@
-"""Another name for a thing, at all places that name it; refused where the text would mean another.
+"""Another name for a thing, at all places that name it; refused where the text would change its
+meaning.
 
-The new text is read again: every name must mean in it what it meant before, and no error may come
-or go. That finds names that are taken, hidden, or keywords at their place.
+The new text is read again. Every name must mean in it what it meant before, and no error may appear
+or disappear. This finds names that are taken, hidden, or keywords at their place.
 """
 
 from collections.abc import Sequence
@@ -33,18 +34,15 @@ def names_of(source: Source, dialect: Dialect) -> tuple[Occurrence, ...]:
 
 
 def renameable(source: Source, offset: int, dialect: Dialect) -> Occurrence:
-    """The name at a place. Raises RenameProblem where there is none that could be another."""
+    """The name at a place. Raises RenameProblem where no name there can be changed."""
     return _renameable(_names(source, dialect), offset)
 
 
 def rename(
     source: Source, offset: int, name: str, dialect: Dialect, options: Options = _DEFAULTS
 ) -> tuple[Fix, ...]:
-    """The changes that give the thing at a place another name, in order.
-
-    options: those of `celc check`. Raises RenameProblem where the text has errors, or would mean
-    something else.
-    """
+    """The changes that give the thing at a place another name, in order. `options` are those of
+    `celc check`. Raises RenameProblem where the text has errors, or would change its meaning."""
     found = _names(source, dialect)
     symbol = _renameable(found, offset).symbol
     new = _unquoted(name.strip())

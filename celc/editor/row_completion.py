@@ -23,7 +23,8 @@ _CLAUSES = frozenset(
 
 
 def complete_rows(text: str, offset: int) -> tuple[Completion, ...]:
-    """The words that could stand at an offset; a word that is begun there chooses among them."""
+    """The words that can stand at an offset. If a word is begun there, only those with its
+    beginning."""
     if is_in_comment_or_text(text, offset):
         return ()
     start = word_start(text, offset)

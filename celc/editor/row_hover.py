@@ -7,7 +7,7 @@ from celc.editor.row_outline import RowOutline, row_outline, row_tokens
 
 
 def hover_rows(text: str, offset: int) -> Hover | None:
-    """What the word at an offset is; None where there is none, or nothing is known of it."""
+    """What the word at an offset is; None where there is no word, or nothing is known of it."""
     tokens = row_tokens(text)
     index = next(
         (i for i, one in enumerate(tokens) if one.name and one.start <= offset <= one.end), None

@@ -1,8 +1,8 @@
-"""The language server: what the functions of this folder find, in the protocol of editors.
+"""The language server: the functions of this folder, in the protocol of editors.
 
-Documents come whole with each change. Texts are taken apart anew for each question: that takes some
-milliseconds, and nothing has to be kept in step. Only the compilation for errors waits until the
-typing pauses, and runs in a thread of its own.
+Documents come whole with each change. Texts are read again for each question. That takes some
+milliseconds, and there is no state to keep up to date. Only the compilation for errors waits until
+the typing pauses, and runs in its own thread.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ from celc.editor.row_hover import hover_rows
 from celc.options import Options
 from celc.version import VERSION
 
-PAUSE = 0.2
-"""The seconds without a change after which a text is checked."""
+PAUSE = 0.2  # seconds without a change after which a text is checked
 
 _KINDS: dict[Kind, lsp.CompletionItemKind] = {
     "attribute": lsp.CompletionItemKind.Field,
@@ -70,7 +69,7 @@ class Document:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is in one of the languages: other SQL is not."""
+        """Whether it is in one of the languages. Other SQL is not."""
         return self.dialect == "cel" or "match_recognize" in self.source.text.casefold()
 
     def offset(self, position: lsp.Position) -> int:
@@ -85,16 +84,13 @@ class Document:
         )
 
     def edits(self, fixes: Iterable[Fix]) -> list[lsp.TextEdit]:
-        """Changes of the text."""
         return [lsp.TextEdit(self.range(fix.span), fix.text) for fix in fixes]
 
 
 def serve(options: Options) -> None:
-    """Run the server on standard input and output until the editor ends it.
-
-    options: those of `celc check`, for all texts.
-    """
-    # What an editor is refused, it tells itself; on standard error it would look like a mistake.
+    """Run the server on standard input and output until the editor ends it. `options` are those of
+    `celc check`, for all texts."""
+    # The editor itself tells its user of a refusal. On standard error it would look like a mistake.
     for name in ("pygls.protocol.json_rpc", "pygls.server", "pygls.io_"):
         logging.getLogger(name).addFilter(_is_no_refusal)
     # The server closes what it writes to, and the process still needs its standard output.
@@ -135,7 +131,7 @@ class _Checks:
         self._beside: Beside[tuple[Diagnostic, ...]] = Beside()
 
     async def found(self, document: Document) -> tuple[Diagnostic, ...]:
-        """The errors and warnings of a document; none where it has been changed meanwhile."""
+        """The errors and warnings of a document; none where it has changed meanwhile."""
 
         def check() -> tuple[Diagnostic, ...]:
             if not document.is_ours or not self._is_open(document):
@@ -160,8 +156,8 @@ class _Checks:
 
 
 def _open_document(server: LanguageServer, uri: str) -> TextDocument | None:
-    """A document that the editor has open. pygls keeps them by names without escapes, and had kept
-    them by those that the editor gives."""
+    """A document that the editor has open. pygls keeps documents by names without escapes; it had
+    kept them by the names that the editor gives."""
     documents: Mapping[str, TextDocument] = server.workspace.text_documents
     return documents.get(unquote(uri)) or documents.get(uri)
 

@@ -1,7 +1,7 @@
 """Names of a text and what they mean: where each thing is declared and where it is named.
 
 An attribute is a column, so attributes with one name are one thing in all streams that some query
-reads together. A label is one thing in its query, wherever in the formula it is bound.
+reads together. A label is one thing in its query, wherever the formula binds it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ Scope: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A thing that has a name; `scope` tells things of one kind and name apart."""
+    """A thing with a name. `scope` distinguishes things of one kind and name."""
 
     kind: SymbolKind
     scope: Scope
@@ -31,7 +31,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """A place where a thing is named; `declares`: where it gets its name."""
+    """A place where a thing is named. `declares`: the thing gets its name there."""
 
     span: Span
     symbol: Symbol
@@ -39,14 +39,14 @@ class Occurrence:
 
 
 def occurrences(file: syntax.File) -> tuple[Occurrence, ...]:
-    """All names of a `.cel` file in order; what has no declaration is `unknown`."""
+    """All names of a `.cel` file in order. Names without a declaration are `unknown`."""
     collector = _File(file)
     collector.collect()
     return tuple(sorted(collector.found, key=lambda one: one.span))
 
 
 def occurrence_at(found: Iterable[Occurrence], offset: int) -> Occurrence | None:
-    """The name that a place is in, or at the end of."""
+    """The name that contains or ends at an offset."""
     return next((one for one in found if one.span.start <= offset <= one.span.end), None)
 
 
@@ -282,10 +282,8 @@ def _parts(nodes: Iterable[Any]) -> Iterator[tuple[Any, bool]]:
 def same_groups(
     before: Iterable[Occurrence], after: Iterable[Occurrence], places: Mapping[Span, Span]
 ) -> bool:
-    """Whether names that meant one thing still do, and names of two things still mean two.
-
-    places: where each name of the text before stands in the text after.
-    """
+    """Whether names of one thing still have one meaning, and names of two things still have two.
+    `places` tells where each name of the old text stands in the new one."""
     one = {places[each.span]: each.symbol for each in before}
     other = {each.span: each.symbol for each in after}
     if one.keys() != other.keys():

@@ -1,7 +1,5 @@
-"""The TextMate grammars in `grammars/`, which VS Code, Sublime Text and code hosts read.
-
-The files are made from here, and the words from the grammars of the parsers; a test compares both.
-"""
+"""The TextMate grammars in `grammars/`, which VS Code, Sublime Text and code hosts read. This
+module writes the files, with the words of the parsers' grammars. A test compares both."""
 
 import json
 from collections.abc import Iterable
@@ -45,7 +43,7 @@ def _grammar(dialect: Dialect) -> dict[str, Any]:
         _match("support.function", rf"(?i)\b(?:{_any(words['function'])})(?=\()"),
         _match("keyword.other.unit", rf"(?i)(?:(?<=\d\s)|(?<=\d'\s))(?:{_any(words['unit'])})\b"),
     ]
-    # A DATE before a text is a keyword, else a type.
+    # A DATE before a text is a keyword, otherwise a type.
     for name in ("constant", "operator", "type", "keyword"):
         ending = r"\b(?!\s*')" if name == "type" else r"\b"
         patterns.append(_match(_SCOPES[name], rf"(?i)\b(?:{_any(words[name])}){ending}"))
@@ -72,5 +70,5 @@ def _between(
 
 
 def _any(words: Iterable[str]) -> str:
-    """The alternatives, of words that begin alike the longer one first."""
+    """The alternatives; of words with one beginning the longer one comes first."""
     return "|".join(sorted(words, reverse=True))

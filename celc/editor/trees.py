@@ -8,7 +8,7 @@ from celc.diagnostics.source import Span
 
 
 def nodes_of(tree: Any) -> Iterator[Any]:
-    """Every node of a tree, itself included; the order has no meaning."""
+    """Every node of a tree, including the tree itself. The order has no meaning."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -20,7 +20,7 @@ def nodes_of(tree: Any) -> Iterator[Any]:
 
 
 def same_tree(left: Any, right: Any) -> bool:
-    """Whether two trees are equal but for the places of their nodes."""
+    """Whether two trees are equal, apart from the places of their nodes."""
     waiting = [(left, right)]
     while waiting:
         one, other = waiting.pop()

@@ -1,6 +1,6 @@
 """Text → the same text in the canonical layout.
 
-`tokens` cuts a text into tokens with the comments around them, `chains` makes boxes of expressions,
-`cel` and `row_patterns` know the clauses of the dialects, `documents` lays boxes out within the
-width of a line, and `text` does all of it and checks that nothing but the layout has changed.
+`tokens` cuts a text into tokens with the comments around them. `chains` makes boxes of expressions.
+`cel` and `row_patterns` know the clauses of the dialects. `documents` fits boxes into the width of
+a line. `text` does all of it and checks that only the layout has changed.
 """

@@ -1,8 +1,7 @@
 """Words of a formula or an expression → a box, broken at its operators and brackets.
 
-A range of words is broken before its operators of the lowest level, and each operand then asks the
-same of its own operators. Lists are broken after their commas. Brackets put what they hold on lines
-of their own.
+A range of words is broken before its operators of the lowest level; then the same holds inside each
+operand. Lists are broken after their commas. The content of brackets is put on its own lines.
 """
 
 from collections.abc import Sequence
@@ -12,10 +11,9 @@ from itertools import pairwise
 from celc.editor.formatting.documents import INDENT, SPACE, Box, Break, Document, box
 from celc.editor.formatting.tokens import BEGIN_PARTS, Word
 
-COMMA = 0
-"""The level of commas, below those of all operators."""
+COMMA = 0  # the level of commas, below those of all operators
 
-# Levels of boxes; what lies deeper is written without places for a line end.
+# Levels of boxes. Deeper text is written without places for a line end.
 _MAX_DEPTH = 120
 _CLOSING = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE", "COLON_LBRACE": "RBRACE"}
 _CLOSING |= {"EXCLUDE": "EXCLUDED", "CASE": "END"}
@@ -42,7 +40,7 @@ class Chains:
         bounds = [start, *places, end]
         parts: list[Document] = []
         for begin, stop in pairwise(bounds):
-            # A comma ends an operand, any other operator begins one, or is a part of it.
+            # A comma ends an operand. Any other operator begins one, or is a part of it.
             first = begin + (is_list and begin != start)
             parts += [_LINE] if parts else []
             if begin != start and not is_list and self.words[begin].role not in BEGIN_PARTS:
@@ -72,7 +70,7 @@ class Chains:
         return found
 
     def bracket(self, start: int, end: int, depth: int, gap: str = "") -> Box:
-        """The box of a bracket and what it holds; `gap` is what stands inside of the brackets."""
+        """The box of a bracket with its content. `gap` is written inside the brackets."""
         opening, closing = self.words[start].piece(), self.words[end].piece()
         if start + 1 == end:
             return box(opening, closing)
@@ -98,7 +96,7 @@ class Chains:
         return box(*parts)
 
     def flat(self, start: int, end: int) -> Box:
-        """The box of a range of words that has no places for a line end."""
+        """The box of a range of words without places for a line end."""
         parts: list[Document] = []
         for index in range(start, end):
             if index > start and self.words[index].spaced:

@@ -1,9 +1,9 @@
 """Boxes of tokens → lines of a text.
 
-A box that fits into the rest of the line is written on it; another one is broken at its own places
-and asks the same of the boxes in it. This is the printer of Wadler's "A prettier printer" (2003),
-with a loop in place of laziness. Comments have no width, so that the layout does not depend on
-them; one that ends with its line breaks all boxes that go on after it.
+A box that fits into the rest of the line is written there. Another box is broken at its own places,
+and its inner boxes are treated in the same way. This is the printer of Wadler's "A prettier
+printer" (2003), with a loop instead of laziness. Comments have no width, so the layout does not
+depend on them. A comment that ends its line breaks all boxes that go on after it.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-WIDTH = 88
-"""How long a line gets where it can be broken."""
+WIDTH = 88  # the width of a line, where it can be broken
 
 INDENT = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment as written; `blank`: there is an empty line above it."""
+    """A comment as written. `blank`: there is an empty line above it."""
 
     text: str
     blank: bool = False
@@ -33,10 +32,8 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A token in its canonical spelling, the comments on lines above it, and those behind it.
-
-    `blank`: there is an empty line directly above it.
-    """
+    """A token in its canonical spelling, the comments on lines above it, and those after it.
+    `blank`: there is an empty line directly above it."""
 
     text: str
     above: tuple[Comment, ...] = ()
@@ -51,15 +48,16 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """A space, but for the beginning and the end of a line."""
+    """A space, except at the beginning and the end of a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """A place where a box can be broken; `flat` stands there if it is not.
+    """A place where a box can be broken. `flat` is written there if it is not.
 
-    `always`: it is broken whatever fits. `blank`: an empty line stands there. `keeps_blank`: an
-    empty line that is there in the text stays.
+    - `always`: it is broken, even if the box fits
+    - `blank`: an empty line is written there
+    - `keeps_blank`: an empty line of the text stays
     """
 
     flat: str = " "
@@ -70,10 +68,10 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Parts one after the other; `whole` boxes are broken at none or at all of their own places.
+    """Parts one after another. `whole` boxes are broken at all of their own places, or at none.
 
-    `indent` is added to lines that begin in it. `breaks`: it is broken, whatever fits. `above`,
-    `ends_line`: as for its first and last piece.
+    `indent` is added to lines that begin inside. `breaks`: it is broken, even if it fits. `above`,
+    `ends_line`: those of its first and last piece.
     """
 
     parts: tuple[Document, ...]
@@ -138,7 +136,8 @@ def lines_of(document: Document) -> str:
 
 
 def _fits(first: Box, after: list[tuple[Document, int, bool]], room: int) -> bool:
-    """Whether a box and what follows it up to the next place for a line fit into `room` columns."""
+    """Whether a box, with what follows up to the next place for a line end, fits into `room`
+    columns."""
     for width, ends in _widths(first, after):
         room -= width
         if room < 0:
@@ -149,7 +148,7 @@ def _fits(first: Box, after: list[tuple[Document, int, bool]], room: int) -> boo
 
 
 def _widths(first: Box, after: list[tuple[Document, int, bool]]) -> Iterator[tuple[int, bool]]:
-    """The widths of what is written, and whether a line can end there."""
+    """The widths of the written parts, and whether a line can end there."""
     waiting: list[tuple[Document, bool]] = [(first, True)]
     next_after = len(after)
     while waiting or next_after:

@@ -16,9 +16,7 @@ _OPENING = frozenset({"LPAR", "LSQB", "LBRACE"})
 
 def read_operators(words: Sequence[Word], places: Iterable[int], levels: Mapping[str, int]) -> None:
     """Set the levels of commas and operators at some places, and the role of signs of numbers.
-
-    levels: of all operators but commas and arithmetic.
-    """
+    `levels` are those of all operators except commas and arithmetic."""
     # The AND of a BETWEEN is the next one at its depth.
     low_bounds: set[int] = set()
     depth = 0

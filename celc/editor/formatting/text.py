@@ -1,4 +1,4 @@
-"""A text → the same text in the canonical layout, which is compared with it before it is given."""
+"""A text → the same text in the canonical layout, after a check that it is the same."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,9 +13,9 @@ from celc.editor.trees import same_tree
 
 
 def formatted(source: Source, dialect: Dialect = "cel") -> str:
-    """The text in the canonical layout: only white space and the case of keywords change.
+    """The text in the canonical layout. Only white space and the case of keywords change.
 
-    Raises `CelError` where the text is not in the language. A result that says something else is a
+    Raises `CelError` where the text is not in the language. A result with another meaning is a
     mistake of celc: an AssertionError.
     """
     tree, words = _read(source, dialect)

@@ -1,7 +1,7 @@
 """Tokens with the comments around them, for both dialects.
 
-A comment behind a token on its line belongs to that token, any other one to the token that follows.
-Both still hold in a text in the canonical layout, so that a second run finds the same.
+A comment after a token on its line belongs to that token, any other comment to the next token. This
+also holds in a text in the canonical layout, so a second run finds the same.
 """
 
 import re
@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 from celc.editor.formatting.documents import Comment, Piece
 
 BEGIN_PARTS = frozenset({"part", "branch"})
-"""Roles of words that begin a part of a chain without an operator; of each "part" a line takes
-several."""
+"""Roles of words that begin a part of a chain without an operator. A line takes several of each
+"part"."""
 
 _COMMENT = re.compile(r"--[^\n]*|/\*[\s\S]*?\*/")
 
 
 @dataclass(slots=True)
 class Word:
-    """A token on its way to a piece: `kind` is its terminal, `text` its canonical spelling.
+    """A token before it becomes a piece. `kind` is its terminal, `text` its canonical spelling.
 
     `level` is how early a box is broken before it (None: never; see `chains`). `spaced`: a space
-    stands before it. `role` is for the dialect's own use.
+    comes before it. `role` is for the dialect's own use.
     """
 
     kind: str
@@ -59,10 +59,8 @@ def attach_comments(text: str, words: Sequence[Word]) -> None:
 
 
 def move_comments(words: Sequence[Word], is_comma: Sequence[bool]) -> None:
-    """Move comments out of the way of operators, which begin a line, and of commas, which end one.
-
-    They are moved only where their order stays, and where none ends the line of another.
-    """
+    """Move comments away from operators, which begin a line, and from commas, which end one. They
+    move only where their order stays, and where none ends the line of another."""
     for before, word, after, comma in zip(words, words[1:], words[2:], is_comma[1:], strict=False):
         if word.level is None or word.role in BEGIN_PARTS:
             continue
