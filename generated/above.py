@@ -33,7 +33,7 @@ from celc_runtime.plan.strategy import Checked, Remembers, StraightLine
 from celc_runtime.program import Program
 from celc_runtime.query import CompiledQuery, module_names
 
-# Symbols: the classes of events that the query tells apart.
+# Symbols: the classes of events that the query distinguishes.
 #   0  any other event
 #   1  A
 #   2  B
@@ -63,8 +63,9 @@ def classify_1(all_codes, types, all_symbols):
 # The update is straight-line code, because an unmarked event leaves every match as it is, and the code uses 2 of at most 160 moves and 1 of at most 48 piles; bounds of its piles leave out what no condition admits.
 # Piles: lists of cells, each in the order of the starts of its matches. A state is the union of its piles:
 #   0  state 1, from start
-# Bounds: `least_p_c` is the least value in pile p that a later event is compared with by condition c, since the window
-# began anew, `older_p_c` the least one before; an event that is not beyond the lesser of both extends no match of the pile.
+# Bounds: `least_p_c` is the least value in pile p that condition c compares with a later event, since the window
+# started again. `older_p_c` is the least value before that. An event whose value is not above the lesser of
+# both extends no match of the pile.
 #   0  x.value < y.value
 @njit(nogil=True, error_model="numpy")
 def update_1(batch, memory, output, kinds, past, first, bounds):
@@ -84,7 +85,7 @@ def update_1(batch, memory, output, kinds, past, first, bounds):
     fires, fire_count = memory.fires, counters[FIRED]
     while row < rows:
         stop = min(rows, row + (usable - next_node) // 1)
-        if row == stop:  # list what has fired before the nodes it needs are overwritten
+        if row == stop:  # list the waiting matches before their nodes are overwritten
             counters[NEXT_NODE], counters[FIRED] = next_node, fire_count
             status = list_fired(memory, output, kinds)
             fire_count = counters[FIRED]
@@ -134,8 +135,8 @@ def update_1(batch, memory, output, kinds, past, first, bounds):
     return list_fired(memory, output, kinds) if status == DONE else status
 
 
-# Matches are listed from the last event back: `path` holds the events so far, the newest one last
-# and earliest in the stream. The roles of an event of each kind in the conditions below, as bits:
+# Matches are listed from the last event back. `path` holds the events found so far; its last one is the
+# earliest in the stream. The roles of an event of each kind in the conditions below, as bits:
 ROLES_1 = np.array([1, 2], dtype=np.int64)
 
 

@@ -32,7 +32,7 @@ from celc_runtime.plan.strategy import All, StraightLine
 from celc_runtime.program import Program
 from celc_runtime.query import CompiledQuery, module_names
 
-# Symbols: the classes of events that the query tells apart.
+# Symbols: the classes of events that the query distinguishes.
 #   0  any other event
 #   1  A
 #   2  B
@@ -80,7 +80,7 @@ def update_1(batch, memory, output, kinds):
     fires, fire_count = memory.fires, counters[FIRED]
     while row < rows:
         stop = min(rows, row + (usable - next_node) // 2)
-        if row == stop:  # list what has fired before the nodes it needs are overwritten
+        if row == stop:  # list the waiting matches before their nodes are overwritten
             counters[NEXT_NODE], counters[FIRED] = next_node, fire_count
             status = list_fired(memory, output, kinds)
             fire_count = counters[FIRED]
@@ -98,7 +98,7 @@ def update_1(batch, memory, output, kinds):
             key = row - shift
             earliest = key - 100
             fired = np.int64(0)
-            if row != last + 1:  # not neighbours: matches that had to go on at once are lost
+            if row != last + 1:  # not neighbours: matches that had to continue at once are lost
                 head_0, since_0 = np.int64(0), np.int64(NEVER)
             last = row
             fresh_head_0, fresh_since_0 = np.int64(0), np.int64(NEVER)

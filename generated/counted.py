@@ -39,7 +39,7 @@ from celc_runtime.plan.transitions import EVENTS, tables
 from celc_runtime.program import Program
 from celc_runtime.query import CompiledQuery, module_names
 
-# Symbols: the classes of events that the query tells apart.
+# Symbols: the classes of events that the query distinguishes.
 #   0  any other event
 #   1  Reading[value > 20.0]
 #   2  Alarm
@@ -72,7 +72,7 @@ def classify_1(all_codes, types, all_columns_0, all_valids_0, all_symbols):
 
 
 # The update is the general engine, which follows tables, because totals are found by the tables alone.
-# States are numbered from 0 here, one less than above. A move is (kind, ends a match, next state).
+# States are numbered from 0 here, one less than above. A move is (kind, ends a match?, next state).
 TABLES_1 = tables(
     starts=(
         (),

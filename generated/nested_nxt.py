@@ -27,7 +27,7 @@ from celc_runtime.plan.transitions import EVENTS, tables
 from celc_runtime.program import Program
 from celc_runtime.query import CompiledQuery, module_names
 
-# Symbols: the classes of events that the query tells apart.
+# Symbols: the classes of events that the query distinguishes.
 #   0  any other event
 #   1  A
 #   2  B
@@ -59,7 +59,7 @@ def classify_1(all_codes, types, all_symbols):
 
 
 # The update is the general engine, which follows tables, because nested selectors depend on the events before a match.
-# States are numbered from 0 here, one less than above. A move is (kind, ends a match, next state).
+# States are numbered from 0 here, one less than above. A move is (kind, ends a match?, next state).
 TABLES_1 = tables(
     starts=(
         (),
@@ -81,8 +81,8 @@ TABLES_1 = tables(
     size=100,
     consumes=False,
     interleaved=False,
-    # A context is the past of the stream as far as nested selectors tell it apart. By context: the
-    # context after each symbol ...
+    # A context is what nested selectors know of the stream so far. For each context: the context after
+    # each symbol ...
     following=(
         (0, 0, 1, 0),
         (1, 1, 1, 1),

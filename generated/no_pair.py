@@ -35,7 +35,7 @@ from celc_runtime.plan.strategy import BranchFree, ByDefinition, Remembers
 from celc_runtime.program import Program
 from celc_runtime.query import CompiledQuery, module_names
 
-# Symbols: the classes of events that the query tells apart.
+# Symbols: the classes of events that the query distinguishes.
 #   0  any other event
 #   1  A
 #   2  B
@@ -102,7 +102,7 @@ def update_1(batch, memory, output, kinds):
         at = 0
         while at < count:
             stop = min(count, at + (usable - next_node) // 1)
-            if at == stop:  # list what has fired before the nodes it needs are overwritten
+            if at == stop:  # list the waiting matches before their nodes are overwritten
                 counters[NEXT_NODE], counters[FIRED] = next_node, fire_count
                 seal(memory, next_node, min(1, usable - next_node))
                 status = list_fired(memory, output, kinds)
@@ -143,8 +143,8 @@ def update_1(batch, memory, output, kinds):
     return list_fired(memory, output, kinds) if status == DONE else status
 
 
-# No automaton decides these conditions. So wherever the update finds that a match can end, the
-# definition of the formula finds the matches among remembered events.
+# No automaton decides these conditions. So at each event where a match can end, the definition of
+# the formula finds the matches among remembered events.
 # For every choice of positions: y.id = x.id
 #   events_0  y
 #   events_1  x

@@ -34,7 +34,7 @@ from celc_runtime.plan.strategy import BranchFree, Checked, KeyTerm, NearestEven
 from celc_runtime.program import Program
 from celc_runtime.query import CompiledQuery, module_names
 
-# Symbols: the classes of events that the query tells apart.
+# Symbols: the classes of events that the query distinguishes.
 #   0  any other event
 #   1  A
 #   2  C
@@ -101,7 +101,7 @@ def update_1(batch, memory, output, kinds):
         at = 0
         while at < count:
             stop = min(count, at + (usable - next_node) // 1)
-            if at == stop:  # list what has fired before the nodes it needs are overwritten
+            if at == stop:  # list the waiting matches before their nodes are overwritten
                 counters[NEXT_NODE], counters[FIRED] = next_node, fire_count
                 seal(memory, next_node, min(1, usable - next_node))
                 status = list_fired(memory, output, kinds)
@@ -142,10 +142,10 @@ def update_1(batch, memory, output, kinds):
     return list_fired(memory, output, kinds) if status == DONE else status
 
 
-# Matches are listed from the last event back: `path` holds the events so far, the newest one last
-# and earliest in the stream. The roles of an event of each kind in the conditions below, as bits:
+# Matches are listed from the last event back. `path` holds the events found so far; its last one is the
+# earliest in the stream. The roles of an event of each kind in the conditions below, as bits:
 ROLES_1 = np.array([3, 4], dtype=np.int64)
-# Symbols of events that must be absent:
+# Symbols of absent events:
 ABSENT_1_0 = np.array([False, False, False, True])
 
 

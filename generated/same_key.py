@@ -34,7 +34,7 @@ from celc_runtime.plan.strategy import All, KeyTable, KeyTerm, Keyed
 from celc_runtime.program import Program
 from celc_runtime.query import CompiledQuery, module_names
 
-# Symbols: the classes of events that the query tells apart.
+# Symbols: the classes of events that the query distinguishes.
 #   0  any other event
 #   1  A
 #   2  B
@@ -66,7 +66,7 @@ def classify_1(all_codes, types, all_symbols):
 
 
 # The update is straight-line code with piles by key, because an unmarked event leaves every match as it is, and the code uses 3 of at most 160 moves and 2 of at most 48 piles; equalities keep partial matches apart by key.
-# Tables hold the piles of states with a key, in a row for each value of the key. Tables and keys:
+# Tables hold the piles of states with a key, one row for each value of the key. Tables and keys:
 #   0  a.id = b.id AND b.id = c.id
 # Piles: lists of cells, each in the order of the starts of its matches. A state is the union of its piles:
 #   0  state 1, from start, by key in table 0
@@ -87,7 +87,7 @@ def update_1(batch, memory, key_arrays, output, kinds):
         if table_0.shape[0] // 2 - filled_0 < 1:
             status = KEYS_FULL
             break
-        if row == stop:  # list what has fired before the nodes it needs are overwritten
+        if row == stop:  # list the waiting matches before their nodes are overwritten
             counters[NEXT_NODE], counters[FIRED] = next_node, fire_count
             status = list_fired(memory, output, kinds)
             fire_count = counters[FIRED]

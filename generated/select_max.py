@@ -33,7 +33,7 @@ from celc_runtime.plan.transitions import selection
 from celc_runtime.program import Program
 from celc_runtime.query import CompiledQuery, module_names
 
-# Symbols: the classes of events that the query tells apart.
+# Symbols: the classes of events that the query distinguishes.
 #   0  any other event
 #   1  A
 #   2  B
@@ -104,7 +104,7 @@ def update_1(batch, memory, output, kinds):
         at = 0
         while at < count:
             stop = min(count, at + (usable - next_node) // 2)
-            if at == stop:  # list what has fired before the nodes it needs are overwritten
+            if at == stop:  # list the waiting matches before their nodes are overwritten
                 counters[NEXT_NODE], counters[FIRED] = next_node, fire_count
                 seal(memory, next_node, min(2, usable - next_node))
                 status = list_fired(memory, output, kinds)
@@ -156,8 +156,8 @@ def update_1(batch, memory, output, kinds):
 
 
 # SELECT MAX in a window: an automaton that runs over the events of the window for each end.
-# A tracker knows of the matches that begin earlier. By its state: the next state for each symbol,
-# and for each symbol its number in the moves below. Quiet symbols change nothing.
+# A tracker follows the matches that begin earlier. For each of its states: the next state by symbol,
+# and the number of each symbol in the moves below. Quiet symbols change nothing.
 SELECTION_1 = selection(
     following=(
         (0, 1, 0, 0),

@@ -33,7 +33,7 @@ from celc_runtime.plan.transitions import earliest
 from celc_runtime.program import Program
 from celc_runtime.query import CompiledQuery, module_names
 
-# Symbols: the classes of events that the query tells apart.
+# Symbols: the classes of events that the query distinguishes.
 #   0  any other event
 #   1  A
 #   2  B
@@ -103,7 +103,7 @@ def update_1(batch, memory, output, kinds):
         at = 0
         while at < count:
             stop = min(count, at + (usable - next_node) // 1)
-            if at == stop:  # list what has fired before the nodes it needs are overwritten
+            if at == stop:  # list the waiting matches before their nodes are overwritten
                 counters[NEXT_NODE], counters[FIRED] = next_node, fire_count
                 seal(memory, next_node, min(1, usable - next_node))
                 status = list_fired(memory, output, kinds)
@@ -145,8 +145,8 @@ def update_1(batch, memory, output, kinds):
 
 
 # SELECT NXT in a window: for each end, an event is marked whenever the end can still be reached after it.
-# By state, the start first: {symbol: (kind, next state)} of a marked event, the next state after an
-# unmarked event by symbol, {symbol: kind} of the last event.
+# For each state, the start first: {symbol: (kind, next state)} of a marked event; the next state after an
+# unmarked event, by symbol; {symbol: kind} of the last event.
 SELECTION_1 = earliest(
     marks=(
         {1: (0, 1)},
@@ -163,8 +163,8 @@ SELECTION_1 = earliest(
         {},
         {3: 2},
     ),
-    # Sets of states from which an end can be reached; the number of the set before a last event, by
-    # its symbol; the number of the set before any event, by the set after it and its symbol.
+    # Sets of states from which an end can be reached. Then the number of the set before a last event,
+    # by its symbol. Then the number of the set before any event, by the set after it and its symbol.
     sets=(
         (),
         (2,),

@@ -46,7 +46,7 @@ from celc_runtime.plan.strategy import Checked, KeyTable, KeyTerm, Keyed, Rememb
 from celc_runtime.program import Program
 from celc_runtime.query import CompiledQuery, module_names
 
-# Query rises. Symbols: the classes of events that the query tells apart.
+# Query rises. Symbols: the classes of events that the query distinguishes.
 #   0  any other event
 #   1  Q
 # States of the I/O-deterministic automaton: how far a match has come.
@@ -86,7 +86,7 @@ def update_1(batch, memory, output, kinds):
     fires, fire_count = memory.fires, counters[FIRED]
     while row < rows:
         stop = min(rows, row + (usable - next_node) // 2)
-        if row == stop:  # list what has fired before the nodes it needs are overwritten
+        if row == stop:  # list the waiting matches before their nodes are overwritten
             counters[NEXT_NODE], counters[FIRED] = next_node, fire_count
             status = list_fired(memory, output, kinds)
             fire_count = counters[FIRED]
@@ -103,7 +103,7 @@ def update_1(batch, memory, output, kinds):
                 continue
             key = row - shift
             fired = np.int64(0)
-            if row != last + 1:  # not neighbours: matches that had to go on at once are lost
+            if row != last + 1:  # not neighbours: matches that had to continue at once are lost
                 head_0, since_0 = np.int64(0), np.int64(NEVER)
             last = row
             fresh_head_0, fresh_since_0 = np.int64(0), np.int64(NEVER)
@@ -129,8 +129,8 @@ def update_1(batch, memory, output, kinds):
     return list_fired(memory, output, kinds) if status == DONE else status
 
 
-# Matches are listed from the last event back: `path` holds the events so far, the newest one last
-# and earliest in the stream. The roles of an event of each kind in the conditions below, as bits:
+# Matches are listed from the last event back. `path` holds the events found so far; its last one is the
+# earliest in the stream. The roles of an event of each kind in the conditions below, as bits:
 ROLES_1 = np.array([1, 2], dtype=np.int64)
 
 
@@ -254,7 +254,7 @@ query_1 = CompiledQuery(
     )
 )
 
-# Query falls. Symbols: the classes of events that the query tells apart.
+# Query falls. Symbols: the classes of events that the query distinguishes.
 #   0  any other event
 #   1  Q
 # States of the I/O-deterministic automaton: how far a match has come.
@@ -294,7 +294,7 @@ def update_2(batch, memory, output, kinds):
     fires, fire_count = memory.fires, counters[FIRED]
     while row < rows:
         stop = min(rows, row + (usable - next_node) // 2)
-        if row == stop:  # list what has fired before the nodes it needs are overwritten
+        if row == stop:  # list the waiting matches before their nodes are overwritten
             counters[NEXT_NODE], counters[FIRED] = next_node, fire_count
             status = list_fired(memory, output, kinds)
             fire_count = counters[FIRED]
@@ -311,7 +311,7 @@ def update_2(batch, memory, output, kinds):
                 continue
             key = row - shift
             fired = np.int64(0)
-            if row != last + 1:  # not neighbours: matches that had to go on at once are lost
+            if row != last + 1:  # not neighbours: matches that had to continue at once are lost
                 head_0, since_0 = np.int64(0), np.int64(NEVER)
             last = row
             fresh_head_0, fresh_since_0 = np.int64(0), np.int64(NEVER)
@@ -337,8 +337,8 @@ def update_2(batch, memory, output, kinds):
     return list_fired(memory, output, kinds) if status == DONE else status
 
 
-# Matches are listed from the last event back: `path` holds the events so far, the newest one last
-# and earliest in the stream. The roles of an event of each kind in the conditions below, as bits:
+# Matches are listed from the last event back. `path` holds the events found so far; its last one is the
+# earliest in the stream. The roles of an event of each kind in the conditions below, as bits:
 ROLES_2 = np.array([1, 2], dtype=np.int64)
 
 
@@ -462,7 +462,7 @@ query_2 = CompiledQuery(
     )
 )
 
-# Query peaks. Symbols: the classes of events that the query tells apart.
+# Query peaks. Symbols: the classes of events that the query distinguishes.
 #   0  any other event
 #   1  rises
 #   2  falls
@@ -490,7 +490,7 @@ def classify_3(all_codes, types, all_symbols):
 
 
 # The update is straight-line code with piles by key, because an unmarked event leaves every match as it is, and the code uses 2 of at most 160 moves and 1 of at most 48 piles; equalities keep partial matches apart by key.
-# Tables hold the piles of states with a key, in a row for each value of the key. Tables and keys:
+# Tables hold the piles of states with a key, one row for each value of the key. Tables and keys:
 #   0  r.high = f.high
 # Piles: lists of cells, each in the order of the starts of its matches. A state is the union of its piles:
 #   0  state 1, from start, by key in table 0
@@ -500,7 +500,7 @@ def update_3(batch, memory, key_arrays, output, kinds):
     symbols, nodes, heads, counters = batch.symbols, memory.nodes, memory.heads, memory.counters
     row, rows, entry, status = counters[ROW], symbols.shape[0], counters[ENTRY], DONE
     shift, lowest = counters[SHIFT], counters[LOWEST]
-    # Events of one instant read what was there before it: the nodes below the barrier.
+    # Events of one instant read the piles as they were before it: the nodes below the barrier.
     instants, has_ties = batch.instants, batch.instants.shape[0] > 0
     barrier, instant = counters[BARRIER] if has_ties else NO_BARRIER, counters[INSTANT]
     next_node, usable, earliest = counters[NEXT_NODE], counters[USABLE], counters[EARLIEST]
@@ -513,7 +513,7 @@ def update_3(batch, memory, key_arrays, output, kinds):
         if table_0.shape[0] // 2 - filled_0 < 1:
             status = KEYS_FULL
             break
-        if row == stop:  # list what has fired before the nodes it needs are overwritten
+        if row == stop:  # list the waiting matches before their nodes are overwritten
             counters[NEXT_NODE], counters[FIRED] = next_node, fire_count
             status = list_fired(memory, output, kinds)
             fire_count = counters[FIRED]
@@ -566,8 +566,8 @@ def update_3(batch, memory, key_arrays, output, kinds):
     return list_fired(memory, output, kinds) if status == DONE else status
 
 
-# Matches are listed from the last event back: `path` holds the events so far, the newest one last
-# and earliest in the stream. The roles of an event of each kind in the conditions below, as bits:
+# Matches are listed from the last event back. `path` holds the events found so far; its last one is the
+# earliest in the stream. The roles of an event of each kind in the conditions below, as bits:
 ROLES_3 = np.array([6, 5], dtype=np.int64)
 
 

@@ -32,7 +32,7 @@ from celc_runtime.plan.strategy import BranchFree, InRuns
 from celc_runtime.program import Program
 from celc_runtime.query import CompiledQuery, module_names
 
-# Symbols: the classes of events that the query tells apart.
+# Symbols: the classes of events that the query distinguishes.
 #   0  any other event
 #   1  A
 #   2  C
@@ -74,7 +74,7 @@ def classify_1(all_codes, types, all_columns_0, all_valids_0, all_symbols):
 #   2  dead cells, never read
 # The steps of an event, by its symbol. For each cell that the event makes: the piles it is made
 # from, the pile it is put on, its kind, −1 if a match can start with it, −1 if a match ends with it.
-# Then the piles that the event empties before it puts on its cells; and −1 if that leaves none.
+# Then the piles that the event empties before it adds its cells; and −1 if all piles are empty then.
 STEPS_1 = np.array(
     [
         # 0: any other event
@@ -106,7 +106,7 @@ def update_1(batch, memory, output, kinds):
         at = 0
         while at < count:
             stop = min(count, at + (usable - next_node) // 1)
-            if at == stop:  # list what has fired before the nodes it needs are overwritten
+            if at == stop:  # list the waiting matches before their nodes are overwritten
                 counters[NEXT_NODE], counters[FIRED] = next_node, fire_count
                 seal(memory, next_node, min(1, usable - next_node))
                 status = list_runs(memory, output, kinds)

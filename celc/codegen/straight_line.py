@@ -278,7 +278,7 @@ class _BranchCode:
         if not removals:
             return []
         self.given.imports.use("NEVER")
-        lines = ["# unmarked matches of these piles are lost, or go to another state"]
+        lines = ["# the unmarked matches of these piles are lost, or move to another state"]
         lines += [
             f"head_{removal.pile}, since_{removal.pile} = np.int64(0), np.int64(NEVER)"
             for removal in removals
@@ -320,7 +320,7 @@ class _BranchCode:
             latest = f"since_{write.pile}"
             if row is not None and self.lookups is not None:
                 latest = self.lookups.latest(row)
-            of_all = "# of all in the pile, not of this cell alone"
+            of_all = "# the latest in the whole pile, not only below this cell"
             lines.append(f"latest = max({since}, {latest})  {of_all}")
             begin = "latest"
         tag = f"entry << {self.given.kind_bits} | {write.step.kind}"
