@@ -28,15 +28,27 @@ import numpy as np
 from celc_runtime.engine.values.spark_arithmetic import less_real
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.row_pattern import ComputedValue, LabelOfRow, MoveCondition, RowColumn
-from celc_runtime.plan.row_pattern import RowNavigation, RowOrder, RowOutput, RowPlan, RowState
+from celc_runtime.plan.row_pattern import RowMove, RowNavigation, RowOrder, RowOutput, RowPlan
+from celc_runtime.plan.row_pattern import RowState
 from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.query import RowPatternQuery, row_pattern_names
 
-# Variables, by their numbers in the states:
+# Variables, by their numbers in the moves:
 #   0  TOP
 #   1  DOWN
 #   2  UP
 #   3  OVER
+# Conditions of moves: what conditions_1 finds for all rows; what holds_1 asks.
+#   0  price < PREV(price); price < FIRST(price)
+#   1  price > PREV(price); price <= AVG(TOP.price)
+#   2  price > FIRST(price) AND COUNT(DOWN.*) < 9
+# States: the rows that may come next, the preferred first, and the state then.
+#   0  start; TOP → 1
+#   1  DOWN if condition 0 → 2
+#   2  DOWN if condition 0 → 2; UP if condition 1 → 3
+#   3  UP if condition 1 → 3; OVER if condition 2 → 4
+#   4  a match may end
+# In the functions v1 is a value, and k1 whether it is known: not NULL.
 
 
 @njit(nogil=True, error_model="numpy")
@@ -46,15 +58,19 @@ def conditions_1(columns, texts, truths, names, offsets, found):
     for part in range(offsets.shape[0] - 1):
         begin, end = offsets[part], offsets[part + 1]
         for row in range(begin, end):
+            # price < PREV(price)
             v1, k1 = column_0[row], valid_0[row]
             v2, k2 = 0.0, False
             if row - 1 >= begin:
                 v2, k2 = column_0[row - 1], valid_0[row - 1]
             v3 = less_real(v1, v2)
             k3 = k1 & k2
+            bit_0 = np.int64((k3 & v3))
+            # price > PREV(price)
             v4 = less_real(v2, v1)
             k4 = k1 & k2
-            found[row] = (np.int64((k3 & v3))) | (np.int64((k4 & v4)) << 1)
+            bit_1 = np.int64((k4 & v4))
+            found[row] = bit_0 | (bit_1 << 1)
 
 
 @njit(nogil=True, error_model="numpy")
@@ -62,6 +78,7 @@ def measures_1(columns, texts, truths, names, rows, labels, sums, numbers, resul
     """Compute measures for each row of the result, from the rows and sums that they read."""
     column_0, valid_0 = columns[0], columns[1]
     for place in range(numbers.shape[0]):
+        # change: (price - TOP.price)
         v1, k1 = 0.0, False
         if rows[0][place] >= 0:
             v1, k1 = column_0[rows[0][place]], valid_0[rows[0][place]]
@@ -79,11 +96,13 @@ def advance_1(columns, texts, truths, names, label, row, before, after, reals_be
     column_0, valid_0 = columns[0], columns[1]
     for place in range(before.shape[0]):
         after[place] = before[place]
+    # AVG(TOP.price), from register 0 on
     if label == 0:
         v1, k1 = column_0[row], valid_0[row]
         if k1:
             reals_after[0] += np.float64(v1)
             after[1] += 1
+    # COUNT(DOWN.*), from register 2 on
     if label == 1:
         after[2] += 1
 
@@ -94,7 +113,7 @@ def holds_1(
 ):
     """Whether a condition is TRUE for a row that is mapped, by the memory of its path."""
     column_0, valid_0 = columns[0], columns[1]
-    if condition == 0:
+    if condition == 0:  # price < FIRST(price)
         v1, k1 = column_0[row], valid_0[row]
         v2, k2 = 0.0, False
         if start <= row:
@@ -102,12 +121,12 @@ def holds_1(
         v3 = less_real(v1, v2)
         k3 = k1 & k2
         return k3 & v3
-    if condition == 1:
+    if condition == 1:  # price <= AVG(TOP.price)
         v1, k1 = column_0[row], valid_0[row]
         v2 = not less_real((reals[0] / np.float64(max(memory[1], 1))), v1)
         k2 = k1 & (memory[1] > 0)
         return k2 & v2
-    if condition == 2:
+    if condition == 2:  # price > FIRST(price) AND COUNT(DOWN.*) < 9
         v1, k1 = column_0[row], valid_0[row]
         v2, k2 = 0.0, False
         if start <= row:
@@ -132,10 +151,10 @@ query_1 = RowPatternQuery(
             order_by=(RowOrder(1),),
             variables=("TOP", "DOWN", "UP", "OVER"),
             states=(
-                RowState(((0, -1, False, 1),)),
-                RowState(((1, 0, False, 2),)),
-                RowState(((1, 0, False, 2), (2, 1, False, 3))),
-                RowState(((2, 1, False, 3), (3, 2, False, 4))),
+                RowState((RowMove(0, 1),)),
+                RowState((RowMove(1, 2, condition=0),)),
+                RowState((RowMove(1, 2, condition=0), RowMove(2, 3, condition=1))),
+                RowState((RowMove(2, 3, condition=1), RowMove(3, 4, condition=2))),
                 RowState((), accepts=True, accepts_at_end=True),
             ),
             first=0,

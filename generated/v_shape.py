@@ -23,16 +23,25 @@ import numpy as np
 
 from celc_runtime.engine.values.spark_arithmetic import less_real
 from celc_runtime.jit.kernels import njit
-from celc_runtime.plan.row_pattern import MoveCondition, RowAggregate, RowColumn, RowNavigation
-from celc_runtime.plan.row_pattern import RowOrder, RowOutput, RowPlan, RowState, ValueOfAggregate
-from celc_runtime.plan.row_pattern import ValueOfRow
+from celc_runtime.plan.row_pattern import MoveCondition, RowAggregate, RowColumn, RowMove
+from celc_runtime.plan.row_pattern import RowNavigation, RowOrder, RowOutput, RowPlan, RowState
+from celc_runtime.plan.row_pattern import ValueOfAggregate, ValueOfRow
 from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.query import RowPatternQuery, row_pattern_names
 
-# Variables, by their numbers in the states:
+# Variables, by their numbers in the moves:
 #   0  S
 #   1  DOWN
 #   2  UP
+# Conditions of moves: what conditions_1 finds for all rows; what holds_1 asks.
+#   0  price < PREV(price)
+#   1  price > PREV(price)
+# States: the rows that may come next, the preferred first, and the state then.
+#   0  start; S → 1
+#   1  DOWN if condition 0 → 2
+#   2  DOWN if condition 0 → 2; UP if condition 1 → 3
+#   3  UP if condition 1 → 3; a match may end
+# In the functions v1 is a value, and k1 whether it is known: not NULL.
 
 
 @njit(nogil=True, error_model="numpy")
@@ -42,15 +51,19 @@ def conditions_1(columns, texts, truths, names, offsets, found):
     for part in range(offsets.shape[0] - 1):
         begin, end = offsets[part], offsets[part + 1]
         for row in range(begin, end):
+            # price < PREV(price)
             v1, k1 = column_0[row], valid_0[row]
             v2, k2 = 0.0, False
             if row - 1 >= begin:
                 v2, k2 = column_0[row - 1], valid_0[row - 1]
             v3 = less_real(v1, v2)
             k3 = k1 & k2
+            bit_0 = np.int64((k3 & v3))
+            # price > PREV(price)
             v4 = less_real(v2, v1)
             k4 = k1 & k2
-            found[row] = (np.int64((k3 & v3))) | (np.int64((k4 & v4)) << 1)
+            bit_1 = np.int64((k4 & v4))
+            found[row] = bit_0 | (bit_1 << 1)
 
 
 query_1 = RowPatternQuery(
@@ -66,10 +79,10 @@ query_1 = RowPatternQuery(
             order_by=(RowOrder(1),),
             variables=("S", "DOWN", "UP"),
             states=(
-                RowState(((0, -1, False, 1),)),
-                RowState(((1, 0, False, 2),)),
-                RowState(((1, 0, False, 2), (2, 1, False, 3))),
-                RowState(((2, 1, False, 3),), accepts=True, accepts_at_end=True),
+                RowState((RowMove(0, 1),)),
+                RowState((RowMove(1, 2, condition=0),)),
+                RowState((RowMove(1, 2, condition=0), RowMove(2, 3, condition=1))),
+                RowState((RowMove(2, 3, condition=1),), accepts=True, accepts_at_end=True),
             ),
             first=0,
             start=0,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, assert_never
 
+from celc.codegen.escape import comment_text
 from celc.codegen.imports import Imports
 from celc.codegen.operations import Operation, as_float, comparison, needs, operation
 from celc.core import formula as core
@@ -74,6 +75,10 @@ class Lines:
     def write(self, line: str, deeper: int = 0) -> None:
         """Add a line."""
         self.lines.append("    " * (self._indent + deeper) + line)
+
+    def comment(self, text: str) -> None:
+        """Add a line that says what the following ones compute."""
+        self.write(f"# {comment_text(text)}")
 
     def fresh(self) -> int:
         """A number for new variables."""

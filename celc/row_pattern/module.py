@@ -23,8 +23,10 @@ from celc.core.formula import DataType
 from celc.options import VERIFYING
 from celc.plan.code import code
 from celc.row_pattern import core as rows
+from celc.row_pattern.automaton import State
 from celc.row_pattern.code import Lines, Place, Shared, Value
 from celc.row_pattern.program import AggregateMemory, Memory, Program, RowMemory
+from celc.row_pattern.show import Show
 from celc.version import VERSION
 
 if VERIFYING or TYPE_CHECKING:
@@ -77,6 +79,8 @@ def module_parts(made: Program, text: str, command: str, max_work: int) -> tuple
 _MOST_MOVES = 200
 """So many moves are written as calls, which a reader can follow."""
 
+_STARTS = {True: "start at the first row of a partition", False: "start at another row"}
+
 _READ = ("columns", "texts", "truths", "names")
 """The first arguments of all functions: columns and texts as numbers, the truths of LIKE and RLIKE
 by text, and the variables' names as texts."""
@@ -89,6 +93,7 @@ class _Writer:
         self._query = made.query
         self._imports = imports
         self._shared = Shared(imports)
+        self._show = Show(made.query)
         self._navigations: dict[core.Navigation, int] = {}
         self._aggregates: dict[core.AggregateOfRows, int] = {}
         self._arguments: dict[core.Expression, int] = {}
@@ -124,9 +129,36 @@ class _Writer:
         )
 
     def _legend(self) -> Iterable[str]:
-        yield "# Variables, by their numbers in the states:"
+        yield "# Variables, by their numbers in the moves:"
         for number, name in enumerate(self._query.variables):
             yield f"#   {number}  {comment_text(name)}"
+        made = self._made.automaton
+        if sum(len(state.moves) for state in made.states) <= _MOST_MOVES:
+            yield from self._legend_of_conditions()
+            yield "# States: the rows that may come next, the preferred first, and the state then."
+            for number, state in enumerate(made.states):
+                yield f"#   {number}  {comment_text('; '.join(self._state(number, state)))}"
+        if self._shared.columns or self._shared.texts:
+            yield "# In the functions v1 is a value, and k1 whether it is known: not NULL."
+
+    def _legend_of_conditions(self) -> Iterable[str]:
+        if self._made.conditions:
+            yield "# Conditions of moves: what conditions_1 finds for all rows; what holds_1 asks."
+        for number, condition in enumerate(self._made.conditions):
+            asked = [one for one in (condition.local, condition.path) if one is not None]
+            yield f"#   {number}  {comment_text('; '.join(map(self._show.truth, asked)))}"
+
+    def _state(self, number: int, state: State) -> Iterable[str]:
+        made = self._made.automaton
+        if number in (made.first, made.start):
+            yield "start" if made.first == made.start else _STARTS[number == made.first]
+        for move in state.moves:
+            asked = "" if move.condition < 0 else f" if condition {move.condition}"
+            excluded = ", excluded," if move.excluded else ""
+            variable = self._query.variables[move.variable]
+            yield f"{variable}{asked}{excluded} → {move.target}"
+        if state.accepts or state.accepts_at_end:
+            yield "a match may end" if state.accepts else "a match may end behind the last row"
 
     # --- functions --------------------------------------------------------------------------------
 
@@ -152,9 +184,10 @@ class _Writer:
         ]
         bits = []
         for number, condition in enumerate(self._made.local):
-            truth = f"np.int64({lines.truth(condition)})"
-            bits.append(f"{truth} << {number}" if number else truth)
-        lines.write(f"found[row] = {' | '.join(f'({bit})' for bit in bits)}")
+            lines.comment(self._show.truth(condition))
+            lines.write(f"bit_{number} = np.int64({lines.truth(condition)})")
+            bits.append(f"(bit_{number} << {number})" if number else "bit_0")
+        lines.write(f"found[row] = {' | '.join(bits)}")
         return self._function(
             "conditions_1",
             ("offsets", "found"),
@@ -180,6 +213,7 @@ class _Writer:
         variables = (
             memory.variables if isinstance(memory, RowMemory) else memory.aggregate.variables
         )
+        lines.comment(self._remembered_as(memory))
         test = _is_one_of(variables)
         deeper = 0
         if test is not None:
@@ -192,6 +226,14 @@ class _Writer:
         inner = lines.inside(deeper)
         self._accumulate(memory, inner)
         lines.lines += inner.lines
+
+    def _remembered_as(self, memory: Memory) -> str:
+        """What registers hold, in words."""
+        if isinstance(memory, AggregateMemory):
+            return f"{self._show.value(memory.aggregate)}, from register {memory.at} on"
+        end, what = "first" if memory.first else "last", "variables" if memory.labels else "rows"
+        of = self._show.variables(memory.variables)
+        return f"the {memory.depth} {end} {what} of {of}, from register {memory.at} on"
 
     def _accumulate(self, memory: AggregateMemory, lines: Lines) -> None:
         aggregate, at = memory.aggregate, memory.at
@@ -233,7 +275,9 @@ class _Writer:
                 continue
             lines = Lines(self._shared, self._in_path, self._known_in_path, 2)
             truth = lines.truth(condition.path)
-            parts += [f"    if condition == {number}:", *lines.lines, f"        return {truth}"]
+            told = comment_text(self._show.truth(condition.path))
+            parts += [f"    if condition == {number}:  # {told}"]
+            parts += [*lines.lines, f"        return {truth}"]
             columns |= lines.columns
         body = Lines(self._shared, _here, _no_leaf, 1)
         body.lines, body.columns = parts, columns
@@ -351,6 +395,7 @@ class _Writer:
         lines = Lines(self._shared, self._listed, self._known_in_measures, 2)
         results = []
         for number, measure in enumerate(self._codes):
+            lines.comment(f"{measure.name}: {self._show.value(measure.expression)}")
             value = lines.value(measure.expression)
             results.append(
                 f"results[{2 * number}][place], results[{2 * number + 1}][place] = "
@@ -419,6 +464,7 @@ class _Writer:
         lines = Lines(self._shared, _here, _label_of_row, 2)
         results = []
         for node, number in self._arguments.items():
+            lines.comment(self._show.value(node))
             value = lines.value(node)
             results.append(
                 f"results[{2 * number}][place], results[{2 * number + 1}][place] = "
@@ -502,7 +548,10 @@ class _Writer:
         many calls."""
         states = tuple(
             plan.RowState(
-                tuple((m.variable, m.condition, m.excluded, m.target) for m in state.moves),
+                tuple(
+                    plan.RowMove(m.variable, m.target, condition=m.condition, excluded=m.excluded)
+                    for m in state.moves
+                ),
                 accepts=state.accepts,
                 accepts_at_end=state.accepts_at_end,
             )
@@ -513,7 +562,10 @@ class _Writer:
         lines = []
         for state in states:
             ends = f"{int(state.accepts)}{int(state.accepts_at_end)}"
-            lines.append(" ".join([ends, *(",".join(str(int(n)) for n in m) for m in state.moves)]))
+            moves = (
+                f"{m.variable},{m.target},{m.condition},{int(m.excluded)}" for m in state.moves
+            )
+            lines.append(" ".join([ends, *moves]))
         text = self._imports.call("states_of", string_literal("\n".join(lines)))
         found: tuple[plan.RowState, ...] = code(text, states)
         return found

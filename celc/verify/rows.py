@@ -70,10 +70,10 @@ def _columns(found: RowPlan) -> Violations:
 def _automaton(found: RowPlan) -> Violations:
     states: tuple[RowState, ...] = named(found.states)
     moves = [move for state in states for move in state.moves]
-    targets = [found.first, found.start, *(target for *_, target in moves)]
+    targets = [found.first, found.start, *(move.target for move in moves)]
     yield from _in_range(STATES, "states", targets, states)
-    yield from _in_range(STATES, "variables", [variable for variable, *_ in moves], found.variables)
-    asked = [condition for _, condition, _, _ in moves if condition != -1]
+    yield from _in_range(STATES, "variables", [move.variable for move in moves], found.variables)
+    asked = [move.condition for move in moves if move.condition != -1]
     yield from _in_range(STATES, "conditions", asked, found.conditions)
     local = [one.local for one in found.conditions if one.local != -1]
     yield from _in_range(FOUND_BEFORE, "bits", local, range(found.local_conditions))

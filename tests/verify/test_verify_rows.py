@@ -13,6 +13,7 @@ from celc_runtime.plan.row_pattern import (
     NumberOfMatch,
     RowAggregate,
     RowColumn,
+    RowMove,
     RowNavigation,
     RowOrder,
     RowOutput,
@@ -55,7 +56,7 @@ def _of(**changes: Any) -> Callable[[RowPlan], RowPlan]:
 
 def _move(*move: int) -> Callable[[RowPlan], RowPlan]:
     """The plan with one move in its first state."""
-    state = RowState(((move[0], move[1], False, move[2]),))
+    state = RowState((RowMove(move[0], move[2], condition=move[1]),))
     return lambda plan: replace(plan, states=(state, *plan.states[1:]))
 
 

@@ -30,24 +30,35 @@ class RowOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class RowState:
-    """A state of the automaton: its moves in order of preference, as (variable, condition or −1,
-    excluded, state after it), and whether a match may end there, or at the partition's end."""
+class RowMove:
+    """A move of the automaton: a row of `variable` leads to the state `target`."""
 
-    moves: tuple[tuple[int, int, bool, int], ...]
-    accepts: bool = False
-    accepts_at_end: bool = False
+    variable: int
+    target: int
+    _: KW_ONLY
+    condition: int = -1  # its number among the plan's conditions; −1: any row
+    excluded: bool = False  # the row is in {- … -}
+
+
+@dataclass(frozen=True, slots=True)
+class RowState:
+    """A state of the automaton."""
+
+    moves: tuple[RowMove, ...]  # in order of preference
+    accepts: bool = False  # a match may end here
+    accepts_at_end: bool = False  # a match may end here behind the partition's last row
 
 
 def states_of(text: str) -> tuple[RowState, ...]:
-    """States from lines of numbers: whether it accepts, here and at the end, then its moves."""
+    """States from lines of numbers: whether it accepts, here and at the end, then its moves, each
+    as variable, target, condition and whether the row is excluded."""
     found = []
     for line in text.split("\n"):
         ends, *moves = line.split(" ")
         read = []
         for move in moves:
-            variable, condition, excluded, target = map(int, move.split(","))
-            read.append((variable, condition, bool(excluded), target))
+            variable, target, condition, excluded = map(int, move.split(","))
+            read.append(RowMove(variable, target, condition=condition, excluded=bool(excluded)))
         found.append(RowState(tuple(read), ends[0] == "1", ends[1] == "1"))
     return tuple(found)
 

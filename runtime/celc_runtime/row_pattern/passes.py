@@ -65,20 +65,23 @@ def moves_of(plan: RowPlan) -> tuple[Moves, np.ndarray]:
     """The automaton of a plan, and bool[moves]: whether a move's row is excluded."""
     all_moves = [move for state in plan.states for move in state.moves]
     counts = [len(state.moves) for state in plan.states]
-    bits = [-1 if c < 0 else plan.conditions[c].local for _, c, _, _ in all_moves]
-    paths = [c if c >= 0 and plan.conditions[c].path else -1 for _, c, _, _ in all_moves]
+    asked = [None if m.condition < 0 else plan.conditions[m.condition] for m in all_moves]
+    paths = [
+        move.condition if condition is not None and condition.path else -1
+        for move, condition in zip(all_moves, asked, strict=True)
+    ]
     made = Moves(
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
-        np.array([v for v, _, _, _ in all_moves], np.int32),
-        np.array(bits, np.int32),
+        np.array([move.variable for move in all_moves], np.int32),
+        np.array([-1 if one is None else one.local for one in asked], np.int32),
         np.array(paths, np.int32),
-        np.array([t for _, _, _, t in all_moves], np.int32),
+        np.array([move.target for move in all_moves], np.int32),
         np.array([state.accepts for state in plan.states]),
         np.array([state.accepts_at_end for state in plan.states]),
         plan.first,
         plan.start,
     )
-    return made, np.array([e for _, _, e, _ in all_moves], np.bool_)
+    return made, np.array([move.excluded for move in all_moves], np.bool_)
 
 
 # --- backwards ------------------------------------------------------------------------------------
