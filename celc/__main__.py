@@ -8,6 +8,18 @@ from types import FrameType
 from typing import NoReturn
 
 
+class _WithoutPandas:
+    """Finds no pandas, as where it is not installed.
+
+    Pyarrow imports it with its first value, so as to know frames. No command has one, and pandas
+    takes longer to import than all of celc.
+    """
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("the command line has no frames", name=fullname)
+
+
 def _stopped_early(number: int, frame: FrameType | None) -> None:
     word = b"interrupted" if number == signal.SIGINT else b"terminated"
     try:
@@ -21,6 +33,7 @@ def process() -> NoReturn:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _stopped_early)
+    sys.meta_path.insert(0, _WithoutPandas())
     from celc.cli import main
     from celc.cli.output import flush_standard_streams
 

@@ -36,6 +36,7 @@ class Options:
     """Steps that conditions across events may take at one event without finding a match."""
     max_compile_seconds: float | None = None
     """Seconds that the compilation may take; None: no limit."""
+    joins: bool = True  # modules hold their queries as joins, which Spark alone runs
 
     def __post_init__(self) -> None:
         if self.ties not in (None, SIMULTANEOUS):

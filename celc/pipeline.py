@@ -113,7 +113,6 @@ class Compilation:
 
         Raises CelError where the time for the compilation ends before the module is written.
         """
-        # Black takes longer to import than most queries to compile, and only readers need it.
         from celc.codegen.layout import formatted
 
         parts = self.module_parts(command)
@@ -138,6 +137,7 @@ class Compilation:
             options.at_end,
             options.positions,
             options.match_id,
+            options.joins,
         )
         programs = [(file.source, stages.program) for file in self.files for stages in file.queries]
         module = lowered(programs, given)

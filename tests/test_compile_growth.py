@@ -10,11 +10,11 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import black
 import pytest
 from counting import calls_of
 from places import ROOT
 
-import celc.codegen.layout
 import celc.pipeline
 from celc.diagnostics.source import Source
 from celc.options import Options
@@ -46,7 +46,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         sizes.append(len(text))
         return text
 
-    monkeypatch.setattr(celc.codegen.layout.black, "format_str", format_str)
+    monkeypatch.setattr(black, "format_str", format_str)
     compile_module(FAMILIES["parentheses"](1))  # what is read and built once
     sizes.clear()
     return sizes

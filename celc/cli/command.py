@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import argparse
 import io
-import shutil
 import signal
-import subprocess
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -261,6 +259,9 @@ def _automaton_drawn(stage: str, chosen: Sequence[Stages]) -> str:
 
 
 def _svg(dot: str) -> str:
+    import shutil
+    import subprocess
+
     program = shutil.which("dot")
     if program is None:
         raise CommandProblem(

@@ -15,7 +15,6 @@ import errno
 import io
 import os
 import re
-import secrets
 import select
 import stat
 import sys
@@ -331,7 +330,7 @@ def _beside(target: str) -> str:
     """An unused name in the folder of the target, so that the file can be renamed."""
     folder, name = os.path.split(target)
     # A name can have 255 bytes, and a letter up to four bytes in UTF-8.
-    return os.path.join(folder, f".{name[:40]}.{secrets.token_hex(8)}.part")
+    return os.path.join(folder, f".{name[:40]}.{os.urandom(8).hex()}.part")
 
 
 def _created(path: Path, beside: str, mode: int) -> int:

@@ -37,6 +37,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         max_work=arguments.max_work,
         first_order=arguments.first_order,
         max_compile_seconds=arguments.max_compile_seconds,
+        joins=arguments.command != "run",
     )
 
 

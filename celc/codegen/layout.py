@@ -11,14 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-import black
-from black.mode import TargetVersion
-
 from celc.diagnostics.deadline import look
 
 LINE_LENGTH = 100
-
-_MODE = black.Mode(target_versions={TargetVersion.PY311}, line_length=LINE_LENGTH)
 
 _DIGITS = re.compile(r"[0-9]+")
 _OTHER_BASE = re.compile(r"0[xXbBoO]")
@@ -41,13 +36,22 @@ def _formatted(part: str, known: dict[str, str]) -> str:
     # Black leaves at most two blank lines between statements.
     end = part[len(body) :][:3]
     if _OTHER_BASE.search(body):
-        text = black.format_str(body, mode=_MODE)
+        text = _by_black(body)
     else:
         shape = _DIGITS.sub(lambda found: "1" * len(found[0]), body)
         if shape not in known:
-            known[shape] = black.format_str(shape, mode=_MODE)
+            known[shape] = _by_black(shape)
         digits = iter(_DIGITS.findall(body))
         text = _DIGITS.sub(lambda _: next(digits), known[shape])
         assert next(digits, None) is None, "black keeps all numbers, in their order"
     look()
     return text.rstrip("\n") + end
+
+
+def _by_black(text: str) -> str:
+    # Black takes longer to import than most queries to compile, and a run formats nothing.
+    import black
+    from black.mode import TargetVersion
+
+    mode = black.Mode(target_versions={TargetVersion.PY311}, line_length=LINE_LENGTH)
+    return black.format_str(text, mode=mode)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, assert_never
 
 from celc_runtime.plan import strategy
+from celc_runtime.plan.joins import NO_JOINS
 from celc_runtime.plan.match_ids import with_match_id
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import All, InRuns, Latest, United
@@ -113,13 +114,14 @@ class Lowered:
 @dataclass(frozen=True, slots=True)
 class ModuleOptions:
     """What a module depends on besides its programs: its text, `tiebreak`, `at_end`, and whether
-    positions and `match_id` are output."""
+    positions, `match_id` and joins are output."""
 
     text: str
     tiebreak: tuple[str, ...]
     at_end: str
     positions: bool
     match_id: bool
+    joins: bool
 
 
 def lower(
@@ -146,7 +148,9 @@ def lower(
     own = OwnAggregateCode(number, imports, code.members)
     listing = _listing(number, program, code, own)
     update = _update(number, program, symbols, listing, imports)
-    joins, before_joins = joins_literal(number, query, options.text, imports)
+    joins, before_joins = NO_JOINS, tuple[TemplateView, ...]()
+    if options.joins:
+        joins, before_joins = joins_literal(number, query, options.text, imports)
     imports.use("CompiledQuery", "Program")
     title = "" if alone else f"Query {comment_text(query.name)}. "
     read = listing.read | update.read | code.attributes_read

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from places import ROOT
@@ -35,6 +37,23 @@ def _modules(body: str) -> tuple[set[str], set[str]]:
     return set(packages.split()), set(modules.split())
 
 
+def _modules_of_process(*arguments: str) -> tuple[set[str], set[str]]:
+    """The same of the command as a process of its own, which ends without an end of Python."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "celc", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    lines = (line for line in done.stderr.splitlines() if line.startswith("import time:"))
+    names = {line.rpartition("|")[2].strip() for line in lines}
+    names.discard("pandas")  # looked for; where it is found, it has modules
+    own = {name for name in names if name.startswith(("celc.", "celc_runtime."))}
+    return {name.partition(".")[0] for name in names}, own
+
+
 def _command(*arguments: str) -> str:
     """Runs a command, which may end the process."""
     return (
@@ -60,6 +79,23 @@ def test_check_imports_the_compiler_but_nothing_that_writes_or_runs_modules() ->
     of_runtime = {name for name in modules if name.startswith("celc_runtime.")}
     assert all(name.startswith("celc_runtime.plan") for name in of_runtime), of_runtime
     assert "celc_runtime.plan.strategy" in of_runtime
+
+
+def test_a_run_imports_nothing_that_only_readers_spark_and_frames_need(tmp_path: Path) -> None:
+    events = tmp_path / "weather.csv"
+    events.write_text("type,airport,value,ts\nT,JFK,95.5,2026-07-01 12:00:00\n")
+    query = str(ROOT / "examples" / "weather.cel")
+    packages, modules = _modules_of_process("run", query, str(events))
+    assert {"jinja2", "pyarrow"} <= packages
+    assert packages.isdisjoint({"black", "lark", "pandas", "pyspark", "sqlglot"}), packages
+    assert not [name for name in modules if name.startswith("celc.relational")]
+
+
+def test_a_compilation_imports_nothing_that_reads_events(tmp_path: Path) -> None:
+    query = str(ROOT / "examples" / "flights.cel")
+    packages, _ = _modules_of_process("compile", query, "-o", str(tmp_path / "flights_udf.py"))
+    assert {"black", "jinja2", "sqlglot"} <= packages
+    assert packages.isdisjoint({"lark", "numba", "numpy", "pandas", "pyarrow", "rich"}), packages
 
 
 def test_an_import_of_celc_is_no_import_of_the_compiler() -> None:

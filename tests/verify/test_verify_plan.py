@@ -34,7 +34,7 @@ def _lowered(body: str) -> Lowered:
     options = Options(order_by=("id",))
     source = source_of(body)
     (stages,) = compile_source(source, options).queries
-    made = lowered([(source, stages.program)], ModuleOptions("", (), "open", False, False))
+    made = lowered([(source, stages.program)], ModuleOptions("", (), "open", False, False, True))
     (query,) = made.queries
     return query
 
