@@ -106,7 +106,6 @@ def plain(column: pa.Array) -> pa.Array:
 
 
 def coded(column: pa.Array) -> pa.DictionaryArray:
-    """The column, dictionary-coded."""
     return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
 
 
@@ -269,7 +268,6 @@ def without_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedAr
 
 
 def is_ordered(type: pa.DataType) -> bool:
-    """Whether values of a type can be sorted."""
     if pa.types.is_dictionary(type):
         return is_ordered(type.value_type)
     return not pa.types.is_nested(type)

@@ -5,10 +5,9 @@ A row has the partition attributes, `end_pos`, `end_time`, and
 * `events`: each event that is part of a match, once, in stream order: its position, and the
   attributes that SELECT shows or reads;
 * `nodes`: the graph. `event` is an index into `events` (−1: a merge of two nodes). `mark` says
-  under
-  which labels the event stands, and whether it begins matches (−1: a merge). `child` is the node of
-  the events before it, `next` another node for the same place in the match (−1: none). Each node is
-  after those that it refers to, and the root is last.
+  under which labels the event stands, and whether it begins matches (−1: a merge). `child` is the
+  node of the events before it, `next` another node for the same place in the match (−1: none). Each
+  node is after those that it refers to, and the root is last.
 
 A match is a path from the root to an event whose mark begins matches. From a merge it goes to
 `child` or `next`. From an event it goes to `child`, with the event, or to `next`, without it.

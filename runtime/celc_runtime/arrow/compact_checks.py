@@ -83,7 +83,6 @@ def check_rows(form: CompactForm, batch: pa.RecordBatch, seen: int) -> None:
 
 
 def lengths(lists: pa.Array) -> np.ndarray:
-    """int64: the lengths of lists."""
     return np.asarray(lists.value_lengths().fill_null(0)).astype(np.int64)
 
 
@@ -171,7 +170,6 @@ def _rows(seen: int, count: int) -> str:
 
 
 def _types(form: CompactForm) -> Sequence[pa.DataType]:
-    """The types of the columns of a compact answer."""
     types = list(form.output.types)
     at = form.keys
     header = types[:at]

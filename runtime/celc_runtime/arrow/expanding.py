@@ -129,8 +129,6 @@ def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 class _Expansion:
-    """Lists the matches of rows."""
-
     def __init__(self, form: CompactForm, limit: int | None) -> None:
         self._form = form
         names, marks = range(len(form.labels)), form.marks
@@ -146,7 +144,6 @@ class _Expansion:
         self._output = new_output(matches=matches, room=_ENTRIES_PER_BATCH, limit=limit)
 
     def of(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The matches of some rows, batch by batch."""
         events, nodes = rows.column(rows.num_columns - 2), rows.column(rows.num_columns - 1)
         bits = int(self._kinds.bits[0])
         memory = _arena(nodes.flatten(), lengths(nodes), lengths(events), bits)

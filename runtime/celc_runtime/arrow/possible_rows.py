@@ -139,6 +139,5 @@ def _rounded(confidences: np.ndarray) -> np.ndarray:
 
 
 def joined(one: pa.RecordBatch, other: pa.RecordBatch) -> pa.RecordBatch:
-    """Two batches of one schema as one."""
     (whole,) = pa.Table.from_batches([one, other]).combine_chunks().to_batches()
     return whole

@@ -45,7 +45,6 @@ class TextNumbers:
         return numbers
 
     def keep(self, numbers: Iterable[int]) -> None:
-        """Drop all texts but these."""
         kept = set(numbers)
         self._numbers = {text: n for text, n in self._numbers.items() if n in kept}
 

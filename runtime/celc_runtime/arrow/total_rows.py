@@ -77,7 +77,6 @@ class Groups(NamedTuple):
         return len(self.places)
 
     def taken(self, rows: np.ndarray) -> Groups:
-        """Some rows (int64)."""
         index = pa.array(rows)
         return Groups(
             tuple(key.take(index) for key in self.keys),
@@ -136,7 +135,6 @@ class _Evaluation:
     # --- functions of all matches -----------------------------------------------------------------
 
     def item(self, item: TotalItem) -> _Value:
-        """The values of an item."""
         with np.errstate(all="ignore"):
             if isinstance(item.value, TotalOf):
                 return self._function(item.value)

@@ -108,11 +108,9 @@ class LabelValues:
         return self._offsets[self._numbers[label]]
 
     def entries(self, label: str) -> np.ndarray:
-        """int64: the events under the label, match after match."""
         return self._entries[self._numbers[label]]
 
     def column(self, label: str, attribute: str) -> pa.Array:
-        """The attribute's values for all events under the label."""
         key = (label, attribute)
         if key not in self._found:
             self._found[key] = self.look_up(attribute, self.entries(label))
@@ -131,7 +129,6 @@ class LabelValues:
 
 
 def computed_column(item: Computed, labels: LabelValues) -> pa.Array:
-    """The column of an expression: a value for each match."""
     tree = item.value
     if isinstance(tree, Constant):
         # Also for types without arithmetic.

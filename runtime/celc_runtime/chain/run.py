@@ -59,7 +59,6 @@ class _Level:
 
     @property
     def waiting(self) -> int:
-        """The number of rows that wait for the horizon."""
         return sum(map(len, self.declared)) + sum(
             len(batch) for batches in self.answers.values() for batch in batches
         )
@@ -111,7 +110,6 @@ class ChainRun:
 
     @property
     def waiting(self) -> int:
-        """The number of rows that wait for the horizon."""
         return sum(level.waiting for level in self._levels.values())
 
     def push(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

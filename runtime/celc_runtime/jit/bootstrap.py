@@ -1,18 +1,16 @@
-"""Brings a query to life in a process that has nothing of celc installed.
+"""Loads a query in a process that has nothing of celc installed.
 
-The text of this file travels with every pickled query and is executed there, so it imports the
-standard library only. It is given source texts, which become modules in memory. Bytecode, and
-machine code of `kernels`, are kept for the next process in a folder of the user's own (the
-*cache*), in files that are named after everything that decides their content.
+The text of this file is sent with every pickled query and executed there, so it imports only the
+standard library. It gets source texts, which become modules in memory. Bytecode, and machine code
+of `kernels`, are kept for the next process in a folder of the user (the *cache*), in files that are
+named after everything that decides their content.
 
-Rejected: to write the sources to files and import those. Numba's own cache needs that, but the
-cache of `kernels` does not. A folder would then be needed to run at all, it would have to be filled
+Rejected: writing the sources to files and importing those. Numba's own cache needs that, but the
+cache of `kernels` does not. Then a folder would be needed to run at all, it would have to be filled
 without any process seeing half of it, and its files would be compared before each import.
 
 Long: it must be one text that imports nothing else of celc.
 """
-
-# Longer than 450 lines: one text has to hold all that a process without celc needs.
 
 from __future__ import annotations
 
@@ -47,7 +45,6 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def digest_of(files: dict[str, str]) -> str:
-    """A digest of names and contents."""
     state = hashlib.sha256()
     for name in sorted(files):
         for part in (name, files[name]):
@@ -61,11 +58,11 @@ def digest_of(files: dict[str, str]) -> str:
 
 @cache
 def cache_root() -> Path | None:
-    """The folder of the cache, which belongs to this user alone.
+    """The folder of the cache, which belongs to this user only.
 
     CELC_CACHE_DIR; else below NUMBA_CACHE_DIR; else in the user's cache folder; else a folder of
-    the user's in the folder for temporary files. None where none of them can be used, with one
-    warning: then everything works, but each process compiles anew.
+    the user in the folder for temporary files. None, with one warning, if none of them can be used:
+    then everything works, but each process compiles again.
     """
     problems = []
     for folder in _candidates():
@@ -98,8 +95,8 @@ def _candidates() -> Iterator[Path]:
 def _problem_with(folder: Path) -> str | None:
     """Why a folder cannot be used; None if it can. A missing folder is made.
 
-    Code is loaded from it, so no other user may be able to put a file there, or another folder in
-    its place.
+    Code is loaded from it. So no other user may be able to put a file there, or to replace the
+    folder.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -107,7 +104,7 @@ def _problem_with(folder: Path) -> str | None:
         if not stat.S_ISDIR(status.st_mode):
             return f"{folder} is not a folder"
         problem = _access_of_others(folder, status) or _problem_on_the_way_to(folder)
-    except (OSError, RuntimeError) as error:  # the latter of links that go in a circle
+    except (OSError, RuntimeError) as error:  # RuntimeError: links form a cycle
         return str(error)
     if problem is None and not os.access(folder, os.R_OK | os.X_OK):
         return f"{folder} cannot be read"
@@ -115,7 +112,7 @@ def _problem_with(folder: Path) -> str | None:
 
 
 def _access_of_others(path: Path, status: os.stat_result) -> str | None:
-    """Why another user can change a file or folder; None where none can."""
+    """Why another user can change a file or folder; None if nobody can."""
     if not hasattr(os, "getuid"):
         return None
     if status.st_uid != os.getuid():
@@ -126,10 +123,10 @@ def _access_of_others(path: Path, status: os.stat_result) -> str | None:
 
 
 def _problem_on_the_way_to(folder: Path) -> str | None:
-    """Why another user can put another folder in the place of this one; None where none can.
+    """Why another user can replace this folder; None if nobody can.
 
-    A user can who may rename a folder on its path, as it is written or behind its links. In a
-    folder with the sticky bit, such as /tmp, only the owner of an entry may. The administrator is
+    A user can who may rename a folder on its path, as written or behind its links. In a folder with
+    the sticky bit, such as /tmp, only the owner of an entry may rename it. The administrator is
     trusted.
     """
     if not hasattr(os, "getuid"):
@@ -145,9 +142,9 @@ def _problem_on_the_way_to(folder: Path) -> str | None:
 
 
 def warn_not_kept(problem: str) -> None:
-    """Warn once in a process that compiled code is not kept, and why: of many files the first."""
-    # One mark for all copies of this file that a process runs: they warn once together. That of
-    # `warnings` is one for each text, and is gone when filters change.
+    """Warn once in a process that compiled code is not kept, with the first reason."""
+    # All copies of this file in a process share one mark, so they warn once together. The registry
+    # of `warnings` has one mark for each text, and loses them when filters change.
     if vars(warnings).setdefault("__celc_warned__", False):
         return
     vars(warnings)["__celc_warned__"] = True
@@ -161,13 +158,13 @@ def warn_not_kept(problem: str) -> None:
 
 
 def stored(name: str) -> bytes | None:
-    """The content that `store` put under a name; None where there is none that can be trusted."""
+    """The content that `store` put under a name; None: there is none that can be trusted."""
     root = cache_root()
     if root is None:
         return None
     path = root / name
     try:
-        # Opened first and checked then, so that it is the same file. A pipe cannot block here.
+        # Opened first, checked after, so that it is the same file. A pipe cannot block here.
         handle = os.open(path, os.O_RDONLY | _NO_LINK | getattr(os, "O_BINARY", 0))
         with os.fdopen(handle, "rb") as stream:
             status = os.fstat(handle)
@@ -178,7 +175,7 @@ def stored(name: str) -> bytes | None:
         return None
     digest, content = data[:32], data[32:]
     if hashlib.sha256(content).digest() != digest:
-        return None  # as a machine that went down can leave it; it will be written again
+        return None  # as after a crash of the machine; it will be written again
     if time.time() - status.st_mtime > _DAY:
         with suppress(OSError):  # only for `_evict_oldest`
             os.utime(path)
@@ -206,7 +203,7 @@ def store(name: str, content: bytes) -> None:
 
 @cache
 def _evict_oldest(root: Path) -> None:
-    """Once in a process that stores: delete the files not used for longest, if there is much."""
+    """Once in a process that stores: delete the files unused for longest, if there is too much."""
     entries = []
     with suppress(OSError), os.scandir(root) as found:
         for entry in found:
@@ -230,7 +227,7 @@ def _evict_oldest(root: Path) -> None:
 
 @cache
 def installed_sources(package: str = _PACKAGE) -> dict[str, str]:
-    """The source texts of the runtime that this process would import; none where it has no texts.
+    """The source texts of the runtime that this process would import; empty: it has no texts.
 
     By their paths in the package, with slashes on any system: `__init__.py`,
     `engine/arena/nodes.py`.
@@ -239,7 +236,7 @@ def installed_sources(package: str = _PACKAGE) -> dict[str, str]:
     if spec is None:
         return {}
     loader: Any = spec.loader
-    if hasattr(loader, "sources"):  # a _TextFinder, which another copy of this file may define
+    if hasattr(loader, "sources"):  # a _TextFinder, perhaps of another copy of this file
         known: dict[str, str] = loader.sources(package)
         return known
     if not spec.submodule_search_locations:
@@ -251,7 +248,7 @@ def installed_sources(package: str = _PACKAGE) -> dict[str, str]:
             path.relative_to(folder).as_posix(): path.read_text("utf-8")
             for path in _modules_in(folder)
         }
-    # In an archive, as `spark-submit --py-files` takes them.
+    # In an archive, as for `spark-submit --py-files`.
     read = {
         file: reader.get_source(name) if hasattr(reader, "get_source") else None
         for file, name, reader in _archived("", package, spec)
@@ -287,10 +284,10 @@ def _archived(folder: str, name: str, spec: ModuleSpec) -> Iterator[tuple[str, s
 
 
 class _TextFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
-    """Imports packages and modules out of texts, and keeps their bytecode.
+    """Imports packages and modules from texts, and keeps their bytecode.
 
-    Texts stay as they were handed over, so that they can be sent on: `sources` and the modules'
-    `__celc_text__` return them, and tracebacks show them. Where the runtime has a name of its own,
+    Texts stay as they were given, so that they can be sent on. `sources` and the modules'
+    `__celc_text__` return them, and tracebacks show them. If the runtime has another name here,
     only the import statements are compiled with that name (`_code`).
     """
 
@@ -301,7 +298,7 @@ class _TextFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         self._codes: dict[str, dict[str, CodeType]] = {}
 
     def add(self, name: str, original: dict[str, str], package: str) -> None:
-        """Make a module or package known; imports of the runtime become ones of `package`."""
+        """Add a module or package; its imports of the runtime become imports of `package`."""
         self._texts[name] = original
         self._packages[name] = package
         for file in original:
@@ -318,7 +315,6 @@ class _TextFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         return importlib.util.spec_from_loader(fullname, self, origin=self._place(fullname))
 
     def is_package(self, fullname: str) -> bool:
-        """Whether it has modules."""
         return self._files[fullname][1].rpartition("/")[2] == "__init__.py"
 
     def get_source(self, fullname: str) -> str:
@@ -327,14 +323,13 @@ class _TextFinder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         return self._texts[name][file]
 
     def get_code(self, fullname: str) -> CodeType:
-        """The bytecode, out of the cache if it is there."""
+        """The bytecode, from the cache if it is there."""
         name, file = self._files[fullname]
         if name not in self._codes:
             self._codes[name] = self._compiled(name)
         return self._codes[name][file]
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run a module."""
         name, file = self._files[module.__name__]
         module.__dict__["__celc_text__"] = self._texts[name][file]
         super().exec_module(module)
@@ -372,18 +367,18 @@ def _code(text: str, place: str, package: str) -> CodeType:
     dot there, and no text that is compiled here uses the name `celc_runtime` for anything else. A
     query may compare a text with 'from celc_runtime': texts are constants, and stay.
 
-    Rejected: to change the statements in the syntax tree, because the whole tree becomes Python
+    Rejected: changing the statements in the syntax tree, because the whole tree becomes Python
     objects, which takes three times as long; relative imports, because a generated module, a file
-    of the user's own, cannot have them; an `__import__` of its own in the builtins of each module,
-    because functions that a pickler takes apart lose it; and an alias in `sys.modules` while a
-    module runs, because other threads see it, and functions that import later do not.
+    of the user, cannot have them; a separate `__import__` in the builtins of each module, because
+    functions that a pickler takes apart lose it; an alias in `sys.modules` while a module runs,
+    because other threads see it, and functions that import later do not.
     """
     code = compile(text, place, "exec", dont_inherit=True)
     return code if package == _PACKAGE else _renamed(code, package)
 
 
 def _renamed(code: CodeType, package: str) -> CodeType:
-    """The same bytecode, its functions and classes included, but importing from `package`."""
+    """The same bytecode with its functions and classes, but importing from `package`."""
     names = tuple(
         (
             package + name.removeprefix(_PACKAGE)
@@ -400,7 +395,7 @@ def _renamed(code: CodeType, package: str) -> CodeType:
 
 
 def _codes_in(data: bytes | None) -> dict[str, CodeType] | None:
-    """The bytecode that `_TextFinder` stored; None where there is none, or something else."""
+    """The bytecode that `_TextFinder` stored; None: there is none, or something else."""
     if data is None:
         return None
     try:
@@ -440,8 +435,8 @@ def _not_installed(problem: ModuleNotFoundError) -> ModuleNotFoundError:
 def package_name(runtime: dict[str, str]) -> str:
     """The name of the package that is made of these source texts of the runtime.
 
-    It has a digest of them. So other versions of the runtime in a process are other packages, and
-    the same texts are one package, wherever they came from.
+    It contains a digest of them. So other versions of the runtime in a process are other packages,
+    and the same texts are one package, wherever they came from.
     """
     return f"{_PACKAGE}_{digest_of(runtime)[:16]}"
 
@@ -458,12 +453,12 @@ def _unpacked(packed: bytes) -> dict[str, str]:
     return texts
 
 
-# The last function of the file: where it is, the whole file has run (`shipping._LOAD` tests that).
+# The last function of the file: if it exists, the whole file has run (`shipping._LOAD` tests that).
 def restore(text: str, packed: bytes, options: dict[str, object], query: str) -> object:
-    """The query named `query` out of its module's text, with its options.
+    """The query named `query` from its module's text, with its options.
 
-    `packed` are the runtime's modules, source texts by name, as JSON in zlib's format; empty for a
-    standalone module, which brings them. Processes that already have that very runtime use it; all
+    packed: the runtime's modules, source texts by name, as JSON in zlib's format; empty for a
+    standalone module, which brings them. A process that already has this very runtime uses it. All
     others use a copy under a name of its own, which no other version can clash with.
     """
     entry = {_ENTRY: text}
@@ -475,5 +470,5 @@ def restore(text: str, packed: bytes, options: dict[str, object], query: str) ->
         module = _imported(name, entry, package)
     except ModuleNotFoundError as problem:
         raise _not_installed(problem) from problem
-    module.__dict__[TOLD] = True  # whoever has sent the query knows
+    module.__dict__[TOLD] = True  # the sender of the query has been warned
     return module.__dict__["QUERIES"][query].with_options(**options)

@@ -1,16 +1,11 @@
 """Numba's compiler with a cache of our own, so that the second process starts fast.
 
 Numba's cache (`cache=True`) has five problems. It looks for changes only in a function's own file,
-but
-machine code contains functions of other files: functions of an older runtime would live on in a
-query's
-update. It needs a real file, which modules made from text do not have. It raises an error if it
-finds
-no folder to write to. Two processes that compile one function for different types at the same time
-may
-exchange its files. And before it loads a function, it prepares everything for compiling, which
-takes
-0.1 s.
+but machine code contains functions of other files: functions of an older runtime would live on in a
+query's update. It needs a real file, which modules made from text do not have. It raises an error
+if it finds no folder to write to. Two processes that compile one function for different types at
+the same time may exchange its files. And before it loads a function, it prepares everything for
+compiling, which takes 0.1 s.
 
 Here a file is named after everything that machine code depends on: the texts of the module and of
 the runtime, this process's name for the runtime (types name its classes), the function, its types
@@ -104,7 +99,6 @@ class KernelCache:
         return str(cache_root() or "")
 
     def enable(self) -> None:
-        """Use the cache (the default)."""
         self._enabled = True
 
     def disable(self) -> None:
@@ -298,7 +292,6 @@ def _module_content(module: dict[str, Any]) -> str | None:
 
 
 def _is_of_runtime(module: dict[str, Any]) -> bool:
-    """Whether it is a module of this runtime."""
     return str(module["__name__"]).partition(".")[0] == __name__.partition(".")[0]
 
 

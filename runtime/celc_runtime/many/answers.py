@@ -44,7 +44,6 @@ class WideRows:
         self._names = [QUERY, *programs]
 
     def of(self, name: str, answer: pa.RecordBatch) -> list[pa.RecordBatch]:
-        """The rows of a query's answer."""
         return [
             self._wide(name, answer.slice(start, _CHUNK)) for start in range(0, len(answer), _CHUNK)
         ]

@@ -117,7 +117,6 @@ class RelevantRows:
         return test.operator in ("=", "in") and test.type not in ("FLOAT", "DOUBLE")
 
     def _rows(self, type: tuple[str, str]) -> _Rows:
-        """The rows of an event type."""
         if self._of_types is None:
             self._of_types = self._by_type()
         return self._of_types.get(type, _NO_ROWS)

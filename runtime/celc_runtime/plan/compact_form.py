@@ -64,7 +64,6 @@ class CompactForm:
     marks: tuple[tuple[bool, tuple[int, ...]], ...]  # for each: does it begin a match? its labels
 
     def to_text(self) -> str:
-        """The form as a text."""
         return json.dumps(
             {
                 "version": _VERSION,

@@ -25,7 +25,6 @@ class TextCondition:
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The columns that it reads."""
         return (self.attribute,)
 
 
@@ -39,5 +38,4 @@ class TextComparison:
 
     @property
     def attributes(self) -> tuple[str, str]:
-        """The columns that it reads."""
         return (self.left, self.right)

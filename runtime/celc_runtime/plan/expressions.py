@@ -108,7 +108,6 @@ class Computed:
 
     @property
     def is_array(self) -> bool:
-        """Whether its values are arrays."""
         return self.type.startswith("ARRAY<")
 
     @property

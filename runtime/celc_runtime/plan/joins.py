@@ -257,7 +257,6 @@ def _key_values(plan: Plan, dialect: str) -> list[str]:
 
 
 def _column(name: str, dialect: str) -> str:
-    """A column's name, quoted."""
     mark = "`" if dialect == SPARK else '"'
     return f"{mark}{name.replace(mark, mark * 2)}{mark}"
 

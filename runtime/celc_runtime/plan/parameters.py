@@ -88,12 +88,10 @@ class Parameters:
     why: str = ""  # the reason for None
 
     def type_of(self, attribute: str) -> str:
-        """The type of an attribute of the set."""
         return next(one.type for one in self.attributes if one.name == attribute)
 
     @property
     def shown_attributes(self) -> tuple[Parameter, ...]:
-        """The attributes of the set in the output, in order."""
         types = {one.name: one for one in self.attributes}
         return tuple(types[name] for name in self.shown)
 

@@ -249,7 +249,6 @@ class Matching:
 
     @property
     def windows(self) -> tuple[Window, ...]:
-        """WITHIN, and the local windows."""
         return self.local_windows if self.window is None else (self.window, *self.local_windows)
 
 
@@ -495,7 +494,6 @@ class Plan:
 
 
 def computed_ddl(item: Computed) -> str:
-    """The type of a computed column as Spark SQL spells it."""
     element = DDL_TYPES.get(item.element_type, item.element_type)
     return f"ARRAY<{element}>" if item.is_array else element
 

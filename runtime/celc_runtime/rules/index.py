@@ -2,17 +2,14 @@
 
 The conditions between an event and attributes of the set are known (`plan/parameters`). Rows are
 grouped by the attributes that must equal one of the event's. Each group is sorted by an attribute
-that
-is compared in another way. So the rows of an event are the first ones of a group (`ordered_keys`).
-A
-second comparison, as in `rule.low <= x.a AND x.a <= rule.high`, is answered by minima: of all rows
-up
-to one, which shows at once that there is no row; and of parts of the rows, which lead from the last
-row back to the others (a priority search tree stored as an array: McCreight, Priority Search Trees,
-1985). The search goes from the last row back, because the rows of an event are mostly near it. So
-the
-time of an event grows with the rows found. Keys are compared inside a group, whose rows are next to
-each other in memory. The query itself checks all other conditions.
+that is compared in another way. So the rows of an event are the first ones of a group
+(`ordered_keys`). A second comparison, as in `rule.low <= x.a AND x.a <= rule.high`, is answered by
+minima: of all rows up to one, which shows at once that there is no row; and of parts of the rows,
+which lead from the last row back to the others (a priority search tree stored as an array:
+McCreight, Priority Search Trees, 1985). The search goes from the last row back, because the rows of
+an event are mostly near it. So the time of an event grows with the rows found. Keys are compared
+inside a group, whose rows are next to each other in memory. The query itself checks all other
+conditions.
 
 Rejected: a bitmap of rows for each condition, and their intersection, which looks at every row for
 every event; an interval tree, which answers only ranges; ranks among the values of all rows, which
@@ -139,7 +136,6 @@ class _Values:
         self._keys: dict[OfBoth, tuple[np.ndarray, np.ndarray]] = {}
 
     def column(self, attribute: str) -> pa.Array:
-        """An attribute of the events."""
         if attribute not in self._taken:
             column = self._columns.column(attribute)
             if len(self.events) != len(column):
@@ -148,7 +144,6 @@ class _Values:
         return self._taken[attribute]
 
     def keys(self, tested: _Tested) -> tuple[np.ndarray, np.ndarray]:
-        """The keys of the events for a comparison."""
         test = tested.test
         if test not in self._keys:
             self._keys[test] = tested.of_events(self.column(test.attribute))

@@ -30,7 +30,6 @@ class Rows:
     """What is made of the rows once, for example the index."""
 
     def take(self, numbers: np.ndarray) -> Rows:
-        """Rows by their numbers (int64)."""
         chosen = pa.array(numbers)
         columns = {name: one.take(chosen) for name, one in self.columns.items()}
         return Rows(len(numbers), columns, self.places[numbers])

@@ -126,7 +126,6 @@ class ForEachRun:
                 yield from self._shown(matches)
 
     def finish(self) -> None:
-        """End the run, with its warnings."""
         warn_at_the_end(self._plan, self.undecided, self.undeclared)
 
     # --- events -----------------------------------------------------------------------------------

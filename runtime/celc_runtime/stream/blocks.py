@@ -42,7 +42,6 @@ class Block(NamedTuple):
 
     @classmethod
     def of(cls, data: bytes) -> Block:
-        """The block with these bytes."""
         if len(data) < _HEAD.size:
             raise StateError("a block of events is cut off")
         kind, events, undeclared, least, latest = _HEAD.unpack_from(data)

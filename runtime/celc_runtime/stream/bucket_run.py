@@ -5,16 +5,12 @@ read again, so that the matches that they began are there (`Run.push_stretches`)
 events that matter to the query are kept, with their positions.
 
 *Exact*: a match consists of events inside the window, and depends only on events between its first
-and
-its last. So a run that begins with the first event that any later window reaches finds the same
+and its last. So a run that begins with the first event that any later window reaches finds the same
 matches. Three things depend on events before the window: nested selectors, by the number of a
-context,
-which is kept; CONSUME BY, after whose last match a new stream begins; and positions, which are
-kept.
-Rows that matter to no match are not kept. If their presence matters (`:`, STRICT, `;!;`), one row
-stands for all of them between two kept events, because a second one would change nothing. In a
-window
-of EVENTS there are as many as there were.
+context, which is kept; CONSUME BY, after whose last match a new stream begins; and positions, which
+are kept. Rows that matter to no match are not kept. If their presence matters (`:`, STRICT, `;!;`),
+one row stands for all of them between two kept events, because a second one would change nothing.
+In a window of EVENTS there are as many as there were.
 
 Long: what is kept and what is run of a bucket must agree, line by line; runs with and without new
 events share what they know of parts.
@@ -76,7 +72,6 @@ class _Parts(NamedTuple):
     due: np.ndarray  # bool[parts], whether deadlines may have passed in it
 
     def taken(self, index: np.ndarray) -> _Parts:
-        """Some parts (int64)."""
         return _Parts(*(column[index] for column in self))
 
 
@@ -418,7 +413,6 @@ class BucketRun:
         first: int,
         last: int,
     ) -> None:
-        """Run the parts from `first` to before `last`."""
         start = int(stretches.starts[first])
         end = int(stretches.starts[last]) if last < len(stretches.starts) else len(repeats)
         times_read = repeats[start:end]

@@ -206,7 +206,6 @@ def _buckets(
 
 
 def default_buckets(spark: SparkSession) -> int:
-    """The number of buckets of a new stream of a session."""
     tasks = int(str(spark.conf.get(TASKS, str(TASKS_OF_SPARK))))
     return min(MOST_BUCKETS, FOR_EACH_TASK * tasks)
 

@@ -54,12 +54,10 @@ def monitor(query: StreamingQuery, *, stream: TextIO | None = None, every: float
     - events: how many were run; keys: of how many partitions; matches: how many were found
     - late, ahead: events that were not run
     - waiting, kept, pending, known, bytes: in the states of the buckets that had work (events that
-      wait
-      for the watermark, events in the window, those with a deadline to come, records of partitions,
-      size)
+      wait for the watermark, events in the window, those with a deadline to come, records of
+      partitions, size)
     - sort, kernel, state: the seconds that workers took to sort events, to run them, and for the
-      rest,
-      all buckets together
+      rest, all buckets together
 
     stream: where lines are written, None: standard error. every: seconds between two looks. Raises
     the error that ended the stream, if there was one; StateError if an earlier version wrote the

@@ -149,8 +149,6 @@ def _idle(plan: Plan, options: StreamOptions, codes: np.ndarray) -> pa.Array | N
 
 
 class _Packer:
-    """Packs the events of one query."""
-
     def __init__(self, plan: Plan, options: StreamOptions) -> None:
         self.layout = row_layout(plan, options.tiebreak_types)
         self._labels = labels_of(options.buckets)

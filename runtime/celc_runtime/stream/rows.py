@@ -56,7 +56,6 @@ class RowField(NamedTuple):
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """The type of its column."""
         return ROW_TYPES[self.type]
 
 
@@ -121,7 +120,6 @@ class RowLayout:
 
     @cached_property
     def nothing(self) -> Rows:
-        """No rows."""
         return Rows(np.zeros(0, self.dtype), np.zeros(0, np.uint8))
 
     # --- columns to rows --------------------------------------------------------------------------
@@ -244,7 +242,6 @@ class RowLayout:
         return ends
 
     def taken(self, rows: Rows, index: np.ndarray) -> Rows:
-        """Some rows, in the order of `index` (int64)."""
         records = rows.records.take(index)  # by an index, records are copied field by field
         if not self._texts:
             return Rows(records, rows.texts)
@@ -252,7 +249,6 @@ class RowLayout:
         return Rows(records, _pieces(rows.texts, ends[index], ends[index + 1]))
 
     def joined(self, parts: Sequence[Rows]) -> Rows:
-        """Rows one after another."""
         if len(parts) == 1:
             return parts[0]
         if not parts:

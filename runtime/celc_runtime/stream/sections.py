@@ -80,7 +80,6 @@ class Directory:
             raise StateError(f"{rows:,} rows do not fit its sections")
 
     def rows(self, section: int) -> int:
-        """How many rows a section has."""
         return int(self._entries["rows"][section])
 
     def fits(self, section: int, data: bytes) -> bool:

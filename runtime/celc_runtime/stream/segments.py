@@ -201,7 +201,6 @@ class Segments:
         self.written.update(zip(segment.places, pieces, strict=True))
 
     def remove(self, segment: Segment) -> None:
-        """Remove a segment."""
         self._state.segments.remove(segment)
         for place in segment.places:
             if self.written.pop(place, None) is None:

@@ -155,7 +155,6 @@ class BucketState:
 
     @property
     def size(self) -> int:
-        """The bytes of the header and all segments."""
         return (
             _HEADER.size
             + _ENTRY.size * len(self.segments)
@@ -203,7 +202,6 @@ class StateFormat:
         return BucketState(self._buckets, number)
 
     def written(self, state: BucketState) -> bytes:
-        """The bytes of a header."""
         flags = _HAS_FRONTIER * (state.frontier is not None) + _HAS_TIMER * (
             state.timer is not None
         )
@@ -303,14 +301,12 @@ class StateFormat:
     # --- segments ---------------------------------------------------------------------------------
 
     def kept_bytes(self, kept: KeptEvents) -> bytes:
-        """The bytes of a segment of kept events."""
         parts = [row_bytes(kept.rows), planes(kept.positions.astype("<i8", copy=False))]
         if self._has_contexts:
             parts.append(planes(kept.contexts.astype("<u2", copy=False)))
         return compressed(b"".join(parts))
 
     def key_bytes(self, records: KeyRecords) -> bytes:
-        """The bytes of a segment of partitions."""
         parts = [row_bytes(records.rows)]
         parts += [planes(records.values[name]) for name in self.values]
         return compressed(b"".join(parts))

@@ -12,22 +12,18 @@ from celc_runtime.stream.rows import RowLayout, Rows
 
 KEY_VALUES = np.dtype(
     [
-        ("position", "<i8"),
-        ("frontier", "<i8"),
-        ("first", "<i8"),
-        ("context", "<u2"),
-        ("value", "<i8"),
-        ("last", "<i8"),
-        ("since", "<i8"),
-        ("after", "<i8"),
+        ("position", "<i8"),  # of the next event
+        ("frontier", "<i8"),  # the time up to which the partition has been run
+        ("first", "<i8"),  # the first position that later matches can use
+        ("context", "<u2"),  # after the last event, for nested selectors
+        ("value", "<i8"),  # the window's attribute at the last event, as a key (`NEVER`: unknown)
+        ("last", "<i8"),  # the time of the last event
+        ("since", "<i8"),  # the time of the first event since the partition last expired
+        ("after", "<i8"),  # the position at which the last match ends that DISJOINT has kept
     ]
 )
-"""What is known of a partition: the position of its next event; the time up to which it has been
-run; the first position that later matches can use; the context behind its last event, as nested
-selectors see it; the window's attribute at its last event, order-preserving (`NEVER`: unknown);
-the time of its last event; the time of its first one since it was last forgotten; and the position
-at which the last match ends that SELECT … DISJOINT has kept. A segment has only those that its
-query needs, and the others are as in `unknown_keys`."""
+"""What is known of a partition. A segment has only the values that its query needs. The others are
+as in `unknown_keys`."""
 
 
 def unknown_keys(count: int) -> np.ndarray:
@@ -56,13 +52,11 @@ class KeptEvents(NamedTuple):
 
 
 def taken_events(layout: RowLayout, kept: KeptEvents, index: np.ndarray) -> KeptEvents:
-    """Some kept events (int64)."""
     contexts = kept.contexts[index] if len(kept.contexts) else kept.contexts
     return KeptEvents(layout.taken(kept.rows, index), kept.positions[index], contexts)
 
 
 def joined_events(layout: RowLayout, parts: Sequence[KeptEvents]) -> KeptEvents:
-    """Kept events, one behind the other."""
     if len(parts) == 1:
         return parts[0]
     return KeptEvents(
@@ -73,12 +67,10 @@ def joined_events(layout: RowLayout, parts: Sequence[KeptEvents]) -> KeptEvents:
 
 
 def taken_records(layout: RowLayout, records: KeyRecords, index: np.ndarray) -> KeyRecords:
-    """Some partitions (int64); `layout`: of events."""
     return KeyRecords(layout.of_keys.taken(records.rows, index), records.values.take(index))
 
 
 def joined_records(layout: RowLayout, parts: Sequence[KeyRecords]) -> KeyRecords:
-    """Partitions, one behind the other; `layout`: of events."""
     if len(parts) == 1:
         return parts[0]
     rows = layout.of_keys.joined([part.rows for part in parts])

@@ -35,5 +35,4 @@ class Step:
 
     @property
     def match_count(self) -> int:
-        """The number of matches found."""
         return sum(len(batch) for batch in self.matches)

@@ -1,9 +1,8 @@
 """The functions that Spark's workers run for a stream after the shuffle.
 
 *Reading* (`transformWithState`): the events of each bucket join the waiting events, and the events
-that
-the watermark has passed are run. Rows of the outcome have the counts, and the matches as bytes.
-*Unpacking* (`mapInArrow`): the matches become columns.
+that the watermark has passed are run. Rows of the outcome have the counts, and the matches as
+bytes. *Unpacking* (`mapInArrow`): the matches become columns.
 
 So Spark shuffles, passes to Python and stores celc's own bytes: a few values for each bucket and
 task instead of one for each event.
@@ -115,7 +114,6 @@ class BucketTask:
         return step, _with_matches(row, step.matches)
 
     def close(self) -> None:
-        """End a task of Spark."""
         settle()
 
     def last_matches(
@@ -282,7 +280,6 @@ def _finished(
 
 
 def side_schema(plan: Plan, options: StreamOptions) -> pa.Schema:
-    """The columns of matches and late events together."""
     refused = refused_schema(plan, options)
     return pa.schema([refused.field("kind"), *output_schema(plan), refused.field("event")])
 

@@ -60,8 +60,7 @@ class LatestStarts:
 
         With a length, bool[events] instead: whether a match has ended before the event and began
         within the length. entry: the number of the first event. window, length: (key, floor) of
-        each
-        event. anew: bool[events], where a partition begins.
+        each event. anew: bool[events], where a partition begins.
         """
         rows = len(symbols)
         anywhere = np.zeros(rows, np.int64), np.full(rows, ALWAYS)

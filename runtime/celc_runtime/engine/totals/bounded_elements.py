@@ -38,8 +38,7 @@ from celc_runtime.jit.kernels import njit
 BITS_OF_VALUES = 40  # whole values are below 2⁴⁰; larger ones need elements without bounds
 BITS_OF_COUNTS = 62 - BITS_OF_VALUES
 """High words of counts that such values are added to are below 2 to this power. So what a count
-adds
-to a sum has a high word below 2⁶²."""
+adds to a sum has a high word below 2⁶²."""
 
 _ALL_BITS = np.uint64(2**64 - 1)
 _NONE = np.uint64(0)
@@ -83,8 +82,7 @@ def parts_of_bounded_totals(
     """The kernels of an update, as in `total_elements.parts_of_totals`.
 
     `move` and `add_product` return the high words of all that they wrote, combined by OR. These
-    show
-    whether a number has left its bounds.
+    show whether a number has left its bounds.
     """
     shape = Shape(whole, known, real, counted, ordered)
     reals = bounded_numbers(shape)

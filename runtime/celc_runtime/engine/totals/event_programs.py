@@ -42,8 +42,7 @@ matches."""
 
 PLACES, LATER_PLACES, GROWTH = 0, 1, 2
 """Places in `Changes.sizes`: the numbers of places of both kinds, and the most bits by which a
-number
-grows at one event."""
+number grows at one event."""
 
 
 class Changes(NamedTuple):

@@ -13,16 +13,12 @@ window, the matches that begin before it must go. Subtraction cannot do that, be
 inverse and rounded sums lose digits. So the window is kept on two stacks, as for every associative
 operation (a queue made of two stacks; for sliding windows Tangwongsan, Hirzel and Schneider, VLDB
 2015). The events up to a *cut* are the front. For each event of the front that begins matches,
-`front`
-holds a vector at the time of the cut: the matches that begin there or later. The vector `back`
-holds
-the matches that begin after the cut. `since` is the product of all matrices after the cut. The
-totals
-at an event are front · since + back. When the window has passed the whole front, the cut moves to
-the
-present event, and one pass over the events since the last cut, from the newest back, makes a new
-front. So each event is read twice. It changes few rows of a matrix, and costs O(moves × states) for
-any window.
+`front` holds a vector at the time of the cut: the matches that begin there or later. The vector
+`back` holds the matches that begin after the cut. `since` is the product of all matrices after the
+cut. The totals at an event are front · since + back. When the window has passed the whole front,
+the cut moves to the present event, and one pass over the events since the last cut, from the newest
+back, makes a new front. So each event is read twice. It changes few rows of a matrix, and costs
+O(moves × states) for any window.
 
 Rejected: a sum over the nodes of the arena below each event that ends matches. That costs the same
 where the window has few nodes, and grows with the window where it has many.

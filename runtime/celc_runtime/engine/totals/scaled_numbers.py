@@ -17,8 +17,7 @@ UNKNOWN = -(2.0**48)  # about the scale of a sum without values, whose size is 0
 ZERO = -(2.0**46)  # about the scale of a sum whose values are all 0; all other scales are larger
 INFINITE = 2.0**80
 """The scale of an infinite sum, which is never the smaller one. Other scales are so small that
-adding
-them does not change it."""
+adding them does not change it."""
 
 _LARGE, _SMALL = 2.0 ** (STEP / 2), 2.0 ** (-STEP / 2)
 _UP, _DOWN = 2.0**STEP, 2.0**-STEP

@@ -6,8 +6,7 @@ are used.
 
 Rejected: one scale for all real numbers of an element, and separate scales where that fails. Such
 elements are smaller. But the compiler puts the code for the others into every step, which doubled
-the
-time of a step and the time to compile.
+the time of a step and the time to compile.
 """
 
 import math
@@ -141,8 +140,7 @@ def parts_of_others(shape: Shape) -> tuple[Callable[..., Any], ...]:
     """The kernel parts that elements with and without bounds share.
 
     `clear` and `copy` for words and least keys; `move` and `multiply` for the bits of known sums
-    and
-    least keys.
+    and least keys.
     """
     whole, ordered, words, known_words = shape.whole, shape.ordered, shape.words, shape.known_words
     of_words, of_least, of_known = (np.uint64(n) for n in (words, ordered, known_words))
@@ -298,8 +296,7 @@ def parts_of_totals(
 
     Machine code is made for each shape, because loops of known length are unrolled. With lengths
     read at run time, one measure took three times as long as none. Places are unsigned, because
-    Numba
-    tests signed ones for being negative.
+    Numba tests signed ones for being negative.
     """
     shape = Shape(whole, known, real, counted, ordered)
     reals = shape.numbers

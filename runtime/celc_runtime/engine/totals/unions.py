@@ -1,8 +1,7 @@
 """The union of all matches that end at an event, from the nodes below it, without listing any.
 
 The events are those of the graph below the event (`match_graph`). Two folds over the graph count
-the
-matches, and the matches that each event is in (`match_count`).
+the matches, and the matches that each event is in (`match_count`).
 """
 
 from typing import NamedTuple

@@ -18,20 +18,16 @@ the
 order of (3).
 
 *A list has at most |states| + 1 elements.* Let m be SINCE(n₀), the event at which that match began.
-At
-that time the other states had at most |states| different values of SINCE(n₀). Since then, values
-below
-m only disappear: a new match starts later than m, and every inserted element carries the SINCE(n₀)
-of
-the state that it came from. So the values behind n₀ are from that one set, and the values in a list
-are distinct.
+At that time the other states had at most |states| different values of SINCE(n₀). Since then, values
+below m only disappear: a new match starts later than m, and every inserted element carries the
+SINCE(n₀) of the state that it came from. So the values behind n₀ are from that one set, and the
+values in a list are distinct.
 
 *Merges are shallow.* `_as_node` hands a list on as one node n₀ ∪ (n₁ ∪ (…)). Its left side is the
-cell
-n₀, so it is safe. `_union_of_equals` unites two safe nodes of equal SINCE with the two cells first:
-c₁ ∪ (c₂ ∪ (r₁ ∪ r₂)), the later of r₁ and r₂ on the left. That is safe again. So a left path from
-any
-node has at most three merges, and the delay of the enumeration does not depend on the stream.
+cell n₀, so it is safe. `_union_of_equals` unites two safe nodes of equal SINCE with the two cells
+first: c₁ ∪ (c₂ ∪ (r₁ ∪ r₂)), the later of r₁ and r₂ on the left. That is safe again. So a left path
+from any node has at most three merges, and the delay of the enumeration does not depend on the
+stream.
 
 Nothing here allocates for each live match. An event costs (states × moves) for any window.
 """
@@ -80,8 +76,7 @@ took longer than an event."""
 
 _PART: dict[str, Any] = {**_KERNEL, "inline": "always"}
 """Options of the parts of an event's step. As real calls, passing all these arrays took as long
-again
-as the step, or longer."""
+again as the step, or longer."""
 
 KEEP, CONSUME = 0, 1
 

@@ -4,8 +4,7 @@ STDDEV, MEDIAN, COUNT(DISTINCT …).
 `events` are int64 indices into the remembered columns, in stream order. All functions but FIRST and
 LAST skip NULLs. MIN, MAX, SUM, AVG and MEDIAN need one value that is not NULL, VARIANCE and STDDEV
 need two. Whole numbers wrap, and NaN is larger than any number. Fractions are added in stream
-order,
-as Spark adds the rows of a sorted group.
+order, as Spark adds the rows of a sorted group.
 """
 
 import numpy as np

@@ -2,13 +2,11 @@
 
 Whole numbers wrap. A remainder has the sign of the dividend. NaN equals NaN, and is larger than any
 number. Division and remainder by zero are NULL: the caller tests the divisor, and ignores the
-result
-of these functions then.
+result of these functions then.
 
 Numba tells LLVM that signed whole numbers never overflow (it marks sums, differences and products
 `nsw`). LLVM concludes from that, for example, that x + 1 > x. So sums, differences and products
-that
-must wrap at 64 bits are computed unsigned.
+that must wrap at 64 bits are computed unsigned.
 """
 
 import numpy as np
@@ -161,8 +159,7 @@ def symbol_steps(conditions: int, symbols: dict[int, int], step: int) -> tuple[n
 
     Each step has its own table. It maps (the number of the step before, the bit set of its
     conditions) to a number for the next step. The last table maps to the symbol. 0 stands for
-    unknown
-    bit sets.
+    unknown bit sets.
     """
     steps = []
     found = {0: 0}

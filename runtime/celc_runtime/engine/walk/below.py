@@ -3,8 +3,7 @@
 Many paths share a node of the arena. Their number can double with every event. Some questions are
 about all matches below a node: which nodes lead to a match, the largest sum, the values that they
 have. The answer for a node follows from the answers for the two nodes that it refers to. So each
-node
-is visited once, and the cost is linear in the nodes.
+node is visited once, and the cost is linear in the nodes.
 
 Rejected: a pass over all node ids of the window from the oldest on. It needs no stack, but each
 event then costs the whole window, even if few events take part in its matches.
@@ -27,8 +26,7 @@ def visits_below(visit: Callable[..., bool], *, compiles: bool = True) -> Callab
     nodes that it refers to, which were visited before; −1: no live node. The kernel takes (nodes,
     root, lowest, floor_value, known, number, waiting, given). known: int64[rows], the number of the
     walk that visited the row last. If `number` is 0, it holds the node that was visited there,
-    which
-    then stays known. waiting: int64[rows].
+    which then stays known. waiting: int64[rows].
     """
 
     def walk(nodes, root, lowest, floor_value, known, number, waiting, given):  # type: ignore[no-untyped-def]

@@ -4,8 +4,7 @@ returned.
 That is so for a selector, for CONSUME, and where only one of several matches that look alike is
 returned. The matches of one event are collected. They are reduced when all are there or the room is
 full (`collected_matches`). All this is one kernel. Returning to Python for each event cost ten
-times
-as much as most events.
+times as much as most events.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Reduces the collected matches of one event: by a selector, and to one of each that look alike.
 
 The *support* of a match is the set of its events that count for the selector. The *look* of a match
-is
-its first event and the labels that it shows on each event.
+is its first event and the labels that it shows on each event.
 """
 
 from __future__ import annotations

@@ -8,8 +8,7 @@ steps as there are such pairs, not as many as there are paths, whose number can 
 event.
 
 The memory is a hash table with open addressing. A slot is free if its first number is not the
-number
-of the present search.
+number of the present search.
 """
 
 from __future__ import annotations

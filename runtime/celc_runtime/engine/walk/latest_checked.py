@@ -6,8 +6,7 @@ taken first. A search in this order, with backtracking where a condition fails, 
 match first, and visits no other match. The order is right if
 
 * every event of a match counts for the selector, and an event can be marked in one way only, so
-  that
-  the events determine the match;
+  that the events determine the match;
 * the nodes that can come next are on piles, with the latest event on top. Several piles are merged
   by comparing their newest nodes (`Search.tops`). All nodes of one event are taken together.
 
@@ -61,8 +60,7 @@ def greatest_walk(checks: Checked) -> Callable[..., int]:
     event.
 
     It lists no more than are left to list, and starts again after it needed more room. If its
-    status
-    is not DONE, drop what it has listed.
+    status is not DONE, drop what it has listed.
     """
     # Longer than 60 lines: it makes one kernel, which has to be a closure over the conditions.
     admits, completes, remembers = checks.admits, checks.completes, checks.fails_by > 0

@@ -48,8 +48,7 @@ def choose_latest(memory, output, kinds, scratch, cells):  # type: ignore[no-unt
     """List the matches of the latest events at each event that fired; returns a status.
 
     cells: int64[room, 3], the cells of one match: (node, its copy in the scratch arena, level),
-    level
-    by level from the last event.
+    level by level from the last event.
     """
     nodes, counters = memory.nodes, memory.counters
     while True:
@@ -176,8 +175,7 @@ def _copied(nodes, lowest, kinds, floor_value, cells, count, scratch):  # type: 
     """Copy the chosen cells to the scratch arena; returns the root of their matches, −1: no room.
 
     A cell that could begin a match, but has cells before it, gets the second copy of its kind,
-    which
-    cannot begin one.
+    which cannot begin one.
     """
     mask, bits = nodes.shape[0] - 1, kinds.bits[0]
     small = scratch.nodes

@@ -7,8 +7,7 @@ for each node, for any number of paths.
 
 A number of paths can have thousands of digits. It is kept in two forms, and the folds are made for
 either: exactly in two words that stay too large once they are (`wide_numbers`), and as a float with
-a
-separate exponent.
+a separate exponent.
 """
 
 from __future__ import annotations

@@ -28,8 +28,7 @@ class Trees(NamedTuple):
     path: np.ndarray  # int64[depth], the nodes of the last match, from its end back
     open: np.ndarray
     """int64[3]: the row of the open tree (−1: none), the length of the last match, where the nodes
-    of
-    the open tree end."""
+    of the open tree end."""
 
 
 def new_trees() -> Trees:

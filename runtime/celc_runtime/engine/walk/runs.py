@@ -2,13 +2,11 @@
 
 If every match has the same kinds of events in the same places (no `+`, no choice), a match is a row
 of a table with a column for each place. A depth-first walk writes this table in runs. The event in
-an
-outer place is the same for all matches below it, so its column is filled when the walk leaves that
-event. The first place changes with each match, but it needs no walk either. The cells that begin
-matches lie on one pile. Below any later cell there is a range of that pile: from the cell on top at
-that time to the oldest cell inside the window. The events of the pile are noted once in an array,
-the
-*leaves*. A run of matches is a copy of a range of it.
+an outer place is the same for all matches below it, so its column is filled when the walk leaves
+that event. The first place changes with each match, but it needs no walk either. The cells that
+begin matches lie on one pile. Below any later cell there is a range of that pile: from the cell on
+top at that time to the oldest cell inside the window. The events of the pile are noted once in an
+array, the *leaves*. A run of matches is a copy of a range of it.
 
 An event can empty that pile (`A ; !B ; C`). The cells before it then belong to no new match, but
 events that fired before still list them. So the pile goes on after such an event with a negative

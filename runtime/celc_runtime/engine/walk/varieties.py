@@ -9,8 +9,7 @@ can have. The bound is exact if one match can contain all events that bring them
 Then each node that is entered leads to a match.
 
 The number of values on the path is kept with each event. So a match that has enough of them is
-known
-at once, and a match that has too many is given up.
+known at once, and a match that has too many is given up.
 """
 
 from __future__ import annotations

@@ -1,22 +1,17 @@
 """The walk from the last event of a match back to the first, latest start first.
 
 It is a depth-first walk down the arena. It enters nothing dead, so without conditions every step
-leads
-to an output:
+leads to an output:
 
 * the left side of a merge starts as late as the merge, so it is live if the merge is; the right
-  side
-  is tested before it is entered; the automaton, not the stream, bounds the number of merges one
-  below
-  the other on a left path;
+  side is tested before it is entered; the automaton, not the stream, bounds the number of merges
+  one below the other on a left path;
 * the cells for one place in a match are on a pile, each no earlier than the next, so a dead cell
-  ends
-  the search; or merges hold them, as above;
+  ends the search; or merges hold them, as above;
 * each live cell has a match through it: it begins one, or its child is live.
 
 So between two outputs there are at most (length of a match) × (a number fixed by the query) steps,
-for
-any stream and any number of dead nodes in the arena.
+for any stream and any number of dead nodes in the arena.
 
 With conditions between events, a branch is cut as soon as its events decide a condition. Each new
 event is checked against the events on the path. A condition is decided as soon as the last event
@@ -29,8 +24,7 @@ The walk stops if an output buffer is full, and goes on from there. A node whose
 goes back to the stack unchanged.
 
 `walk_of` makes the kernel. Numba removes branches that a constant of the closure decides. So the
-kernel
-without conditions is as short as one written by hand.
+kernel without conditions is as short as one written by hand.
 """
 
 from __future__ import annotations
@@ -271,8 +265,7 @@ def walk_of(checks: Checked | None, *, collects: bool = False) -> Callable[..., 
 
 def _options(checks: Checked | None) -> dict[str, Any]:
     """Nothing in a walk with conditions makes an array. Counting references to the columns, which
-    the
-    caller holds, would cost several times as much as a step."""
+    the caller holds, would cost several times as much as a step."""
     options: dict[str, Any] = {"nogil": True}
     return options if checks is None else options | {"error_model": "numpy", "_nrt": False}
 
@@ -287,8 +280,7 @@ def copy_padded(target, start, source, first, count):  # type: ignore[no-untyped
     """Copy `count` elements, PADDING at a time; the next copy overwrites the surplus.
 
     Indices are unsigned. A signed index could count from the end, and the test for it keeps LLVM
-    from
-    copying several elements at once.
+    from copying several elements at once.
     """
     place, end, at = np.uint64(start), np.uint64(start + count), np.uint64(first)
     while place < end:

@@ -8,9 +8,8 @@ arena, which is cleared after their matches have been listed.
 window's first event, and the automaton chooses among those (Theorem 4 of the CEL paper).
 
 *Cost*: (events of the window that matter) × (states of the automaton that are alive at once, a
-number
-fixed by the query), for any number of matches that are not chosen; plus the length of each chosen
-match.
+number fixed by the query), for any number of matches that are not chosen; plus the length of each
+chosen match.
 
 NXT needs no automaton of its own if an event can be marked in one way only (`choose_earliest`). A
 backward pass over the window finds the states that reach the end. A forward pass marks an event
@@ -112,8 +111,7 @@ def choose_by_automaton(memory, output, kinds, selector, events, scratch, conten
     """List the matches that a selector's automaton chooses at each event that fired.
 
     Returns a status. contents: int64[2, states], room for the node of each state before and after
-    an
-    event.
+    an event.
     """
     counters = memory.counters
     while True:

@@ -7,8 +7,7 @@ Sets grow in layers from the last event back. All orders of a set of n events ar
 n, so its confidence is known after that layer.
 
 With a window, chains that end at different times are kept apart, because the end decides which
-starts
-are inside.
+starts are inside.
 
 Sets are compared by 128 random bits, the sum of those of their events and marks. Two of 10^12 sets
 are equal by chance with a probability of about 10^-15.

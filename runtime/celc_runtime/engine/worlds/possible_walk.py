@@ -12,8 +12,7 @@ places, the chain only stands for the set of its events, whose orders are added 
 (`possible_orders`).
 
 *Rejected*: one event for each point, read by an ordinary update. It lists a match once for each
-choice
-of points: U^k times for k events of U points.
+choice of points: U^k times for k events of U points.
 
 After section 5.3 of *On Complexity and Optimization of Expensive Queries in Complex Event
 Processing* (SIGMOD 2014), where intervals are given and confidences enumerated.

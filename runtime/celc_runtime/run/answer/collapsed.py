@@ -28,8 +28,6 @@ _WHERE_ALONE = "SELECT MAX and SELECT ANY show where matches end"
 
 
 class CollapsedRows(GroupRows):
-    """Returns the unions of the matches with the same end."""
-
     def __init__(self, program: Program, *, in_instants: bool) -> None:
         super().__init__(program, are_of_ends=True, in_instants=in_instants)
         self._waiting: list[pa.RecordBatch] = []
@@ -148,7 +146,6 @@ def _union(column: pa.ListArray, group: np.ndarray, groups: int) -> pa.ListArray
 def shown_rows(
     plan: Plan, schema: pa.Schema, rows: pa.RecordBatch, counts: WideColumn
 ) -> pa.RecordBatch:
-    """The columns of the answer."""
     columns = []
     for field in schema:
         if field.name == MATCHES:

@@ -12,8 +12,7 @@ attributes) are passed by events of the partition.
 
 `bound`: a deadline is passed exactly if the key of the event from which it counts is smaller. For a
 time it is the floor of the clock (`floors_of`). A deadline in EVENTS is passed when its last event
-has
-come.
+has come.
 """
 
 from __future__ import annotations
@@ -181,8 +180,7 @@ class Deadlines(ChoiceOfRun):
         """bool[rows]: at which rows of stretches no match ends that is to be returned now.
 
         Silent rows of stretches were read before, at the clock `since`. The deadline of a match
-        that
-        ends at a row is not after the row's own deadline.
+        that ends at a row is not after the row's own deadline.
         """
         keys, were_read = self._keys(stretches, events), stretches.silent
         self._were_read = were_read
@@ -332,7 +330,6 @@ def compares_late(program: Program) -> bool:
 
 
 def undecided_words(plan: Plan, count: int) -> str:
-    """The warning that matches were left undecided."""
     matches = f"{count:,} match{'' if count == 1 else 'es'}"
     return (
         f"query {plan.name!r}: {matches} of it {'is' if count == 1 else 'are'} undecided, because "

@@ -10,8 +10,7 @@ ends. So it takes the rows of all matches, and returns the chosen ones as soon a
 
 Among the matches with the same start and end, the walk returns only those with the support that NXT
 prefers. So a match is identified here by its first and its last event. Both are entries: numbers
-that
-rise along the stream, over all partitions.
+that rise along the stream, over all partitions.
 """
 
 from __future__ import annotations

@@ -82,8 +82,7 @@ class History:
         """The columns, in the order of `PastColumns`.
 
         Keys and floors are those of `floors_of`, parts those of `LatestStarts` or `Ceilings`,
-        `valid`
-        is bool.
+        `valid` is bool.
         """
         return tuple(array[: self._count] for array in self._arrays)
 
@@ -226,7 +225,6 @@ class History:
         return found
 
     def drop(self, until: int) -> None:
-        """Drop the entries before `until`."""
         gone = min(max(0, until - self.first), self._count)
         if 2 * gone >= self._count:
             kept = self._count - gone

@@ -27,8 +27,6 @@ _FEWEST_ROWS = 4096
 
 
 class KeyMemory:
-    """The key tables of one run."""
-
     def __init__(self, terms: tuple[KeyTerm, ...], tables: tuple[KeyTable, ...]) -> None:
         self._terms = terms
         self._tables = tables

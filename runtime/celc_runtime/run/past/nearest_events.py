@@ -57,8 +57,7 @@ class NearestEvents:
             memory = self._keys.memory
             table = memory.tables[0]
             # Each event brings at most one key. Tables are not filled to the last row. Otherwise
-            # fewer
-            # and fewer events could be read at once.
+            # fewer and fewer events could be read at once.
             room = len(table) // 2 - int(memory.filled[0])
             if 8 * room < len(table):
                 self._keys.make_room(ALIVE, self._lowest(first, begins, done))

@@ -52,8 +52,7 @@ class WaitingEvents:
         """Append events.
 
         table: the columns that the output shows. columns: an array (int64) for each attribute of
-        this
-        class that has one element for each event.
+        this class that has one element for each event.
         """
         for name in _COLUMNS:
             before, new = getattr(self, name), columns[name]

@@ -59,7 +59,6 @@ class _Part:
     whole: Stretch | None = None  # for nested selectors
 
     def drop(self, count: int) -> None:
-        """Drop the first `count` events."""
         if count:
             for column in self.columns:
                 del column[:count]
@@ -76,8 +75,7 @@ _Match: TypeAlias = tuple[int, int, tuple[tuple[int, Labels], ...]]
 
 _Listed: TypeAlias = tuple[list[int], int, int]
 """(the row at which a match ends and its events' tags, the number of its deadline, for events with
-a
-duration the entry of an event that starts when the match starts)."""
+a duration the entry of an event that starts when the match starts)."""
 
 
 class _Noted(NamedTuple):
@@ -307,8 +305,7 @@ class DefinitionWalk(WalkOfRun):
         """The matches that SELECT chooses, as they look behind it, each with its deadlines.
 
         Matches that look alike are one, which is decided when the first of them is. Matches that
-        are
-        not chosen decide nothing.
+        are not chosen decide nothing.
         """
         chosen: dict[_Match, list[int]] = {}
         formula = self._definition.formula

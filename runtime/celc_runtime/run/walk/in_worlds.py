@@ -9,8 +9,7 @@ is the sum over these orders, and its row is at the greatest event that can be i
 There are four ways, by the query and the events:
 
 - `possible_walk` lists matches one by one, and gives up a chain that is not likely enough. If
-  events
-  of a match could change places, it adds up the orders of this match.
+  events of a match could change places, it adds up the orders of this match.
 - If many events overlap, `possible_sets` adds up the orders of all matches of a cluster at once.
 - Conditions on pairs of events are checked while chains are listed.
 - Other conditions compare events: the chains that the relaxed formula admits are listed, and the

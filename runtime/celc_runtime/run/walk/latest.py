@@ -13,8 +13,6 @@ _CELLS_ROOM = 256  # cells of one match for which there is room at first
 
 
 class LatestWalk(WalkOfRun):
-    """Lists the match of the latest events."""
-
     def __init__(self) -> None:
         self._scratch = new_memory(0)
         self._cells = np.zeros((_CELLS_ROOM, 3), np.int64)

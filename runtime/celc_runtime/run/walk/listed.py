@@ -33,7 +33,6 @@ class Listed:
 
     @property
     def count(self) -> int:
-        """The number of matches."""
         return int(self.output.used[0])
 
     @property
@@ -66,7 +65,6 @@ class Listed:
 
 
 def kinds_of(plan: Plan, walk: WalkOfRun) -> Kinds:
-    """The kinds of cells as arrays."""
     columns = range(len(plan.answer.label_names))
     belongs = [[column in kind.columns for kind in plan.matching.kinds] for column in columns]
     return Kinds(

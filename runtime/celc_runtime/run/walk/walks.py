@@ -1,8 +1,7 @@
 """The walk of a run: how the matches are found that end at the events that fired.
 
 `WalkOfRun` is the protocol. The walks that return all matches in the arena are here. The others
-have
-modules of their own.
+have modules of their own.
 """
 
 from __future__ import annotations
@@ -39,8 +38,7 @@ NOTED_ROWS = 1 << 18  # rows: the largest batch of a walk that notes all its eve
 
 Floors: TypeAlias = Callable[[], np.ndarray | int]
 """The floor that every window of a later event respects: for all, or for each partition slot. It is
-a
-function, because it is computed only where it is used."""
+a function, because it is computed only where it is used."""
 
 
 Judge: TypeAlias = Callable[[int, tuple[int, int], int], tuple[bool, bool]]
@@ -62,8 +60,7 @@ class WalkOfRun:
 
     places = 0
     """The number of events of every match, if the output holds them place by place; 0: matches
-    differ
-    in length, and the output holds one after another."""
+    differ in length, and the output holds one after another."""
 
     lists_runs = False  # whether the output holds a run of such matches as one (`engine.walk.runs`)
 
