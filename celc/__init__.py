@@ -7,8 +7,10 @@ and `celc check` needs no runtime. (Numba and pyarrow alone take half a second.)
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK
@@ -17,7 +19,9 @@ from celc.version import VERSION as __version__
 if TYPE_CHECKING:
     from celc.diagnostics.errors import CelError, CelWarning, Diagnostic
     from celc.diagnostics.source import Source
+    from celc.editor.languages import Language
     from celc.loader import Matcher
+    from celc.options import Options
     from celc.pages.page import Page
 
 __all__ = [
@@ -28,6 +32,7 @@ __all__ = [
     "__version__",
     "check",
     "compile",
+    "compile_files",
     "format_text",
     "report",
 ]
@@ -98,30 +103,7 @@ def compile(
     max_work, max_compile_seconds, ties, at_end or dialect, and where match_id is the name of
     another column.
     """
-    from celc.diagnostics.source import Source
-    from celc.loader import Matcher
-
-    if _is_row_pattern(dialect, schema):
-        given = {
-            "order_by": order_by,
-            "tiebreak": tiebreak or None,
-            "ties": ties,
-            "at_end": None if at_end == "open" else at_end,
-            "positions": positions or None,
-            "match_id": match_id or None,
-            "first_order": first_order or None,
-        }
-        _refuse_options(given)
-        from celc.row_pattern.compiler import compile_rows
-
-        name = "query.sql" if name == "query.cel" else name
-        source = Source(name, text)
-        rows = compile_rows(source, _stem(name), schema, max_work)
-        _warn(source, rows.warnings)
-        return Matcher(rows.module_parts(f"celc.compile(..., name={name!r})"), rows.warnings)
-    from celc.loader.ahead import Ahead
     from celc.options import Options
-    from celc.pipeline import compile_files
 
     options = Options(
         None if order_by is None else _names(order_by),
@@ -135,50 +117,93 @@ def compile(
         first_order=first_order,
         max_compile_seconds=max_compile_seconds,
     )
-    source = Source(name, text)
-    ahead = Ahead(source, options)
-    try:
-        compilation = compile_files([source], options, resolved=ahead.begin)
-    finally:
-        ahead.end()
-    flag = ", first_order=True" if first_order else ""
-    flag += f", ties={ties!r}" if ties is not None else ""
-    flag += f", at_end={at_end!r}" if at_end != "open" else ""
-    flag += ", positions=True" if positions else ""
-    flag += ", match_id=True" if match_id else ""
-    again = partial(
-        _compile_quietly,
-        text,
-        name=name,
-        tiebreak=options.tiebreak,
-        at_end=at_end,
-        positions=positions,
-        match_id=match_id,
-        max_states=max_states,
-        max_work=max_work,
-        first_order=first_order,
-        max_compile_seconds=max_compile_seconds,
-    )
-    module = compilation.module_parts(f"celc.compile(..., name={name!r}{flag})")
-    _warn(source, compilation.warnings)
+    language, source = _language_and_source(dialect, name, text)
+    return _matcher([source], language, options, schema, f"compile(..., name={source.name!r}")
+
+
+def compile_files(
+    paths: str | PathLike[str] | Sequence[str | PathLike[str]],
+    *,
+    schema: Any = None,
+    **options: Any,
+) -> Matcher:
+    """Compile query files into one module and load it, as `celc compile` does.
+
+    paths: a file, a folder, of which all `.cel` files count, or several of them. A file that is
+    named twice counts once. The queries of all files are those of the module, and what several
+    files declare must be declared in the same way in all of them. A `.sql` file has
+    MATCH_RECOGNIZE, and becomes a module of its own.
+    schema: as for `compile`. options: those of `compile`, from order_by to max_compile_seconds,
+    which is the time for all files together.
+
+    Warns as `compile` does. Raises CelError with all errors of all files: its text shows them, and
+    its `problems` are those of each file. Raises OSError where a file cannot be read, ValueError
+    where one is no text and for the values that `compile` refuses.
+    """
+    from pathlib import Path
+
+    from celc.diagnostics.files import names_of, query_files, read_file
+    from celc.editor.languages import language_of
+    from celc.options import Options
+
+    given = [paths] if isinstance(paths, str | PathLike) else paths
+    files, wrong = query_files(map(Path, given))
+    if wrong or not files:
+        raise ValueError("; ".join(wrong) or "there is no file to compile")
+    for name in options.keys() & {"order_by", "tiebreak"}:
+        options[name] = None if options[name] is None else _names(options[name])
+    language, chosen = language_of(*files), Options(**options)
+    sources = list(map(read_file, files, names_of(files)))
+    names = ", ".join(repr(file.name) for file in files)
+    return _matcher(sources, language, chosen, schema, f"compile_files([{names}]")
+
+
+def _matcher(
+    sources: Sequence[Source], language: Language, options: Options, schema: Any, call: str
+) -> Matcher:
+    """The compiled texts, loaded; `call` begins the call that the module names.
+
+    Their warnings are given to Python's, with the line that called a function that calls this one.
+    """
+    from celc.diagnostics.errors import CelWarning
+    from celc.loader import Matcher
+    from celc.loader.ahead import Ahead
+
+    _refuse_foreign(language, options, schema)
+    with Ahead(sources, options) as ahead:
+        compilation = language.compile(sources, options, schema, ahead.begin)
+    said = {
+        "first_order": options.first_order or None,
+        "ties": options.ties,
+        "at_end": None if options.at_end == "open" else options.at_end,
+        "positions": options.positions or None,
+        "match_id": options.match_id or None,
+    }
+    flags = [f", {name}={value!r}" for name, value in said.items() if value is not None]
+    module = compilation.module_parts(f"celc.{call}{''.join(flags)})")
+    for file in compilation.files:
+        for one in file.warnings:
+            warnings.warn(one.render(file.source), CelWarning, stacklevel=3)
+    again = partial(_matcher_again, sources, language, options, call)
     return Matcher(module, compilation.warnings, again)
 
 
-def _warn(source: Source, found: Sequence[Diagnostic]) -> None:
-    """Give the warnings of a text to Python's, with the line that called `compile`."""
+def _matcher_again(
+    sources: Sequence[Source],
+    language: Language,
+    options: Options,
+    call: str,
+    *,
+    ties: str | None,
+    order_by: str | Sequence[str] | None,
+) -> Matcher:
+    """The same texts with other options, without the warnings that were given before."""
     from celc.diagnostics.errors import CelWarning
 
-    for one in found:
-        warnings.warn(one.render(source), CelWarning, stacklevel=3)
-
-
-def _compile_quietly(text: str, **options: Any) -> Matcher:
-    """The same text with other options, without the warnings that were given before."""
-    from celc.diagnostics.errors import CelWarning
-
+    order = None if order_by is None else _names(order_by)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CelWarning)
-        return compile(text, **options)
+        return _matcher(sources, language, replace(options, ties=ties, order_by=order), None, call)
 
 
 def check(
@@ -197,20 +222,7 @@ def check(
     max_compile_seconds: the most seconds that it may take to find them; too little time is one of
     the errors. dialect, schema: as for `compile`.
     """
-    from celc.diagnostics.errors import CelError
-    from celc.diagnostics.source import Source
-
-    if _is_row_pattern(dialect, schema):
-        _refuse_options({"order_by": order_by, "ties": ties, "first_order": first_order or None})
-        from celc.row_pattern.compiler import compile_rows
-
-        name = "query.sql" if name == "query.cel" else name
-        try:
-            return compile_rows(Source(name, text), _stem(name), schema).warnings
-        except CelError as problem:
-            return problem.diagnostics
     from celc.options import Options
-    from celc.pipeline import compile_source
 
     options = Options(
         None if order_by is None else _names(order_by),
@@ -218,10 +230,9 @@ def check(
         first_order=first_order,
         max_compile_seconds=max_compile_seconds,
     )
-    try:
-        return compile_source(Source(name, text), options).warnings
-    except CelError as problem:
-        return problem.diagnostics
+    language, source = _language_and_source(dialect, name, text)
+    _refuse_foreign(language, options, schema)
+    return language.check(source, options, schema)
 
 
 def format_text(text: str, *, name: str = "query.cel", dialect: str = "cel") -> str:
@@ -230,13 +241,10 @@ def format_text(text: str, *, name: str = "query.cel", dialect: str = "cel") -> 
     Only white space and the case of keywords change; comments stay. name, dialect: as for
     `compile`. Raises CelError with all errors of a text that is not in the language.
     """
-    from celc.diagnostics.source import Source
     from celc.editor.formatting.text import formatted
 
-    if _is_row_pattern(dialect, None):
-        name = "query.sql" if name == "query.cel" else name
-        return formatted(Source(name, text), "match_recognize")
-    return formatted(Source(name, text))
+    language, source = _language_and_source(dialect, name, text)
+    return formatted(source, language)
 
 
 def report(
@@ -270,28 +278,27 @@ def report(
     return made(matches, events, path, query=query, title=title, limits=limits)
 
 
-def _is_row_pattern(dialect: str, schema: object) -> bool:
-    """Whether a text is MATCH_RECOGNIZE. Raises ValueError for a dialect that there is none of."""
-    if dialect not in ("cel", "match_recognize"):
+def _language_and_source(dialect: str, name: str, text: str) -> tuple[Language, Source]:
+    """Raises ValueError for a dialect that there is none of."""
+    from celc.diagnostics.source import Source
+    from celc.editor.languages import CEL, LANGUAGES
+
+    language = next((one for called, one in LANGUAGES.items() if called == dialect), None)
+    if language is None:
         raise ValueError(f"dialect must be 'cel' or 'match_recognize', not {dialect!r}")
-    if dialect == "cel" and schema is not None:
-        raise ValueError("schema is for dialect='match_recognize': CEL declares its events itself")
-    return dialect == "match_recognize"
+    if language is not CEL and name == "query.cel":
+        name = f"query{language.suffix}"
+    return language, Source(name, text)
 
 
-def _refuse_options(given: Mapping[str, object]) -> None:
-    wrong = [name for name, value in given.items() if value is not None]
-    if wrong:
+def _refuse_foreign(language: Language, options: Options, schema: Any) -> None:
+    """Raises ValueError for what is of the other language."""
+    if wrong := language.foreign(options):
         raise ValueError(
-            f"MATCH_RECOGNIZE has no option {', '.join(wrong)}: its text says the order"
+            f"{language.title} has no option {', '.join(wrong)}: its text says the order"
         )
-
-
-def _stem(name: str) -> str:
-    """The name of a query that is called like its file."""
-    from pathlib import PurePath
-
-    return PurePath(name).stem
+    if schema is not None and not language.takes_schema:
+        raise ValueError("schema is for MATCH_RECOGNIZE: CEL declares its events itself")
 
 
 def _names(names: str | Sequence[str]) -> tuple[str, ...]:

@@ -81,8 +81,7 @@ class Stages:
 
 @dataclass(frozen=True, slots=True)
 class CompiledFile:
-    """One file of a compilation: its tree, its queries pass by pass, its warnings in order of
-    place."""
+    """A compiled file: its tree, its queries pass by pass, and its warnings in order of place."""
 
     source: Source
     tree: File
@@ -102,6 +101,11 @@ class Compilation:
     def queries(self) -> tuple[Stages, ...]:
         """The queries of all files."""
         return tuple(stages for file in self.files for stages in file.queries)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the queries."""
+        return tuple(stages.query.name for stages in self.queries)
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -161,13 +165,11 @@ def compile_files(
 ) -> Compilation:
     """All passes for all queries of files that become one module.
 
-    Each file is compiled alone, in what the files before it have left of the time that `options`
-    give. `updates` are those that `choose` may choose from. `resolved` is called with each syntax
-    tree once its names and types have no errors.
+    Each file is compiled alone, and all of them in the time that `options` give. `choose` chooses
+    from `updates`. `resolved` is called with each tree that has no errors of names and types.
 
-    Raises CelError with every error of every file that can be found, `FilesError` where several
-    files have some: passes that look at one query at a time report the errors of all queries
-    together. Where the time is over before, that is one of the errors.
+    Raises CelError with every error of every file that can be found: passes that look at one query
+    at a time report the errors of all queries together. A time that is over is one of the errors.
     """
     deadline = Deadline(sources[0], options.max_compile_seconds)
     declared = DeclaredInFiles()

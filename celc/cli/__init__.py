@@ -1,4 +1,4 @@
-"""The command line: the only place that reads and writes files.
+"""The command line: the only place that writes files.
 
 `arguments` has the words of the command line. `command` runs a command and ends with an exit code;
 `run` is the command that reads events. `origins`, `events` and their neighbours read.

@@ -6,10 +6,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from celc.cli import row_patterns
 from celc.cli.output import check_output, say, written
 from celc.cli.problems import FINE, CommandProblem
 from celc.cli.queries import chosen_queries, compiled
+from celc.editor.languages import ROW_PATTERNS, language_of
 
 if TYPE_CHECKING:
     from celc.pages.counts import Taken
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def explain(arguments: argparse.Namespace) -> int:
     """Write the page; returns the exit code."""
-    if row_patterns.is_row_pattern([arguments.source]):
+    if language_of(arguments.source) is ROW_PATTERNS:
         raise CommandProblem("the automaton of MATCH_RECOGNIZE is shown as text: --format text")
     compilation = compiled(arguments, [arguments.source])
     chosen = chosen_queries(compilation, arguments.query)

@@ -14,10 +14,10 @@ from celc.cli.output import say, tell
 from celc.cli.problems import FILE_WRONG, FINE, QUERY_WRONG, CommandProblem
 from celc.cli.queries import STANDARD_INPUT, read_source, standard_input
 from celc.diagnostics.errors import CelError, Diagnostic, render_all
-from celc.diagnostics.files import SQL_SUFFIX, SUFFIXES, query_files
+from celc.diagnostics.files import SUFFIXES, query_files
 from celc.diagnostics.source import Source, Span, visible, visible_json
+from celc.editor.languages import language_of
 from celc.options import Options
-from celc.pipeline import compile_source
 from celc.version import VERSION
 
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -73,25 +73,11 @@ def check_paths(
 
 
 def _check(source: Source, options: Options) -> CheckedFile:
-    if Path(source.name).suffix == SQL_SUFFIX:
-        return _check_rows(source, options)
     try:
-        compilation = compile_source(source, options)
+        compilation = language_of(source.name).compile([source], options)
     except CelError as problem:
         return CheckedFile(source, problem.diagnostics, ())
-    queries = tuple(stages.query.name for stages in compilation.queries)
-    return CheckedFile(source, compilation.warnings, queries)
-
-
-def _check_rows(source: Source, options: Options) -> CheckedFile:
-    from celc.row_pattern.compiler import compile_rows
-
-    name = Path(source.name).stem
-    try:
-        compilation = compile_rows(source, name, max_work=options.max_work)
-    except CelError as problem:
-        return CheckedFile(source, problem.diagnostics, ())
-    return CheckedFile(source, compilation.warnings, (name,))
+    return CheckedFile(source, compilation.warnings, compilation.names)
 
 
 # --- text -----------------------------------------------------------------------------------------

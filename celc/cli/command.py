@@ -36,6 +36,7 @@ from celc.cli.signals import Stopped, stopped_by_signals
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.files import query_files
 from celc.diagnostics.source import visible
+from celc.editor.languages import ROW_PATTERNS, language_of
 
 if TYPE_CHECKING:
     from celc.pipeline import Stages
@@ -110,7 +111,10 @@ def _compile(arguments: argparse.Namespace) -> int:
     paths, wrong = query_files(arguments.source)
     if wrong:
         raise CommandProblem("; ".join(wrong))
-    of_rows = row_patterns.is_row_pattern(paths)
+    try:
+        of_rows = language_of(*paths) is ROW_PATTERNS
+    except ValueError as problem:
+        raise CommandProblem(str(problem)) from None
     if arguments.to != "module":
         if of_rows:
             raise CommandProblem(f"{paths[0].name} is SQL already: leave out --to")
@@ -122,10 +126,6 @@ def _compile(arguments: argparse.Namespace) -> int:
         return FINE
     if arguments.table is not None:
         raise CommandProblem("--table is for statements: add --to spark-sql")
-    if of_rows and arguments.positions:
-        raise CommandProblem("MATCH_RECOGNIZE has no positions: leave out --positions")
-    if of_rows and arguments.match_id:
-        raise CommandProblem("MATCH_RECOGNIZE has no match_id: leave out --match-id")
     if len(paths) > 1 and arguments.output is None:
         raise CommandProblem(
             f"{len(paths)} files become one module: name it with -o, as in -o rules_udf.py"
@@ -199,7 +199,7 @@ def _explain(arguments: argparse.Namespace) -> int:
     if arguments.format != "text" and arguments.stage not in ("chain", "cea", "det"):
         raise CommandProblem("only the stages chain, cea and det can be drawn")
     check_output(arguments.output, force=arguments.force, inputs=[arguments.source])
-    if row_patterns.is_row_pattern([arguments.source]):
+    if language_of(arguments.source) is ROW_PATTERNS:
         text = row_patterns.explained(arguments)
     else:
         text = _explained(arguments)
@@ -277,7 +277,7 @@ def _svg(dot: str) -> str:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    if row_patterns.is_row_pattern([arguments.source]):
+    if language_of(arguments.source) is ROW_PATTERNS:
         from celc.cli import run_rows
 
         return run_rows.run(arguments)

@@ -10,10 +10,10 @@ from celc.cli.output import say, tell, written
 from celc.cli.problems import FILE_WRONG, FINE, QUERY_WRONG, CommandProblem
 from celc.cli.queries import STANDARD_INPUT, read_source, standard_input
 from celc.diagnostics.errors import CelError
-from celc.diagnostics.files import SQL_SUFFIX, SUFFIXES, query_files
+from celc.diagnostics.files import SUFFIXES, query_files
 from celc.diagnostics.source import Source, visible
-from celc.editor.checks import Dialect
 from celc.editor.formatting.text import formatted
+from celc.editor.languages import LANGUAGES, Dialect, language_of
 
 
 @dataclass(slots=True)
@@ -58,14 +58,14 @@ def _format(
     """Format a file. Other SQL is left alone where the command has not named it."""
     is_input = path == STANDARD_INPUT
     if is_input:
-        is_sql = dialect == "match_recognize"
-        source = standard_input("stdin.sql" if is_sql else "stdin.cel")
+        language = LANGUAGES[dialect or "cel"]
+        source = standard_input(f"stdin{language.suffix}")
     else:
-        is_sql = path.suffix == SQL_SUFFIX
+        language = language_of(path)
         source = read_source(path, path.as_posix())
-    if is_sql and not named and "match_recognize" not in source.text.casefold():
+    if not named and not language.has(source):
         return
-    text = formatted(source, "match_recognize" if is_sql else "cel")
+    text = formatted(source, language)
     # Files with a byte order mark, or with "\r\n", have another layout, too.
     same = text == source.text and (is_input or text.encode() == path.read_bytes())
     counts.unchanged += same

@@ -1,35 +1,20 @@
-"""Files with MATCH_RECOGNIZE on the command line: how they are recognised, compiled and
-explained."""
+"""Files with MATCH_RECOGNIZE on the command line: how they are compiled and explained."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from celc.cli.output import tell
 from celc.cli.problems import CommandProblem
-from celc.cli.queries import read_source, shown_command
+from celc.cli.queries import options_of, read_source, shown_command
 from celc.cli.routes import dump_routes
 from celc.diagnostics.errors import render_all
-from celc.diagnostics.files import SQL_SUFFIX
+from celc.editor.languages import ROW_PATTERNS
 
 if TYPE_CHECKING:
     from celc.row_pattern.compiler import RowCompilation
-
-# options of CEL for things that a MATCH_RECOGNIZE query says itself
-_OF_CEL = ("order_by", "tiebreak", "ties", "first_order", "max_compile_seconds")
-
-
-def is_row_pattern(paths: Sequence[Path]) -> bool:
-    """Whether a command is about MATCH_RECOGNIZE. Raises CommandProblem for several such files."""
-    found = [path for path in paths if path.suffix == SQL_SUFFIX]
-    if found and len(paths) > 1:
-        raise CommandProblem(
-            f"{found[0]}: a file with MATCH_RECOGNIZE becomes a module of its own: name it alone"
-        )
-    return bool(found)
 
 
 def compiled(arguments: argparse.Namespace, path: Path, schema: Any = None) -> RowCompilation:
@@ -38,14 +23,12 @@ def compiled(arguments: argparse.Namespace, path: Path, schema: Any = None) -> R
     schema: the columns of the table where the file has no CREATE TABLE. Raises CelError, and
     CommandProblem for options that are of CEL alone.
     """
-    from celc.row_pattern.compiler import compile_rows
-
-    for name in _OF_CEL:
-        if getattr(arguments, name, None):
-            option = "--" + name.replace("_", "-")
-            raise CommandProblem(f"{option} is for CEL; MATCH_RECOGNIZE says it in its text")
+    options = options_of(arguments)
+    for name in ROW_PATTERNS.foreign(options):
+        option = "--" + name.replace("_", "-")
+        raise CommandProblem(f"{option} is for CEL; MATCH_RECOGNIZE has no such thing")
     source = read_source(path)
-    compilation = compile_rows(source, path.stem, schema, arguments.max_work)
+    compilation = ROW_PATTERNS.compile([source], options, schema)
     if compilation.warnings:
         tell(render_all(source, compilation.warnings))
     return compilation

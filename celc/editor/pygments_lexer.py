@@ -22,8 +22,8 @@ from pygments.token import (
     Whitespace,
 )
 
-from celc.editor.checks import Dialect
 from celc.editor.colours import words_by_class
+from celc.editor.languages import Dialect
 from celc.parse.tables import grammar
 
 _AS_TOKENS = {

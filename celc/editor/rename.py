@@ -7,17 +7,12 @@ or disappear. This finds names that are taken, hidden, or keywords at their plac
 
 from collections.abc import Sequence
 
-from celc.diagnostics.errors import CelError, Fix
+from celc.diagnostics.errors import CelError, Diagnostic, Fix
 from celc.diagnostics.source import Source, Span
-from celc.editor.checks import Dialect, errors_of_names
 from celc.editor.completion import quoted
-from celc.editor.row_symbols import row_occurrences
-from celc.editor.symbols import Occurrence, occurrence_at, occurrences, same_groups
+from celc.editor.languages import Language
+from celc.editor.symbols import Occurrence, occurrence_at, same_groups
 from celc.options import Options
-from celc.parse.parser import parse
-from celc.parse.tables import grammar
-from celc.row_pattern.parser import keywords
-from celc.row_pattern.parser import parse as parse_rows
 
 _DEFAULTS = Options()
 
@@ -26,51 +21,53 @@ class RenameProblem(Exception):
     """Why a name stays, in words for the user."""
 
 
-def names_of(source: Source, dialect: Dialect) -> tuple[Occurrence, ...]:
-    """All names of a text in order. Raises CelError where it has no syntax tree."""
-    if dialect == "match_recognize":
-        return row_occurrences(parse_rows(source))
-    return occurrences(parse(source))
-
-
-def renameable(source: Source, offset: int, dialect: Dialect) -> Occurrence:
+def renameable(source: Source, offset: int, language: Language) -> Occurrence:
     """The name at a place. Raises RenameProblem where no name there can be changed."""
-    return _renameable(_names(source, dialect), offset)
+    return _renameable(_names(source, language), offset)
 
 
 def rename(
-    source: Source, offset: int, name: str, dialect: Dialect, options: Options = _DEFAULTS
+    source: Source, offset: int, name: str, language: Language, options: Options = _DEFAULTS
 ) -> tuple[Fix, ...]:
     """The changes that give the thing at a place another name, in order. `options` are those of
     `celc check`. Raises RenameProblem where the text has errors, or would change its meaning."""
-    found = _names(source, dialect)
+    found = _names(source, language)
     symbol = _renameable(found, offset).symbol
     new = _unquoted(name.strip())
     if not new or "\n" in new:
         raise RenameProblem("a name is one line of text, and not empty")
-    spelled = _spelled(new, dialect)
+    spelled = _spelled(new, language)
     fixes = tuple(Fix(one.span, spelled) for one in found if one.symbol == symbol)
     text, places = _changed(source.text, found, fixes)
     after = Source(source.name, text)
     try:
-        names = names_of(after, dialect)
+        names = language.occurrences(after)
     except CelError as problem:
         raise RenameProblem(f"'{new}' cannot stand here: {_first(problem)}") from None
     if not same_groups(found, names, places):
         raise RenameProblem(f"'{new}' is taken: the text would mean something else")
-    before = [one.code for one in errors_of_names(source, dialect, options)]
-    new_errors = errors_of_names(after, dialect, options)
+    before = [one.code for one in _errors(source, language, options)]
+    new_errors = _errors(after, language, options)
     if [one.code for one in new_errors] != before:
         told = new_errors[0].message if new_errors else "the errors of the text would be others"
         raise RenameProblem(f"'{new}' cannot stand here: {told}")
     return fixes
 
 
-def _names(source: Source, dialect: Dialect) -> tuple[Occurrence, ...]:
+def _names(source: Source, language: Language) -> tuple[Occurrence, ...]:
     try:
-        return names_of(source, dialect)
+        return language.occurrences(source)
     except CelError as problem:
         raise RenameProblem(f"the text has an error, mend it first: {_first(problem)}") from None
+
+
+def _errors(source: Source, language: Language, options: Options) -> list[Diagnostic]:
+    """The errors about names, types and clauses."""
+    try:
+        language.resolve(source, options)
+    except CelError as problem:
+        return [one for one in problem.diagnostics if one.severity == "error"]
+    return []
 
 
 def _renameable(found: Sequence[Occurrence], offset: int) -> Occurrence:
@@ -92,9 +89,9 @@ def _unquoted(name: str) -> str:
     return name
 
 
-def _spelled(name: str, dialect: Dialect) -> str:
-    words = keywords() if dialect == "match_recognize" else grammar().keywords
-    return name if name.isidentifier() and name.upper() not in words else quoted(name)
+def _spelled(name: str, language: Language) -> str:
+    is_plain = name.isidentifier() and name.upper() not in language.words()["keyword"]
+    return name if is_plain else quoted(name)
 
 
 def _changed(

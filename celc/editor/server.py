@@ -12,6 +12,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlparse
 
@@ -23,19 +24,18 @@ from pygls.workspace import TextDocument
 from celc.diagnostics.errors import CelError, Diagnostic, Fix
 from celc.diagnostics.source import Source, Span, visible, visible_lines
 from celc.editor.beside import Beside
-from celc.editor.checks import Dialect, diagnostics_of
-from celc.editor.completion import Completion, Kind, complete
+from celc.editor.completion import Completion, Kind
 from celc.editor.formatting.text import formatted
-from celc.editor.hover import hover
+from celc.editor.languages import ROW_PATTERNS, language_of
 from celc.editor.places import Places
 from celc.editor.protocol import NO_JSON, Protocol, Server
 from celc.editor.rename import RenameProblem, rename, renameable
-from celc.editor.row_completion import complete_rows
-from celc.editor.row_hover import hover_rows
 from celc.options import Options
 from celc.version import VERSION
 
 PAUSE = 0.2  # seconds without a change after which a text is checked
+
+MAX_SECONDS = 5.0  # of a compilation while a text is typed; an error says where it was too short
 
 _KINDS: dict[Kind, lsp.CompletionItemKind] = {
     "attribute": lsp.CompletionItemKind.Field,
@@ -59,18 +59,17 @@ class Document:
     def __init__(self, server: LanguageServer, uri: str) -> None:
         document = server.workspace.get_text_document(uri)
         name = PurePosixPath(unquote(urlparse(uri).path)).name or "query.cel"
-        is_sql = name.endswith(".sql") or document.language_id == "sql"
         self.uri = uri
         self.version = document.version
         self.source = Source(name, document.source)
-        self.dialect: Dialect = "match_recognize" if is_sql else "cel"
+        self.language = ROW_PATTERNS if document.language_id == "sql" else language_of(name)
         encoding = server.workspace.position_encoding
         self._places = Places(document.source, str(getattr(encoding, "value", encoding)))
 
     @property
     def is_ours(self) -> bool:
         """Whether it is in one of the languages. Other SQL is not."""
-        return self.dialect == "cel" or "match_recognize" in self.source.text.casefold()
+        return self.language.has(self.source)
 
     def offset(self, position: lsp.Position) -> int:
         """The offset of a place."""
@@ -127,7 +126,7 @@ class _Checks:
 
     def __init__(self, server: LanguageServer, options: Options) -> None:
         self._server = server
-        self._options = options
+        self._options = in_time(options)
         self._beside: Beside[tuple[Diagnostic, ...]] = Beside()
 
     async def found(self, document: Document) -> tuple[Diagnostic, ...]:
@@ -136,7 +135,7 @@ class _Checks:
         def check() -> tuple[Diagnostic, ...]:
             if not document.is_ours or not self._is_open(document):
                 return ()
-            return diagnostics_of(document.source, document.dialect, self._options)
+            return document.language.check(document.source, self._options)
 
         return await self._beside.done(check)
 
@@ -153,6 +152,13 @@ class _Checks:
         """Whether the editor has the document open with this text."""
         now = _open_document(self._server, document.uri)
         return now is not None and now.source == document.source.text
+
+
+def in_time(options: Options) -> Options:
+    """Options of `celc check`, with the time of an editor where they give none."""
+    if options.max_compile_seconds is not None:
+        return options
+    return replace(options, max_compile_seconds=MAX_SECONDS)
 
 
 def _open_document(server: LanguageServer, uri: str) -> TextDocument | None:
@@ -189,17 +195,16 @@ def _answer_questions(server: LanguageServer) -> None:
         document = Document(server, params.text_document.uri)
         if not document.is_ours:
             return lsp.CompletionList(False, [])
-        find = complete if document.dialect == "cel" else complete_rows
-        found = find(document.source.text, document.offset(params.position))
-        return lsp.CompletionList(False, [_item(one, place) for place, one in enumerate(found)])
+        place = document.offset(params.position)
+        found = document.language.complete(document.source.text, place)
+        return lsp.CompletionList(False, [_item(one, rank) for rank, one in enumerate(found)])
 
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)
     def hovered(params: lsp.HoverParams) -> lsp.Hover | None:
         document = Document(server, params.text_document.uri)
         if not document.is_ours:
             return None
-        find = hover if document.dialect == "cel" else hover_rows
-        found = find(document.source.text, document.offset(params.position))
+        found = document.language.hover(document.source.text, document.offset(params.position))
         if found is None:
             return None
         text = lsp.MarkupContent(lsp.MarkupKind.Markdown, found.text)
@@ -212,7 +217,7 @@ def _offer_changes(server: LanguageServer, options: Options, checks: _Checks) ->
         document = Document(server, params.text_document.uri)
         place = document.offset(params.position)
         try:
-            return document.range(renameable(document.source, place, document.dialect).span)
+            return document.range(renameable(document.source, place, document.language).span)
         except RenameProblem as problem:
             raise _refused(problem) from None
 
@@ -221,7 +226,7 @@ def _offer_changes(server: LanguageServer, options: Options, checks: _Checks) ->
         document = Document(server, params.text_document.uri)
         place = document.offset(params.position)
         try:
-            fixes = rename(document.source, place, params.new_name, document.dialect, options)
+            fixes = rename(document.source, place, params.new_name, document.language, options)
         except RenameProblem as problem:
             raise _refused(problem) from None
         return lsp.WorkspaceEdit({document.uri: document.edits(fixes)})
@@ -230,7 +235,7 @@ def _offer_changes(server: LanguageServer, options: Options, checks: _Checks) ->
     def formatting(params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit] | None:
         document = Document(server, params.text_document.uri)
         try:
-            text = formatted(document.source, document.dialect)
+            text = formatted(document.source, document.language)
         except CelError:
             return None  # its errors are shown, and a text with errors has no layout
         if text == document.source.text:
@@ -285,13 +290,13 @@ def _action(document: Document, found: Diagnostic, fix: Fix) -> lsp.CodeAction:
     )
 
 
-def _item(found: Completion, place: int) -> lsp.CompletionItem:
+def _item(found: Completion, rank: int) -> lsp.CompletionItem:
     return lsp.CompletionItem(
         label=found.name,
         kind=_KINDS[found.kind],
         detail=found.detail,
         insert_text=found.text,
-        sort_text=f"{place:04}",
+        sort_text=f"{rank:04}",
     )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from celc.editor.checks import Dialect
 from celc.editor.colours import words_by_class
+from celc.editor.languages import LANGUAGES, Dialect
 
 FOLDER = Path(__file__).with_name("grammars")
 _SCOPES = {
@@ -17,7 +17,6 @@ _SCOPES = {
     "keyword": "keyword.control",
 }
 _ENDINGS: dict[Dialect, list[str]] = {"cel": ["cel"], "match_recognize": []}
-_NAMES: dict[Dialect, str] = {"cel": "CEL (celc)", "match_recognize": "MATCH_RECOGNIZE (celc)"}
 
 
 def grammar_path(dialect: Dialect) -> Path:
@@ -51,7 +50,7 @@ def _grammar(dialect: Dialect) -> dict[str, Any]:
     for pattern in patterns:
         pattern["name"] = f"{pattern['name']}.{suffix}"
     return {
-        "name": _NAMES[dialect],
+        "name": f"{LANGUAGES[dialect].title} (celc)",
         "scopeName": f"source.{suffix}",
         "fileTypes": _ENDINGS[dialect],
         "patterns": patterns,

@@ -12,6 +12,8 @@ Rejected: a second process for the kernels of a module that is loaded. It would 
 later, and load the whole module first.
 """
 
+from __future__ import annotations
+
 import atexit
 import gc
 import json
@@ -19,7 +21,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import TextIO
@@ -52,14 +54,16 @@ _running: list[subprocess.Popen[str]] = []
 class Ahead:
     """A process for the machine code of a text, which waits for the syntax tree of it.
 
-    It ends with this process. CELC_AHEAD=0 in the environment forbids it.
+    It ends with this process. CELC_AHEAD=0 in the environment forbids it, and of several texts
+    there is none.
     """
 
-    def __init__(self, source: Source, options: Options) -> None:
-        self._source = source
+    def __init__(self, sources: Sequence[Source], options: Options) -> None:
+        self._source = sources[0]
         self._options = options
         self._process: subprocess.Popen[str] | None = None
-        if len(_QUERY.findall(source.text)) < _MANY or _cores() < 2 or not sys.executable:
+        is_large = len(sources) == 1 and len(_QUERY.findall(self._source.text)) >= _MANY
+        if not is_large or _cores() < 2 or not sys.executable:
             return
         from numba.core import config
 
@@ -76,6 +80,9 @@ class Ahead:
                 env=os.environ | {_SWITCH: "0"},
             )
 
+    def __enter__(self) -> Ahead:
+        return self
+
     def begin(self, file: syntax.File) -> None:
         """Let it make the machine code of the file's queries, if that is worth a process."""
         if self._process is None:
@@ -84,7 +91,7 @@ class Ahead:
         if _FEWEST <= len(chosen) <= _MOST:
             self._give(text=_only(file, self._source, chosen), options=asdict(self._options))
 
-    def end(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """The text is compiled, or has errors. A process that has been given nothing ends."""
         if self._process is None:
             return

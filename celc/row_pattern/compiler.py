@@ -1,5 +1,7 @@
 """The passes of a compilation, in order: text → syntax → query → program → module text."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +26,16 @@ class RowCompilation:
     program: Program
     warnings: tuple[Diagnostic, ...]
     max_work: int
+
+    @property
+    def files(self) -> tuple[RowCompilation, ...]:
+        """The compiled files: one alone is a module."""
+        return (self,)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of the query."""
+        return (self.query.name,)
 
     def module_text(self, command: str) -> str:
         """The generated module; `command` is named in its header."""

@@ -17,7 +17,7 @@ from pygments.lexer import Lexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, Token
 
 from celc.editor import words
-from celc.editor.checks import Dialect
+from celc.editor.languages import Dialect
 from celc.editor.pygments_lexer import CelLexer, MatchRecognizeLexer
 from celc.editor.textmate import grammar_path, grammar_text
 from celc.parse.tables import grammar

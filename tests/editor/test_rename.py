@@ -13,9 +13,9 @@ from all_queries import queries_of_the_repository
 
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.source import Source
-from celc.editor.checks import Dialect
+from celc.editor.languages import LANGUAGES, Dialect
 from celc.editor.places import Places
-from celc.editor.rename import RenameProblem, names_of, rename
+from celc.editor.rename import RenameProblem, rename
 from celc.editor.symbols import Occurrence
 from celc.editor.trees import nodes_of
 from celc.parse import syntax
@@ -33,7 +33,7 @@ AGGREGATE net(a: INT): INT STATE s: INT = 0 STEP s = s + a RESULT s
 
 def _renamed(text: str, name: str, dialect: Dialect = "cel") -> str:
     source = Source("q.cel", text.replace("|", "", 1))
-    fixes = rename(source, text.index("|"), name, dialect)
+    fixes = rename(source, text.index("|"), name, LANGUAGES[dialect])
     changed = source.text
     for fix in reversed(fixes):
         changed = changed[: fix.span.start] + fix.text + changed[fix.span.end :]
@@ -117,7 +117,7 @@ def test_what_a_file_declares(at: str, new: str, old: str, changes: int) -> None
     text = DECLARED + query
     marked = text.replace(at.replace("|", ""), at, 1)
     source = Source("q.cel", text)
-    fixes = rename(source, marked.index("|"), new, "cel")
+    fixes = rename(source, marked.index("|"), new, LANGUAGES["cel"])
     assert [source.slice(fix.span) for fix in fixes] == [old] * changes
     assert {fix.text for fix in fixes} == {new}
 
@@ -195,10 +195,10 @@ def test_names_of_queries_of_the_repository_can_be_changed_and_keep_what_they_ar
     tried = 0
     queries = list(queries_of_the_repository())
     for name, dialect, query in queries[::60]:
-        kind: Dialect = "cel" if dialect == "cel" else "match_recognize"
+        language = LANGUAGES["cel" if dialect == "cel" else "match_recognize"]
         source = Source("q.cel", query)
         try:
-            found = names_of(source, kind)
+            found = language.occurrences(source)
         except CelError:
             continue
         declared = [one for one in found if one.declares]
@@ -206,13 +206,13 @@ def test_names_of_queries_of_the_repository_can_be_changed_and_keep_what_they_ar
             continue
         one: Occurrence = chosen.choice(declared)
         try:
-            fixes = rename(source, one.span.start, "Unheard_of", kind)
+            fixes = rename(source, one.span.start, "Unheard_of", language)
         except RenameProblem as problem:
             raise AssertionError(f"{name}: {one}: {problem}") from None
         changed = query
         for fix in reversed(fixes):
             changed = changed[: fix.span.start] + fix.text + changed[fix.span.end :]
-        after = names_of(Source("q.cel", changed), kind)
+        after = language.occurrences(Source("q.cel", changed))
         assert [each.symbol.kind for each in after] == [each.symbol.kind for each in found], name
         tried += 1
     assert tried > 20
@@ -260,15 +260,15 @@ _OF_THE_LANGUAGE = {
 def test_no_name_of_a_query_is_overlooked_and_none_is_taken_for_two_things() -> None:
     undeclared = 0
     for name, dialect, query in list(queries_of_the_repository())[::25]:
-        kind: Dialect = "cel" if dialect == "cel" else "match_recognize"
+        language = LANGUAGES["cel" if dialect == "cel" else "match_recognize"]
         source = Source("q.cel", query)
         try:
-            found = names_of(source, kind)
+            found = language.occurrences(source)
         except CelError:
             continue
         places = {one.span for one in found}
         assert len(places) == len(found), name
-        tree = parse(source) if kind == "cel" else parse_rows(source)
+        tree = parse(source) if dialect == "cel" else parse_rows(source)
         for node in nodes_of(tree):
             for field in fields(node):
                 value = getattr(node, field.name)

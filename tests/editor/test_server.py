@@ -366,14 +366,16 @@ def test_without_pygls_the_command_says_what_to_install(
 
 
 def test_texts_are_checked_with_the_options_of_the_command() -> None:
-    from celc.editor.checks import diagnostics_of
+    from celc.editor.languages import CEL
+    from celc.editor.server import MAX_SECONDS, in_time
     from celc.options import Options
 
     declared = "CREATE STREAM S { EVENT A { x: INT, ts: TIMESTAMP } }\n"
     source = Source("q.cel", f"{declared}SELECT * FROM S WHERE A ; A WITHIN 3 EVENTS")
-    assert [one.code for one in diagnostics_of(source, "cel")] == ["no-order"]
-    assert diagnostics_of(source, "cel", Options(("ts",))) == ()
-    simultaneous = diagnostics_of(source, "cel", Options(("ts",), ties="simultaneous"))
+    assert [one.code for one in CEL.check(source)] == ["no-order"]
+    assert CEL.check(source, Options(("ts",))) == ()
+    simultaneous = CEL.check(source, Options(("ts",), ties="simultaneous"))
     assert [one.severity for one in simultaneous] == ["error"]
+    assert in_time(Options()).max_compile_seconds == MAX_SECONDS
     at_once = Options(("ts",), max_compile_seconds=1e-9)
-    assert [one.code for one in diagnostics_of(source, "cel", at_once)] == ["too-slow-to-compile"]
+    assert [one.code for one in CEL.check(source, in_time(at_once))] == ["too-slow-to-compile"]

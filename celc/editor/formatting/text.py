@@ -2,38 +2,28 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 from celc.diagnostics.source import Source
-from celc.editor.checks import Dialect
-from celc.editor.formatting import cel, row_patterns
-from celc.editor.formatting.documents import Box, lines_of
+from celc.editor.formatting.documents import lines_of
 from celc.editor.formatting.tokens import Word
+from celc.editor.languages import Language
 from celc.editor.trees import same_tree
 
 
-def formatted(source: Source, dialect: Dialect = "cel") -> str:
+def formatted(source: Source, language: Language) -> str:
     """The text in the canonical layout. Only white space and the case of keywords change.
 
     Raises `CelError` where the text is not in the language. A result with another meaning is a
     mistake of celc: an AssertionError.
     """
-    tree, words = _read(source, dialect)
+    tree, words = language.read_words(source)
     tokens, comments = _spelled(words), _between(source.text, words)
-    text = lines_of(_document(tree, words, dialect))
-    tree_after, after = _read(Source(source.name, text), dialect)
+    text = lines_of(language.layout(tree, words))
+    tree_after, after = language.read_words(Source(source.name, text))
     assert _spelled(after) == tokens, "the layout has lost or joined words"
     assert _between(text, after) == comments, "the layout has lost a comment"
     assert same_tree(tree, tree_after), "the layout has changed the formula"
     return text
-
-
-def _read(source: Source, dialect: Dialect) -> tuple[Any, list[Word]]:
-    return row_patterns.words_of(source) if dialect != "cel" else cel.words_of(source)
-
-
-def _document(tree: Any, words: list[Word], dialect: Dialect) -> Box:
-    return row_patterns.document_of(words) if dialect != "cel" else cel.document_of(tree, words)
 
 
 def _spelled(words: Sequence[Word]) -> list[tuple[str, str]]:

@@ -1,0 +1,257 @@
+"""The languages of query texts, one object each: what commands, editors and Python ask of one.
+
+Which language a text is in is decided here alone. What is the same for all languages, such as
+renaming, takes a `Language`. A method imports what it asks, so that a question costs no more than
+its answer: `celc check` needs no layout, and `celc fmt` no compiler.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+
+from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics
+from celc.diagnostics.files import SQL_SUFFIX, SUFFIX
+from celc.diagnostics.source import Source
+from celc.options import Options
+
+if TYPE_CHECKING:
+    from celc.editor.completion import Completion
+    from celc.editor.formatting.documents import Box
+    from celc.editor.formatting.tokens import Word
+    from celc.editor.hover import Hover
+    from celc.editor.symbols import Occurrence
+    from celc.parse.syntax import File
+    from celc.pipeline import Compilation
+    from celc.row_pattern.compiler import RowCompilation
+
+Resolved: TypeAlias = "Callable[[File], None] | None"
+Dialect: TypeAlias = Literal["cel", "match_recognize"]
+
+_DEFAULTS = Options()
+
+
+class Language(ABC):
+    """A language of query texts.
+
+    `title` is its name for people, `suffix` the ending of its files. `options` are the choices of a
+    compilation that it has. `takes_schema`: its texts need not declare what they read.
+    """
+
+    title: ClassVar[str]
+    suffix: ClassVar[str]
+    takes_schema: ClassVar[bool] = False
+    options: ClassVar[frozenset[str]] = frozenset(one.name for one in fields(Options))
+
+    def foreign(self, options: Options) -> list[str]:
+        """The choices among these that it has not."""
+        return [
+            one.name
+            for one in fields(options)
+            if one.name not in self.options
+            and getattr(options, one.name) != getattr(_DEFAULTS, one.name)
+        ]
+
+    def has(self, source: Source) -> bool:
+        """Whether a file of its ending is in it: other languages can have this ending."""
+        return True
+
+    @abstractmethod
+    def compile(
+        self,
+        sources: Sequence[Source],
+        options: Options,
+        schema: Any = None,
+        resolved: Resolved = None,
+    ) -> Compilation | RowCompilation:
+        """The texts as one module; schema: the columns of tables that they do not declare.
+
+        resolved: is called with each syntax tree of CEL that has no errors of names and types.
+        Raises `CelError` with all errors of all texts.
+        """
+
+    def check(
+        self, source: Source, options: Options = _DEFAULTS, schema: Any = None
+    ) -> tuple[Diagnostic, ...]:
+        """All errors and warnings of a text, in the order of their places."""
+        try:
+            return self.compile([source], options, schema).warnings
+        except CelError as problem:
+            return problem.diagnostics
+
+    @abstractmethod
+    def resolve(self, source: Source, options: Options) -> None:
+        """Look up names, types and clauses alone, which takes no automaton. Raises `CelError`."""
+
+    @abstractmethod
+    def words(self) -> Mapping[str, frozenset[str]]:
+        """Its words in capitals: `keyword`, `type` and `function`."""
+
+    @abstractmethod
+    def occurrences(self, source: Source) -> tuple[Occurrence, ...]:
+        """All names of a text in order. Raises `CelError` where it has no syntax tree."""
+
+    @abstractmethod
+    def read_words(self, source: Source) -> tuple[Any, list[Word]]:
+        """The tree of a text, and its words with their comments; the last word is its end.
+
+        Raises `CelError` where the text is not in the language.
+        """
+
+    @abstractmethod
+    def layout(self, tree: Any, words: list[Word]) -> Box:
+        """The boxes of a text that is read."""
+
+    @abstractmethod
+    def complete(self, text: str, offset: int) -> tuple[Completion, ...]:
+        """The words that could stand at an offset of any text."""
+
+    @abstractmethod
+    def hover(self, text: str, offset: int) -> Hover | None:
+        """What the word at an offset of any text is."""
+
+
+class _Cel(Language):
+    title = "CEL"
+    suffix = SUFFIX
+
+    def compile(
+        self,
+        sources: Sequence[Source],
+        options: Options,
+        schema: Any = None,
+        resolved: Resolved = None,
+    ) -> Compilation:
+        from celc.pipeline import compile_files
+
+        assert schema is None, "CEL declares its events itself"
+        return compile_files(sources, options, resolved=resolved)
+
+    def resolve(self, source: Source, options: Options) -> None:
+        from celc.parse.parser import parse
+        from celc.resolve.resolver import resolve
+
+        resolve(parse(source), source, order_by=options.order_by, ties=options.ties)
+
+    def words(self) -> Mapping[str, frozenset[str]]:
+        from celc.diagnostics.messages.functions import FUNCTIONS
+        from celc.parse.tables import grammar
+        from celc.resolve.own_aggregates import IN_AGGREGATES
+        from celc.resolve.schema import TYPE_NAMES
+
+        return {
+            "keyword": frozenset(grammar().keywords),
+            "type": frozenset(TYPE_NAMES),
+            "function": frozenset((*FUNCTIONS, *IN_AGGREGATES)),
+        }
+
+    def occurrences(self, source: Source) -> tuple[Occurrence, ...]:
+        from celc.editor.symbols import occurrences
+        from celc.parse.parser import parse
+
+        return occurrences(parse(source))
+
+    def read_words(self, source: Source) -> tuple[Any, list[Word]]:
+        from celc.editor.formatting.cel import words_of
+
+        return words_of(source)
+
+    def layout(self, tree: Any, words: list[Word]) -> Box:
+        from celc.editor.formatting.cel import document_of
+
+        return document_of(tree, words)
+
+    def complete(self, text: str, offset: int) -> tuple[Completion, ...]:
+        from celc.editor.completion import complete
+
+        return complete(text, offset)
+
+    def hover(self, text: str, offset: int) -> Hover | None:
+        from celc.editor.hover import hover
+
+        return hover(text, offset)
+
+
+class _RowPatterns(Language):
+    title = "MATCH_RECOGNIZE"
+    suffix = SQL_SUFFIX
+    takes_schema = True
+    options = frozenset({"max_work"})
+
+    def has(self, source: Source) -> bool:
+        return "match_recognize" in source.text.casefold()
+
+    def compile(
+        self,
+        sources: Sequence[Source],
+        options: Options,
+        schema: Any = None,
+        resolved: Resolved = None,
+    ) -> RowCompilation:
+        from celc.row_pattern.compiler import compile_rows
+
+        (source,) = sources
+        return compile_rows(source, PurePath(source.name).stem, schema, options.max_work)
+
+    def resolve(self, source: Source, options: Options) -> None:
+        from celc.row_pattern.parser import parse
+        from celc.row_pattern.resolver import resolve
+
+        found = Diagnostics(source)
+        resolve(parse(source, found), found, PurePath(source.name).stem, None)
+
+    def words(self) -> Mapping[str, frozenset[str]]:
+        from celc.row_pattern import expressions, parser, resolver
+
+        return {
+            "keyword": parser.keywords(),
+            "type": frozenset(name.upper() for name in resolver.TYPES),
+            "function": frozenset(expressions.FUNCTIONS),
+        }
+
+    def occurrences(self, source: Source) -> tuple[Occurrence, ...]:
+        from celc.editor.row_symbols import row_occurrences
+        from celc.row_pattern.parser import parse
+
+        return row_occurrences(parse(source))
+
+    def read_words(self, source: Source) -> tuple[Any, list[Word]]:
+        from celc.editor.formatting.row_patterns import words_of
+
+        return words_of(source)
+
+    def layout(self, tree: Any, words: list[Word]) -> Box:
+        from celc.editor.formatting.row_patterns import document_of
+
+        return document_of(words)
+
+    def complete(self, text: str, offset: int) -> tuple[Completion, ...]:
+        from celc.editor.row_completion import complete_rows
+
+        return complete_rows(text, offset)
+
+    def hover(self, text: str, offset: int) -> Hover | None:
+        from celc.editor.row_hover import hover_rows
+
+        return hover_rows(text, offset)
+
+
+CEL = _Cel()
+ROW_PATTERNS = _RowPatterns()
+LANGUAGES: dict[Dialect, _Cel | _RowPatterns] = {"cel": CEL, "match_recognize": ROW_PATTERNS}
+
+
+def language_of(*names: str | PurePath) -> _Cel | _RowPatterns:
+    """The language of files that become one module, by their names.
+
+    Raises ValueError where they cannot become one.
+    """
+    of_rows = [name for name in names if PurePath(name).suffix == ROW_PATTERNS.suffix]
+    if of_rows and len(names) > 1:
+        raise ValueError(
+            f"{of_rows[0]}: a file with MATCH_RECOGNIZE becomes a module of its own: name it alone"
+        )
+    return ROW_PATTERNS if of_rows else CEL
