@@ -1,8 +1,7 @@
 """Arrow → kernel columns: one batch of events as the arrays that the kernels read.
 
 No Python object is made for an event. Everything that can be wrong with events is checked on the
-way:
-columns and their types (`conforming`), types of events (`event_types`), order and partitions
+way: columns and their types (`conforming`), types of events (`event_types`), order and partitions
 (`event_order`), values that a window is measured on (`window_keys`).
 """
 

@@ -39,8 +39,7 @@ class DeclaredTypes:
     """The names of the event types that a query's streams declare, and their codes.
 
     names: the declared names; then a text different from all, which stands for all others.
-    can_tell:
-    whether `codes` can distinguish all names.
+    can_tell: whether `codes` can distinguish all names.
     """
 
     def __init__(self, declared: Sequence[str]) -> None:

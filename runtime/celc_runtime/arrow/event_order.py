@@ -76,7 +76,6 @@ class EventOrder:
         return self._last
 
     def leave(self, events: pa.RecordBatch) -> None:
-        """Remember the last event of a checked batch."""
         if not len(events):
             return
         # Extracting a row takes a sixth of the time of a batch of a hundred rows. Most sorted

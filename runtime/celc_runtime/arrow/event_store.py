@@ -120,7 +120,6 @@ class EventStore:
 
     @property
     def rows(self) -> int:
-        """The number of events kept besides the present batch."""
         return sum(len(chunk[POSITION]) for chunk in self._chunks)
 
     def enter(

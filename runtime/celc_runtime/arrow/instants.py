@@ -50,7 +50,6 @@ class WholeInstants:
 
     @property
     def rows(self) -> int:
-        """The number of rows that are kept back."""
         return sum(len(events) for events, _ in self._held)
 
     def of(

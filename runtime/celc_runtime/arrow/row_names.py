@@ -12,8 +12,8 @@ class RowNames:
     """How messages of one run name rows.
 
     seen: the number of rows in earlier batches. given: the column of each batch with the rows'
-    numbers;
-    None: no rows were left out. column: the column that numbers rows before some are left out.
+    numbers; None: no rows were left out. column: the column that numbers rows before some are left
+    out.
     """
 
     def __init__(self, given: str | None, column: str) -> None:
@@ -33,7 +33,6 @@ class RowNames:
         return self.of(events, int(np.flatnonzero(np.asarray(wrong))[0]))
 
     def of(self, events: pa.RecordBatch, row: int) -> str:
-        """The name of a row of a conforming batch."""
         # No column that the query reads has this name, and the batch has no others.
         numbered = self.column if self.column in events.schema.names else None
         return row_text(events, row, rows_seen=self.seen, numbered=numbered)

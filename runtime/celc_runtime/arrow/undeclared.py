@@ -62,7 +62,6 @@ class Undeclared:
         return ", ".join(parts) + (f" and {others:,} of other types" if others else "")
 
     def told(self, plan: Plan) -> str:
-        """The warning at the end of a run."""
         declared = [
             f"{s}>{name}" if plan.source.stream_column else name
             for s, name in plan.source.declared_types

@@ -121,7 +121,6 @@ class ChainRun:
             yield from self._read(part)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The matches that still wait at the end of the input."""
         yield from self._read_up_to(None, is_over=True)
 
     def finish(self) -> None:

@@ -20,7 +20,6 @@ class ReadingGroup:
 
     @property
     def plan(self) -> Plan:
-        """What the group reads, and in which order."""
         return self.reading.plan
 
 

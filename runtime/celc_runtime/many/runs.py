@@ -79,7 +79,6 @@ class ManyRuns:
                 yield name, answer
 
     def rest(self) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """The rows that still wait at the end of the input."""
         for name, run in self._runs.items():
             for answer in run.rest():
                 yield name, answer

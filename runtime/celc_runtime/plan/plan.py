@@ -326,12 +326,10 @@ class Plan:
 
     @property
     def is_of_matches(self) -> bool:
-        """Whether each row of the answer is one match."""
         return self.answer.totals is None and not self.answer.collapsed
 
     @property
     def counts_events(self) -> bool:
-        """Whether a window or an absence is measured in EVENTS."""
         parameters = self.source.parameters
         of_rows = parameters is not None and parameters.position is not None
         return of_rows or any(one.unit == "EVENTS" for one in self.matching.windows)

@@ -65,7 +65,6 @@ def row_type(plan: Plan) -> pa.StructType:
 
 
 def struct_type(plan: Plan, label: Label) -> pa.StructType:
-    """The type of one event under a label."""
     fields = [pa.field(name, ARROW_TYPES[plan.source.type_of(name)]) for name in label.attributes]
     return pa.struct([pa.field("pos", pa.int64()), *fields] if plan.answer.positions else fields)
 

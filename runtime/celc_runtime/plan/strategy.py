@@ -163,8 +163,7 @@ class Checked:
     _: KW_ONLY
     states: int
     """The number of rows of `state` that they need. A row holds one number for each event of a
-    path:
-    a value, or an event of a role."""
+    path: a value, or an event of a role."""
     supports: tuple[bool, ...]  # for each kind, whether the event counts for a selector
     selector: str
     """NXT, LAST, MAX, NXT_OF_ENDS (NXT among matches with the same start and end), or empty."""

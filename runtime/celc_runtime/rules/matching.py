@@ -34,7 +34,6 @@ class Events:
 
     @cached_property
     def has_parts(self) -> bool:
-        """Whether the events are of more than one partition."""
         return bool((self.parts != self.parts[0]).any())
 
     @cached_property
@@ -69,7 +68,6 @@ class Events:
         return found
 
     def slice(self, first: int, behind: int) -> Events:
-        """The events from `first` to before `behind`."""
         part = slice(first, behind)
         columns = self.columns.slice(first, behind - first)
         return Events(columns, self.types[part], self.parts[part], self.positions[part])

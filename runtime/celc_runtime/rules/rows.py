@@ -39,8 +39,7 @@ def given_rows(program: Program, tables: Mapping[str, Any]) -> Rows:
     """The rows of the table that a call gives for the parameter set of a query.
 
     Raises TypeError for a set without a table, a table without a set, and a value that is not a
-    table;
-    EventError if the table does not fit the declaration.
+    table; EventError if the table does not fit the declaration.
     """
     parameters = program.plan.source.parameters
     wanted = [] if parameters is None else [parameters.name]

@@ -87,13 +87,10 @@ class ForEachRun:
         self._own: tuple[pa.Scalar, pa.Scalar] | None = None
         self._is_range = False
         self.lists_matches = True
-        """Whether the matches that end in the next batches are returned."""
         self.undeclared = self._reader.undeclared
-        """What is known of the rows of undeclared types."""
 
     @property
     def undecided(self) -> int:
-        """The number of matches left undecided so far; at the end of a run, of all."""
         # With CONSUME, where rows have a run each, no match is left undecided.
         return 0 if self._run is None else self._run.undecided
 
@@ -115,11 +112,9 @@ class ForEachRun:
             yield from self._found(but_last_part=True)
 
     def end_of_instant(self) -> Iterator[pa.RecordBatch]:
-        """Nothing: instants wait as all events do."""
         yield from ()
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """The matches that still wait at the end of the input."""
         yield from self._found(but_last_part=False)
         if self._run is not None:
             for matches in self._run.rest():

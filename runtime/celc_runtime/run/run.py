@@ -81,7 +81,6 @@ class Run:
         self._plan = program.plan
         self._source = source
         self.undeclared = source.undeclared
-        """What is known of the rows of undeclared types."""
         self._update = update
         self._walk = walk
         self._choice = choice
@@ -133,7 +132,6 @@ class Run:
 
     @property
     def undecided(self) -> int:
-        """The number of matches left undecided so far; at the end of a run, of all."""
         return self._choice.undecided
 
     @property
@@ -177,7 +175,6 @@ class Run:
         yield from self._answer.known()
 
     def end_of_instant(self) -> Iterator[pa.RecordBatch]:
-        """The rows of an instant that waits. No more events of it come."""
         for reading in self._source.rest():
             yield from self._arrived(reading)
         yield from self._answer.known()
@@ -195,7 +192,6 @@ class Run:
         yield from self._answer.rest()
 
     def finish(self) -> None:
-        """Warn once of rows of undeclared types. Call it at the end of a run."""
         warn_at_the_end(self._plan, self.undecided, self.undeclared)
 
     # --- stretches --------------------------------------------------------------------------------

@@ -138,7 +138,6 @@ def _first_header(spark: SparkSession, checkpoint: str) -> tuple[int, bytes] | N
 
 
 def _pieces(spark: SparkSession, checkpoint: str) -> DataFrame:
-    """The pieces of all buckets' states."""
     return (
         spark.read.format("statestore")
         .option("path", checkpoint)

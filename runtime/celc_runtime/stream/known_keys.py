@@ -82,8 +82,7 @@ class KnownKeys:
     """The partitions of some rows, numbered, and what a bucket knows of them.
 
     codes: int64[rows], the number of each row's partition. values: KEY_VALUES[partitions].
-    is_known:
-    bool[partitions], whether the bucket has a record of it.
+    is_known: bool[partitions], whether the bucket has a record of it.
     """
 
     def __init__(

@@ -122,7 +122,6 @@ def _for_each(plan: Plan, rules: Rows, read: _Read) -> Iterator[_Read]:
 
 
 def _encoded(plan: Plan, layout: RowLayout, options: StreamOptions, read: _Read) -> _Part:
-    """Events as rows of the layout."""
     events, codes, ahead, undeclared = read
     columns = {f.name: plain(events.column(f.name)) for f in layout.fields}
     keys = [f.name for f in layout.keys]

@@ -162,18 +162,15 @@ class RowLayout:
     # --- rows to columns --------------------------------------------------------------------------
 
     def codes(self, rows: Rows) -> np.ndarray:
-        """int32: the numbers of the rows' types."""
         if self.types == 1:
             return zeros(len(rows.records))
         codes: np.ndarray = rows.records["type"].astype(np.int32)
         return codes
 
     def values(self, rows: Rows, place: int) -> np.ndarray:
-        """The values of a field that is not a text; 0 where NULL."""
         return np.ascontiguousarray(rows.records[f"f{place}"])
 
     def missing(self, rows: Rows, place: int) -> np.ndarray:
-        """bool: where a field is NULL."""
         name, byte, bit = self._null_bit(place)
         found: np.ndarray = (rows.records[name][:, byte] >> bit) & 1 != 0
         return found

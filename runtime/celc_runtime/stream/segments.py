@@ -149,7 +149,6 @@ class Segments:
             yield segment._replace(rows=directory.rows(section)), data
 
     def _piece(self, place: int) -> bytes:
-        """The bytes of a piece of a segment with sections."""
         found = self.written.get(place)
         return found if found is not None else self._load(place) or b""
 

@@ -318,7 +318,6 @@ class StateFormat:
         return sum(1 << names.index(name) for name in self.values)
 
     def latest_times(self, rows: Rows) -> np.ndarray:
-        """int64[rows]: the latest time that each event can have."""
         return self.layout.values(rows, self._latest)
 
     def times_of(self, records: KeyRecords) -> np.ndarray:
@@ -369,7 +368,6 @@ class StateFormat:
         return KeyRecords(rows, values)
 
     def damaged(self, what: str) -> StateError:
-        """The error for a state that has been changed."""
         return StateError(
             f"query {self._plan.name!r}: the state is damaged: {what}; go back to a copy of the "
             "checkpoint, or begin a new one"

@@ -140,7 +140,6 @@ def _has_live_pile(table, row, keys, earliest, lowest):  # type: ignore[no-untyp
 
 @njit(nogil=True, cache=True)
 def clear_table(table, keys):  # type: ignore[no-untyped-def]
-    """Free all rows and empty all piles."""
     for row in range(table.shape[0]):
         table[row, 0] = 0
         for column in range(1 + keys, table.shape[1], 2):

@@ -1,12 +1,10 @@
 """The nearest event with a key before each event, and after each, in one pass over the events.
 
 *Before*: a table holds the latest event with each key. *After*: a table holds for each key the
-latest
-event that still waits for the next one with this key. The waiting events of a key form a linked
-list:
-the place for an event's answer holds −2 − (the entry of the waiting event before it). The next
-event
-with the key is the answer for all of them. So each event is linked once and answered once.
+latest event that still waits for the next one with this key. The waiting events of a key form a
+linked list: the place for an event's answer holds −2 − (the entry of the waiting event before it).
+The next event with the key is the answer for all of them. So each event is linked once and answered
+once.
 
 Both tables are read by entries. A key whose entry is before `begin` is of another partition.
 """

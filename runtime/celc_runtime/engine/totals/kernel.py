@@ -169,7 +169,6 @@ def measured_in_window(stacks: Stacks) -> tuple[np.ndarray, np.ndarray]:
 
 
 def with_longer_window(stacks: Stacks) -> Stacks:
-    """The same stacks with twice the room for events."""
     room, used = len(stacks.keys), int(stacks.numbers[TOP])
     ids = np.arange(stacks.numbers[FIRST], stacks.numbers[END])
     old, new = ids & (room - 1), ids & (2 * room - 1)
@@ -207,7 +206,6 @@ class Found(NamedTuple):
 
 
 def new_found(room: int, shape: Shape, *, bounded: bool) -> Found:
-    """Buffers for the totals of `room` events."""
     return Found(
         np.zeros(room, np.int64),
         new_bounded_elements(room, shape) if bounded else new_elements(room, shape),

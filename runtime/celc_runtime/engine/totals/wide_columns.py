@@ -34,7 +34,6 @@ class WideColumn:
         return WideColumn(self.high[rows], self.low[rows])
 
     def are_small(self) -> bool:
-        """Whether all numbers have at most 62 bits."""
         top = self.low >> np.uint64(62)
         return not (self.high.any() or top.any())
 

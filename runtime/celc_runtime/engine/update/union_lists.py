@@ -11,11 +11,9 @@ meet in a state out of order. Here a state holds a *union list*, the structure o
 3. States are kept in the order of SINCE(n₀), latest first.
 
 States are visited in that order, and hand on their lists. The first arrival at a state founds its
-list:
-a new cell, or the whole list of a state whose matches pass on unmarked (its n₀ is a cell). A later
-arrival starts no later, so it is inserted behind n₀. By (1) and (3), the founding order is again
-the
-order of (3).
+list: a new cell, or the whole list of a state whose matches pass on unmarked (its n₀ is a cell). A
+later arrival starts no later, so it is inserted behind n₀. By (1) and (3), the founding order is
+again the order of (3).
 
 *A list has at most |states| + 1 elements.* Let m be SINCE(n₀), the event at which that match began.
 At that time the other states had at most |states| different values of SINCE(n₀). Since then, values

@@ -156,7 +156,6 @@ def with_more_slots(search: Search) -> Search:
 
 
 def with_more_tops(search: Search) -> Search:
-    """Twice the room for the nodes that can come next."""
     depth, room = search.tops.shape
     more = np.zeros((depth, 2 * room), np.int64)
     return search._replace(tops=more, bars=more.copy())

@@ -111,7 +111,6 @@ def begin_fire(memory):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, error_model="numpy", _nrt=False, inline="always")
 def begin_search(memory, search):  # type: ignore[no-untyped-def]
-    """Begin a new search, without any notes on the event."""
     numbers = search.numbers
     memory.counters[WORK] = 0
     numbers[NUMBER] += 1

@@ -15,8 +15,7 @@ NXT needs no automaton of its own if an event can be marked in one way only (`ch
 backward pass over the window finds the states that reach the end. A forward pass marks an event
 whenever that leads to such a state. That is two table look-ups for each event. For a sequence like
 `A ; B ; C` both passes stop early: backward, when every state reaches the end whatever comes
-before;
-forward, when only the last event is left to mark.
+before; forward, when only the last event is left to mark.
 """
 
 from __future__ import annotations

@@ -50,7 +50,6 @@ def _slot_of(slots, chains, first_hash, second_hash, event, state, end):  # type
 
 @njit(nogil=True, cache=True)
 def _larger(slots, chains, first, count):  # type: ignore[no-untyped-def]
-    """A table of twice the size with the chains from `first` to before `count`."""
     found = np.full(2 * slots.shape[0], -1, np.int64)
     for chain in range(first, count):
         slot = _slot_of(

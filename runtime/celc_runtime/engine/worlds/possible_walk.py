@@ -86,7 +86,6 @@ def new_walk(
 
 
 def with_room(walk: Walk, status: int) -> Walk:
-    """The walk with the room that a status asks for."""
     if status == POINTS_FULL:
         return walk._replace(vectors=np.resize(walk.vectors, 2 * len(walk.vectors)))
     if status == KNOWN_FULL:
@@ -134,7 +133,6 @@ class PossibleRows(NamedTuple):
 
 
 def new_rows(matches: int, events: int) -> PossibleRows:
-    """Room for `matches` matches with `events` events in all."""
     return PossibleRows(
         np.zeros(2, np.int64),
         np.zeros(matches, np.int64),
@@ -196,7 +194,6 @@ def _has_room(used, ends, tags, depth):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _note(used, ends, tags, confidences, chain, depth, bits, total):  # type: ignore[no-untyped-def]
-    """Write a match to `PossibleRows`."""
     match, first = used[0], used[1]
     for place in range(depth + 1):
         tags[first + place] = chain[place, 0] << bits | chain[place, 1]

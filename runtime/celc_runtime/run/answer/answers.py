@@ -33,7 +33,6 @@ class AnswerOfRun:
 
     @property
     def stored_events(self) -> int:
-        """The number of past events that are kept."""
         return self.store.rows
 
     def enter(self, reading: Reading, entry: int, kept_rows: np.ndarray | None) -> None:

@@ -245,7 +245,6 @@ class WaitingGroups:
 
     @property
     def nbytes(self) -> int:
-        """About how many bytes wait."""
         return 100 * self._rows
 
     def add(self, groups: Groups) -> None:

@@ -66,7 +66,7 @@ class WaitingBatch:
     lists_matches: bool  # whether the matches of the batch are returned
 
     @property
-    def is_ripe(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether no later event matters to matches that end in this batch."""
         return self.part.is_over or bool((self.last_keys < self.part.bounds).all())
 
@@ -127,13 +127,13 @@ class Deadlines(ChoiceOfRun):
     def arrived(self, reading: Reading, *, lists: bool) -> Iterator[tuple[Reading, bool]]:
         """The waiting batches that are ready to be read."""
         self._wait(reading, lists_matches=lists)
-        yield from self._ripe()
+        yield from self._ready()
 
     def over(self) -> Iterator[tuple[Reading, bool]]:
         if self._part is not None:
             self._part.is_over = True
             self._part = None
-        yield from self._ripe()
+        yield from self._ready()
 
     def _wait(self, reading: Reading, *, lists_matches: bool) -> None:
         """Let a batch wait, and update the bounds of the batches before it."""
@@ -171,8 +171,8 @@ class Deadlines(ChoiceOfRun):
         ]
         return np.array(keys), np.array(bounds)
 
-    def _ripe(self) -> Iterator[tuple[Reading, bool]]:
-        while self._waiting and self._waiting[0].is_ripe:
+    def _ready(self) -> Iterator[tuple[Reading, bool]]:
+        while self._waiting and self._waiting[0].is_ready:
             self.batch = self._waiting.popleft()
             yield self.batch.reading, self.batch.lists_matches
 

@@ -174,7 +174,6 @@ class StartChoice(ChoiceOfRun):
     # --- rows -------------------------------------------------------------------------------------
 
     def _keep(self, wanted: np.ndarray) -> None:
-        """Keep only these rows (bool) waiting."""
         if wanted.all():
             return
         rows = np.flatnonzero(wanted)

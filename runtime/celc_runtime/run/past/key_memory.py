@@ -47,7 +47,6 @@ class KeyMemory:
         return sum(table.nbytes for table in tables) + 64 * len(self._texts)
 
     def enter(self, events: pa.RecordBatch, earliest: int, lowest: int) -> None:
-        """Note the keys of the events of a batch."""
         if self._has_texts and len(self._texts) > 4 * self._rows():
             self._forget_texts(earliest, lowest)
         terms = self._terms

@@ -27,7 +27,6 @@ class NearestEvents:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the table of keys, and of the texts in them."""
         return self._keys.nbytes
 
     def write(

@@ -26,7 +26,6 @@ class StartsOfKeys:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the table of keys, and of the texts in them."""
         return self._keys.nbytes
 
     def of(

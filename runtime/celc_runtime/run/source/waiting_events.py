@@ -42,7 +42,6 @@ class WaitingEvents:
 
     @property
     def table(self) -> pa.RecordBatch:
-        """The columns that the output shows, in one chunk."""
         if len(self._tables) > 1:
             (joined,) = pa.Table.from_batches(self._tables).combine_chunks().to_batches()
             self._tables = [joined]

@@ -116,7 +116,6 @@ class DefinitionWalk(WalkOfRun):
 
     @property
     def nbytes(self) -> int:
-        """As for every walk; lists of Python count by their slots."""
         kept = sum(4 * len(part.entries) for part in self._parts.values())
         return self._history.nbytes + 32 * kept
 
