@@ -67,7 +67,8 @@ def quotes(events: int, symbols: int) -> pa.Table:
 
 def alone(query: Any, table: pa.Table) -> dict[str, tuple[Any, pa.Table]]:
     """Each query of a chain with the table of its own events."""
-    program, answers = query.program, {}
+    program = query.program
+    answers: dict[str, pa.Table] = {}
     found: dict[str, tuple[Any, pa.Table]] = {}
     for name, level in levels_of(program).items():
         if level.plan.source.reads:

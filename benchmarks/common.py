@@ -39,7 +39,7 @@ CALIBRATION_ROWS = 10_000_000
 # --- the calibration kernel -----------------------------------------------------------------------
 
 
-@njit(nogil=True)
+@njit(nogil=True)  # type: ignore[untyped-decorator]
 def calibration(types: Any, reals: Any, numbers: Any) -> int:
     """The reference: one comparison on each of three columns."""
     count = 0

@@ -29,6 +29,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from celc_runtime.plan.strategy import Latest
 from common import environment
 from families import FAMILIES, QUADRATIC
 
@@ -36,7 +37,7 @@ from celc.diagnostics.errors import CelError
 from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.pipeline import Stages, compile_source
-from celc.plan.strategy import EarliestInWindow, InWindow, Latest, UnionLists
+from celc.plan.strategy import EarliestInWindow, InWindow, UnionLists
 
 LIMIT_SECONDS = 10.0
 GIVE_UP_SECONDS = 60.0
@@ -348,7 +349,7 @@ def show_growth(growth: Growth) -> None:
 
 def measure_growth(names: list[str]) -> list[dict[str, Any]]:
     """All families whose names contain one of these, shown as they come."""
-    sizes = []
+    sizes: list[int] = []
     while not sizes or 2 * sizes[-1] <= LAST_SIZE:
         sizes.append(2 * sizes[-1] if sizes else FIRST_SIZE)
     print(f"{'CPU seconds for n =':32} {'exp.':>4} " + " ".join(f"{size:7,}" for size in sizes))

@@ -223,18 +223,18 @@ def kernel_alone(query: Any, whole: pa.RecordBatch) -> float:
         *reader._source._columns.arguments(prepared.events), prepared.batch.symbols
     )
     positions: Any = None  # only messages need them
-    brought: dict[str, np.ndarray] = {}
+    brought: tuple[np.ndarray, np.ndarray] | None = None
     if isinstance(reader._update, KeyedUpdate):
         reader._update._keys.enter(prepared.events, 0, 0)
         joins = reader._update._keys.memory
-        brought = {"values": joins.values, "known": joins.known}
+        brought = joins.values, joins.known
 
     def once() -> None:
         run = run_of(query.program)
         run._output.limit[0] = 0
-        if isinstance(run._update, KeyedUpdate):
-            keys = run._update._keys
-            keys.memory = keys.memory._replace(**brought)
+        if isinstance(run._update, KeyedUpdate) and brought is not None:
+            keys, (values, known) = run._update._keys, brought
+            keys.memory = keys.memory._replace(values=values, known=known)
         for _ in run._advance(Reading(prepared, positions)):
             pass
 

@@ -245,7 +245,8 @@ def choice(jobs: Jobs, job: Job) -> dict[str, str]:
 def measure(jobs: Jobs, job: Job, name: str) -> dict[str, Any]:
     """The figures of a shape."""
     chosen = choice(jobs, job)
-    answers, seconds = {}, {}
+    answers: dict[str, Any] = {}
+    seconds: dict[str, float | None] = {}
     runs = _RUNS
     while runs:
         for way in _WAYS:
@@ -323,7 +324,8 @@ def main() -> None:
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     record = environment("benchmarks/joins.py", asked.events) | {"limit": asked.limit}
-    calibrated, figures = Calibration(), {}
+    calibrated = Calibration()
+    figures: dict[str, Any] = {}
     record |= {"calibration": calibrated(), "figures": figures}
     try:
         _measured(asked, figures)

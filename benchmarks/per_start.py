@@ -69,8 +69,8 @@ def kernels_of(query: Any, batch: pa.RecordBatch) -> tuple[int, float]:
     times = np.asarray(batch.column("ts").cast(pa.int64()))[:PIECE]
     tags = np.arange(PIECE) << query.plan.matching.kind_bits | query.program.listing.kinds[1]
     always = np.full(PIECE, -(2**62))
-    linked = np.ones(PIECE, np.bool_)
-    events = RunEvents(tags, np.arange(PIECE), np.zeros(PIECE, np.int64), always, linked)
+    linked, whole = np.ones(PIECE, np.bool_), np.ones(PIECE, np.bool_)
+    events = RunEvents(tags, np.arange(PIECE), np.zeros(PIECE, np.int64), always, linked, whole)
     find = links(query.program.listing.checks.admits)
     past, state = (times, np.ones(PIECE, np.bool_)), np.zeros((0, 2), np.int64)
     output = new_output(matches=1 << 16, room=1 << 19, limit=None)

@@ -88,7 +88,7 @@ def _count(run: Any, find: Any, data: Any) -> int:
         cursor[passes.MATCHES] = cursor[passes.LABELS] = 0
 
 
-@njit
+@njit  # type: ignore[untyped-decorator]
 def _backtracking(values: Any, low: int, high: int) -> int:
     """`A+ B` with A: v < low, B: v > high, start by start; returns the matches."""
     found, start = 0, 0

@@ -115,7 +115,7 @@ def _figures_of_join(frame: DataFrame, join: Join, settings: Settings) -> Iterat
     own = "ts" if join.keyed else "row"
     query = _query_of_join(join, own)
     numbered = _query_of_join(join, "ts").with_options(positions=True)
-    ways = {
+    ways: dict[str, Callable[[], DataFrame]] = {
         "match": lambda: _fields(query.match(frame), own),
         NUMBERED: lambda: _fields(numbered.match(frame), "ts" if join.keyed else "pos"),
         "self-join": lambda: by_join(frame, join),

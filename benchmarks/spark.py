@@ -196,7 +196,9 @@ def by_hand(frame: DataFrame) -> DataFrame:
     def loop(batches: Any) -> Any:
         import pyarrow
 
-        now, first, pairs = None, [], []
+        now: Any = None
+        first: list[Any] = []
+        pairs: list[Any] = []
         for batch in batches:
             found: list[tuple[Any, ...]] = []
             types, keys = batch.column("type").to_pylist(), batch.column("key").to_pylist()

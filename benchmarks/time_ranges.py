@@ -83,8 +83,8 @@ def _figures_of(
     context: dict[str, Any] = {"rows": settings.events, "matches": one[0]}
     for how in ("", UNMEASURED):
         alone, both = timings[f"one{how}"], timings[f"two{how}"]
-        for ranges, timing in (("one range on one core", alone), ("two ranges", both)):
-            told = f"keyless, {name}, {ranges}{how}"
+        for way, timing in (("one range on one core", alone), ("two ranges", both)):
+            told = f"keyless, {name}, {way}{how}"
             yield rate(told, "rows/s", settings.events, timing, **context)
         yield quotient(
             f"keyless, {name}, two ranges' speed beside one{how}",

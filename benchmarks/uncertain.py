@@ -88,10 +88,11 @@ def measure(events: int) -> dict[str, Any]:
             if name in JUDGED and window > 100:
                 continue
             seconds, rows = _timed(compiled(formula, window, False), stream(events, 1))
-            figures[f"{name}, W = {window}"] = found = {
+            found: dict[str, Any] = {
                 "ordinary seconds": round(seconds, 5),
                 "ordinary matches": rows,
             }
+            figures[f"{name}, W = {window}"] = found
             rate = events / seconds / 1e6
             print(f"{name:24} W = {window:5} ordinary {rate:7.2f} M events/s, {rows:,} matches")
             for threshold in THRESHOLDS:

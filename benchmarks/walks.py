@@ -16,6 +16,7 @@ from typing import Any
 from unittest import mock
 
 import pyarrow as pa
+from celc_runtime.plan.strategy import All
 from common import best_of, calibrate, matches_of, rows_of
 from per_start import compiled, stream
 from rates import run_alone
@@ -31,7 +32,7 @@ QUERIES = {
 """The question of `celc.plan.strategy` that finds the walk, and a query."""
 
 _NO: dict[str, Any] = {
-    "_all_or_in_runs": lambda query, update: (strategy.All(), "one by one"),
+    "_all_or_in_runs": lambda query, update: (All(), "one by one"),
     "_all_marked": lambda tables: False,
 }
 

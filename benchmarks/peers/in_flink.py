@@ -60,7 +60,15 @@ class InFlink:
             _write(folder / f"{name}.csv", table)
         jars = os.pathsep.join(map(str, _jars()))
         jdk = _jdk() or Path()
-        compiling = [jdk / "javac", "-proc:none", "-d", folder, "-cp", jars, _SOURCE]
+        compiling: list[str | Path] = [
+            jdk / "javac",
+            "-proc:none",
+            "-d",
+            folder,
+            "-cp",
+            jars,
+            _SOURCE,
+        ]
         subprocess.run(compiling, check=True)
         opened = [f"--add-opens={package}=ALL-UNNAMED" for package in _OPENED]
         path = os.pathsep.join([jars, str(folder)])

@@ -156,7 +156,8 @@ def engines(text: str, options: Options | None = None) -> dict[str, Matcher]:
 
 def only_query(matcher: Matcher) -> CompiledQuery:
     """The query of a file that has one."""
-    (query,) = matcher.queries.values()
+    found: list[CompiledQuery] = [*matcher.queries.values()]
+    (query,) = found
     return query
 
 

@@ -24,12 +24,12 @@ def rows_table(query: CompiledQuery, rows: Sequence[Mapping[str, Any]]) -> pa.Ta
 
 
 def answer_for_each(
-    query: CompiledQuery, matches: Sequence[Mapping[str, Any]], events: Sequence[Event]
+    query: CompiledQuery, matches: Sequence[Row], events: Sequence[Event]
 ) -> list[Row]:
     """The rows of an answer in the form of the cases, held against the events."""
     parameters = query.plan.source.parameters
     assert parameters is not None
-    by_row: dict[str, list[Mapping[str, Any]]] = {}
+    by_row: dict[str, list[Row]] = {}
     for row in matches:
         by_row.setdefault(repr(row[parameters.name]), []).append(row)
     found: list[Row] = []

@@ -118,10 +118,12 @@ def same(case: RowCase, found: Sequence[Row]) -> bool:
     return _in_parts(found, case.partition) == _in_parts(case.expected, case.partition)
 
 
-def _in_parts(rows: Sequence[Row], partition: Sequence[str] | None) -> Any:
+def _in_parts(
+    rows: Sequence[Row], partition: Sequence[str] | None
+) -> list[str] | dict[str, list[Row]]:
     if partition is None:
         return sorted(map(repr, rows))
-    parts = defaultdict(list)
+    parts: defaultdict[str, list[Row]] = defaultdict(list)
     for row in rows:
         parts[repr([row[name] for name in partition])].append(row)
     return parts

@@ -148,7 +148,8 @@ def smallest(*parts: Part) -> Smallest | None:
     taken = [name for one in parts for name in (*one.changes, *one.options)]
     if len({*taken}) < len(taken):
         return None
-    places, given = dict(_BASE), {}
+    places = dict(_BASE)
+    given: dict[str, Any] = {}
     for one in parts:
         places |= one.changes
         given |= one.options

@@ -218,7 +218,7 @@ def _bare_form(query: CompiledQuery, row: dict[str, Any]) -> dict[str, Any]:
         name: [tuple(event[attribute] for attribute in attributes) for event in row[name]]
         for name, attributes in labels.items()
     }
-    without = {label.name: [] for label in query.plan.answer.labels}
+    without: dict[str, list[Any]] = {label.name: [] for label in query.plan.answer.labels}
     form = expected_form(query, {**row, "start_pos": 0, "end_pos": 0, **without})
     return form | {"labels": events, "start_time": row["start_time"], "end_time": row["end_time"]}
 

@@ -214,7 +214,8 @@ _DELAY = 45
 
 def _planned(name: str) -> StoredStream:
     """A stream before its first micro-batch."""
-    declared, order_by = _DECLARED, ["time"]
+    declared = _DECLARED
+    order_by: list[str] | None = ["time"]
     if name == "uncertain":
         declared = declared.replace(
             "STREAM S", "STREAM S UNCERTAIN [time, until] BY 1 MILLISECONDS"
@@ -247,7 +248,7 @@ def _micro_batches(rng: random.Random, name: str) -> Iterable[Step]:
     keys = [*"abcdefghijkl"] if name == "keys-in-sections" else keys
     values = (-0.0, 0.0, 2.0, None) if name == "keys" else (0.5, 1.0, 2.0, None)
     types = "ABBC" if in_rows else "AAABC" if "deadlines" in name else "AABBC"
-    events = []
+    events: Events = []
     for number in range(60 if name != "keys-in-sections" else 120):
         time = 10 * number + 1000
         events.append(

@@ -607,7 +607,7 @@ class _Generator:
     def window(self) -> str:
         """The size of a window inside a formula, or the length of an absence."""
         sizes = (2, 1, 3, 4, 0, 6)
-        forms = ("{} EVENTS", "{} [ts]", "{} [ts]")
+        forms: tuple[str, ...] = ("{} EVENTS", "{} [ts]", "{} [ts]")
         if self.has(Feature.TIMES):
             forms += ("{} SECONDS [clock]", "{} MILLISECONDS [clock]")
         return self.rng.choice(forms).format(self.rng.choice(sizes))

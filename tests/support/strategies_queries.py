@@ -163,9 +163,9 @@ def random_chain(rng: random.Random) -> Chain:
     window = f" WITHIN {window}" if window else ""
     text += f"QUERY united:\nSELECT COLLAPSED * {rest}\n"
     text += f"QUERY counted:\nSELECT TOTAL COUNT(*) AS n {total}{window}{per}\n"
-    read, keys = rng.choice(readable), _KEYS if keyed else ""
+    below, keys = rng.choice(readable), _KEYS if keyed else ""
     text += "QUERY rows:\nSELECT TOTAL COUNT(*) AS n, MAX(p.ts) AS latest "
-    text += f"FROM {read} WHERE {read} AS p{keys}{rng.choice(_PER)}\n"
+    text += f"FROM {below} WHERE {below} AS p{keys}{rng.choice(_PER)}\n"
     events = _events(rng)
     clock = rng.choice((None, None, events[-1]["ts"] + rng.randint(0, 5)))
     at_end = rng.choice(("open", "closed"))

@@ -12,7 +12,7 @@ from typing import Any
 
 _NUMBERS = ("value", "value", "number", "id", "ratio")
 _ORDERS = (">", ">=", "<", "<=", "=", "!=", ">", ">=")
-_LIMITS = (
+_LIMITS: tuple[str, ...] = (
     "1",
     "2",
     "3",

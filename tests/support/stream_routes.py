@@ -76,7 +76,9 @@ def query(text: str, **options: Any) -> CompiledQuery:
 # --- events ---------------------------------------------------------------------------------------
 
 
-def event(seconds: float, type: str = "A", id: int = 1, v: float = 50.0, **more: Any) -> dict:
+def event(
+    seconds: float, type: str = "A", id: int = 1, v: float | None = 50.0, **more: Any
+) -> dict[str, Any]:
     """An event so many seconds after `START`."""
     return {
         "type": type,
@@ -88,7 +90,7 @@ def event(seconds: float, type: str = "A", id: int = 1, v: float = 50.0, **more:
     }
 
 
-def events(count: int, keys: int, seed: int = 1) -> list[dict]:
+def events(count: int, keys: int, seed: int = 1) -> list[dict[str, Any]]:
     """Random events in order, no two at one time, half a second apart."""
     rnd = random.Random(seed)
     return [
@@ -108,7 +110,7 @@ END = event(50_000_000, id=-1, v=None, row=-1)
 """An event long after all others: the watermark follows it, and passes them."""
 
 
-def shuffled(rows: Sequence[dict], seconds: float, seed: int = 1) -> list[dict]:
+def shuffled(rows: Sequence[dict[str, Any]], seconds: float, seed: int = 1) -> list[dict[str, Any]]:
     """The events in an order in which none comes so many seconds after a later one, or more."""
     rnd = random.Random(seed)
     return sorted(rows, key=lambda e: e["ts"] + dt.timedelta(seconds=rnd.random() * seconds * 0.99))
@@ -120,7 +122,7 @@ def table(rows: Iterable[Mapping[str, Any]], schema: pa.Schema = SCHEMA) -> pa.T
     return pa.table({f.name: pa.array([row.get(f.name) for row in rows], f.type) for f in schema})
 
 
-def parts(rows: Sequence[dict], count: int) -> list[list[dict]]:
+def parts(rows: Sequence[dict[str, Any]], count: int) -> list[Sequence[dict[str, Any]]]:
     """The rows in so many pieces, one after another."""
     edges = [len(rows) * number // count for number in range(count + 1)]
     return [rows[start:end] for start, end in pairwise(edges)]
