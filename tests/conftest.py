@@ -9,6 +9,8 @@ from places import ROOT
 # Before celc is imported: every compilation of every test, those in child processes too, is checked
 # between its passes.
 os.environ["CELC_VERIFY"] = "1"
+# Small inputs by machine code too: `tests/runtime/jit/test_kernels.py` has those that Python reads.
+os.environ["CELC_INTERPRETED_ROWS"] = "0"
 # Hundreds of processes are started here. Each would make the bytecode of both packages anew, which
 # takes longer than most of what they are started for.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -132,15 +132,15 @@ def test_what_it_leaves_out_is_whole_queries() -> None:
 
 _RUN = """
 import json, os, sys
-from celc_runtime.jit import kernels
+from celc_runtime.jit import machine_code
 from celc_runtime.many.machine_code import make_machine_code
 import celc
 made = []
-save = kernels.KernelCache.save_overload
+save = machine_code.KernelCache.save_overload
 def noted(self, signature, data):
     made.append(self._name)
     return save(self, signature, data)
-kernels.KernelCache.save_overload = noted
+machine_code.KernelCache.save_overload = noted
 text = sys.stdin.read()
 module = celc.compile(text)
 for query in module.queries.values():

@@ -10,12 +10,13 @@ import datetime as dt
 import io
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cases_io import Case, case_stems, load_cases, load_refused
-from engines import answers, engines, interpreted, only_query
+from engines import answers, engines, interpreted, only_query, tier
 from reference import difference
 
 import celc
@@ -100,6 +101,16 @@ def test_python_api(stem: str) -> None:
                         problems.append(f"{case.name} {engine} {route}: {found}")
     assert not problems, "\n".join(problems)
     assert (queries, compared) == _SIZES[stem]
+
+
+@pytest.mark.parametrize("stem", case_stems())
+def test_small_inputs_in_python(stem: str) -> None:
+    """As users run them first: no kernel is compiled for a few events."""
+    problems = []
+    for (query, options), cases in _by_query(stem).items():
+        with tier():
+            problems += _differences(query, options, cases)
+    assert not problems, "\n".join(problems)
 
 
 def test_queries_that_are_errors() -> None:
@@ -207,20 +218,27 @@ _MORE_FORMS = (
     ],
 )
 def test_compiled_by_numba(places: tuple[tuple[str, int], ...]) -> None:
-    """As users run them: with the generated code compiled."""
+    """As users run them: with the generated code compiled, and where Python and machine code take
+    turns."""
     problems = []
     for stem, place in places:
         (query, options), cases = list(_by_query(stem).items())[place]
-        order_by, ties, at_end = options.order_by, options.ties, options.at_end
-        matcher = celc.compile(query, order_by=order_by, ties=ties, at_end=at_end)
-        for case in cases:
-            for route, answer in answers(
-                only_query(matcher), case.events, random.Random(case.name)
-            ).items():
-                found = difference(answer, case.expected)
-                if found:
-                    problems.append(f"{case.name} {route}: {found}")
+        problems += _differences(query, options, cases)
+        with tier(random.Random(query)):
+            problems += _differences(query, options, cases)
     assert not problems, "\n".join(problems)
+
+
+def _differences(query: str, options: Options, cases: list[Case]) -> Iterator[str]:
+    """What a query answers otherwise than its cases want."""
+    order_by, ties, at_end = options.order_by, options.ties, options.at_end
+    matcher = celc.compile(query, order_by=order_by, ties=ties, at_end=at_end)
+    for case in cases:
+        rng = random.Random(case.name)
+        for route, answer in answers(only_query(matcher), case.events, rng).items():
+            found = difference(answer, case.expected)
+            if found:
+                yield f"{case.name} {route}: {found}"
 
 
 def test_each_form_is_compiled_by_numba() -> None:

@@ -24,6 +24,7 @@ from celc_runtime.engine.totals import bounded_elements, total_elements
 from celc_runtime.engine.totals import kernel as totals
 from celc_runtime.engine.values import wide_numbers
 from celc_runtime.jit import kernels, shipping
+from celc_runtime.jit.kernels import Kernel
 from celc_runtime.plan.schemas import input_schema
 from celc_runtime.run.answer import counted
 
@@ -79,6 +80,23 @@ def interpreted(*, formatted: bool = False) -> Iterator[None]:
         patch.setattr(shipping, "_loaded", {})
         if not formatted:
             patch.setattr(black, "format_str", lambda text, mode: text)
+        yield
+
+
+@contextmanager
+def tier(of_random: random.Random | None = None) -> Iterator[None]:
+    """Kernels are run by Python inside, whatever they take, as those of users are at first; with
+    `of_random` each call by Python or by machine code."""
+
+    def call(kernel: Kernel, *arguments: Any) -> Any:
+        if kernels._now.interprets:
+            return kernel.py_func(*arguments)
+        if of_random is not None and of_random.random() < 0.5:
+            return kernel.compiled(*arguments)
+        return kernel.interpreted(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Kernel, "__call__", call)
         yield
 
 

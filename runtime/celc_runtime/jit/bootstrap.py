@@ -419,6 +419,13 @@ def _imported(name: str, original: dict[str, str], package: str) -> ModuleType:
     return importlib.import_module(name)
 
 
+def _check_compiler() -> None:
+    """Raises ModuleNotFoundError where Numba cannot be imported, which is only needed later."""
+    for package in ("numba", "llvmlite"):
+        if importlib.util.find_spec(package) is None:
+            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
+
+
 def _not_installed(problem: ModuleNotFoundError) -> ModuleNotFoundError:
     """The same error for a package that is not installed, with the machine and what to do."""
     package = str(problem.name).partition(".")[0]
@@ -468,6 +475,7 @@ def restore(text: str, packed: bytes, options: dict[str, object], query: str) ->
             package = provide(_unpacked(packed)).__name__
         name = f"celc_query_{digest_of({**entry, 'package': package})[:16]}"
         module = _imported(name, entry, package)
+        _check_compiler()
     except ModuleNotFoundError as problem:
         raise _not_installed(problem) from problem
     module.__dict__[TOLD] = True  # the sender of the query has been warned

@@ -10,8 +10,8 @@ from celc_runtime.engine.totals.kernel import totals_update
 from celc_runtime.engine.totals.total_elements import Shape
 from celc_runtime.engine.walk.collected_listing import collected_listing
 from celc_runtime.engine.walk.walk import listing_kernel
-from celc_runtime.jit import kernels
-from numba.core.registry import CPUDispatcher
+from celc_runtime.jit.contents import constant_content
+from celc_runtime.jit.kernels import Kernel
 
 import celc
 
@@ -28,7 +28,8 @@ _CHECKED = "SELECT * FROM S WHERE (A AS a)+ FILTER a.v > PREV(a.v) WITHIN 9 EVEN
 def test_kernels_of_totals_are_kept(shape: Shape, *, bounded: bool) -> None:
     """Their closures hold other kernels, and numbers of NumPy."""
     kernel = totals_update(shape, bounded)
-    assert isinstance(kernel._cache, kernels.KernelCache)  # type: ignore[attr-defined]
+    assert isinstance(kernel, Kernel)
+    assert kernel.content is not None
 
 
 def test_all_kernels_in_this_process_are_kept() -> None:
@@ -41,17 +42,15 @@ def test_all_kernels_in_this_process_are_kept() -> None:
     ours = [
         found
         for found in gc.get_objects()
-        if isinstance(found, CPUDispatcher)
-        and str(found.py_func.__module__).startswith("celc")
-        and found.py_func.__name__ != "<lambda>"  # Numba's own, of an intrinsic: never called
+        if isinstance(found, Kernel) and str(found.__module__).startswith("celc")
     ]
     assert len(ours) > 50
-    not_kept = [found for found in ours if not isinstance(found._cache, kernels.KernelCache)]
+    not_kept = [found for found in ours if found.content is None]
     assert not not_kept
 
 
 def test_numbers_of_different_types_are_different_contents() -> None:
-    of_numbers = kernels._constant_content
+    of_numbers = constant_content
     contents = [of_numbers(one) for one in (3, np.int64(3), np.uint64(3), 3.0, "3", (3,))]
     assert None not in contents
     assert len(set(contents)) == len(contents)

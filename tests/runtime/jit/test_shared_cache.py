@@ -25,7 +25,7 @@ from typing import Any
 import celc_runtime
 import numpy as np
 import pytest
-from celc_runtime.jit import bootstrap, kernels
+from celc_runtime.jit import bootstrap, kernels, machine_code
 from numba.core.serialize import dumps
 from other_processes import COUNT, DECLARED, MORE_PLANS, PLANS, other_version, run
 
@@ -193,7 +193,7 @@ def _answered(values: Any = None) -> list[int]:
     exec(_KERNEL, module)
     function = kernels.njit(module["answer"])
     found = int(function(np.ones(1, np.int64) if values is None else values))
-    stats = function.stats
+    stats = function.compiled.stats
     return [found, sum(stats.cache_hits.values()), sum(stats.cache_misses.values())]
 
 
@@ -208,7 +208,7 @@ class _Raises:
 
 def _no_description(data: bytes) -> bytes:
     """What was kept, but what is told of the function: machine code loads, and then it fails."""
-    library, _, *others = kernels._Unpickler(io.BytesIO(data[32:])).load()
+    library, _, *others = machine_code._Unpickler(io.BytesIO(data[32:])).load()
     return _sealed(dumps((library, None, *others)))
 
 

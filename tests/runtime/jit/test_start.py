@@ -18,7 +18,7 @@ from typing import Any
 
 import celc_runtime
 import pytest
-from celc_runtime.jit import bootstrap, kernels
+from celc_runtime.jit import bootstrap, kernels, machine_code
 from other_processes import COUNT, DECLARED, MORE_PLANS, PLANS, run, started
 
 import celc
@@ -76,12 +76,12 @@ def test_what_a_worker_loads_is_kept(tmp_path: Path) -> None:
     script = """
 import gc, importlib, json, pickle, sys
 query = pickle.load(open(sys.argv[1], "rb"))
-from numba.core.dispatcher import Dispatcher
 package = type(query).__module__.partition(".")[0]
 engine = importlib.import_module(package + ".engine.walk.walk")
 listing = engine.listing_kernel(query.program.listing)
-names = {o.__name__: hasattr(o._cache, "content") for o in gc.get_objects()
-         if isinstance(o, Dispatcher) and o.__module__.startswith("celc")}
+kernels = importlib.import_module(package + ".jit.kernels")
+names = {o.__name__: o.content is not None for o in gc.get_objects()
+         if isinstance(o, kernels.Kernel) and o.__module__.startswith("celc")}
 again = pickle.dumps(query) == open(sys.argv[1], "rb").read()
 print(json.dumps([names, again]))
 """
@@ -168,7 +168,7 @@ for path in sys.argv[1].split(","):
     spec.loader.exec_module(module)
     functions = [module.answer, *map(module.made, map(int, sys.argv[2:]))]
     answers += [function(np.zeros(1, np.int64)) for function in functions]
-    hits += sum(sum(function.stats.cache_hits.values()) for function in functions)
+    hits += sum(sum(function.compiled.stats.cache_hits.values()) for function in functions)
 print(json.dumps([answers, hits]))
 """
 
@@ -196,11 +196,11 @@ def test_machine_code_is_named_after_all_that_it_depends_on(
     def content(text: str = _KERNEL, number: object = 1, **options: object) -> str | None:
         module: dict[str, Any] = {"__name__": "m", "__celc_text__": text}
         exec(text.format(number=1), module)
-        return kernels._content(module["made"](number).py_func, options)
+        return kernels.Kernel(module["made"](number).py_func, options, kept=True).content
 
     others = [content(_KERNEL + "\n"), content(number=2), content(error_model="numpy")]
     with monkeypatch.context() as patch:
-        patch.setattr(kernels, "_runtime_digest", lambda: "another version")
+        patch.setattr(machine_code, "_runtime_digest", lambda: "another version")
         others.append(content())
     assert len({content(), *others}) == 5
     assert content() == content()
@@ -225,9 +225,9 @@ def test_all_kernels_are_kept() -> None:
 def test_settings_of_numba_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     from numba.core.registry import cpu_target
 
-    cache, codegen = kernels.KernelCache("f", "content"), cpu_target.target_context.codegen()
+    cache, codegen = machine_code.KernelCache("f", "content"), cpu_target.target_context.codegen()
     names = {cache._file((), codegen)}
-    monkeypatch.setattr(kernels.config, "BOUNDSCHECK", 1)
+    monkeypatch.setattr(machine_code.config, "BOUNDSCHECK", 1)
     names.add(cache._file((), codegen))
     assert len(names) == 2
 

@@ -142,7 +142,7 @@ def test_conditions_are_compiled_for_a_query_and_not_for_each_of_its_runs() -> N
     changed = query.with_options(max_work=100)
     assert [len(q.match_table(events)) for q in (query, query, changed)] == [1, 1, 1]
     checks = query.program.listing
-    assert len(listing_kernel(checks).signatures) == 1
+    assert len(listing_kernel(checks).compiled.signatures) == 1
 
 
 def test_a_query_with_options_answers_as_it_did() -> None:

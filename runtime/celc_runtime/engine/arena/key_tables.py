@@ -7,11 +7,9 @@ pile its newest cell and the SINCE of that cell. Collisions use linear probing.
 from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import config, types
-from numba.extending import intrinsic
 
 from celc_runtime.engine.arena.nodes import NEVER
+from celc_runtime.jit.instructions import prefetch
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import KeyTable
 
@@ -42,26 +40,6 @@ def _mixed(key):  # type: ignore[no-untyped-def]
     return code ^ (code >> np.uint64(32))
 
 
-_COMPILED = not config.DISABLE_JIT  # interpreted code cannot prefetch
-
-
-@intrinsic
-def _prefetch(typing_context, table, place):  # type: ignore[no-untyped-def]
-    """Prefetch the cache line of one element of a table (int64); `place` is a flat index."""
-
-    def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        address = builder.bitcast(builder.gep(array.data, [arguments[1]]), byte)
-        type = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        function = builder.module.declare_intrinsic("llvm.prefetch", [byte], type)
-        # Arguments: for a read; into all caches; data, not instructions.
-        builder.call(function, [address, number(0), number(3), number(1)])
-        return context.get_dummy_value()
-
-    return types.void(table, types.int64), code
-
-
 @njit(nogil=True, cache=True)
 def fetch_ahead(table, hashed):  # type: ignore[no-untyped-def]
     """Start loading the row at which the search for a key begins.
@@ -69,9 +47,8 @@ def fetch_ahead(table, hashed):  # type: ignore[no-untyped-def]
     A table with many keys does not fit into the processor's near caches. So the rows of the next
     events are loaded while the present event is read.
     """
-    if _COMPILED:
-        row = hashed & (table.shape[0] - 1)
-        _prefetch(table, row * table.shape[1])
+    row = hashed & (table.shape[0] - 1)
+    prefetch(table, row * table.shape[1])
 
 
 @njit(nogil=True, cache=True)

@@ -1,0 +1,133 @@
+"""Kernels are run by Python first, and by machine code once that is worth it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from celc_runtime.engine.arena.batch import NO_INTEGERS, Batch
+from celc_runtime.jit import kernels
+from celc_runtime.jit.kernels import njit
+
+_FEW, _MANY = np.arange(3), np.arange(1 << 14)
+
+
+@pytest.fixture(autouse=True)
+def plain_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for users."""
+    monkeypatch.setattr(kernels, "MOST_ROWS", 1 << 13)
+
+
+def _seen(values: Any) -> Any:
+    return values[0] * 2, values.shape[0] > 5
+
+
+def _is_compiled(kernel: Any) -> bool:
+    return kernel._compiled is not None
+
+
+def test_python_reads_small_inputs_and_machine_code_large_ones() -> None:
+    kernel = njit(cache=False)(_seen)
+    small = kernel(_FEW)
+    assert not _is_compiled(kernel)
+    assert kernel(_MANY) == (0, True)
+    assert _is_compiled(kernel)
+    again = kernel(_FEW)
+    assert [(type(one), one) for one in small] == [(type(one), one) for one in again]
+    assert [type(one) for one in small] == [int, bool]
+
+
+def test_the_rows_of_a_batch_count_and_the_memory_does_not() -> None:
+    def batch_of(rows: int) -> Batch:
+        return Batch(np.zeros(rows, np.uint8), *([NO_INTEGERS] * 8))
+
+    kernel = njit(cache=False)(lambda batch, memory: batch.symbols.shape[0] + memory[0].shape[0])
+    assert kernel(batch_of(3), (_MANY,)) == 3 + len(_MANY)
+    assert not _is_compiled(kernel)
+    kernel(batch_of(1 << 14), (_MANY,))
+    assert _is_compiled(kernel)
+
+
+def test_a_kernel_that_takes_long_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 0.15, 1.0, 1.15, 2.0])
+    monkeypatch.setattr(kernels, "thread_time", lambda: next(clock))
+    kernel = njit(cache=False)(_seen)
+    for _ in range(2):
+        kernel(_FEW)
+        assert not _is_compiled(kernel)
+    kernel(_FEW)
+    assert _is_compiled(kernel)
+
+
+def test_what_python_runs_calls_python() -> None:
+    """Also a kernel that is compiled: its types would be others."""
+    inner = njit(cache=False)(_seen)
+    inner(_MANY)
+    seen = []
+    monkey = inner.py_func
+    inner.py_func = lambda values: seen.append(len(values)) or monkey(values)
+    outer = njit(cache=False)(lambda values: inner(values)[0])
+    assert outer(_FEW) == 0
+    assert seen == [3]
+    inner(_FEW)
+    assert seen == [3]
+
+
+def test_an_error_in_python_is_one_of_the_kernel() -> None:
+    kernel = njit(cache=False)(lambda values: values[9])
+    for _ in range(2):
+        with pytest.raises(IndexError):
+            kernel(_FEW)
+        assert not kernels._now.interprets
+
+
+def test_numbers_wrap_around_in_silence(recwarn: pytest.WarningsRecorder) -> None:
+    kernel = njit(cache=False)(lambda values: values[0] * values[0])
+    assert kernel(np.array([1 << 33])) == kernel.compiled(np.array([1 << 33])) == 0
+    assert not len(recwarn)
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    inside, leave = threading.Event(), threading.Event()
+
+    def waits(values: Any) -> int:
+        inside.set()
+        leave.wait(60)
+        return len(values)
+
+    thread = threading.Thread(target=kernels.Kernel(waits, {}, kept=False), args=(_FEW,))
+    thread.start()
+    assert inside.wait(60)
+    kernel = njit(cache=False)(_seen)
+    kernel(_MANY)
+    assert _is_compiled(kernel)
+    leave.set()
+    thread.join()
+
+
+def test_numba_is_imported_when_it_is_needed() -> None:
+    """A run over a few events needs none of it; NumPy and Arrow only."""
+    script = """
+import sys
+import celc, pyarrow as pa
+text = "CREATE STREAM S { EVENT A { id: INT }, EVENT B { id: INT } }\\n"
+query, = celc.compile(text + "QUERY q: SELECT * FROM S WHERE A ; B").queries.values()
+events = pa.table({"type": ["A", "B"], "id": pa.array([1, 2], pa.int32())})
+assert len(query.match_table(events)) == 1
+assert not {"numba", "llvmlite"} & {*sys.modules}
+many = pa.table({"type": ["A"] * 9999 + ["B"], "id": pa.array(range(10_000), pa.int32())})
+assert len(query.match_table(many)) == 9999
+assert "numba" in sys.modules
+"""
+    subprocess.run(
+        [sys.executable, "-c", script], check=True, env=_without("CELC_INTERPRETED_ROWS")
+    )
+
+
+def _without(name: str) -> dict[str, str]:
+    return {key: value for key, value in os.environ.items() if key != name}
