@@ -78,7 +78,7 @@ def _write_begins(keys, starts, tables, shifts, begins):  # type: ignore[no-unty
 
 @njit(nogil=True, cache=True)
 def place_in_group(ordered, group, key, counts_equal):  # type: ignore[no-untyped-def]
-    """The first index in a group whose key is greater than `key`, or, unless `counts_equal`, equal.
+    """The first index in a group whose key is > `key`, or without `counts_equal` ≥ `key`.
 
     If there is none, the index after the group.
     """

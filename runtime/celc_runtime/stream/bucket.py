@@ -50,8 +50,8 @@ _SHARE_OF_WINDOW = 8
 may stay longer by this."""
 
 _FORGETS_BUSY = 3
-"""After a micro-batch with fewer busy partitions, their number falls to this many quarters. So
-segments do not change between sections and none if micro-batches differ."""
+"""After a micro-batch with fewer busy partitions, the noted number falls to this many quarters.
+So if micro-batches differ, segments are not written with sections and without them in turn."""
 
 
 class BucketReader:

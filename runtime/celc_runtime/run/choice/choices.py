@@ -57,7 +57,7 @@ class ChoiceOfRun:
     # --- stretches --------------------------------------------------------------------------------
 
     def silent(self, stretches: Stretches, events: pa.RecordBatch) -> np.ndarray | None:
-        """bool[rows]: at which rows of stretches no match is listed; None: at none of them.
+        """bool[rows]: at which rows of stretches no match is listed; None: all rows list matches.
 
         events: the columns that were prepared of them.
         """

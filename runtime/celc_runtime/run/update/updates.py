@@ -117,8 +117,7 @@ class UpdateOfRun:
         return int(memory.counters[EARLIEST])
 
     def floors_behind(self, prepared: Prepared, positions: Positions) -> np.ndarray | int:
-        """The floor that every window of a later event respects: for all, or for each partition
-        slot."""
+        """No later window reaches back before this floor: one for all, or one for each slot."""
         window, batch = self._plan.matching.window, prepared.batch
         assert window is not None
         if len(batch.floors):

@@ -37,8 +37,8 @@ _ENTRIES_PER_BATCH = 1 << 17
 NOTED_ROWS = 1 << 18  # rows: the largest batch of a walk that notes all its events
 
 Floors: TypeAlias = Callable[[], np.ndarray | int]
-"""The floor that every window of a later event respects: for all, or for each partition slot. It is
-a function, because it is computed only where it is used."""
+"""No window of a later event reaches back before this floor: one for all, or one for each partition
+slot. It is a function, because it is computed only where it is used."""
 
 
 Judge: TypeAlias = Callable[[int, tuple[int, int], int], tuple[bool, bool]]
