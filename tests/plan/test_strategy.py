@@ -5,13 +5,16 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 
+import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.plan.strategy import All, InRuns, Latest, United
 from celc_runtime.program import Program as RunProgram
 from celc_runtime.program import ShippedFunction
 from celc_runtime.run.matching import sorted_route
-from celc_runtime.spark.tasks import batch_route
+from celc_runtime.spark.task_columns import EVENTS_ALONE
+from celc_runtime.spark.tasks import Task
+from celc_runtime.spark.wire import wire_of
 from celc_runtime.stream.tasks import finishing_route, packing_route, task_route, unpacking_route
 from engines import interpreted, only_query
 
@@ -271,7 +274,6 @@ def test_searches_that_remember_or_are_bounded_warn_of_no_search(query: str, war
     "route_of",
     [
         sorted_route,
-        batch_route,
         packing_route,
         task_route,
         unpacking_route,
@@ -287,6 +289,23 @@ def test_a_route_is_found_again_where_its_pickle_is_read(
     again = pickle.loads(pickle.dumps(route))
     assert repr(again) == repr(route)
     assert pickle.loads(pickle.dumps(query.program)).plan == query.plan
+
+
+@pytest.mark.parametrize("formula", ["A ; B", "A ; (B)+"])
+def test_a_task_is_found_again_where_its_pickle_is_read(formula: str) -> None:
+    query = only_query(celc.compile(f"{_DECLARATION}SELECT * FROM S WHERE {formula}"))
+    program = query.with_options(order_by="id", tiebreak="row").program
+    task = Task(program, wire_of(program), EVENTS_ALONE.shipped())
+    again = pickle.loads(pickle.dumps(task))
+    assert type(again) is Task
+    rows = [{"type": name, "id": at, "value": 1.0, "row": at} for at, name in enumerate("ABB")]
+    schema = pa.schema(
+        {"type": pa.string(), "id": pa.int32(), "value": pa.float64(), "row": pa.int64()}
+    )
+    batch = pa.RecordBatch.from_pylist(rows, schema)
+    found = [one.to_pylist() for one in again([batch])]
+    assert found
+    assert found == [one.to_pylist() for one in task([batch])]
 
 
 # --- aggregates of one's own ----------------------------------------------------------------------

@@ -7,8 +7,7 @@ driver and sends it, with the runtime, to the workers, where nothing of celc nee
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,13 +20,10 @@ from celc_runtime.jit.shipping import pickled
 from celc_runtime.plan.compact_form import CompactForm, compact_ddl
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
-from celc_runtime.program import Program, ShippedFunction
-from celc_runtime.run.run_of import compact_run
+from celc_runtime.program import Program
 from celc_runtime.run.walk.compact import are_graphs
 from celc_runtime.spark.columns import column_named, mapped
 from celc_runtime.spark.single_labels import sent_name
-from celc_runtime.spark.task_columns import TaskColumns
-from celc_runtime.spark.tasks import ShippedRange, matches_of_task
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -48,23 +44,6 @@ def is_spark_frame(events: Any) -> bool:
 
 
 # --- compact answers ------------------------------------------------------------------------------
-
-
-def compact_reader(program: Program, columns: TaskColumns, ranges: tuple[ShippedRange, ...]) -> Any:
-    """The function that `mapInArrow` gets; its batches have `compact_wire_ddl`."""
-    route = ShippedFunction(program, "match_compact", _compact_task)
-    return partial(route, columns.shipped(), ranges)
-
-
-def _compact_task(
-    program: Program,
-    columns: tuple[Any, ...],
-    ranges: tuple[ShippedRange, ...],
-    batches: Iterable[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
-    events = map(received, batches)
-    found = matches_of_task(program, TaskColumns.of(columns), ranges, events, new_run=compact_run)
-    return map(_sent, found)
 
 
 def compact_wire_ddl(plan: Plan) -> str:
@@ -119,7 +98,7 @@ class ExpandTask:
     def __call__(self, batches):  # type: ignore[no-untyped-def]
         # No annotation; see `ShippedFunction`.
         found = matches_of_compact(self._form, map(received, batches), self._limit)
-        return map(_sent, found)
+        return map(under_sent_names, found)
 
     def __reduce__(self) -> Any:
         options = {"form": self._form.to_text(), "limit": self._limit}
@@ -130,6 +109,6 @@ def _wire_ddl(types: Iterable[str]) -> str:
     return ", ".join(f"{sent_name(place)} {type}" for place, type in enumerate(types))
 
 
-def _sent(batch: pa.RecordBatch) -> pa.RecordBatch:
+def under_sent_names(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch under the names of the way, without its metadata."""
     return pa.RecordBatch.from_arrays(batch.columns, list(map(sent_name, range(batch.num_columns))))

@@ -41,9 +41,7 @@ from celc_runtime.spark.columns import (
     mapped,
     needed_columns,
 )
-from celc_runtime.spark.compact import compact_reader, compact_wire_ddl, with_form
 from celc_runtime.spark.event_types import is_of_types
-from celc_runtime.spark.factorised import Factors, factorised_ddl, factors_of, taken_apart
 from celc_runtime.spark.file_statistics import DeclaredTypes, FilesTell, told_by_files
 from celc_runtime.spark.group_cuts import cuts_between_groups
 from celc_runtime.spark.hot_keys import HotKey, KeySample, hot_keys, range_numbers, sampled_keys
@@ -64,10 +62,9 @@ from celc_runtime.spark.probe import (
     why_not_read_twice,
 )
 from celc_runtime.spark.pushdown import can_matter, positions_line, why_not_filtered
-from celc_runtime.spark.single_labels import wire_ddl, with_lists
 from celc_runtime.spark.task_columns import EVENTS_ALONE, TaskColumns
 from celc_runtime.spark.task_sort import MOST_ROWS, unsorted_rows, why_spark_sorts
-from celc_runtime.spark.tasks import task_reader
+from celc_runtime.spark.tasks import Task
 from celc_runtime.spark.time_ranges import (
     Cuts,
     Sample,
@@ -81,9 +78,8 @@ from celc_runtime.spark.time_ranges import (
     within,
     worthwhile,
 )
-from celc_runtime.spark.undecided import DDL as UNDECIDED_DDL
-from celc_runtime.spark.undecided import counted as without_counts
 from celc_runtime.spark.undecided import leaves_undecided
+from celc_runtime.spark.wire import wire_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation
@@ -128,11 +124,6 @@ _CUT_BY_FILES = "cuts: by the statistics of the files' row groups; the rows betw
 _CUT_AT_GROUPS = (
     "cuts: where row groups of the files begin, so that their statistics tell how many rows are "
     "between"
-)
-
-_FACTORISED = (
-    "matches: those that end at one event travel as one row, which Spark takes apart (inline, "
-    "explode)"
 )
 
 _UNDECIDED = (
@@ -230,7 +221,7 @@ def spark_compact(
     _check_options(ranges, presorted=presorted)
     plan = _plan_of(_Planner(program, events, is_compact=True), ranges, presorted=presorted)
     warn_of(plan)
-    return with_form(program, plan.matches)
+    return plan.matches
 
 
 def _numbers_of_joins(plan: Plan, events: DataFrame) -> RowNumbers:
@@ -320,17 +311,17 @@ class _Planner:
     ) -> None:
         plan = _planned(program, rules)
         check_events(program, events, Route.COMPACT if is_compact else Route.SPARK)
-        self._is_compact = is_compact
         narrow = needed_columns(plan, events)
         clock = ""
         if plan.asks_for_clock:
             program, clock = with_clock(program, narrow)
             plan = _planned(program, rules)
         self._program = program
-        self._rules = rules
         self._plan = plan
         self._counting = counting
         self._undecided = undecided if leaves_undecided(plan) else None
+        counts = self._undecided is not None
+        self._wire = wire_of(program, rules, is_compact=is_compact, counts=counts)
         unfiltered = why_not_filtered(plan)
         self._is_filtered = not unfiltered
         self._all_rows = narrow
@@ -449,8 +440,8 @@ class _Planner:
         return f"{len(parts)} time ranges, which read {self._read_twice:.1%} of the events twice"
 
     def _made(self, matches: DataFrame, warning: str = "") -> SparkPlan:
-        if self._factors:
-            self._lines.append(_FACTORISED)
+        if self._wire.line:
+            self._lines.append(self._wire.line)
         return SparkPlan(matches, "\n".join(self._lines), self._row_numbers, warning)
 
     def _row_numbers(self) -> RowNumbers:
@@ -493,34 +484,12 @@ class _Planner:
             kept = [name for name in ordered.columns if name not in made]
             ordered = ordered.select(*map(column_named, kept))
         shipped = tuple(part.shipped for part in ranges)
-        if self._is_compact:
-            reader = compact_reader(self._program, columns, shipped)
-            return mapped(ordered, reader, compact_wire_ddl(self._plan), self._counting)
-        if factors := self._factors:
-            reader = task_reader(self._program, columns, shipped)
-            return mapped(ordered, reader, factorised_ddl(factors), self._counting)
-        counts_undecided = self._undecided is not None
-        reader = task_reader(
-            self._program, columns, shipped, self._rules, counts_undecided=counts_undecided
-        )
-        ddl = wire_ddl(self._plan)
-        if counts_undecided:
-            ddl = f"{ddl}, {UNDECIDED_DDL}" if ddl else UNDECIDED_DDL
-        return mapped(ordered, reader, ddl, self._counting)
+        task = Task(self._program, self._wire, columns.shipped(), shipped)
+        return mapped(ordered, task, self._wire.ddl, self._counting)
 
     def _received(self, sent: DataFrame) -> DataFrame:
         """The matches of all that tasks send."""
-        if self._is_compact:
-            return sent
-        if factors := self._factors:
-            return taken_apart(self._plan, factors, sent)
-        if self._undecided is not None:
-            sent = without_counts(sent, self._undecided)
-        return with_lists(self._plan, sent)
-
-    @cached_property
-    def _factors(self) -> Factors | None:
-        return None if self._is_compact else factors_of(self._program)
+        return self._wire.unpack(sent, self._undecided)
 
     def _of_one_task(self, rows: DataFrame) -> tuple[DataFrame, TaskColumns]:
         """All rows, in their order or as one task sorts them."""

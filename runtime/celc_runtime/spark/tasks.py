@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
@@ -19,17 +18,13 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import ARROW_TYPES
 from celc_runtime.program import Program, ShippedFunction
-from celc_runtime.rules.rows import Rows, batch_of_rows, rows_of_batch
-from celc_runtime.rules.run import ForEachRun
 from celc_runtime.run.feeding import NewRun, ReadsRanges
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.source.run_options import RunOptions
-from celc_runtime.spark.factorised import factorised_run, factors_of
 from celc_runtime.spark.rows_between import RowsBetween
-from celc_runtime.spark.single_labels import with_single_fields
 from celc_runtime.spark.sorted_rows import sorted_rows
 from celc_runtime.spark.task_columns import COUNTED, TIED, TaskColumns
-from celc_runtime.spark.undecided import with_undecided
+from celc_runtime.spark.wire import Wire
 
 ShippedRange: TypeAlias = tuple[int | float | None, int, int | None, int | float | None]
 """The value at which a range's own events begin (None: with its first event), the position of its
@@ -37,55 +32,39 @@ first event, how many events it has (None: that is not checked), and the value f
 are not its own (None: there is none); times as whole numbers."""
 
 
-def batch_route(program: Program) -> ShippedFunction:
-    """The function of Spark tasks: from the names of columns, the ranges, whether undecided matches
-    are counted, the rows of the parameter table (None: there is none), and batches."""
-    return ShippedFunction(program, "match", _match_task)
+class Task:
+    """What `mapInArrow` gets: the work of a task, with all that the driver has chosen."""
 
+    def __init__(
+        self,
+        program: Program,
+        wire: Wire,
+        columns: tuple[Any, ...],
+        ranges: tuple[ShippedRange, ...] = (),
+    ) -> None:
+        """columns: of `TaskColumns.shipped`, since a worker reads a pickle before it has this
+        runtime."""
+        self._program = program
+        self._wire = wire
+        self._columns = columns
+        self._ranges = ranges
 
-def _match_task(
-    program: Program,
-    columns: tuple[Any, ...],
-    ranges: tuple[ShippedRange, ...],
-    counts_undecided: bool,
-    table: pa.RecordBatch | None,
-    batches: Iterable[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
-    undecided: list[int] = []
-    events = map(received, batches)
-    is_factorised = factors_of(program) is not None
-    new_run: NewRun = run_of
-    if is_factorised:
-        new_run = factorised_run
-    elif table is not None:
-        new_run = partial(ForEachRun, rows=rows_of_batch(table))
-    found = matches_of_task(
-        program, TaskColumns.of(columns), ranges, events, undecided.append, new_run
-    )
-    if is_factorised:
-        return found
-    sent = (with_single_fields(program.plan, batch) for batch in found)
-    if not counts_undecided:
-        return sent
-    nothing = pa.RecordBatch.from_pylist([], schema=program.output_schema)
-    schema = with_single_fields(program.plan, nothing).schema
-    return with_undecided(schema, sent, undecided)
+    def __call__(self, batches):  # type: ignore[no-untyped-def]
+        # No annotation; see `ShippedFunction`.
+        undecided: list[int] = []
+        found = matches_of_task(
+            self._program,
+            TaskColumns.of(self._columns),
+            self._ranges,
+            map(received, batches),
+            undecided.append,
+            self._wire.new_run,
+        )
+        return self._wire.pack(found, undecided)
 
-
-def task_reader(
-    program: Program,
-    columns: TaskColumns,
-    ranges: tuple[ShippedRange, ...] = (),
-    rules: Rows | None = None,
-    *,
-    counts_undecided: bool = False,
-) -> Any:
-    """The function that `mapInArrow` gets; its batches have `factorised_ddl` where the program has
-    factors, else `single_labels.wire_ddl`, and with `counts_undecided` the column of `undecided`
-    behind it."""
-    # What a worker reads before it has this runtime is of other packages.
-    table = None if rules is None else batch_of_rows(rules)
-    return partial(batch_route(program), columns.shipped(), ranges, counts_undecided, table)
+    def __reduce__(self) -> Any:
+        made = ShippedFunction(self._program, "match", Task)
+        return made, (self._wire, self._columns, self._ranges)
 
 
 def matches_of_task(
