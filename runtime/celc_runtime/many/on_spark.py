@@ -31,8 +31,9 @@ from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.routes.rules import Route
 from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.spark.columns import column_named, mapped, needed_columns
+from celc_runtime.spark.facts import with_clock
 from celc_runtime.spark.key_columns import with_key_columns
-from celc_runtime.spark.match import check_events, with_clock
+from celc_runtime.spark.match import check_events
 from celc_runtime.spark.pushdown import can_matter, why_not_filtered
 from celc_runtime.spark.tasks import stretches_of
 

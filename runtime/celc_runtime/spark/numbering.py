@@ -20,12 +20,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from celc_runtime.arrow.sorting import sort_columns_without_order
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan, quoted
 from celc_runtime.spark.columns import column_named
 from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.pushdown import can_matter, why_all_are_read
 from celc_runtime.spark.task_columns import COUNTED, MATTERS, TIED, TaskColumns
+from celc_runtime.spark.task_sort import together
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec
@@ -65,6 +67,12 @@ def why_not_numbered(plan: Plan) -> str:
     return why_all_are_read(plan)
 
 
+def numbered_columns(names: Sequence[str], range_name: str = "") -> TaskColumns:
+    """The columns of rows that Spark numbers, of `names`; `range_name`: the one with the number of
+    a row's range, empty where all rows are of one range."""
+    return TaskColumns(range_name, unused_name("number", names), unused_name("mark", names))
+
+
 class Numbering:
     """Numbers rows in the order of each partition, and leaves out those that cannot matter.
 
@@ -75,22 +83,21 @@ class Numbering:
     def __init__(
         self,
         plan: Plan,
+        keys: Sequence[str],
+        columns: TaskColumns,
         rows: DataFrame,
-        keys: Sequence[Column],
-        order: Sequence[Column],
-        range_name: str = "",
     ) -> None:
-        """rows: has the columns of all rows. keys: what rows are partitioned by, so that one task
-        reads all of a partition; empty: one task reads all. order: what they are sorted by within a
-        partition. range_name: the column with the number of a row's range; empty where all rows are
-        of one range."""
+        """keys: the columns that rows are partitioned by, so that one task reads all of a
+        partition; empty: one task reads all. columns: of `numbered_columns`. rows: has the columns
+        of all rows."""
         from pyspark.sql import Window, functions
 
         names = rows.columns
-        undeclared, rest, rank, number, mark = (
-            unused_name(name, names) for name in ("undeclared", "rest", "rank", "number", "mark")
+        undeclared, rest, rank = (
+            unused_name(name, names) for name in ("undeclared", "rest", "rank")
         )
-        moved = _moved(plan, names, range_name)
+        number, mark = columns.number, columns.mark
+        moved = _moved(plan, names, columns.range)
         matters = can_matter(plan, rows.schema)
         self._keys = keys
         self._rows = rows.select(
@@ -99,12 +106,13 @@ class Numbering:
         )
         # Rows of undeclared types have no positions. They are sorted apart from the others and
         # behind them, so that the numbers of these begin with 1.
-        window = Window.partitionBy(*keys, column_named(undeclared)).orderBy(*order)
+        order = [n for n in sort_columns_without_order(plan) if n not in plan.source.key_columns]
+        window = Window.partitionBy(*map(column_named, (*keys, undeclared)))
+        window = window.orderBy(*map(column_named, order))
         self._counters = [
             (rank, functions.rank().over(window)),
             (number, _number(window) if keys else _number_in_task()),
         ]
-        self.columns = TaskColumns(range_name, number, mark)
         # As text, which takes fewer calls of the JVM than columns do.
         rank, number, mark, rest = map(quoted, (rank, number, mark, rest))
         declared, has_rest = f"NOT {quoted(undeclared)}", f"{rest} IS NOT NULL"
@@ -128,8 +136,8 @@ class Numbering:
         numbered; None: all are."""
         from pyspark.sql import functions
 
-        together = self._rows if within is None else self._rows.where(within)
-        counted = together.repartition(*self._keys) if self._keys else together.coalesce(1)
+        wanted = self._rows if within is None else self._rows.where(within)
+        counted = together(wanted, self._keys)
         for name, column in self._counters:
             # One after the other: Spark would move the second one below the window of the first.
             counted = counted.withColumn(name, column)

@@ -31,12 +31,12 @@ from typing import TYPE_CHECKING
 from celc_runtime.arrow.sorting import sort_columns
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan, quoted
-from celc_runtime.spark.columns import INTERVALS
+from celc_runtime.spark.columns import INTERVALS, column_named
 from celc_runtime.spark.pushdown import can_matter
 from celc_runtime.spark.task_columns import TaskColumns, Unsorted, no_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 MOST_ROWS = 1 << 23
 """A task that is expected to read more rows than this leaves the sort to Spark, which needs no
@@ -66,34 +66,45 @@ def why_spark_sorts(plan: Plan, types: dict[str, str]) -> str:
     return ""
 
 
-def unsorted_rows(
-    plan: Plan, rows: DataFrame, keys: Sequence[Column], *, numbered: bool
-) -> tuple[DataFrame, TaskColumns]:
-    """The rows on their way to the tasks that sort them; without keys, to one task.
+def unsorted_columns(plan: Plan, names: Sequence[str], *, numbered: bool) -> TaskColumns:
+    """The columns of rows on their way to the tasks that sort them; `names`: of the events.
 
     numbered: the tasks number them as well, and leave out those that cannot matter.
     """
-    names = tuple(rows.columns)
     if not numbered:
-        return _together(rows, keys), TaskColumns(unsorted=Unsorted(names, ""))
+        return TaskColumns(unsorted=Unsorted(tuple(names), ""))
     matters, number, mark = (unused_name(name, names) for name in ("matters", "number", "mark"))
+    if plan.source.type_name in names and plan.source.type_name not in sort_columns(plan):
+        matters = plan.source.type_name
+    return TaskColumns("", number, mark, Unsorted(tuple(names), matters))
+
+
+def unsorted_rows(
+    plan: Plan, keys: Sequence[str], columns: TaskColumns, rows: DataFrame
+) -> DataFrame:
+    """The rows on their way to the tasks that sort them; without keys, to one task. columns: of
+    `unsorted_columns`."""
+    assert columns.unsorted is not None
+    names, told = columns.unsorted
+    if not told:
+        return together(rows, keys)
+    matters = unused_name("matters", names)
     # As text, which takes fewer calls of the JVM than columns do.
     light = [
         shown if name in sort_columns(plan) else f"IF({matters}, {shown}, NULL) AS {shown}"
         for name, shown in zip(names, map(quoted, names), strict=True)
     ]
-    known = rows.withColumn(matters, can_matter(plan, rows.schema))
-    if plan.source.type_name in names and plan.source.type_name not in sort_columns(plan):
-        type = quoted(plan.source.type_name)
+    if told in names:
+        type = quoted(told)
         # Without a collation, as a text beside it has none.
-        told = f"COALESCE(CAST({type} AS STRING), '{no_type(plan)}')"
-        light[names.index(plan.source.type_name)] = f"IF({matters}, {told}, NULL) AS {type}"
-        matters = plan.source.type_name
+        text = f"COALESCE(CAST({type} AS STRING), '{no_type(plan)}')"
+        light[names.index(told)] = f"IF({matters}, {text}, NULL) AS {type}"
     else:
         light.append(matters)
-    together = _together(known.selectExpr(*light), keys)
-    return together, TaskColumns("", number, mark, Unsorted(names, matters))
+    known = rows.withColumn(matters, can_matter(plan, rows.schema))
+    return together(known.selectExpr(*light), keys)
 
 
-def _together(rows: DataFrame, keys: Sequence[Column]) -> DataFrame:
-    return rows.repartition(*keys) if keys else rows.coalesce(1)
+def together(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """The rows of each key in one task; without keys, all in one."""
+    return rows.repartition(*map(column_named, keys)) if keys else rows.coalesce(1)

@@ -331,3 +331,27 @@ def within(order: OrderColumn, part: TimeRange) -> Column:
     if compared:
         condition = column.isNull() | reduce(lambda one, other: one & other, compared)
     return condition if part.start is None else condition & column.isNotNull()
+
+
+def start_of(order: OrderColumn, part: TimeRange) -> Column:
+    """The place in the order at which a range's own events begin; NULL: at the first event."""
+    from pyspark.sql import functions
+
+    return functions.lit(None) if part.start is None else order.border(part.start)
+
+
+def later_of(order: OrderColumn, part: TimeRange) -> Column:
+    """The place in the order behind a range's own events; NULL: it reads no others there."""
+    from pyspark.sql import functions
+
+    return functions.lit(None) if part.later is None else order.border(part.later)
+
+
+def is_outside(order: OrderColumn, start: Column, later: Column) -> Column:
+    """Whether a row is before a range's own events, which begin at `start`, or behind them, from
+    `later` on; never NULL."""
+    from pyspark.sql import functions
+
+    never, column = functions.lit(False), order.column
+    before = functions.coalesce(column < start, never)
+    return before | functions.coalesce(column >= later, never)

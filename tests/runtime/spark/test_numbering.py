@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery, EventError, EventWarning
-from celc_runtime.spark import match
+from celc_runtime.spark import choose
 from celc_runtime.spark.numbering import why_not_numbered
 from celc_runtime.spark.probe import explained
 from celc_runtime.spark.task_columns import TIED
@@ -156,7 +156,7 @@ def _written(spark: Any, events: pa.Table, folder: Path) -> Any:
 def test_positions_are_those_of_all_rows(
     clauses: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(match, "MOST_ROWS", 0)
+    monkeypatch.setattr(choose, "MOST_ROWS", 0)
     events, query = _stream(900), _compiled(clauses)
     frame = _written(spark, events, tmp_path)
     assert "Spark numbers the sorted rows" in query.explain_plan(frame)

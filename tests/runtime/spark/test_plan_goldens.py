@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery
-from celc_runtime.spark import match
+from celc_runtime.spark import facts
 from engines import interpreted, only_query
 from golden_files import compare
 from places import TESTS
@@ -126,8 +126,8 @@ _PLANS: dict[str, Callable[[Any], str]] = {
 @pytest.mark.parametrize("name", _PLANS)
 def test_golden_plan(name: str, frame: Any, update: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     # What Spark expects depends on the writer of the file.
-    monkeypatch.setattr(match, "most_rows", lambda _: 5_000)
-    monkeypatch.setattr(match, "told_rows", lambda _: "perhaps 5,000")
+    monkeypatch.setattr(facts, "most_rows", lambda _: 5_000)
+    monkeypatch.setattr(facts, "told_rows", lambda _: "perhaps 5,000")
     # The line about Arrow is of the session.
     lines = [line for line in _PLANS[name](frame).splitlines() if not line.startswith("arrow: ")]
     compare(_FOLDER / f"{name}.txt", "\n".join(lines) + "\n", update)
@@ -140,7 +140,7 @@ def test_every_golden_plan_is_compared() -> None:
 def test_every_job_of_a_plan_is_told() -> None:
     """`asked` runs the jobs that choose a plan; two more answers come without one in a classic
     session: Spark's EXPLAIN and the question for a class."""
-    folder = Path(match.__file__).parent
+    folder = Path(facts.__file__).parent
     found = {path.name: path.read_text().count(".collect()") for path in folder.glob("*.py")}
     assert {name: count for name, count in found.items() if count} == {
         "probe.py": 3,

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery, EventWarning, expand
-from celc_runtime.spark import match
+from celc_runtime.spark import choose
 from celc_runtime.spark import rows_between as module
 from celc_runtime.spark.rows_between import RowsBetween
 from celc_runtime.spark.tasks import matches_of_task
@@ -146,7 +146,7 @@ def _stream(rows: int) -> pa.Table:
     )
 
 
-_BY_SPARK, _BY_TASKS = 0, match.MOST_ROWS
+_BY_SPARK, _BY_TASKS = 0, choose.MOST_ROWS
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_answers_are_those_of_all_rows(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(match, "MOST_ROWS", most_rows)
+    monkeypatch.setattr(choose, "MOST_ROWS", most_rows)
     events, query = _stream(1500), _query(clauses, formula, select)
     shuffled = events.take(pa.array(np.random.default_rng(4).permutation(len(events))))
     pq.write_table(shuffled, tmp_path / "events.parquet")

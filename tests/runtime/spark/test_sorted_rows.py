@@ -16,7 +16,7 @@ from celc_runtime.arrow import gathering
 from celc_runtime.arrow.sorting import sort_columns
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import input_schema
-from celc_runtime.spark import match
+from celc_runtime.spark import choose
 from celc_runtime.spark import sorted_rows as module
 from celc_runtime.spark.columns import SPARK_TYPES
 from celc_runtime.spark.numbering import why_not_numbered
@@ -249,7 +249,7 @@ def _frame(spark: Any, events: pa.Table, folder: Path, files: int = 3) -> Any:
     return spark.read.parquet(str(folder))
 
 
-@pytest.mark.parametrize("most", [match.MOST_ROWS, 0])
+@pytest.mark.parametrize("most", [choose.MOST_ROWS, 0])
 @pytest.mark.parametrize(
     ("clauses", "positions"),
     [
@@ -269,7 +269,7 @@ def test_matches_are_the_same_whoever_sorts(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(match, "MOST_ROWS", most)
+    monkeypatch.setattr(choose, "MOST_ROWS", most)
     query = _compiled(clauses, order_by="ts", tiebreak="row").with_options(positions=positions)
     events = _events(900)
     frame = _frame(spark, events, tmp_path)

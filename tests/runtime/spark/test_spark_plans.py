@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery, EventError, EventWarning, PlanWarning
 from celc_runtime.plan.plan import Window
-from celc_runtime.spark import match as spark_module
+from celc_runtime.spark import choose, facts
 from celc_runtime.spark.order_column import OrderColumn
 from celc_runtime.spark.probe import arrow_line, explained, parallelism
 from celc_runtime.spark.pushdown import can_matter
@@ -369,10 +369,10 @@ def test_files_and_caches_are_cut_without_being_asked(
     frame = _read(spark, stream(6, 4000, hot=0.9), tmp_path)
     assert "by its size it has hardly more than" in query.explain_plan(frame)
     assert "by its size it has hardly more than" in keyed.explain_plan(frame)
-    monkeypatch.setattr(spark_module, "most_rows", lambda _: None)
+    monkeypatch.setattr(facts, "most_rows", lambda _: None)
     assert "events are too few" in query.explain_plan(frame)
     assert "events are too few" in keyed.explain_plan(frame)
-    monkeypatch.setattr(spark_module, "_ROWS_PER_RANGE", 100)
+    monkeypatch.setattr(choose, "_ROWS_PER_RANGE", 100)
     assert "plan: 2 time ranges" in query.explain_plan(frame)
     assert "plan: 2 time ranges" in query.explain_plan(frame.where("id > 0").cache())
     assert "id=3 is cut into 2 time ranges" in keyed.explain_plan(frame)
@@ -505,8 +505,8 @@ def test_a_sample_of_keys_reads_no_order_and_skips_what_is_filtered(
         drawn.append((draw(fraction), draw(1)))
         return original(draw, keys, fraction)
 
-    original = spark_module.sampled_keys
-    monkeypatch.setattr(spark_module, "sampled_keys", sampled_keys)
+    original = facts.sampled_keys
+    monkeypatch.setattr(facts, "sampled_keys", sampled_keys)
     query = _compiled(
         "SELECT a FROM S WHERE A AS a ; B AS b PARTITION BY id WITHIN 9 MINUTES [ts]"
     ).with_options(positions=False)
