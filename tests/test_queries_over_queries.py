@@ -263,7 +263,6 @@ def test_ways_that_a_chain_has_not_say_so() -> None:
     query = module.queries["reader"]
     for ask in (
         lambda: query.match_pandas,
-        lambda: query.match_arrow_without_ties,
         query.run,
         lambda: query.match_compact({}),
         lambda: list(query.match_compact_arrow([])),

@@ -18,13 +18,11 @@ from celc_runtime.chain.on_spark import ChainPlan, chain_matches, chain_plan
 from celc_runtime.chain.refusals import check_without_tables
 from celc_runtime.chain.tables import chain_of_events, chain_of_table
 from celc_runtime.display import queries_html, query_text
-from celc_runtime.engine.update.union_lists import update_by_tables
 from celc_runtime.expanding import expand
 from celc_runtime.many.all_queries import AllQueries
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import input_schema
-from celc_runtime.plan.strategy import BranchFree, Keyed, StraightLine, UnionLists
 from celc_runtime.program import Program, ShippedFunction, warn_of_growth
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
@@ -36,7 +34,6 @@ from celc_runtime.run.matching import (
     matches_of_events,
     matches_of_frame,
     matches_of_table,
-    sorted_route,
 )
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
@@ -81,15 +78,6 @@ class CompiledQuery:
     def text(self) -> str:
         """The text of the file that the query was compiled from."""
         return self.program.text
-
-    @property
-    def update(self) -> Callable[..., int]:
-        """The function that reads the events of a batch."""
-        match self.program.update:
-            case UnionLists(tables=tables):
-                return update_by_tables(tables)
-            case BranchFree() | StraightLine() | Keyed() as update:
-                return update.kernel
 
     @property
     def order_by(self) -> tuple[str, ...]:
@@ -141,13 +129,6 @@ class CompiledQuery:
         self._enter(Route.ARROW)
         matches = chain_of_events if self.plan.source.reads else matches_of_events
         return ShippedFunction(self.program, "match_arrow", matches)
-
-    @property
-    def match_arrow_without_ties(self) -> ShippedFunction:
-        """`match_arrow` for a distributed table: two events that the order leaves equal are an
-        error."""
-        self._enter(Route.WITHOUT_TIES)
-        return sorted_route(self.program)
 
     @property
     def match_pandas(self) -> ShippedFunction:

@@ -75,7 +75,7 @@ _SAID = {
     ],
     ("plain", "routes"): [
         "query 'plain'",
-        "runs by match_table, match_arrow, match_arrow_without_ties, match_pandas, match_compact",
+        "runs by match_table, match_arrow, match_pandas, match_compact",
         "not by match, match_all, register, match_stream, match_stream(allow_unbounded_state=True)",
         "it has no order column, and a distributed table has no order of its own: compile it with",
     ],

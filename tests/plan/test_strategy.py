@@ -11,7 +11,6 @@ from celc_runtime import CompiledQuery
 from celc_runtime.plan.strategy import All, InRuns, Latest, United
 from celc_runtime.program import Program as RunProgram
 from celc_runtime.program import ShippedFunction
-from celc_runtime.run.matching import sorted_route
 from celc_runtime.spark.task_columns import EVENTS_ALONE
 from celc_runtime.spark.tasks import Task
 from celc_runtime.spark.wire import wire_of
@@ -273,7 +272,6 @@ def test_searches_that_remember_or_are_bounded_warn_of_no_search(query: str, war
 @pytest.mark.parametrize(
     "route_of",
     [
-        sorted_route,
         packing_route,
         task_route,
         unpacking_route,

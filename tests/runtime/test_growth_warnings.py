@@ -58,9 +58,6 @@ def _told(run: Callable[[], object]) -> list[str]:
 _RUNS: dict[str, Callable[[Any], object]] = {
     "match_table": lambda query: query.match_table(_EVENTS),
     "match_arrow": lambda query: list(query.match_arrow(_EVENTS)),
-    "match_arrow_without_ties": lambda query: list(
-        query.match_arrow_without_ties(_EVENTS.to_batches())
-    ),
     "match_pandas": lambda query: query.match_pandas(_EVENTS.to_pandas()),
     "run": lambda query: query.run(),
 }
@@ -80,7 +77,7 @@ _NO_RUNS = {
 
 def test_each_way_to_run_a_query_is_known() -> None:
     """A new one has to say it, or stand among those which do not run a query."""
-    constants = {"update", "plan", "name", "text"}
+    constants = {"plan", "name", "text"}
     names = {
         name
         for name, value in inspect.getmembers_static(CompiledQuery)

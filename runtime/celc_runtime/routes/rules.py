@@ -28,7 +28,6 @@ class Route(Enum):
 
     TABLE = "match_table"
     ARROW = "match_arrow"
-    WITHOUT_TIES = "match_arrow_without_ties"
     PANDAS = "match_pandas"
     COMPACT = "match_compact"
     RUN = "run"
@@ -69,7 +68,7 @@ class Rule:
 
 _STREAMS = (Route.STREAM, Route.UNBOUNDED)
 _ALL = (Route.ALL_TABLE, Route.ALL)
-_IN_TASKS = (Route.WITHOUT_TIES, Route.PANDAS, Route.SQL)
+_IN_TASKS = (Route.PANDAS, Route.SQL)
 """Routes that run some partitions and do not see the others."""
 
 _WITHOUT_TABLES = (Route.ARROW, Route.RUN, *_IN_TASKS)
@@ -130,7 +129,7 @@ RULES = (
         "of their own",
     ),
     _refused(
-        (Route.WITHOUT_TIES, Route.PANDAS, Route.RUN),
+        (Route.PANDAS, Route.RUN),
         has.READS,
         "reader-in-one-run",
         "it reads the rows of {reads}, which this way cannot find",
@@ -426,7 +425,7 @@ RULES = (
         AttributeError,
     ),
     _refused(
-        (Route.WITHOUT_TIES, Route.PANDAS),
+        Route.PANDAS,
         has.ROW_PATTERN,
         "row-pattern-order",
         "a query of MATCH_RECOGNIZE sorts rows itself, and takes them as a table or in batches",

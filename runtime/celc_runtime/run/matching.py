@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,9 +11,8 @@ from celc_runtime.arrow.compact import schema_of
 from celc_runtime.arrow.event_tables import batches_of, table_of
 from celc_runtime.arrow.output import FirstMatches
 from celc_runtime.arrow.pandas_frames import frame_of
-from celc_runtime.arrow.paths import received
 from celc_runtime.arrow.sorting import sorted_for
-from celc_runtime.program import Program, ShippedFunction
+from celc_runtime.program import Program
 from celc_runtime.run.choice.deadlines import compares_late, latest_time
 from celc_runtime.run.feeding import read_all
 from celc_runtime.run.run_of import compact_run, run_of
@@ -32,19 +31,6 @@ def matches_of_events(program: Program, events: Any) -> Iterator[pa.RecordBatch]
         options = RunOptions(clock=latest_time(program, batches))
         return read_all(run_of(program, options), batches)
     return read_all(run_of(program), batches)
-
-
-def matches_of_sorted(
-    program: Program, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """The matches of sorted batches from Spark; raises EventError if the order leaves a tie."""
-    run = run_of(program, RunOptions(ties_are_errors=True))
-    return read_all(run, map(received, batches))
-
-
-def sorted_route(program: Program) -> ShippedFunction:
-    """`matches_of_sorted` as Spark's workers run it."""
-    return ShippedFunction(program, "match_arrow_without_ties", matches_of_sorted)
 
 
 def matches_of_table(program: Program, events: Any, first: FirstMatches) -> pa.Table:

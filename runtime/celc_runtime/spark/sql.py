@@ -141,8 +141,8 @@ class TaskStream:
         self._begins = True
 
     def read(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The matches that end in a batch. Raises EventError as `match_arrow_without_ties` does,
-        and where the partitions of the table are smaller than those of the query."""
+        """The matches that end in a batch. Raises EventError where the order leaves two events
+        equal, and where the partitions of the table are smaller than those of the query."""
         if not len(events):
             return
         if self._run is None:

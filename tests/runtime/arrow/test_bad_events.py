@@ -14,6 +14,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ import pyarrow.compute
 import pytest
 from celc_runtime import CompiledQuery, EventError, EventWarning
 from celc_runtime.plan.schemas import ARROW_TYPES
+from celc_runtime.spark.task_columns import EVENTS_ALONE
+from celc_runtime.spark.tasks import matches_of_task
 from engines import interpreted, only_query
 
 import celc
@@ -57,11 +60,15 @@ def batch(**columns: Any) -> pa.RecordBatch:
 
 
 def problem(query: CompiledQuery, *batches: pa.RecordBatch, ties_are_errors: bool = False) -> str:
-    """What `match_arrow` says of the events."""
-    route = query.match_arrow_without_ties if ties_are_errors else query.match_arrow
+    """What `match_arrow` says of the events, or a task of Spark."""
+    route = partial(_of_task, query) if ties_are_errors else query.match_arrow
     with pytest.raises(EventError) as raised:
         list(route(list(batches)))
     return str(raised.value)
+
+
+def _of_task(query: CompiledQuery, batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    return list(matches_of_task(query.program, EVENTS_ALONE, (), batches))
 
 
 def pairs(query: CompiledQuery, batches: Iterable[pa.RecordBatch]) -> list[tuple[int, int]]:
@@ -644,7 +651,7 @@ def test_ties() -> None:
         batch(ts=[1, 1], id=[1, 2], value=[0.0, 0.0]),
         batch(ts=[1, 2], id=[2, 2], value=[1.0, 0.0]),
     ]
-    assert len(list(tiebroken.match_arrow_without_ties(batches))) == 2
+    assert len(_of_task(tiebroken, batches)) == 2
     assert "equal in ts, id, value" in problem(
         tiebroken, batches[0], batches[0].slice(1), ties_are_errors=True
     )
@@ -653,7 +660,7 @@ def test_ties() -> None:
 def test_ties_of_events_in_different_partitions_are_none() -> None:
     query = compiled("SELECT NONE FROM S WHERE A ; A PARTITION BY id", order_by="ts")
     batches = [batch(ts=[1, 2, 2], id=[1, 1, 2]), batch(ts=[2], id=[3])]
-    assert len(list(query.match_arrow_without_ties(batches))) == 1
+    assert len(_of_task(query, batches)) == 1
 
 
 def test_a_partition_that_comes_back() -> None:
@@ -1009,7 +1016,7 @@ spark = (
     .config("spark.driver.host", "127.0.0.1")
     .getOrCreate()
 )
-match = query.match_arrow_without_ties
+match = query.match_arrow
 
 
 def dying(batches):
