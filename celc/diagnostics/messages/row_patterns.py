@@ -132,8 +132,8 @@ def no_schema(table: str, span: Span) -> Diagnostic:
         "no-schema",
         span,
         f"the columns of table {quote(table)} are not known",
-        f"write CREATE TABLE {table} (name TYPE, …) before the query, or give the types "
-        "beside it: schema= in Python, --schema on the command line",
+        f"write CREATE TABLE {table} (name TYPE, …) before the query; in Python, schema=… gives "
+        "the types as well, and celc run takes them from a Parquet file",
     )
 
 
