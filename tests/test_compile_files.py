@@ -10,6 +10,8 @@ import pytest
 import celc
 from celc import pipeline
 from celc.cli import main
+from celc.cli.arguments import parser
+from celc.cli.queries import options_of
 from celc.diagnostics.source import Source
 from celc.editor.languages import CEL, ROW_PATTERNS, language_of
 from celc.parse import syntax
@@ -131,6 +133,15 @@ def test_what_cannot_be_read_is_an_error_of_the_file(folder: Path) -> None:
 def test_the_name_of_a_file_says_its_language() -> None:
     assert language_of("a.cel") is language_of("a", Path("b.cel")) is CEL
     assert language_of(Path("folder.cel") / "a.sql") is ROW_PATTERNS
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["compile", "q.sql"], ["check", "q.sql"], ["explain", "q.sql"], ["run", "q.sql", "t.csv"]],
+    ids=lambda arguments: str(arguments[0]),
+)
+def test_a_command_without_options_gives_none_that_are_of_cel(arguments: list[str]) -> None:
+    assert ROW_PATTERNS.foreign(options_of(parser().parse_args(arguments))) == []
 
 
 @pytest.mark.parametrize(

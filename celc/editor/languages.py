@@ -179,7 +179,7 @@ class _RowPatterns(Language):
     title = "MATCH_RECOGNIZE"
     suffix = SQL_SUFFIX
     takes_schema = True
-    options = frozenset({"max_work"})
+    options = frozenset({"max_work", "joins"})  # `joins` is chosen by a command, and by no user
 
     def has(self, source: Source) -> bool:
         return "match_recognize" in source.text.casefold()
