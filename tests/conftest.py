@@ -160,12 +160,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         os.environ["SPARK_TESTING"] = "1"  # the server takes a free port, not always the same one
         session = builder.remote("local[2]").getOrCreate()
     else:
-        if ON_SPARK:
-            # To compile a plan takes Spark longer than to run it on some rows. Over Connect it
-            # does, as it would for users, and for the tests outside of on_spark.
-            for name, value in INTERPRETED_PLANS.items():
-                builder = builder.config(name, value)
-        else:
+        # Spark needs longer to compile a plan than to run it on some rows. Over Connect it compiles
+        # plans, as it does for users.
+        for name, value in INTERPRETED_PLANS.items():
+            builder = builder.config(name, value)
+        if not ON_SPARK:
             builder = builder.config(f"spark.executorEnv.{_NO_NUMBA}", "1")
         session = (
             builder.master("local[2]")
