@@ -33,7 +33,7 @@ SPARK_ENV = JAVA_HOME="$$("$(PY)" tools/java.py)" && export JAVA_HOME && unset S
 	export SPARK_LOCAL_IP="$${SPARK_LOCAL_IP:-127.0.0.1}" &&
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test long slice lowest lint golden bench browser docs clean notes
+.PHONY: help venv demo test quick long slice lowest lint golden bench browser docs clean notes
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -46,6 +46,14 @@ demo: $(INSTALLED) notes ## run both examples, in Spark and without, on a year o
 test: $(INSTALLED) notes ## run the test suite
 	@$(SPARK_ENV) "$(PY)" -m pytest -q -m "not long" -n $(PROCESSES) --dist loadgroup \
 		--no-loadscope-reorder $(ARGS)
+
+# What the compiler reads, decides and writes.
+QUICK = tests/automata tests/codegen tests/explain tests/parse tests/plan tests/resolve tests/verify \
+	tests/test_layers.py
+
+quick: $(INSTALLED) ## run the tests of the compiler alone, without Spark
+	@"$(PY)" -m pytest -q -m "not long and not spark" -n $(PROCESSES) \
+		--dist loadgroup --no-loadscope-reorder $(QUICK) $(ARGS)
 
 long: $(INSTALLED) notes ## run the tests that take longer than the suite may, and lowest
 	@$(SPARK_ENV) "$(PY)" -m pytest -q -m long $(ARGS)

@@ -62,7 +62,7 @@ _LONGEST = ("test_on_spark", "spark", "test_random_across")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Say which tests belong to one process, where several share them, and which come first.
+    """Say which tests need Spark, which belong to one process, and which come first.
 
     One process has the Spark session, and what a module makes for its tests is made once. In the
     end no process shall wait long for another one: tests that take minutes come first, and last
@@ -73,21 +73,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.path.parent.name == "on_spark" and item.path.stem not in _OVER_CONNECT:
                 item.add_marker(pytest.mark.long)
-    if not config.pluginmanager.hasplugin("xdist"):
-        return
+    shared = config.pluginmanager.hasplugin("xdist")
     for item in items:
         assert isinstance(item, pytest.Function)
         known = item._fixtureinfo.name2fixturedefs
         if "spark" in known:
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            item.add_marker(pytest.mark.spark)
+            group = "spark"
         elif any(
             fixture.scope == "module" and fixture.baseid
             for fixtures in known.values()
             for fixture in fixtures
         ):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    tests = Counter(item.path for item in items)
-    items.sort(key=lambda item: (_rank(item), tests[item.path]))
+            group = item.path.stem
+        else:
+            continue
+        if shared:
+            item.add_marker(pytest.mark.xdist_group(group))
+    if shared:
+        tests = Counter(item.path for item in items)
+        items.sort(key=lambda item: (_rank(item), tests[item.path]))
 
 
 def _rank(item: pytest.Item) -> int:
