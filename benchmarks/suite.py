@@ -40,13 +40,13 @@ PARTS = {
     "ties": "simultaneous events, allowed and there, beside ordered ones",
     "table": "from Arrow table to Arrow table",
     "baselines": "what a user would write by hand, with the same matches",
-    "start": "the start of a generated module",
+    "start": "the start of commands, of a module and of a compilation",
     "spark": "Spark jobs with many keys, by the CPU time of all their processes",
     "ranges": "Spark jobs without keys: two time ranges beside one, on the clock",
     "self-joins": "Spark jobs beside joins as a user would write them, by CPU time",
     "streaming": "streams in their steady state, beside Spark's own count",
 }
-MODULES = {"start": "warm", "ranges": "time_ranges", "self-joins": "self_joins"}
+MODULES = {"start": "first_answer", "ranges": "time_ranges", "self-joins": "self_joins"}
 """Where a part is not in the module of its name."""
 ONLY_FULL = ("spark", "ranges", "self-joins", "streaming")
 """Parts that run in the quick mode only where they are asked for."""
