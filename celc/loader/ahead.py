@@ -32,11 +32,9 @@ from celc.diagnostics.source import Source
 from celc.options import Options
 from celc.parse import syntax
 
-_MANY = 100
-"""Fewer queries are compiled before the second process has begun."""
+_MANY = 100  # queries; fewer are compiled before the second process has begun
 
-_FEWEST, _MOST = 4, 64
-"""So many shapes are worth a process of its own."""
+_FEWEST, _MOST = 4, 64  # shapes that are worth another process
 
 _SWITCH = "CELC_AHEAD"
 _QUERY = re.compile(r"\bSELECT\b", re.IGNORECASE)

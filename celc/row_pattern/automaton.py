@@ -256,8 +256,7 @@ def _reachable(made: Automaton) -> Automaton:
 
 # --- fewer states ---------------------------------------------------------------------------------
 
-_MOST_COMPARED = 1_000_000
-"""So many moves are compared at most; then the automaton is left as it is."""
+_MOST_COMPARED = 1_000_000  # moves compared; beyond it the automaton stays as it is
 
 
 def with_conditions(made: Automaton, of_state: tuple[int, ...]) -> Automaton:

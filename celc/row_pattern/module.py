@@ -76,8 +76,7 @@ def module_parts(made: Program, text: str, command: str, max_work: int) -> tuple
     return start.text(), part.text()
 
 
-_MOST_MOVES = 200
-"""So many moves are written as calls, which a reader can follow."""
+_MOST_MOVES = 200  # moves written as calls, which a reader can follow
 
 _STARTS = {True: "start at the first row of a partition", False: "start at another row"}
 
