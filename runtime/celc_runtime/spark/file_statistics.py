@@ -19,7 +19,6 @@ the session); to read the dictionaries one by one (as slow as the count for file
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from contextlib import closing
 from functools import cached_property
@@ -27,7 +26,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from celc_runtime.spark.group_cuts import GroupCuts, RowGroup, group_cuts
 from celc_runtime.spark.order_column import Number, OrderColumn
-from celc_runtime.spark.probe import explained
 from celc_runtime.spark.time_ranges import GRID, Sample
 
 if TYPE_CHECKING:
@@ -64,11 +62,13 @@ _ANNOTATIONS = {
 }
 """Parquet's names of the types whose values are the numbers of an order column."""
 
-_SCAN = re.compile(
-    r"FileScan parquet .*DataFilters: \[\], Format: Parquet, .*PartitionFilters: \[\], "
-)
-_PASSING = re.compile(r"ColumnarToRow$|Project \[[^()]*\]$")
-"""Operators that change no row; a projection without calls and without new names."""
+_SQL = "org.apache.spark.sql"
+_PROJECT = f"{_SQL}.catalyst.plans.logical.Project"
+_ATTRIBUTE = f"{_SQL}.catalyst.expressions.AttributeReference"
+_OF_A_RELATION = f"{_SQL}.execution.datasources.LogicalRelation"
+_OF_FILES = f"{_SQL}.execution.datasources.HadoopFsRelation"
+_PARQUET = f"{_SQL}.execution.datasources.parquet.ParquetFileFormat"
+"""Spark's classes. Formats over Parquet, which can leave out deleted rows, have others."""
 
 
 class DeclaredTypes(NamedTuple):
@@ -102,8 +102,6 @@ def told_by_files(
     jvm = getattr(rows.sparkSession, "_jvm", None)
     if jvm is None:
         return FilesTell(nothing, "over Spark Connect no statistics of files can be read")
-    if not _is_all_of_files(rows):
-        return FilesTell(nothing, "the DataFrame is not all rows of Parquet files, as they are")
     files, why = _files_of(rows)
     if why:
         return FilesTell(nothing, why)
@@ -149,34 +147,43 @@ def quantiles_of(groups: list[RowGroup], order: OrderColumn) -> Sample:
     return Sample(total, tuple(value for value in grid if order.can_cut(value)))
 
 
-def _is_all_of_files(rows: DataFrame) -> bool:
-    """Whether Spark reads each row of Parquet files, and makes none of the columns itself.
-
-    By its physical plan: formats over Parquet leave out deleted rows by a filter there.
-    """
-    lines = explained(rows).partition("== Physical Plan ==")[2].splitlines()
-    operators = [re.sub(r"^[\s:+|-]*(\*\(\d+\) )?", "", line).strip() for line in lines]
-    *above, scan = [operator for operator in operators if operator] or [""]
-    return (
-        _SCAN.match(scan) is not None
-        and all(map(_PASSING.match, above))
-        and not any(" AS " in operator for operator in above)
-    )
-
-
 def _files_of(rows: DataFrame) -> tuple[list[str], str]:
-    """The files of a scan, as URIs, and the reason if they are not told.
+    """The files of which the DataFrame has each row, as URIs, and the reason if there are none.
 
     Not by `DataFrame.inputFiles`, which has a file once however often it is read.
     """
     from py4j.protocol import Py4JError
 
     try:
-        scan: Any = rows._jdf.queryExecution().optimizedPlan().collectLeaves().head()
-        files = sorted(scan.relation().inputFiles())
+        plan: Any = rows._jdf.queryExecution().optimizedPlan()
+        while _passes(plan):
+            plan = plan.child()
+        if not _is_of_parquet(plan):
+            return [], "the DataFrame is not all rows of Parquet files, as they are"
+        files = sorted(plan.relation().inputFiles())
     except Py4JError as problem:
         return [], f"Spark does not tell its files ({str(problem).splitlines()[0]})"
     return files, "" if len(set(files)) == len(files) else "a file is read more than once"
+
+
+def _passes(plan: Any) -> bool:
+    """Whether a part of a plan changes no row: it projects, and makes none of the columns."""
+    if _class_of(plan) != _PROJECT:
+        return False
+    columns = plan.projectList()
+    return all(_class_of(columns.apply(n)) == _ATTRIBUTE for n in range(columns.size()))
+
+
+def _is_of_parquet(plan: Any) -> bool:
+    return (
+        _class_of(plan) == _OF_A_RELATION
+        and _class_of(plan.relation()) == _OF_FILES
+        and _class_of(plan.relation().fileFormat()) == _PARQUET
+    )
+
+
+def _class_of(value: Any) -> str:
+    return str(value.getClass().getName())
 
 
 class _SeenFile(NamedTuple):
