@@ -1,8 +1,6 @@
 """The events of one file for `celc run`: Parquet, CSV and JSON lines. Only the columns that the
 query reads are read, batch by batch, so sorted input of any size is matched in bounded memory."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable, Iterator

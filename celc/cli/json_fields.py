@@ -5,8 +5,6 @@ attribute can be: `a.b` is the key `a.b`, or the key `b` of the object `a`. In e
 with the longest key counts, as `celc_runtime.arrow.paths` decides for the columns of a table.
 """
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Matches as `celc run` writes them. A writer takes batches of matches, and None at the end."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -8,8 +8,6 @@ Bytes go to the system without Python's standard streams. Those would keep bytes
 written, try again when the process ends, and fail once more without a good message.
 """
 
-from __future__ import annotations
-
 import codecs
 import errno
 import io

@@ -1,7 +1,5 @@
 """`celc run`: events in, matches out."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Several event files as one stream: one after another, each checked by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa

@@ -4,8 +4,6 @@ Arrow reads blocks in parallel and does not report the line. So where Arrow cann
 rows are read once more, one by one.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

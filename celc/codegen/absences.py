@@ -5,8 +5,6 @@ The remembered events are searched from an event of the match on. Where an equal
 event to an event of the match, only the events with that key are searched (`nearest_events`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 

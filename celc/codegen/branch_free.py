@@ -6,8 +6,6 @@ same steps, each with its own numbers. A symbol with fewer steps makes dead cell
 this form is better while all symbols together have not many more steps than each of them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,8 +1,6 @@
 """Clauses over roles → the functions that check events while matches are listed. Long: the parts of
 one function, in the order of its tests."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 

@@ -6,8 +6,6 @@ clause, in stream order, and `place_k` is the place of the chosen event. Texts a
 numbers that stand for them, and a condition on one text alone is a column of truths.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Classes of events → the function that finds the symbol of an event, and the legend of numbers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -6,8 +6,6 @@ Generated code compares numbers. It does not compare texts: the runtime evaluate
 texts once for each distinct value, and passes the truths as a column.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import assert_never
 

@@ -1,7 +1,5 @@
 """Conditions across events → the literals of definitions and of checks in a module."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Correlated forms → the text of their definition, for `celc_runtime.engine.definition.nodes`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never

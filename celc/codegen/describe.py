@@ -1,7 +1,5 @@
 """Symbols, letters, states and strategies in words, for generated comments and for dumps."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import assert_never
 

@@ -5,8 +5,6 @@ written. No place needs to know both the fields of a class and their text. The n
 those of the classes.
 """
 
-from __future__ import annotations
-
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 

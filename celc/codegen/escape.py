@@ -4,8 +4,6 @@ Names of a query never become identifiers there, because those are numbered. So 
 in two places: in a string literal and in a comment.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from celc.diagnostics.source import visible

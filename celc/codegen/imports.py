@@ -1,8 +1,6 @@
 """The imports of a generated module, recorded where the code that needs them is written. Generated
 code is never searched for names, because a text of the query may look like one."""
 
-from __future__ import annotations
-
 from celc.codegen.layout import LINE_LENGTH
 
 _NAMES_OF = {

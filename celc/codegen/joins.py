@@ -1,7 +1,5 @@
 """A query as joins → its part of a module."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

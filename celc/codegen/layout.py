@@ -6,8 +6,6 @@ looks at the length of a number and not at its digits. Rejected: generating text
 formatting, because only black should decide where long expressions break.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ dataclasses; the templates hold the layout. Black formats the result. So its byt
 the query and on the versions of Jinja and black.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

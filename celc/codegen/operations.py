@@ -5,8 +5,6 @@ that a file declares, MATCH_RECOGNIZE in conditions on rows and in measures. The
 operands are: a reader gives the text of each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import TypeAlias, assert_never
 

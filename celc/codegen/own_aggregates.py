@@ -8,8 +8,6 @@ Conditions on single events write an expression twice, once for its value and on
 of them has its own variables. Names of the query never become identifiers: all are numbered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeAlias

@@ -1,7 +1,5 @@
 """Bounds of piles → the lines of an update that keep and read them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A query → its `Plan`: all data that the runtime has of it, apart from code and strategy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 

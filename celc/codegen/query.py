@@ -1,7 +1,5 @@
 """One query → its parts of a module, in their order."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, assert_never

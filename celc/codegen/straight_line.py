@@ -1,7 +1,5 @@
 """Straight-line updates → a branch for each symbol, with the lines that make each cell."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Bounds of sums → the function that weighs an event."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from celc.codegen.checks import CheckCode

@@ -1,8 +1,6 @@
 """Transition tables → the numbers that a module gives its general engine and its selections. They
 are nested tuples and dicts of numbers, which templates print as they are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias

@@ -5,8 +5,6 @@ made before such an object is made. A template has only layout, loops over parts
 fields.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path

@@ -4,8 +4,6 @@ They are not generated code. The runtime evaluates each node once for a whole ba
 compiled code would save nothing, and a tree can be read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import assert_never

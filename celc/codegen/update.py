@@ -1,7 +1,5 @@
 """The input of all forms of an update, besides their tables or piles."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Bounds on numbers of different values → the functions that compare values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from celc.codegen.checks import CheckCode

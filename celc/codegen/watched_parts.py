@@ -5,8 +5,6 @@ if it has one of its symbols, and if the part begins there or goes on from a pos
 event. (This is Glushkov's position automaton, which has no ε-transitions.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 

@@ -1,8 +1,6 @@
 """WITHIN → the lines of an update that set the key of an event, and the earliest key inside its
 window."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

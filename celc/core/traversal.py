@@ -1,8 +1,6 @@
 """The parts of core CEL's trees: formulas, conditions and expressions. A pass that treats only some
 kinds of nodes specially names those kinds. The functions here walk the others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeAlias, assert_never

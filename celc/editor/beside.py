@@ -6,8 +6,6 @@ begins, and is dropped. It is a daemon, so an endless compilation keeps no proce
 a pool of threads, because Python waits for their work when the process ends.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable

@@ -5,8 +5,6 @@ milliseconds, and there is no state to keep up to date. Only the compilation for
 the typing pauses, and runs in its own thread.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -1,7 +1,5 @@
 """The results of single passes as text: flat forms, alphabets, selections, piles, keys, sets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 

@@ -5,8 +5,6 @@ or a small number. Sums, averages, PREV, and comparisons across labels or betwee
 not, or not simply. `fact_of` has no fact for them.
 """
 
-from __future__ import annotations
-
 import math
 
 from celc.core import formula as core

@@ -7,8 +7,6 @@ is not that of a chain (`chains`); functions of the label sets of one round.
 Long: one pass over a form, whose absences and conditions share the scopes around them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TypeAlias, assert_never

@@ -5,8 +5,6 @@ the left side of UNLESS and the outer parts of an absence. It does not move thro
 through a condition or a change of labels that stands on a selector.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
 from dataclasses import replace

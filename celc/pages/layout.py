@@ -10,8 +10,6 @@ each other nor nodes. Rejected: labels put on finished lines, because free place
 searched for.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

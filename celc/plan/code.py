@@ -1,7 +1,5 @@
 """Parts of a plan that stand for code of the generated module."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

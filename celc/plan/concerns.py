@@ -6,8 +6,6 @@ that asks for neighbours, or has selectors inside, reads all events for every ro
 also counts there as a neighbour.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """The deadlines of a query: when a match with an absence at its end is decided."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from celc.core import formula as core

@@ -7,8 +7,6 @@ each event stands the set of the states from which some run accepts at the end. 
 states of a deterministic machine, the reverse of the automaton. It is usually small.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TypeAlias
 

@@ -6,8 +6,6 @@ factor. Absent events count as well, because they are looked for around each mat
 of OR, only the largest counts.
 """
 
-from __future__ import annotations
-
 from celc.core.formula import Query
 from celc.normal import normal_form as lp
 from celc.normal.divide import nests_selectors

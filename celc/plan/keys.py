@@ -20,8 +20,6 @@ Other equalities are checked while matches are listed:
 - an event in between does not carry the tie
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

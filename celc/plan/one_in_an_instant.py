@@ -10,8 +10,6 @@ end and its labels, and its start is now that of an instant. So a label must sho
 begins or ends a match. Otherwise the general engine runs the query.
 """
 
-from __future__ import annotations
-
 from celc.automata.determinize import START
 from celc.normal import normal_form as lp
 from celc.normal.normal_form import SUPPORT, NormalForm, shown

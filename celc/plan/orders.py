@@ -5,8 +5,6 @@ is the sum over them. `A ; B ; C` has one order: an event is known by its symbol
 these have one order in every word of the automaton. `A+` and `(A ; B) OR (B ; A)` have several.
 """
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 from celc.automata.determinize import START, DetState

@@ -8,8 +8,6 @@ make the same move, so no match is found twice. The automaton is no longer deter
 match still has one run.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from celc.automata.determinize import DetState

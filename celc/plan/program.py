@@ -1,7 +1,5 @@
 """The result of planning: a query and how it is run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import assert_never
 

@@ -5,8 +5,6 @@ back farther from there. So the events that matter are found in hops: from an ev
 within a length, from there to the first one within the next length.
 """
 
-from __future__ import annotations
-
 from celc.core import formula as core
 from celc.core.traversal import parts_of
 

@@ -14,8 +14,6 @@ matches, or take a way to go on from them. They are *idempotent* where several i
 first one does. Then many queries over one stream read only the first (`many`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from functools import reduce

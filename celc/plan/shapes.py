@@ -6,8 +6,6 @@ places, as in `A ; B ; C`. Such matches are listed column by column
 pile, and that nothing else is read with it.
 """
 
-from __future__ import annotations
-
 from celc_runtime.plan.strategy import InRuns
 
 from celc.automata.determinize import START, DetState

@@ -6,8 +6,6 @@ explain` and the generated module read the decision.
 Long: a reader finds everything that decides how a query runs in one place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, assert_never

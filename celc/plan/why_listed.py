@@ -5,8 +5,6 @@ here say why it has not. How the list is then made is another question, with its
 the listing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 """A selector under WITHIN as its own automata, which choose among the matches of a window. An
 automaton is made on demand, because a cheaper way to choose may not need it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from celc.automata.construct import construct_selection

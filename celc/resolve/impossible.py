@@ -1,8 +1,6 @@
 """Formulas that can match nothing, where their structure alone shows it. All findings are certain.
 Many formulas that can match nothing are not found."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce

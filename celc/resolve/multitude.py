@@ -8,8 +8,6 @@ one and a half times as many events as its matches need give more than a million
 and if a window that counts events has room for them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import comb
 

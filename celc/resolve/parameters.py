@@ -10,8 +10,6 @@ Rejected: a run for each row, whose cost grows with rows that an event does not 
 with values of rows beside those of events, which every update and listing would have to know.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar, assert_never

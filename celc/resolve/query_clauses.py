@@ -1,7 +1,5 @@
 """The clauses around a formula: order columns, WITHIN, PARTITION BY, CONSUME BY and LIMIT."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ before another starts, the order of the table (that of ends) is not enough: so e
 more attribute, its start (`Query.begin`), and every window one more place to measure from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -7,8 +7,6 @@ of it, part of an AND by part: local ones, which read rows at constant distances
 hand alone; those that read the start of the match as well; and those of the path.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias

@@ -3,8 +3,6 @@
 Every function gives None for a part without a meaning, after saying why once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import permutations
 

@@ -1,7 +1,5 @@
 """The invariants of alphabets and automata."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from celc.automata.automaton import Automaton

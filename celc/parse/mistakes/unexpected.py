@@ -5,8 +5,6 @@ is used. Any other message names the found token and the tokens that could stand
 of the language.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from celc.diagnostics.deadline import look

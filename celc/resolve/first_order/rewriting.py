@@ -22,8 +22,6 @@
   outside is found afterwards, by COUNT, so it does not change the choice.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 No function here depends on a query.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import numpy as np

@@ -4,8 +4,6 @@ Where events enter, such a key becomes a column. All later code sees an ordinary
 It is made here for events in Arrow, and in `spark/key_columns` for rows of Spark.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import pyarrow as pa

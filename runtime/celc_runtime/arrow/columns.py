@@ -5,8 +5,6 @@ way: columns and their types (`conforming`), types of events (`event_types`), or
 (`event_order`), values that a window is measured on (`window_keys`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

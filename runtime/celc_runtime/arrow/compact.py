@@ -15,8 +15,6 @@ Different paths are different matches, and each path is one. The metadata of the
 marks (`plan.compact_form`), so a table can be expanded without the query (`arrow.expanding`).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

@@ -5,8 +5,6 @@ cycle would never end. All checks are linear in the table. They ensure what `lis
 every step leads to a match, and no match is longer than the events of its row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ All checks of columns are here: a column that is missing, that is there twice, o
 not fit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The column with the times when matches are decided."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -11,8 +11,6 @@ Texts of one byte are compared with one name after another, 32 texts with one in
 takes a tenth of a nanosecond for each name.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from functools import lru_cache

@@ -5,8 +5,6 @@ look once at each order column. They do not look at tiebreak columns if the firs
 decides.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

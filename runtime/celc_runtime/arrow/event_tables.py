@@ -11,8 +11,6 @@ in a column with a gap is a float). They are converted to the declared type if n
 (`untyped`).
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path

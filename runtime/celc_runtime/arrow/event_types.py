@@ -4,8 +4,6 @@ For kernels a batch has its own codes (`EventTypes`), which are the cheapest to 
 outlive their batch have the numbers of the declared types (`type_numbers`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 

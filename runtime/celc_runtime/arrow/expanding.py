@@ -7,8 +7,6 @@ any number of matches, and rows are read a few at a time.
 Rejected: walking the graphs in Python, match by match. A match would cost a hundred times as much.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

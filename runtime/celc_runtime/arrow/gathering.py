@@ -1,7 +1,5 @@
 """Joins small batches of rows: Spark sends ten thousand rows at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa

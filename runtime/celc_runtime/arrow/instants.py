@@ -4,8 +4,6 @@ The update must know the last event of an instant when it reads it. So a batch i
 its last instant wait for the next batch, which may begin with more of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -5,8 +5,6 @@ hold the rows. So a reader of all files in the folder would also read rows that 
 replaced.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -17,8 +17,6 @@ Rejected: MD5 or BLAKE2 of each event, which takes a microsecond of Python. Arro
 stays the same between versions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import blake2b

@@ -5,8 +5,6 @@ It normalizes the keys once, and all later code may code, hash and compare them 
 answer shows 0.0 on every route.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -5,8 +5,6 @@ field `value` of the column `sensor`. Case matters, wherever events come from. S
 (`TS` is `ts`), which would make the answer depend on the route.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The points of events of uncertain time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

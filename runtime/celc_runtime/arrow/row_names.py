@@ -1,7 +1,5 @@
 """Rows of events in messages: their numbers among all rows of the input."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The order in which a query reads a table on one machine: which it is, its check, and sorting."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

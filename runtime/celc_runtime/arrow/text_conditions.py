@@ -1,7 +1,5 @@
 """Conditions on texts, evaluated over columns."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

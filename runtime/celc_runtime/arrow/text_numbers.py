@@ -4,8 +4,6 @@ A number is never used for a second text. So data kept under a number stays righ
 are dropped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

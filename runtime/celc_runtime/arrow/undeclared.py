@@ -1,7 +1,5 @@
 """Event types that no stream of a query declares: their rows are left out, with a warning."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Values without Arrow types (Python, NumPy, pandas) → Arrow columns of the declared types."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

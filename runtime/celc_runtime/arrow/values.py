@@ -14,8 +14,6 @@ durations, a test before the operation says whether the result fits.
 Long: a way for each function and type of a value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 

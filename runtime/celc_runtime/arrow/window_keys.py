@@ -1,7 +1,5 @@
 """Window keys: the values that a window is measured on, as whole numbers, and their checks."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

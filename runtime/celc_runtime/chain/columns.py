@@ -1,7 +1,5 @@
 """What a chain reads: the columns and event types of declared streams, at all of its levels."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from celc_runtime.many.groups import reading_all

@@ -1,7 +1,5 @@
 """Calls that a query which reads other queries does not have."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from celc_runtime.program import Program

@@ -1,7 +1,5 @@
 """The events of a query that reads others, as one table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

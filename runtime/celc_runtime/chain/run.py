@@ -10,8 +10,6 @@ for the whole chain, because partitions come one after another, and matches that
 ends (`why_gathered`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import chain
 

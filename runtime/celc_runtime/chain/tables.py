@@ -1,7 +1,5 @@
 """A chain of queries over a table, on one machine: each query is run once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 

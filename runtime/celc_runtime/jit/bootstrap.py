@@ -12,8 +12,6 @@ without any process seeing half of it, and its files would be compared before ea
 Long: it must be one text that imports nothing else of celc.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.abc
 import importlib.util

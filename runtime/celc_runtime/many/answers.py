@@ -1,7 +1,5 @@
 """The answers of many queries in one table: a column `query`, and a column for each query."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache

@@ -1,7 +1,5 @@
 """Queries that can share one reading of the events, and the plan of that reading."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The machine code of queries, made before their events are there."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import numpy as np

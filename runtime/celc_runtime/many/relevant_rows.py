@@ -7,8 +7,6 @@ with an equality then costs what its rows cost, not what the batch costs. This a
 absence of frequent events: between two rows that a match can contain, it reads one of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The runs of many queries over the same sorted batches."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Many queries over a table, on one machine."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 Data only: `arrow.text_conditions` evaluates them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

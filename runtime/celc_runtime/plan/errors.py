@@ -1,7 +1,5 @@
 """Errors and warnings of a query that runs."""
 
-from __future__ import annotations
-
 
 class EventError(ValueError):
     """The events do not fit the query (a column, a type, an order or a value). It says where."""

@@ -5,8 +5,6 @@ That table also depends on the options of a call (the order, the tiebreak, the c
 its text is written here.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from celc_runtime.plan.plan import Plan, sql_text

@@ -1,7 +1,5 @@
 """The columns by which `match_id` identifies events."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from celc_runtime.plan.plan import MATCH_ID, Plan

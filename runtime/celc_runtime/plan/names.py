@@ -1,7 +1,5 @@
 """Names of columns that the runtime makes itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 

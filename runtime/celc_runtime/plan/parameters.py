@@ -1,7 +1,5 @@
 """FOR EACH as data: the parameter set of a query, and the rows that an event can concern."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TypeAlias
 

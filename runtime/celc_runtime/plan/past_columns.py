@@ -4,8 +4,6 @@ The fields of `PastColumns` define that order, and nothing else does. The compil
 variables by them, and a run stores and finds its arrays by them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate, chain, pairwise
 from typing import Generic, NamedTuple, TypeVar

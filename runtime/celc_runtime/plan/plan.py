@@ -3,8 +3,6 @@
 Long: all that a module says of a query, and what follows from it.
 """
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 
 from celc_runtime.plan.conditions import TextComparison, TextCondition

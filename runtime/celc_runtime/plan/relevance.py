@@ -1,7 +1,5 @@
 """The events that can change an answer, as data: Spark filters by it before it moves any rows."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import TypeAlias
 

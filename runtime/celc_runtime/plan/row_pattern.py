@@ -1,7 +1,5 @@
 """One query of MATCH_RECOGNIZE as its generated module writes it."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal, TypeAlias
 

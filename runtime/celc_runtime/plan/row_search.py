@@ -3,8 +3,6 @@
 The index of rows uses them, and `celc explain` shows them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The columns of the input and of the answer of a plan, as schemas of Arrow."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import pyarrow as pa

@@ -3,8 +3,6 @@
 They are named tuples of arrays, because kernels take these without conversion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

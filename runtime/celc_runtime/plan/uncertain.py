@@ -1,7 +1,5 @@
 """Uncertain time as a generated module writes it."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 
 CONFIDENCE = "confidence"  # the column with the probability of a match

@@ -1,7 +1,5 @@
 """Tables of any library → the columns that a query reads, in the types that it declares."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Conditions on one attribute and constants, of events or of rows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

@@ -1,7 +1,5 @@
 """A query FOR EACH as a query over pairs of an event and a row."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from celc_runtime.plan.parameters import Parameters

@@ -1,7 +1,5 @@
 """Values of events and of rows as whole numbers that compare as the values do."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from typing import NamedTuple

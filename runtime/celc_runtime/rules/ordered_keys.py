@@ -7,8 +7,6 @@ Learned Index Structures, 2018, with one linear model for each group). A binary 
 misses the cache at each of its first steps.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

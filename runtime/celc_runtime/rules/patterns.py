@@ -1,7 +1,5 @@
 """LIKE and RLIKE with patterns of a parameter table: each pattern is tested once for each text."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc

@@ -12,8 +12,6 @@ Rejected: pairs of each batch, event by event, for a run that remembers every ro
 would hold no events, but a state for each row, and partitions would interleave.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain

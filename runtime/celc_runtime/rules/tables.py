@@ -1,7 +1,5 @@
 """The matches of a table of events FOR EACH row of a parameter table, on one machine."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

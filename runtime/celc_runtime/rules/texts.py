@@ -1,7 +1,5 @@
 """Texts of events and of rows as codes of one dictionary, so that pairs compare numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pyarrow as pa

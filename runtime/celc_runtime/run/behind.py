@@ -1,7 +1,5 @@
 """What later events need to know of stretches that have been read."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.arrow.columns import Prepared

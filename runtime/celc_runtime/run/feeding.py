@@ -4,8 +4,6 @@
 way: by `read_all`, by the tasks of Spark, by a table function of SQL.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeAlias, TypeVar
 

@@ -1,7 +1,5 @@
 """One run of a query over a stream of batches: the loop around the kernels."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Iterator
 from functools import partial

@@ -3,8 +3,6 @@
 Matches that travel together to Spark (`spark/factorised`) bring their own walk and answer.
 """
 
-from __future__ import annotations
-
 from typing import assert_never
 
 from celc_runtime.engine.definition.instants import Instants, instants_of

@@ -12,8 +12,6 @@ all else                   one task
 `Facts` knows the data. Nothing here runs Spark: steps make DataFrames when they are applied.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

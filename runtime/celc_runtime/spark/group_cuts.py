@@ -9,8 +9,6 @@ for. The rows that it reads in vain cost more than a count of all rows where row
 so there is a limit to them.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import pairwise

@@ -5,8 +5,6 @@ pairs where now events are shuffled; a broadcast variable, which Connect has non
 than a megabyte Spark broadcasts with the function by itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The order of a task's rows by their keys and the columns of the order, as arrays of numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

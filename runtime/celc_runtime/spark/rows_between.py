@@ -14,8 +14,6 @@ one task read 2.2 to 2.4 million rows a second, and 1.05 million where all rows 
 put rows back takes 25 ns for each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

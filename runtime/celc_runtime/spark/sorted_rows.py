@@ -1,7 +1,5 @@
 """The sort of rows in the task that reads them; `task_sort` says when, and why."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence

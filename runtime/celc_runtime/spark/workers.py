@@ -1,7 +1,5 @@
 """Python workers of Spark, from inside."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from typing import TypeVar

@@ -11,8 +11,6 @@ its time have been run, or because events that it could form a match with are go
 Long: all that happens to the events of a bucket, in its order.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 

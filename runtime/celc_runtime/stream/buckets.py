@@ -6,8 +6,6 @@ grouped by. A bucket's *label* is this value, chosen so that the buckets are spr
 tasks.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 MOST_BUCKETS = 1 << 14

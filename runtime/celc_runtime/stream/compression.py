@@ -8,8 +8,6 @@ events can matter, a million waiting events take 26 MB as rows, 7.5 MB as compre
 MB as compressed rows. With LZ4 these are 9.3 and 11.7 MB, in the same time.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 

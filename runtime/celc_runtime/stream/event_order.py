@@ -1,7 +1,5 @@
 """The order of a bucket's events: by the order columns and the tiebreak columns."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 
 import numpy as np

@@ -1,8 +1,6 @@
 """How a query is run on a stream, and the formats of its events and states that follow from
 this."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from celc_runtime.plan.plan import Plan

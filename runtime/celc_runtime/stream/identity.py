@@ -1,7 +1,5 @@
 """The query that wrote a state, as a few bytes that show what differs in another query."""
 
-from __future__ import annotations
-
 import re
 from hashlib import blake2b
 from itertools import pairwise

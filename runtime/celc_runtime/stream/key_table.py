@@ -6,8 +6,6 @@ among all that a bucket knows. Keys are compared as bytes, so a number stands fo
 their hashes are.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

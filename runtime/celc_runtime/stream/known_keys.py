@@ -1,8 +1,6 @@
 """What a bucket knows of partitions besides their events: which values it needs, and those of the
 partitions of some rows."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.plan.plan import Deadline, Plan

@@ -6,8 +6,6 @@ needs only the starts that are finished (the position `first` of a partition), a
 match ends that DISJOINT has kept (`after`).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.run.source.stretches import Starts

@@ -4,8 +4,6 @@ Rejected: one row for each event, because the row interface makes Python objects
 pandas has no NULL in a column of whole numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The processor of `transformWithState`: Spark's calls → `BucketTask`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

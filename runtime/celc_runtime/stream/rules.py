@@ -11,8 +11,6 @@ all of its rows. But each bucket would keep all rows and their index, and a quer
 BY would have one bucket.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 

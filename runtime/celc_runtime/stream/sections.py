@@ -11,8 +11,6 @@ Rejected: a Bloom filter for each segment. It saves unpacking, but must be read 
 bytes for each partition.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator, Sequence
 

@@ -7,8 +7,6 @@ all of the segment leaves the window at nearly the same time. Large segments hav
 partitions are busy (`sections`).
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 

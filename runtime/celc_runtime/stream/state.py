@@ -58,8 +58,6 @@ before a kernel follows it, separately for every form of the kernel. Damaged byt
 still events, and nothing but a match can come from them.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The rows of a state: kept events, and what is known of partitions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

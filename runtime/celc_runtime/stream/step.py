@@ -1,7 +1,5 @@
 """The outcome of a micro-batch for a bucket."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import pyarrow as pa

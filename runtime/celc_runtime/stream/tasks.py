@@ -8,8 +8,6 @@ So Spark shuffles, passes to Python and stores celc's own bytes: a few values fo
 task instead of one for each event.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType

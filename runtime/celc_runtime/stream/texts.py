@@ -7,8 +7,6 @@ and reads in 2 and 5 ns for each byte. Rejected: eight characters of seven bits 
 takes a seventh less room and half the time to read, but needs code of our own.
 """
 
-from __future__ import annotations
-
 import binascii
 
 from celc_runtime.plan.errors import StateError

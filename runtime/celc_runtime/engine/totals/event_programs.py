@@ -15,8 +15,6 @@ one vector and writes another, which copies all states for each event; one progr
 and for each row of a product, which also runs over entries that are 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 

@@ -26,8 +26,6 @@ where the window has few nodes, and grows with the window where it has many.
 Long: mostly one kernel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple

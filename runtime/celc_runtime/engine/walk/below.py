@@ -9,8 +9,6 @@ Rejected: a pass over all node ids of the window from the oldest on. It needs no
 event then costs the whole window, even if few events take part in its matches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from celc_runtime.engine.arena.nodes import CHILD, NEXT, SINCE, TAG

@@ -7,8 +7,6 @@ full (`collected_matches`). All this is one kernel. Returning to Python for each
 times as much as most events.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple

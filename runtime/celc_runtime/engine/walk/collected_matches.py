@@ -4,8 +4,6 @@ The *support* of a match is the set of its events that count for the selector. T
 is its first event and the labels that it shows on each event.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.jit.kernels import njit

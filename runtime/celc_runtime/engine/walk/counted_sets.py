@@ -8,8 +8,6 @@ updated value by value. It never subtracts, so a count that is too large stays t
 in each subset if it is under the `+`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

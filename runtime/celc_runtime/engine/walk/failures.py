@@ -11,8 +11,6 @@ The memory is a hash table with open addressing. A slot is free if its first num
 number of the present search.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.jit.kernels import njit

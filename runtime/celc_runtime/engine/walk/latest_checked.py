@@ -22,8 +22,6 @@ In any order of the nodes, a match is dropped only in favour of a greater one. F
 of a start that had a match at an earlier end (`Search.answered`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 

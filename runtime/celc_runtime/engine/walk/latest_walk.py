@@ -20,8 +20,6 @@ This walk is written by hand, because it never goes back, and the walks of the f
 to 115 times as fast as the choice among the matches of each window (`benchmarks/walks.py`).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.engine.arena.nodes import (

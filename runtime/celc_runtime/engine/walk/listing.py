@@ -1,7 +1,5 @@
 """Buffers for matches, and listing all matches that the arena holds."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ The end of the longest run from an event never lies before the end from an earli
 pointer follows the starts and one the ends. Each event is passed twice, for runs of any length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple

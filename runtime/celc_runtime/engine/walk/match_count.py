@@ -10,8 +10,6 @@ either: exactly in two words that stay too large once they are (`wide_numbers`),
 a separate exponent.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

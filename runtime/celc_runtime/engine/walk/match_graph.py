@@ -8,8 +8,6 @@ a match. Compact answers show the graph. Folds over it count the matches, and th
 contain each event (`match_count`).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

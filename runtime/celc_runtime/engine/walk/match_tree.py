@@ -9,8 +9,6 @@ Rejected: sharing the first events of matches as well. That needs a table of nod
 that a selector leaves have little in common there.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

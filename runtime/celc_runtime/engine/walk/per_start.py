@@ -1,7 +1,5 @@
 """Matches that do not overlap, at most one for each start."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.jit.kernels import njit

@@ -20,8 +20,6 @@ counted from the first leaf of all. `rows` and the other places of `tags` hold w
 the run share.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.engine.arena.nodes import (

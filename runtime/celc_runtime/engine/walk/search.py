@@ -4,8 +4,6 @@ The notes of a search are valid for one last event only. So the number of the se
 (`numbers[NUMBER]`) stands beside every note, and nothing is cleared between two events.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -15,8 +15,6 @@ as equal (`_ERROR`). Nothing is cut if a weight is NaN or infinite, or if sums o
 could wrap (`_MOST`). The condition itself decides about every match.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -12,8 +12,6 @@ The number of values on the path is kept with each event. So a match that has en
 known at once, and a match that has too many is given up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

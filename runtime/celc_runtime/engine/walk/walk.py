@@ -27,8 +27,6 @@ goes back to the stack unchanged.
 kernel without conditions is as short as one written by hand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

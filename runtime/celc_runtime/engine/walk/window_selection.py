@@ -18,8 +18,6 @@ whenever that leads to such a state. That is two table look-ups for each event. 
 before; forward, when only the last event is left to mark.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

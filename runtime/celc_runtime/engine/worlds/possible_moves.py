@@ -4,8 +4,6 @@ A match is listed from its last event back. So moves are sorted by the state tha
 give the states and marks that can come before it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,8 +1,6 @@
 """What becomes of the matches of a run: the protocol, and the answer with one row for each
 match."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The answer of COLLAPSED: one row for each end, with the union of its matches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

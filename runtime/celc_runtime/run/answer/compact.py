@@ -1,7 +1,5 @@
 """Compact answers: one row for each event that ends matches, with a graph of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pyarrow as pa

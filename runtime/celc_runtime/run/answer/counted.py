@@ -1,7 +1,5 @@
 """The totals of the matches that end at each event, without listing any of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

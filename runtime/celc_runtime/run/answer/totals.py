@@ -7,8 +7,6 @@ weighted by the number of matches with it (`UnitedWalk`). Otherwise matches are 
 batch by batch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Which matches of a run stay, and when that is known: the protocol, and the choice of all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import numpy as np

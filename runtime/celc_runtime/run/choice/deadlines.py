@@ -15,8 +15,6 @@ time it is the floor of the clock (`floors_of`). A deadline in EVENTS is passed 
 has come.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -13,8 +13,6 @@ prefers. So a match is identified here by its first and its last event. Both are
 that rise along the stream, over all partitions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -6,8 +6,6 @@ a condition compares their order, ranks hold it. A number is never given to a se
 that no entry has any more are dropped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

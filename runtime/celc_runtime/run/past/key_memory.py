@@ -5,8 +5,6 @@ gets the size that the remaining keys need. So a table takes memory for the keys
 not for all keys that ever came.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

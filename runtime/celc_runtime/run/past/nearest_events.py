@@ -1,7 +1,5 @@
 """The look-ups of nearest events of one run, and the keys that they know."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

@@ -1,7 +1,5 @@
 """The absent parts of one run whose events share a key."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

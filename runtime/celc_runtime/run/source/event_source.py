@@ -1,7 +1,5 @@
 """The events of a run as its kernels read them, batch by batch, with their positions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The positions of a batch's rows in their partitions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.arrow.columns import Prepared

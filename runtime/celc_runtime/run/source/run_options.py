@@ -1,7 +1,5 @@
 """The options of a run, the same for every kind of run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """The relevant events of uncertain time, as long as matches can need them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

@@ -4,8 +4,6 @@
 piles by key, in union lists, and in union lists of partitions that interleave.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import assert_never
 

@@ -4,8 +4,6 @@ At each event where a match could end, matches are found by the definitions (`de
 remembered events.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections import deque

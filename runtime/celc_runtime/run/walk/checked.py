@@ -5,8 +5,6 @@ does so too if it can search in the order of its preference (`latest_checked`). 
 event must be known first, they are collected and reduced (`collected_listing`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -5,8 +5,6 @@ listed. If a walk chooses some of them, they are listed, and become a tree. If c
 checked match by match, a graph would cost as much as the matches: `routes` refuses that.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.engine.arena.nodes import DEFERS, DONE, OUTPUT_FULL, Memory

@@ -26,8 +26,6 @@ compare events that can come in several orders, the longest cluster is the limit
 events wait until their partition is over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise

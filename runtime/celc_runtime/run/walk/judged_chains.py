@@ -5,8 +5,6 @@ probability of each order. Here the definition says which matches exactly these 
 order. FIRST, LAST and PREV go by position, whatever the order is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

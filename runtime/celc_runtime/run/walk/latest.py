@@ -1,7 +1,5 @@
 """The walk of SELECT LAST under WITHIN: the match of the latest events (see `latest_walk`)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from celc_runtime.engine.arena.nodes import WINDOW_FULL, Memory, new_memory

@@ -1,7 +1,5 @@
 """The buffers of a run: the matches that its walk has found, not removed yet."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -6,8 +6,6 @@ end of a batch is listed up to there. If it goes on, it is listed once more, and
 starts (`per_start`) takes the longer one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

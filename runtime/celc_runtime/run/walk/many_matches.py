@@ -8,8 +8,6 @@ If conditions are checked while matches are listed, not all paths are matches. T
 that have been listed count.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 

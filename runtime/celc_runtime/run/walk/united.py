@@ -1,7 +1,5 @@
 """The walk of a run whose rows combine all matches with the same end. It lists no single match."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 from celc_runtime.engine.arena.nodes import WINDOW_FULL, Memory

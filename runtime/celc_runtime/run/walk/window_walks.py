@@ -9,8 +9,6 @@ much as without a selector. For each such event the events of the window are rea
 LAST does not need that if events come out of the arena in the right order (`latest_walk`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 
