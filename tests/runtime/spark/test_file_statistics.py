@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery
-from celc_runtime.spark import file_statistics, match
+from celc_runtime.spark import facts, file_statistics
 from celc_runtime.spark.file_statistics import (
     DeclaredTypes,
     quantiles_of,
@@ -528,7 +528,7 @@ def test_answers_without_a_count_are_those_of_one_range(
     frame = spark.read.parquet(str(_written(tmp_path / "events", events)))
     query = queries[name]
     with monkeypatch.context() as patch:
-        patch.setattr(match, "counted", _raises(AssertionError("rows were counted")))
+        patch.setattr(facts, "counted", _raises(AssertionError("rows were counted")))
         assert AT_GROUPS in query.explain_plan(frame, ranges=2)
         cut = query.match(frame, ranges=2)
     _compare(cut, query.match(frame, ranges=1))
@@ -554,7 +554,7 @@ def test_filtered_rows_need_no_count(
         silent = whole.with_options(positions=False)
         with monkeypatch.context() as patch:
             for name in ("counted", "sampled"):
-                patch.setattr(match, name, _raises(AssertionError("rows were read")))
+                patch.setattr(facts, name, _raises(AssertionError("rows were read")))
             assert AT_GROUPS in silent.explain_plan(frame, ranges=2)
             cut = silent.match(frame, ranges=2)
         _compare(cut, silent.match(frame, ranges=1))
