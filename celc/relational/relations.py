@@ -94,11 +94,6 @@ class Relations:
         )
 
     @property
-    def is_timed(self) -> bool:
-        """Whether some condition asks for the measure of a window."""
-        return any(not one.of_positions for one in self.within)
-
-    @property
     def unit(self) -> core.WindowUnit | None:
         """The unit of the windows that are measured on the first order column. They have one
         unit."""
