@@ -167,11 +167,9 @@ def _matcher(
     """
     from celc.diagnostics.errors import CelWarning
     from celc.loader import Matcher
-    from celc.loader.ahead import Ahead
 
     _refuse_foreign(language, options, schema)
-    with Ahead(sources, options) as ahead:
-        compilation = language.compile(sources, options, schema, ahead.begin)
+    compilation = language.compile(sources, options, schema)
     said = {
         "first_order": options.first_order or None,
         "ties": options.ties,

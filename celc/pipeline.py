@@ -161,12 +161,11 @@ def compile_files(
     options: Options,
     *,
     updates: frozenset[type[Update]] = EVERY_UPDATE,
-    resolved: Callable[[File], None] | None = None,
 ) -> Compilation:
     """All passes for all queries of files that become one module.
 
     Each file is compiled alone, and all of them in the time that `options` give. `choose` chooses
-    from `updates`. `resolved` is called with each tree that has no errors of names and types.
+    from `updates`.
 
     Raises CelError with every error of every file that can be found: passes that look at one query
     at a time report the errors of all queries together. A time that is over is one of the errors.
@@ -179,7 +178,7 @@ def compile_files(
         for source in sources:
             deadline.turn_to(source)
             try:
-                file = _compiled(source, options, deadline, updates, resolved)
+                file = _compiled(source, options, deadline, updates)
                 declared.add(source, file.tree, [stages.query for stages in file.queries])
                 files.append(file)
             except CelError as problem:
@@ -221,7 +220,6 @@ def _compiled(
     options: Options,
     deadline: Deadline,
     updates: frozenset[type[Update]],
-    resolved: Callable[[File], None] | None,
 ) -> CompiledFile:
     look(doing="reading the text")
     file = parse(source)
@@ -229,8 +227,6 @@ def _compiled(
     look(doing="looking up names and types")
     queries, warnings = resolve(file, source, order_by=options.order_by, ties=options.ties)
     _verify("resolve", "query", lambda: _of_all(queries, verify.core_query))
-    if resolved is not None:
-        resolved(file)
     if options.first_order:
         look(doing="reading labels as the first paper does")
         queries, warnings = read_first_order(queries, warnings, source)

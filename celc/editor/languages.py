@@ -8,7 +8,7 @@ its answer: `celc check` needs no layout, and `celc fmt` no compiler.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
@@ -24,11 +24,9 @@ if TYPE_CHECKING:
     from celc.editor.formatting.tokens import Word
     from celc.editor.hover import Hover
     from celc.editor.symbols import Occurrence
-    from celc.parse.syntax import File
     from celc.pipeline import Compilation
     from celc.row_pattern.compiler import RowCompilation
 
-Resolved: TypeAlias = "Callable[[File], None] | None"
 Dialect: TypeAlias = Literal["cel", "match_recognize"]
 
 _DEFAULTS = Options()
@@ -65,11 +63,9 @@ class Language(ABC):
         sources: Sequence[Source],
         options: Options,
         schema: Any = None,
-        resolved: Resolved = None,
     ) -> Compilation | RowCompilation:
         """The texts as one module; schema: the columns of tables that they do not declare.
 
-        resolved: is called with each syntax tree of CEL that has no errors of names and types.
         Raises `CelError` with all errors of all texts.
         """
 
@@ -123,12 +119,11 @@ class _Cel(Language):
         sources: Sequence[Source],
         options: Options,
         schema: Any = None,
-        resolved: Resolved = None,
     ) -> Compilation:
         from celc.pipeline import compile_files
 
         assert schema is None, "CEL declares its events itself"
-        return compile_files(sources, options, resolved=resolved)
+        return compile_files(sources, options)
 
     def resolve(self, source: Source, options: Options) -> None:
         from celc.parse.parser import parse
@@ -189,7 +184,6 @@ class _RowPatterns(Language):
         sources: Sequence[Source],
         options: Options,
         schema: Any = None,
-        resolved: Resolved = None,
     ) -> RowCompilation:
         from celc.row_pattern.compiler import compile_rows
 
