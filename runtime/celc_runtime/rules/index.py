@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from celc_runtime.engine.values.copies import copy_to
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.parameters import Concern, OfBoth, OfEvent, OfRow, Test
 from celc_runtime.plan.row_search import bounds_of, choices_of, is_lower
@@ -332,8 +333,8 @@ def _places(  # type: ignore[no-untyped-def]
             if count == room:
                 room *= 2
                 grown_events, grown_places = np.empty(room, np.int32), np.empty(room, np.int32)
-                grown_events[:count] = of_events
-                grown_places[:count] = places
+                copy_to(grown_events, 0, of_events)
+                copy_to(grown_places, 0, places)
                 of_events, places = grown_events, grown_places
             of_events[count], places[count] = events[number], place
             count += 1

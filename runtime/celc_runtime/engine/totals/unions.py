@@ -16,6 +16,7 @@ from celc_runtime.engine.arena.nodes import (
     PADDING,
     WINDOW_FULL,
 )
+from celc_runtime.engine.values.copies import copy_to
 from celc_runtime.engine.values.wide_numbers import multiply_wide
 from celc_runtime.engine.walk.match_count import (
     SCALED_ONE,
@@ -146,10 +147,11 @@ def _sorted(tags, found, first, end, weighs):  # type: ignore[no-untyped-def]
     stretch = tags[first:end]
     if weighs:
         order = np.argsort(stretch)
-        stretch[:] = stretch[order]
-        found.weights[first:end] = found.weights[first:end][order]
-        found.weight_sizes[first:end] = found.weight_sizes[first:end][order]
-        found.weight_scales[first:end] = found.weight_scales[first:end][order]
+        copy_to(tags, first, stretch[order])
+        weights = found.weights[first:end][order]
+        copy_to(found.weights.reshape(-1), 2 * first, weights.reshape(-1))
+        copy_to(found.weight_sizes, first, found.weight_sizes[first:end][order])
+        copy_to(found.weight_scales, first, found.weight_scales[first:end][order])
         return end
     stretch.sort()
     used = first

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from celc_runtime.engine.arena.nodes import DONE, OUTPUT_FULL
+from celc_runtime.engine.values.copies import copy_to
 from celc_runtime.jit.kernels import njit
 
 
@@ -93,7 +94,7 @@ def _listed(events, start, end, output):  # type: ignore[no-untyped-def]
     size = end + 1 - start
     if matches == output.rows.shape[0] or used + size > output.tags.shape[0]:
         return False
-    output.tags[used : used + size] = events.tags[start : end + 1]
+    copy_to(output.tags, used, events.tags[start : end + 1])
     output.rows[matches], output.ends[matches] = events.rows[end], used + size
     output.used[0], output.used[1] = matches + 1, used + size
     return True

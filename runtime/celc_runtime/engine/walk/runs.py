@@ -120,7 +120,8 @@ def _note_leaves(memory, output, kinds):  # type: ignore[no-untyped-def]
             return OUTPUT_FULL
         for place in range(first, count):
             memory.leaves[PADDING + place - first] = memory.leaves[PADDING + place]
-            marks[place - first] = marks[place]
+            for column in range(2):
+                marks[place - first, column] = marks[place, column]
         counters[LEAF_BASE] += first
         count -= first
         counters[LEAF_FIRST] = 0

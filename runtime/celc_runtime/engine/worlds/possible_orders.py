@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from celc_runtime.engine.values.copies import copy_to
 from celc_runtime.engine.worlds.possible_moves import START
 from celc_runtime.engine.worlds.possible_reach import FAR, NEVER
 from celc_runtime.jit.kernels import njit
@@ -153,7 +154,7 @@ def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untype
                 work += points
                 if work > asked.max_work:
                     return -1.0, np.int64(-1)
-                flat[:most] = vectors[number]
+                copy_to(flat, 0, vectors[number])
                 total, _ = extended(events, step, flat, 0, event, behind_event, most)
                 if total <= 0.0:
                     continue
@@ -204,7 +205,7 @@ def _node_of(moves, symbol, state):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def with_twice_the_rows(array):  # type: ignore[no-untyped-def]
     found = np.zeros((2 * array.shape[0], array.shape[1]), array.dtype)
-    found[: array.shape[0]] = array
+    copy_to(found.reshape(-1), 0, array.reshape(-1))
     return found
 
 

@@ -16,6 +16,7 @@ are equal by chance with a probability of about 10^-15.
 import numpy as np
 
 from celc_runtime.engine.arena.key_tables import hash_of, hash_of_three
+from celc_runtime.engine.values.copies import copy_to
 from celc_runtime.engine.worlds.possible_moves import START
 from celc_runtime.engine.worlds.possible_orders import extended, of_all_orders, with_twice_the_rows
 from celc_runtime.engine.worlds.possible_reach import FAR, NEVER, behind_of_state
@@ -68,7 +69,7 @@ def _larger(slots, chains, first, count):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def _longer(array, least):  # type: ignore[no-untyped-def]
     found = np.empty(max(2 * array.shape[0], least), array.dtype)
-    found[: array.shape[0]] = array
+    copy_to(found, 0, array)
     return found
 
 
@@ -185,7 +186,7 @@ def sets_of_ends(first, stop, events, moves, reached, asked, whole):  # type: ig
                 total, latest = extended(events, step, vectors, at, event, behind, used)
                 if total <= 0.0:
                     continue
-                scratch[:points] = vectors[used : used + points]
+                copy_to(scratch, 0, vectors[used : used + points])
                 into = moves.node_first[symbol] + node - reached.first[event]
                 for move in range(moves.into_first[into], moves.into_first[into + 1]):
                     source, kind = moves.into_sources[move], moves.into_kinds[move]
@@ -230,7 +231,7 @@ def sets_of_ends(first, stop, events, moves, reached, asked, whole):  # type: ig
                         chains = with_twice_the_rows(chains)
                     if used + points > vectors.shape[0]:
                         vectors = _longer(vectors, used + points)
-                    vectors[used : used + points] = scratch[:points]
+                    copy_to(vectors, used, scratch[:points])
                     chain = chains[count]
                     chain[_EVENT], chain[_STATE], chain[_END] = event, source, end
                     chain[_PARENT], chain[_KIND], chain[_AT] = number, kind, used
