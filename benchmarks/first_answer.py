@@ -91,6 +91,8 @@ def done(phase):
     phases[phase], now = clock() - now, clock()
 import pyarrow.csv
 done("pyarrow")
+import pandas
+done("pandas, which celc run does without")
 import celc.loader, celc.codegen.module, celc.pipeline
 from celc.diagnostics.source import Source
 from celc.options import Options
@@ -160,6 +162,7 @@ class Bench:
         self.module.write_text(celc.compile(FIRE).source)
         for do in ("run", "check", "import", "compile"):  # bytecode of all that is imported
             process(self.command(do, "fire"), folder / "first")
+        process((sys.executable, "-c", "import pandas; print()"), folder / "first")
 
     def command(self, do: str, query: str) -> tuple[str, ...]:
         """The command of a line."""
@@ -264,7 +267,7 @@ def workers(runs: int, *, connect: bool) -> list[float]:
     spark = builder.config("spark.python.worker.reuse", "false").getOrCreate()
     events = spark.range(60).selectExpr(
         "element_at(array('T', 'H'), CAST(id % 2 + 1 AS INT)) AS type",
-        "id % 3 AS id",
+        "id DIV 20 AS id",
         "IF(id % 2 = 0, 41D, 20D) AS value",
         "TIMESTAMP_SECONDS(id) AS ts",
     )
