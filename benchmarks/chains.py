@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from celc_runtime.arrow.output import FirstMatches
+from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.chain.columns import as_run, levels_of, types_of_chain
 from celc_runtime.chain.rows import declared_rows, event_table, rows_for
 from celc_runtime.run.matching import matches_of_table

@@ -35,8 +35,8 @@ from families import FAMILIES, QUADRATIC
 
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import Stages, compile_source
 from celc.options import Options
-from celc.pipeline import Stages, compile_source
 from celc.plan.strategy import EarliestInWindow, InWindow, UnionLists
 
 LIMIT_SECONDS = 10.0

@@ -86,8 +86,8 @@ def measured(
 def _pending(spark: SparkSession, checkpoint: Path) -> int:
     """How many events have a deadline to come, by the headers of all buckets."""
     from celc_runtime.stream.processor import HEADER, STATE
-    from celc_runtime.stream.state import pending_in
-    from celc_runtime.stream.texts import bytes_of
+    from celc_runtime.stream.stored.state import pending_in
+    from celc_runtime.stream.stored.texts import bytes_of
 
     state = spark.read.format("statestore").option("path", str(checkpoint))
     pieces = state.option("stateVarName", STATE).load().where(f"user_map_key.place = {HEADER}")

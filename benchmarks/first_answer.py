@@ -93,15 +93,15 @@ import pyarrow.csv
 done("pyarrow")
 import pandas
 done("pandas, which celc run does without")
-import celc.loader, celc.codegen.module, celc.pipeline
+import celc.driver.matcher, celc.codegen.module, celc.driver.pipeline
 from celc.diagnostics.source import Source
 from celc.options import Options
 done("imports")
 text = open(sys.argv[1], encoding="utf-8").read()
-compilation = celc.pipeline.compile_files([Source("query.cel", text)], Options(joins=False))
+compilation = celc.driver.pipeline.compile_files([Source("query.cel", text)], Options(joins=False))
 parts = compilation.module_parts("benchmark")
 done("text to module")
-matcher = celc.loader.Matcher(parts)
+matcher = celc.driver.matcher.Matcher(parts)
 done("module loaded")
 events = pyarrow.csv.read_csv(sys.argv[2])
 if "--kernels" in sys.argv:

@@ -29,7 +29,7 @@ from processes import seconds_of
 from rates import run_alone
 from spark_jobs import run, session, write
 
-from celc.cli import main
+from celc.interfaces.cli import main
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

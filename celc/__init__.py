@@ -19,10 +19,10 @@ from celc.version import VERSION as __version__
 if TYPE_CHECKING:
     from celc.diagnostics.errors import CelError, CelWarning, Diagnostic
     from celc.diagnostics.source import Source
+    from celc.driver.matcher import Matcher
     from celc.editor.languages import Language
-    from celc.loader import Matcher
+    from celc.interfaces.pages.page import Page
     from celc.options import Options
-    from celc.pages.page import Page
 
 __all__ = [
     "CelError",
@@ -41,7 +41,7 @@ _IMPORTED_ON_FIRST_USE = {
     "CelError": "celc.diagnostics.errors",
     "CelWarning": "celc.diagnostics.errors",
     "Diagnostic": "celc.diagnostics.errors",
-    "Matcher": "celc.loader",
+    "Matcher": "celc.driver.matcher",
 }
 
 
@@ -166,7 +166,7 @@ def _matcher(
     Their warnings are given to Python's, with the line that called a function that calls this one.
     """
     from celc.diagnostics.errors import CelWarning
-    from celc.loader import Matcher
+    from celc.driver.matcher import Matcher
 
     _refuse_foreign(language, options, schema)
     compilation = language.compile(sources, options, schema)
@@ -269,8 +269,8 @@ def report(
     `query` what orders the events; TypeError for an argument that is not a table; OSError for a
     path that cannot be written.
     """
-    from celc.pages.matches import Limits
-    from celc.pages.report import report as made
+    from celc.interfaces.pages.matches import Limits
+    from celc.interfaces.pages.report import report as made
 
     limits = Limits(max_events, max_matches)
     return made(matches, events, path, query=query, title=title, limits=limits)

@@ -34,8 +34,8 @@ def process() -> NoReturn:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _stopped_early)
     sys.meta_path.insert(0, _WithoutPandas())
-    from celc.cli import main
-    from celc.cli.output import flush_standard_streams
+    from celc.interfaces.cli import main
+    from celc.interfaces.cli.output import flush_standard_streams
 
     try:
         code = main()

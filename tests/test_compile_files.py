@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import celc
-from celc import pipeline
-from celc.cli import main
-from celc.cli.arguments import parser
-from celc.cli.queries import options_of
 from celc.diagnostics.source import Source
+from celc.driver import pipeline
 from celc.editor.languages import CEL, ROW_PATTERNS, language_of
+from celc.interfaces.cli import main
+from celc.interfaces.cli.arguments import parser
+from celc.interfaces.cli.queries import options_of
 from celc.parse import syntax
 from celc.parse.parser import parse as parse_file
 

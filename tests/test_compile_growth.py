@@ -15,10 +15,10 @@ import pytest
 from counting import calls_of
 from places import ROOT
 
-import celc.pipeline
+import celc.driver.pipeline
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import compile_source
 from celc.options import Options
-from celc.pipeline import compile_source
 
 sys.path.append(str(ROOT / "benchmarks"))
 
@@ -39,7 +39,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     The passes as they run for users: their work would be hidden in that of the checks between them.
     """
-    monkeypatch.setattr(celc.pipeline, "VERIFYING", False)
+    monkeypatch.setattr(celc.driver.pipeline, "VERIFYING", False)
     sizes: list[int] = []
 
     def format_str(text: str, **_mode: Any) -> str:

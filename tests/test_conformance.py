@@ -20,11 +20,11 @@ from engines import answers, engines, interpreted, only_query, tier
 from reference import difference
 
 import celc
-from celc.cli import main
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import compile_source
+from celc.interfaces.cli import main
 from celc.options import Options
-from celc.pipeline import compile_source
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*undecided")  # tests/runtime/run has its tests
 

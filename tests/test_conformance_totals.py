@@ -27,7 +27,7 @@ from reference import totals_difference
 from test_random_totals import answered, told
 
 import celc
-from celc.cli import main
+from celc.interfaces.cli import main
 from celc.options import Options
 
 FOLDER = CASES / "totals"

@@ -38,7 +38,7 @@ from crossings.routes import table_for
 from engines import plain_totals
 from other_processes import EVENTS, run
 
-from celc.standalone import standalone
+from celc.driver.standalone import standalone
 
 _ROUTES = {
     *("match_table", "match_arrow", "with_options", "match_compact", "match_all"),

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 import celc
-from celc import pipeline
-from celc.cli import main
-from celc.cli.problems import FILE_WRONG, FINE, QUERY_WRONG
 from celc.diagnostics import deadline
 from celc.diagnostics.errors import CelError, Diagnostic
 from celc.diagnostics.source import Source
+from celc.driver import pipeline
+from celc.driver.pipeline import compile_source
+from celc.interfaces.cli import main
+from celc.interfaces.cli.problems import FILE_WRONG, FINE, QUERY_WRONG
 from celc.options import Options
-from celc.pipeline import compile_source
 
 STREAM = "CREATE STREAM S { EVENT A { v: INT, s: STRING }, EVENT B { v: INT, s: STRING } }\n"
 QUERIES = {

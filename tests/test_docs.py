@@ -39,12 +39,12 @@ from celc_runtime import CompiledQuery
 from places import ROOT
 
 import celc
-import celc.codegen.layout
-import celc.loader.matcher
-from celc.cli import main
+import celc.codegen.text.layout
+import celc.driver.matcher
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import compile_source
+from celc.interfaces.cli import main
 from celc.options import Options
-from celc.pipeline import compile_source
 from celc.plan.program import Program
 from celc.plan.strategy import BranchFree, ByDefinition, Checked, Keyed, StraightLine, UnionLists
 
@@ -257,7 +257,7 @@ def interpreted() -> Iterator[None]:
     Compiling and formatting them would take a second or two for each of the many examples.
     """
 
-    load = celc.loader.matcher.module_of
+    load = celc.driver.matcher.module_of
 
     def plain(parts: Sequence[str]) -> str:
         text = "".join(parts)
@@ -266,8 +266,8 @@ def interpreted() -> Iterator[None]:
         return text.replace(line, "njit = lambda **_: lambda f: f\n")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(celc.codegen.layout, "formatted", plain)
-        patch.setattr(celc.loader.matcher, "module_of", lambda text: load(plain(text)))
+        patch.setattr(celc.codegen.text.layout, "formatted", plain)
+        patch.setattr(celc.driver.matcher, "module_of", lambda text: load(plain(text)))
         yield
 
 

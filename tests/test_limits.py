@@ -17,8 +17,8 @@ import celc
 from celc.automata.determinize import determinize
 from celc.diagnostics.errors import CelError, Diagnostic
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import compile_source
 from celc.options import Options
-from celc.pipeline import compile_source
 
 DECLARATION = """CREATE STREAM S {
   EVENT A { v: INT, w: INT }, EVENT B { v: INT, w: INT }, EVENT C { v: INT, w: INT }
@@ -216,7 +216,7 @@ def test_large_tables_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
     types = [rng.choice("ABCD") for _ in range(200)]
     events = pa.table({"type": types})
     small = celc.compile(text)
-    monkeypatch.setattr("celc.codegen.tables._MOST_WRITTEN_OUT", 0)
+    monkeypatch.setattr("celc.codegen.updates.tables._MOST_WRITTEN_OUT", 0)
     large = celc.compile(text)
     assert 'moves="""' in large.source
     assert 'moves="""' not in small.source

@@ -17,13 +17,13 @@ import pyarrow.parquet as pq
 import pytest
 from cases_io import Case, case_stems, load_cases
 from celc_runtime import CompiledQuery, EventError
-from celc_runtime.arrow.match_ids import hashes
+from celc_runtime.arrow.matches.match_ids import hashes
 from engines import batches_of, in_parts, interpreted, only_query, table_of
 from match_ids import ids_of, wrong_ids
 from places import CASES
 
 import celc
-from celc.cli import main
+from celc.interfaces.cli import main
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*undecided")
 

@@ -18,11 +18,12 @@ from places import ROOT, TESTS
 
 from celc.automata.construct import construct_selection
 from celc.automata.determinize import START, DetState
-from celc.codegen.describe import describe_members
+from celc.codegen.expressions.describe import describe_members
 from celc.diagnostics.deadline import look
 from celc.diagnostics.source import Source
-from celc.explain import passes as dump_passes
-from celc.explain.stages import (
+from celc.driver.pipeline import Stages, compile_source
+from celc.interfaces.explain import passes as dump_passes
+from celc.interfaces.explain.stages import (
     automaton_lines,
     dump_deterministic,
     form_lines,
@@ -30,7 +31,7 @@ from celc.explain.stages import (
     table_lines,
     text_of,
 )
-from celc.explain.trees import tree_text
+from celc.interfaces.explain.trees import tree_text
 from celc.normal.divide import Definitions, Exact, Rest, Roles, Windowed
 from celc.normal.flat_form import NotFlat
 from celc.normal.flatten import flatten
@@ -40,8 +41,7 @@ from celc.normal.show import show_labels
 from celc.normal.traversal import is_correlated
 from celc.options import Options
 from celc.parse.parser import parse
-from celc.pipeline import Stages, compile_source
-from celc.plan.shapes import fixed_shape
+from celc.plan.straight_line.shapes import fixed_shape
 from celc.plan.strategy import EarliestInWindow, Keyed, UnionLists
 from celc.resolve.first_order.reader import read_first_order
 from celc.resolve.resolver import resolve

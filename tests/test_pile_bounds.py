@@ -22,8 +22,8 @@ from engines import engines, interpreted, only_query
 
 import celc
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import compile_source
 from celc.options import Options
-from celc.pipeline import compile_source
 from celc.plan.strategy import Checked, StraightLine
 
 _DECLARATION = "CREATE STREAM S {{ {} }}\n".format(

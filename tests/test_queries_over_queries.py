@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from cases_io import Case, load_cases, load_refused
 from celc_runtime import EventError
-from celc_runtime.arrow.output import FirstMatches
+from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.chain.columns import as_run, levels_of
 from celc_runtime.chain.rows import declared_rows, event_table
 from celc_runtime.chain.run import ChainRun, why_gathered

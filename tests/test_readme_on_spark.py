@@ -16,7 +16,7 @@ import pytest
 from places import ROOT
 from test_docs import Block, blocks_in
 
-from celc.cli import main
+from celc.interfaces.cli import main
 
 BLOCKS = list(blocks_in((ROOT / "README.md").read_text("utf-8")))
 

@@ -11,7 +11,7 @@ from celc_runtime.jit import bootstrap, shipping
 from other_processes import COUNT, DECLARED, EVENTS, MATCHES, MORE_PLANS, PLANS, other_sources, run
 
 import celc
-from celc.standalone import standalone
+from celc.driver.standalone import standalone
 
 _MODULE = celc.compile(DECLARED + PLANS["plain"], name="q.cel").source
 _RUNTIME = shipping.runtime_sources()

@@ -20,7 +20,7 @@ from streams_by_hand import Operator, instant
 from uncertain import on_a_clock, possible_answers, streamed_answer
 
 import celc
-from celc.cli import main
+from celc.interfaces.cli import main
 
 FOLDER = CASES / "uncertain"
 _STREAM = """CREATE STREAM S UNCERTAIN [low, high] BY 1 {

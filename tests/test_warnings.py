@@ -11,7 +11,7 @@ import pytest
 from engines import interpreted
 
 import celc
-from celc.loader import Matcher
+from celc.driver.matcher import Matcher
 
 _NEVER = """CREATE STREAM S { EVENT A { n: INT, ts: LONG } }
 SELECT x FROM S WHERE A AS x FILTER x.n > 3 AND x.n < 2

@@ -27,7 +27,7 @@ from reference.names import Schema
 from reference.values import Kind
 
 from celc import check
-from celc.cli import main
+from celc.interfaces.cli import main
 
 Row = dict[str, Any]
 

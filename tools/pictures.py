@@ -20,10 +20,10 @@ import pyarrow as pa
 
 import celc
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import compile_source
+from celc.interfaces.pages.automaton import automaton_page
+from celc.interfaces.pages.counts import taken_by
 from celc.options import Options
-from celc.pages.automaton import automaton_page
-from celc.pages.counts import taken_by
-from celc.pipeline import compile_source
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 

@@ -17,9 +17,9 @@ from celc.core.formula import EventType
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import CelError, Diagnostic, error
 from celc.diagnostics.source import Source, Span
+from celc.normal.conditions.truths import possible_truths
 from celc.normal.normal_form import EventClause, NormalForm
 from celc.normal.traversal import events_of
-from celc.normal.truths import possible_truths
 
 
 @dataclass(frozen=True, slots=True)

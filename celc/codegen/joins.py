@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from celc_runtime.plan.joins import Joins
 
-from celc.codegen.emit import emit
-from celc.codegen.imports import Imports
-from celc.codegen.templates import TemplateView
+from celc.codegen.text.emit import emit
+from celc.codegen.text.imports import Imports
+from celc.codegen.text.templates import TemplateView
 from celc.core.formula import Query
 from celc.plan.code import code
 

@@ -11,10 +11,10 @@ from typing import ClassVar
 
 from celc_runtime.plan.match_ids import NoMatchId
 
-from celc.codegen.escape import comment_text, literal_lines, string_literal
-from celc.codegen.imports import Imports
 from celc.codegen.query import Lowered, ModuleOptions, lower
-from celc.codegen.templates import TemplateView
+from celc.codegen.text.escape import comment_text, literal_lines, string_literal
+from celc.codegen.text.imports import Imports
+from celc.codegen.text.templates import TemplateView
 from celc.diagnostics.deadline import look, turn_to
 from celc.diagnostics.source import Source
 from celc.plan.program import Program

@@ -8,9 +8,14 @@ from celc_runtime.plan import plan
 from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.uncertain import Uncertain
 
-from celc.codegen.conditions import ConditionCode
-from celc.codegen.own_aggregates import OwnAggregateCode
-from celc.codegen.trees import attributes_in, attributes_in_totals, computed_columns, totals_of
+from celc.codegen.expressions.conditions import ConditionCode
+from celc.codegen.expressions.own_aggregates import OwnAggregateCode
+from celc.codegen.expressions.trees import (
+    attributes_in,
+    attributes_in_totals,
+    computed_columns,
+    totals_of,
+)
 from celc.core import formula as core
 from celc.core.limits import DEFAULT_MAX_WORK, SIMULTANEOUS
 from celc.core.traversal import is_one_event, windows_in

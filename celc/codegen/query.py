@@ -10,25 +10,25 @@ from celc_runtime.plan.match_ids import with_match_id
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import All, InRuns, Latest, United
 
-from celc.codegen.branch_free import branch_free_update
-from celc.codegen.checks import EventCode
-from celc.codegen.classify import classifier, symbol_legend, types_code
-from celc.codegen.conditions import ConditionCode
-from celc.codegen.correlation import checks_literal, definition_literal
-from celc.codegen.describe import describe_listing, describe_update
-from celc.codegen.emit import emit
-from celc.codegen.escape import comment_text, tuple_text
-from celc.codegen.imports import Imports
+from celc.codegen.correlated.checks import EventCode
+from celc.codegen.correlated.correlation import checks_literal, definition_literal
+from celc.codegen.expressions.classify import classifier, symbol_legend, types_code
+from celc.codegen.expressions.conditions import ConditionCode
+from celc.codegen.expressions.describe import describe_listing, describe_update
+from celc.codegen.expressions.own_aggregates import OwnAggregateCode
 from celc.codegen.joins import joins_literal
-from celc.codegen.key_lookups import KeyLookups
-from celc.codegen.own_aggregates import OwnAggregateCode
-from celc.codegen.pile_bounds import BoundCode
 from celc.codegen.plan_of import Asked, plan_of
-from celc.codegen.straight_line import straight_line_update
-from celc.codegen.tables import earliest_literal, selection_literal, tables_update
-from celc.codegen.templates import LegendLine, TemplateView
-from celc.codegen.update import UpdateInput
-from celc.codegen.window import window_code
+from celc.codegen.text.emit import emit
+from celc.codegen.text.escape import comment_text, tuple_text
+from celc.codegen.text.imports import Imports
+from celc.codegen.text.templates import LegendLine, TemplateView
+from celc.codegen.updates.branch_free import branch_free_update
+from celc.codegen.updates.key_lookups import KeyLookups
+from celc.codegen.updates.pile_bounds import BoundCode
+from celc.codegen.updates.straight_line import straight_line_update
+from celc.codegen.updates.tables import earliest_literal, selection_literal, tables_update
+from celc.codegen.updates.update import UpdateInput
+from celc.codegen.updates.window import window_code
 from celc.diagnostics.deadline import look
 from celc.normal.divide import interleaves
 from celc.plan.code import code as in_module

@@ -18,8 +18,8 @@ from celc.parse.machine import Machine
 from celc.parse.queries import QueryBuilder
 from celc.parse.tables import grammar
 from celc.parse.tokens import Token, begins_statement, is_unit, keyword_of, name_text
-from celc.resolve.own_aggregates import IN_AGGREGATES
 from celc.resolve.schema import PARAMETER_TYPES, TYPE_NAMES
+from celc.resolve.types.own_aggregates import IN_AGGREGATES
 
 Kind = Literal[
     "attribute", "label", "type", "stream", "query", "parameters", "function", "data type", "unit",

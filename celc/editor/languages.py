@@ -19,12 +19,12 @@ from celc.diagnostics.source import Source
 from celc.options import Options
 
 if TYPE_CHECKING:
+    from celc.driver.pipeline import Compilation
     from celc.editor.completion import Completion
     from celc.editor.formatting.documents import Box
     from celc.editor.formatting.tokens import Word
     from celc.editor.hover import Hover
     from celc.editor.symbols import Occurrence
-    from celc.pipeline import Compilation
     from celc.row_pattern.compiler import RowCompilation
 
 Dialect: TypeAlias = Literal["cel", "match_recognize"]
@@ -120,7 +120,7 @@ class _Cel(Language):
         options: Options,
         schema: Any = None,
     ) -> Compilation:
-        from celc.pipeline import compile_files
+        from celc.driver.pipeline import compile_files
 
         assert schema is None, "CEL declares its events itself"
         return compile_files(sources, options)
@@ -134,8 +134,8 @@ class _Cel(Language):
     def words(self) -> Mapping[str, frozenset[str]]:
         from celc.diagnostics.messages.functions import FUNCTIONS
         from celc.parse.tables import grammar
-        from celc.resolve.own_aggregates import IN_AGGREGATES
         from celc.resolve.schema import TYPE_NAMES
+        from celc.resolve.types.own_aggregates import IN_AGGREGATES
 
         return {
             "keyword": frozenset(grammar().keywords),
@@ -207,7 +207,7 @@ class _RowPatterns(Language):
         }
 
     def occurrences(self, source: Source) -> tuple[Occurrence, ...]:
-        from celc.editor.row_symbols import row_occurrences
+        from celc.editor.row_patterns.row_symbols import row_occurrences
         from celc.row_pattern.parser import parse
 
         return row_occurrences(parse(source))
@@ -223,12 +223,12 @@ class _RowPatterns(Language):
         return document_of(words)
 
     def complete(self, text: str, offset: int) -> tuple[Completion, ...]:
-        from celc.editor.row_completion import complete_rows
+        from celc.editor.row_patterns.row_completion import complete_rows
 
         return complete_rows(text, offset)
 
     def hover(self, text: str, offset: int) -> Hover | None:
-        from celc.editor.row_hover import hover_rows
+        from celc.editor.row_patterns.row_hover import hover_rows
 
         return hover_rows(text, offset)
 

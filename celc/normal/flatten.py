@@ -26,9 +26,9 @@ from celc.normal.absent_forms import (
     to_be_absent,
 )
 from celc.normal.chains import NotAChainError, Place, chain_of
+from celc.normal.conditions.extremes import necessary, sufficient
 from celc.normal.constructors import disjunction
 from celc.normal.equalities import MAX_KEY, equality
-from celc.normal.extremes import necessary, sufficient
 from celc.normal.flat_form import (
     ABSENT,
     AbsentEvent,

@@ -37,6 +37,12 @@ from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostic, Diagnostics, error
 from celc.diagnostics.source import Source, Span
 from celc.normal import normal_form as lp
+from celc.normal.conditions.count_limits import counts_too_large_in
+from celc.normal.conditions.facts import (
+    every_event,
+    fact_of,
+    on_event,
+)
 from celc.normal.constructors import (
     absence,
     absence_after,
@@ -52,12 +58,6 @@ from celc.normal.constructors import (
     sequence,
     unless,
     within,
-)
-from celc.normal.count_limits import counts_too_large_in
-from celc.normal.facts import (
-    every_event,
-    fact_of,
-    on_event,
 )
 from celc.normal.rewrite import relabel, restrict, restrict_each, truth_of, where
 from celc.normal.traversal import count_events, open_labels

@@ -18,6 +18,8 @@ from celc.core.traversal import Leaf, map_leaves
 from celc.diagnostics.deadline import look
 from celc.diagnostics.source import Span
 from celc.normal import normal_form as lp
+from celc.normal.conditions.facts import every_event
+from celc.normal.conditions.truths import MOST_COMPARED, can_hold_together
 from celc.normal.constructors import (
     absence,
     all_placed,
@@ -30,9 +32,7 @@ from celc.normal.constructors import (
     unless,
     within,
 )
-from celc.normal.facts import every_event
 from celc.normal.traversal import labels_of
-from celc.normal.truths import MOST_COMPARED, can_hold_together
 
 Parts = Mapping[str, tuple[Predicate, ...]]
 """A clause by label: it holds if all positions of one label satisfy that label's predicates. The

@@ -16,6 +16,16 @@ from celc.automata.determinize import DeterministicAutomaton, looks_alike
 from celc.automata.letters import ContextMachine
 from celc.core.formula import Aggregate, Query
 from celc.diagnostics.deadline import look
+from celc.normal.conditions.growing import (
+    VarietyBound,
+    free_rounds,
+    keeps,
+    never_negative,
+    takes_all,
+    variety_bound_of,
+)
+from celc.normal.conditions.running_functions import running_functions_of
+from celc.normal.conditions.sum_bounds import SumBound, sum_bounds_of
 from celc.normal.divide import Definitions, Exact, Roles, interleaves
 from celc.normal.flat_form import (
     AbsentEvent,
@@ -29,24 +39,14 @@ from celc.normal.flat_form import (
     RoleClause,
     RoleWindow,
 )
-from celc.normal.growing import (
-    VarietyBound,
-    free_rounds,
-    keeps,
-    never_negative,
-    takes_all,
-    variety_bound_of,
-)
 from celc.normal.normal_form import NormalForm, shown
-from celc.normal.running_functions import running_functions_of
 from celc.normal.runs_of_events import RunOfEvents
-from celc.normal.sum_bounds import SumBound, sum_bounds_of
 from celc.plan.earliest import EarliestTables, choose_the_same, earliest_tables, is_quiet
 from celc.plan.keys import KeyPlan, plan_keys
 from celc.plan.orders import has_one_order
-from celc.plan.pile_bounds import PileBounds, pile_bounds
-from celc.plan.piles import MAX_PILES, MAX_WRITES, PilePlan, plan_piles
-from celc.plan.shapes import fixed_shape
+from celc.plan.straight_line.pile_bounds import PileBounds, pile_bounds
+from celc.plan.straight_line.piles import MAX_PILES, MAX_WRITES, PilePlan, plan_piles
+from celc.plan.straight_line.shapes import fixed_shape
 from celc.plan.tables import (
     Kind,
     SelectionTables,

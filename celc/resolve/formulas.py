@@ -12,12 +12,7 @@ from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import types, warnings
 from celc.diagnostics.source import Span
 from celc.parse import syntax
-from celc.resolve.cnf import clauses_of, size_of
-from celc.resolve.conditions import condition
-from celc.resolve.contradictions import by_subject, check_clauses, excluding, exclusive
-from celc.resolve.expressions import Site
 from celc.resolve.extents import merge, one_after_another
-from celc.resolve.impossible import check_joints, check_unless
 from celc.resolve.labels import (
     Hidden,
     Scoped,
@@ -31,7 +26,12 @@ from celc.resolve.parameters import filtered, reads_parameters
 from celc.resolve.query_clauses import check_window_length
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Beside, Frame, surely_bound
-from celc.resolve.suspicions import check_search, check_sides, check_use
+from celc.resolve.types.cnf import clauses_of, size_of
+from celc.resolve.types.conditions import condition
+from celc.resolve.types.expressions import Site
+from celc.resolve.warnings.contradictions import by_subject, check_clauses, excluding, exclusive
+from celc.resolve.warnings.impossible import check_joints, check_unless
+from celc.resolve.warnings.suspicions import check_search, check_sides, check_use
 
 _MOST_COMPARED = 50_000  # pairs of conditions of a filter and of those below it that are compared
 

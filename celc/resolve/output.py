@@ -10,14 +10,14 @@ from celc.diagnostics.errors import Diagnostics, Fix
 from celc.diagnostics.messages import names, types
 from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
-from celc.resolve.expressions import (
+from celc.resolve.extents import Labels
+from celc.resolve.types.expressions import (
     Site,
     attribute_argument,
     attribute_type,
     binding_of,
     expression,
 )
-from celc.resolve.extents import Labels
 
 OWN_COLUMNS = ("start_pos", "end_pos", "start_time", "end_time")
 

@@ -10,9 +10,9 @@ from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.messages import clauses, names, warnings
 from celc.diagnostics.source import Span
 from celc.parse import syntax
-from celc.resolve import literals
 from celc.resolve.ends import lengths_of_absences
 from celc.resolve.schema import Schema
+from celc.resolve.types import literals
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,10 @@ from celc.diagnostics.messages import queries as messages
 from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
 from celc.resolve.ends import absences_at_ends, check_ends
-from celc.resolve.expressions import Site
 from celc.resolve.formulas import Builder
 from celc.resolve.labels import Annotator
 from celc.resolve.local_windows import is_bounded, lift_windows
-from celc.resolve.multitude import check_counts
 from celc.resolve.output import Selection, check_columns, select, shown_of_set
-from celc.resolve.own_aggregates import declare_aggregates
 from celc.resolve.parameters import declare_parameters, on_rows
 from celc.resolve.query_clauses import (
     QueryClauses,
@@ -28,10 +25,13 @@ from celc.resolve.query_clauses import (
 from celc.resolve.readers import ORDERED, check_reader, over_queries, rows_of
 from celc.resolve.schema import PARAMETER_TYPES, Declarations, declare, schema_of
 from celc.resolve.scopes import Frame
-from celc.resolve.simultaneous import check_simultaneous
-from celc.resolve.suspicions import check_growth, growing_labels
 from celc.resolve.totals import check_choices, check_collapsed, total_of
+from celc.resolve.types.expressions import Site
+from celc.resolve.types.own_aggregates import declare_aggregates
 from celc.resolve.uncertain import check_labels, check_uncertain, uncertainty_of_query
+from celc.resolve.warnings.multitude import check_counts
+from celc.resolve.warnings.simultaneous import check_simultaneous
+from celc.resolve.warnings.suspicions import check_growth, growing_labels
 
 
 def resolve(

@@ -17,10 +17,13 @@ from celc.diagnostics.messages import totals as messages
 from celc.diagnostics.messages.functions import FUNCTIONS
 from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
-from celc.resolve import literals
-from celc.resolve.conditions import condition
-from celc.resolve.conversions import is_null
-from celc.resolve.expressions import (
+from celc.resolve.output import OWN_COLUMNS, Column, Items, check_names, is_of_set
+from celc.resolve.schema import Schema
+from celc.resolve.scopes import Frame
+from celc.resolve.types import literals
+from celc.resolve.types.conditions import condition
+from celc.resolve.types.conversions import is_null
+from celc.resolve.types.expressions import (
     Site,
     attribute_type,
     binding_of,
@@ -29,9 +32,6 @@ from celc.resolve.expressions import (
     numeric,
     refuse_star,
 )
-from celc.resolve.output import OWN_COLUMNS, Column, Items, check_names, is_of_set
-from celc.resolve.schema import Schema
-from celc.resolve.scopes import Frame
 
 # --- beside TOTAL and COLLAPSED -------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import uncertain as messages
 from celc.diagnostics.source import Span
 from celc.parse import syntax
-from celc.resolve import literals
+from celc.resolve.types import literals
 
 _TIMES = (DataType.LONG, DataType.INT, DataType.TIMESTAMP, DataType.DATE)
 _MICROSECONDS_OF_A_DAY = 86_400_000_000

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, assert_never
 
-from celc.codegen.escape import comment_text
-from celc.codegen.imports import Imports
-from celc.codegen.operations import Operation, as_float, comparison, needs, operation
+from celc.codegen.expressions.operations import Operation, as_float, comparison, needs, operation
+from celc.codegen.text.escape import comment_text
+from celc.codegen.text.imports import Imports
 from celc.core import formula as core
 from celc.core.formula import Constant, DataType
 from celc.core.like import like_to_regex

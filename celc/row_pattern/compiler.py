@@ -39,7 +39,7 @@ class RowCompilation:
 
     def module_text(self, command: str) -> str:
         """The generated module; `command` is named in its header."""
-        from celc.codegen.layout import formatted  # with black, which only readers need
+        from celc.codegen.text.layout import formatted  # with black, which only readers need
 
         return formatted(self.module_parts(command))
 

@@ -1,7 +1,8 @@
 """Expressions of MEASURES and DEFINE: rows found, types found, casts made explicit.
 
 What operators ask of types, and what they give, is said for both languages in
-`celc.resolve.conversions`; here are the rows that an expression reads, and the words of refusals.
+`celc.resolve.types.conversions`; here are the rows that an expression reads, and the words of
+refusals.
 Every function gives None for an expression without a meaning, after saying why once.
 
 Long: a function for each kind of expression, and they call one another.
@@ -20,9 +21,9 @@ from celc.diagnostics.messages import row_patterns as messages
 from celc.diagnostics.messages import types
 from celc.diagnostics.source import Span
 from celc.parse import syntax as cel
-from celc.resolve import literals
-from celc.resolve.conditions import is_sound
-from celc.resolve.conversions import (
+from celc.resolve.types import literals
+from celc.resolve.types.conditions import is_sound
+from celc.resolve.types.conversions import (
     Misfit,
     Operator,
     aggregated_type,

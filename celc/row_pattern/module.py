@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 from celc_runtime.plan import row_pattern as plan
 
-from celc.codegen.emit import emit
-from celc.codegen.escape import (
+from celc.codegen.module import ModuleStart
+from celc.codegen.text.emit import emit
+from celc.codegen.text.escape import (
     comment_text,
     literal_lines,
     string_literal,
 )
-from celc.codegen.imports import Imports
-from celc.codegen.module import ModuleStart
-from celc.codegen.templates import TemplateView
+from celc.codegen.text.imports import Imports
+from celc.codegen.text.templates import TemplateView
 from celc.core import formula as core
 from celc.core.formula import DataType
 from celc.options import VERIFYING

@@ -9,7 +9,7 @@ from dataclasses import replace
 from celc.core import formula as core
 from celc.core.traversal import truth_with_terms, with_terms
 from celc.normal.show import show_expression, show_truth
-from celc.resolve.literals import MICROSECONDS
+from celc.resolve.types.literals import MICROSECONDS
 from celc.row_pattern import core as rows
 
 

@@ -11,8 +11,8 @@ from celc.diagnostics.deadline import look
 from celc.normal.show import show_clause
 from celc.plan.earliest import EarliestTables
 from celc.plan.keys import KeyPlan
-from celc.plan.piles import MAX_PILES, PilePlan, Write
 from celc.plan.program import Program
+from celc.plan.straight_line.piles import MAX_PILES, PilePlan, Write
 from celc.plan.strategy import (
     BranchFree,
     ByDefinition,

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from celc_runtime.arrow.expanding import expand_arrow
-from celc_runtime.spark.compact import expand_frame, is_spark_frame
+from celc_runtime.arrow.matches.expanding import expand_arrow
+from celc_runtime.spark.answers.compact import expand_frame, is_spark_frame
 
 
 def expand(compact: Any, limit: int | None = None) -> Any:

@@ -43,7 +43,7 @@ from celc_runtime.plan.plan import (
 from celc_runtime.plan.relevance import AttributeTest, Relevant
 from celc_runtime.program import Program, with_constants
 from celc_runtime.query import CompiledQuery, module_names
-from celc_runtime.spark.union_streams import union_streams
+from celc_runtime.spark.input.union_streams import union_streams
 from celc_runtime.stream.finish import finish
 from celc_runtime.stream.match import split_late
 from celc_runtime.stream.monitor import monitor

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import pyarrow as pa
 
-from celc_runtime.arrow.output import FirstMatches
+from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.chain.columns import source_of
 from celc_runtime.chain.on_spark import ChainPlan, chain_matches, chain_plan
 from celc_runtime.chain.refusals import check_without_tables
@@ -38,11 +38,11 @@ from celc_runtime.run.matching import (
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.source.run_options import RunOptions
-from celc_runtime.spark.compact import is_spark_frame
+from celc_runtime.spark.answers.compact import is_spark_frame
 from celc_runtime.spark.in_numbers import in_numbers
+from celc_runtime.spark.input.parameters import given_rules
+from celc_runtime.spark.input.probe import jobs_told
 from celc_runtime.spark.match import SparkPlan, spark_compact, spark_matches, spark_plan
-from celc_runtime.spark.parameters import given_rules
-from celc_runtime.spark.probe import jobs_told
 from celc_runtime.spark.progress import watched
 from celc_runtime.spark.sql import registered
 from celc_runtime.stream.explain import explain_stream

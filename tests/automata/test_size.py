@@ -16,10 +16,10 @@ import pytest
 import celc.automata.construct
 from celc.automata.automaton import Automaton
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import compile_source
 from celc.normal.normal_form import NormalForm
 from celc.normal.traversal import count_events
 from celc.options import Options
-from celc.pipeline import compile_source
 
 DECLARATION = """CREATE STREAM S {
   EVENT A { v: INT }, EVENT B { v: INT }, EVENT C { v: INT }
@@ -41,7 +41,7 @@ class _BuiltError(Exception):
 def built(formula: str) -> tuple[NormalForm, Automaton]:
     """The normal form of a formula and the automaton that is built from it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("celc.pipeline.construct", _construct_and_stop)
+        patch.setattr("celc.driver.pipeline.construct", _construct_and_stop)
         with pytest.raises(_BuiltError) as stopped:
             compile_source(Source("size.cel", DECLARATION + formula), Options())
     return stopped.value.form, stopped.value.automaton

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from celc.cli.arguments import parser
-from celc.cli.command import main
-from celc.cli.completion import SHELLS, script
+from celc.interfaces.cli.arguments import parser
+from celc.interfaces.cli.command import main
+from celc.interfaces.cli.completion import SHELLS, script
 
 STREAM = "CREATE STREAM S { EVENT A { id: INT }, EVENT B { id: INT } }\n"
 FINE = f"{STREAM}SELECT * FROM S WHERE A ; B\n"

@@ -15,9 +15,10 @@ import pytest
 from engines import interpreted
 
 import celc
-from celc.cli import events as event_files
-from celc.cli import main, text_blocks
-from celc.cli.origins import Origin, opened_origins
+from celc.interfaces.cli import main
+from celc.interfaces.cli.reading import events as event_files
+from celc.interfaces.cli.reading import text_blocks
+from celc.interfaces.cli.reading.origins import Origin, opened_origins
 
 Row = dict[str, Any]
 

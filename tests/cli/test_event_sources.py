@@ -24,7 +24,8 @@ import pyarrow.parquet
 import pytest
 from engines import interpreted
 
-from celc.cli import main, origins, spool, text_blocks
+from celc.interfaces.cli import main
+from celc.interfaces.cli.reading import origins, spool, text_blocks
 
 QUERY = """\
 CREATE STREAM S {
@@ -564,7 +565,8 @@ def test_a_signal_ends_the_wait_for_standard_input(
     """Also while a thread of Arrow waits, which no signal reaches."""
     put(tmp_path / "q.cel", QUERY)
     program = (
-        "import os\nfrom celc.__main__ import process\nfrom celc.cli import origins, spool\n"
+        "import os\nfrom celc.__main__ import process\n"
+        "from celc.interfaces.cli.reading import origins, spool\n"
         "wait = spool.Spool._wait\n"
         "def told(self):\n"
         f"    if self._length == {len(sent)}: os.write(2, b'waits\\n')\n"

@@ -57,7 +57,7 @@ def _modules_of_process(*arguments: str) -> tuple[set[str], set[str]]:
 def _command(*arguments: str) -> str:
     """Runs a command, which may end the process."""
     return (
-        f"from celc.cli import main\ntry:\n    main({list(arguments)!r})\n"
+        f"from celc.interfaces.cli import main\ntry:\n    main({list(arguments)!r})\n"
         "except SystemExit:\n    pass"
     )
 
@@ -67,12 +67,14 @@ def test_help_and_version_import_neither_compiler_nor_libraries(option: str) -> 
     packages, modules = _modules(_command(option))
     assert "celc" in packages
     assert packages.isdisjoint(_LIBRARIES | _MORE | {"celc_runtime"}), packages
-    assert modules.isdisjoint({"celc.pipeline", "celc.parse.syntax", "celc.core.formula"}), modules
+    assert modules.isdisjoint(
+        {"celc.driver.pipeline", "celc.parse.syntax", "celc.core.formula"}
+    ), modules
 
 
 def test_check_imports_the_compiler_but_nothing_that_writes_or_runs_modules() -> None:
     packages, modules = _modules(_command("check", "examples/flights.cel"))
-    assert "celc.pipeline" in modules
+    assert "celc.driver.pipeline" in modules
     assert packages.isdisjoint(_LIBRARIES | _MORE), packages
     assert "celc.codegen.module" not in modules
     # Of the runtime it takes classes of the plan, and nothing that runs one.
@@ -109,7 +111,7 @@ def test_names_that_are_imported_late_are_there() -> None:
         "assert celc.Diagnostic.__name__ == 'Diagnostic'\n"
         "assert celc.Matcher.__name__ == 'Matcher' and set(celc.__all__) <= set(dir(celc))"
     )
-    assert "celc.loader" in modules
+    assert "celc.driver.matcher" in modules
 
 
 def test_a_name_that_celc_does_not_have_is_an_attribute_error() -> None:

@@ -19,7 +19,7 @@ import pyarrow.parquet
 import pytest
 from engines import interpreted
 
-from celc.cli import main, match_formats, output
+from celc.interfaces.cli import main, match_formats, output
 
 QUERY = """\
 CREATE STREAM S { EVENT A { id: INT, name: STRING }, EVENT B { id: INT } }
@@ -268,7 +268,7 @@ def test_signs_that_the_terminal_lacks(tmp_path: Path) -> None:
 
 _PAUSED = """\
 import sys, time
-import celc.cli.run as run
+import celc.interfaces.cli.run as run
 matches_of = run.matches_of
 def slowly(query, read, tables):
     yield from matches_of(query, read, tables)
@@ -279,7 +279,7 @@ def slowly(query, read, tables):
 run.matches_of = slowly
 run.match_formats.ROWS_IN_FILE = run.match_formats.ROWS_SHOWN
 from celc.__main__ import process
-from celc.cli import output
+from celc.interfaces.cli import output
 output.BUFFER = 64
 process()
 """

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from engines import interpreted
 
-from celc.cli import main
+from celc.interfaces.cli import main
 
 _QUERY = """CREATE STREAM Quotes { EVENT Q { ts: LONG, symbol: STRING, price: DOUBLE } }
 PARAMETERS rule { id: LONG, symbol: STRING, factor: DOUBLE }

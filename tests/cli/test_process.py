@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from celc.cli import main
+from celc.interfaces.cli import main
 
 QUERY = """CREATE STREAM S { EVENT A { id: INT }, EVENT B { id: INT } }
 SELECT a[id], b[id] FROM S WHERE A AS a ; B AS b
@@ -21,7 +21,7 @@ def test_a_signal_during_the_imports_is_one_line() -> None:
         "import os, signal, sys\nimport celc.__main__ as main\n"
         "class Stops:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'celc.cli':\n"
+        "        if name == 'celc.interfaces.cli':\n"
         "            os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.meta_path.insert(0, Stops())\nmain.process()\n"
     )
@@ -34,7 +34,8 @@ def test_a_signal_during_the_imports_is_one_line() -> None:
 def test_a_signal_that_python_cannot_raise_comes_again() -> None:
     """In a callback of Python's own an exception is shown and dropped."""
     script = (
-        "import os, signal, sys, time\nfrom celc.cli.signals import Stopped, stopped_by_signals\n"
+        "import os, signal, sys, time\n"
+        "from celc.interfaces.cli.signals import Stopped, stopped_by_signals\n"
         "class Late:\n    def __del__(self):\n        os.kill(os.getpid(), signal.SIGTERM)\n"
         "        time.sleep(0)\n"
         "try:\n    with stopped_by_signals():\n        late = Late()\n        del late\n"

@@ -19,8 +19,9 @@ import pytest
 from engines import interpreted
 from rich.cells import cell_len
 
-from celc.cli import main, progress, run, table, text_blocks
-from celc.cli.text_rows import LineTooLong, whole_lines
+from celc.interfaces.cli import main, progress, run, table
+from celc.interfaces.cli.reading import text_blocks
+from celc.interfaces.cli.reading.text_rows import LineTooLong, whole_lines
 
 STREAM = "CREATE STREAM S { EVENT A { id: LONG, note: STRING, ts: TIMESTAMP } }\n"
 

@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
-from celc import Matcher, pipeline
-from celc.cli import main
+from celc import Matcher
 from celc.diagnostics import deadline
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.source import Source
+from celc.driver import pipeline
+from celc.driver.pipeline import compile_files
+from celc.interfaces.cli import main
 from celc.options import Options
 from celc.parse import syntax
 from celc.parse.parser import parse as parse_file
-from celc.pipeline import compile_files
 
 _STREAM = """CREATE STREAM S { EVENT A { id: INT }, EVENT B { id: INT } }
 """

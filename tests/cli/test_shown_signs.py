@@ -17,8 +17,8 @@ import pytest
 from engines import interpreted
 
 import celc
-from celc.cli import main
 from celc.diagnostics.source import visible_json
+from celc.interfaces.cli import main
 
 _SIGNS = "a\u202e\x9b\x7f\u2066\u200b\U000e0041é日b"
 _NAME = f"`{_SIGNS}`"

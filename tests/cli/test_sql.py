@@ -16,7 +16,7 @@ from golden_files import compare
 from places import ROOT, TESTS
 from test_docs import blocks_in
 
-from celc.cli import main
+from celc.interfaces.cli import main
 
 _STREAM = """CREATE STREAM S { EVENT A { id: INT, ts: LONG }, EVENT B { id: INT, ts: LONG } }
 """

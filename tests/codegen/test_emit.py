@@ -13,8 +13,8 @@ from celc_runtime.plan.plan import Kind, Label, PerStart, Window
 from celc_runtime.plan.strategy import BranchFree, Remembers
 from celc_runtime.plan.totals import TotalItem, TotalOf, Totals
 
-from celc.codegen.emit import emit
-from celc.codegen.imports import Imports
+from celc.codegen.text.emit import emit
+from celc.codegen.text.imports import Imports
 from celc.plan.code import code
 
 _NASTY = ["", "a\nb", "'\"\\", "\ud800", "é\u2028", "#{% x %}", 'end"""']

@@ -12,12 +12,12 @@ import pytest
 from cases_io import case_stems, load_cases
 from places import ROOT
 
-import celc.codegen.layout
-from celc.codegen.imports import MODULE_OF, Imports
-from celc.codegen.layout import LINE_LENGTH
+import celc.codegen.text.layout
+from celc.codegen.text.imports import MODULE_OF, Imports
+from celc.codegen.text.layout import LINE_LENGTH
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import compile_source
 from celc.options import Options
-from celc.pipeline import compile_source
 from celc.plan.strategy import EVERY_UPDATE, GENERAL_ENGINE, Update
 
 sys.path.append(str(ROOT / "benchmarks"))
@@ -30,7 +30,7 @@ _GENERATED = ROOT / "generated"
 @pytest.fixture
 def _as_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """Modules as templates leave them: black takes its time, and imports nothing."""
-    monkeypatch.setattr(celc.codegen.layout, "formatted", "".join)
+    monkeypatch.setattr(celc.codegen.text.layout, "formatted", "".join)
 
 
 def _module(

@@ -19,11 +19,11 @@ from golden_files import compare
 from places import ROOT, TESTS
 
 import celc
-from celc.cli import main
 from celc.diagnostics.source import Source
-from celc.explain import stages as dump
+from celc.driver.pipeline import compile_source
+from celc.interfaces.cli import main
+from celc.interfaces.explain import stages as dump
 from celc.options import Options
-from celc.pipeline import compile_source
 
 _GENERATED = ROOT / "generated"
 _GOLDEN = TESTS / "golden"

@@ -22,7 +22,7 @@ from engines import answers, engines, interpreted, only_query
 from reference import difference
 
 import celc
-from celc.cli import main
+from celc.interfaces.cli import main
 
 pytestmark = pytest.mark.filterwarnings("ignore::celc_runtime.EventWarning")
 

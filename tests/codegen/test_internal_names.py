@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery, EventError
-from celc_runtime.arrow.paths import received, wire_name
+from celc_runtime.arrow.events.paths import received, wire_name
 from celc_runtime.plan.names import unused_name
 from engines import interpreted, only_query
 
 import celc
-from celc.cli import main
+from celc.interfaces.cli import main
 
 NAMES = [
     *("\0position", "\0row", "position", "row", "row_", "*", "range", "Range", "number"),

@@ -11,7 +11,7 @@ from jinja2 import nodes
 
 import celc.codegen.module
 import celc.row_pattern.module  # with it all that fill templates
-from celc.codegen.templates import TemplateView, environment, template_folder
+from celc.codegen.text.templates import TemplateView, environment, template_folder
 
 assert celc.codegen.module
 assert celc.row_pattern.module

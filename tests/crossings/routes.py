@@ -17,9 +17,9 @@ from celc_runtime.routes.why_not import why_not
 from celc_runtime.rules.rows import Rows, rows_of
 from celc_runtime.rules.run import ForEachRun
 from celc_runtime.run.feeding import read_all
-from celc_runtime.stream import sections
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.rules import hash_of_rows, in_one_order
+from celc_runtime.stream.stored import sections
 from celc_runtime.stream.tasks import BucketTask
 from engines import Row, batches_of, in_parts, table_of
 from parameters import rows_table

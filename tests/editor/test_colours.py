@@ -21,7 +21,7 @@ from celc.editor.languages import Dialect
 from celc.editor.pygments_lexer import CelLexer, MatchRecognizeLexer
 from celc.editor.textmate import grammar_path, grammar_text
 from celc.parse.tables import grammar
-from celc.resolve.own_aggregates import IN_AGGREGATES
+from celc.resolve.types.own_aggregates import IN_AGGREGATES
 from celc.row_pattern.expressions import FUNCTIONS as ROW_FUNCTIONS
 from celc.row_pattern.parser import keywords
 

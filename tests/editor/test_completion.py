@@ -9,8 +9,8 @@ import pytest
 
 from celc.editor.completion import Completion, complete
 from celc.editor.hover import hover
-from celc.editor.row_completion import complete_rows
-from celc.editor.row_hover import hover_rows
+from celc.editor.row_patterns.row_completion import complete_rows
+from celc.editor.row_patterns.row_hover import hover_rows
 
 DECLARED = """\
 CREATE STREAM Farm {

@@ -12,10 +12,10 @@ import pytest
 from all_queries import Query, queries_of_the_repository
 
 import celc
-from celc.cli import main
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.source import Source
 from celc.editor.formatting import cel, chains, documents, row_patterns, text
+from celc.interfaces.cli import main
 
 ALL = list(queries_of_the_repository())
 # Cases of one file are alike: every fifteenth, and all that is no case.

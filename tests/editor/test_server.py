@@ -355,7 +355,7 @@ def test_other_sql_is_left_alone(editor: Editor) -> None:
 def test_without_pygls_the_command_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from celc.cli import main
+    from celc.interfaces.cli import main
 
     monkeypatch.delitem(sys.modules, "celc.editor.server", raising=False)
     for name in [name for name in sys.modules if name.partition(".")[0] == "pygls"]:

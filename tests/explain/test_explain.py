@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import celc
-from celc.cli import main
+from celc.interfaces.cli import main
 
 _DECLARED = """CREATE STREAM S {
   EVENT A { id: INT, value: DOUBLE }, EVENT B { id: INT, value: DOUBLE },

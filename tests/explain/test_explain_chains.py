@@ -10,7 +10,7 @@ import pytest
 from golden_files import compare
 from places import TESTS
 
-from celc.cli import main
+from celc.interfaces.cli import main
 
 _FOLDER = TESTS / "explain" / "chains"
 _CHAIN = _FOLDER / "peaks.cel"

@@ -23,7 +23,7 @@ from test_joins import trials
 from test_random import Tally
 
 import celc
-from celc.cli import main
+from celc.interfaces.cli import main
 
 _CHOSEN = (
     # ALL; an absence that is compared; equalities in a chain; UNLESS; rounds; windows; times.

@@ -16,8 +16,8 @@ from cases_on_spark import matcher
 from celc_runtime import CompiledQuery, EventError, finish
 from celc_runtime.plan.errors import StateError
 from celc_runtime.plan.relevance import AttributeTest, Relevant
-from celc_runtime.spark import parameters as parameters_on_spark
-from celc_runtime.spark.pushdown import can_matter
+from celc_runtime.spark.input import parameters as parameters_on_spark
+from celc_runtime.spark.input.pushdown import can_matter
 from conftest import ON_SPARK, long_over_connect
 from engines import as_on_spark, only_query
 from parameters import answer_for_each, rows_table

@@ -9,7 +9,7 @@ from engines import interpreted
 from test_docs import blocks_in
 
 import celc
-from celc.pages import tables
+from celc.interfaces.pages import tables
 
 
 def test_frames_are_collected(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from stream_routes import SETTINGS, settings
 from test_docs import DOCUMENTS, Block, blocks_in
 
 import celc
-from celc.cli import main
+from celc.interfaces.cli import main
 
 _PAGES = {
     str(path.relative_to(ROOT)): list(blocks_in(path.read_text("utf-8"))) for path in DOCUMENTS

@@ -16,8 +16,8 @@ from celc_runtime import CompiledQuery, finish
 from celc_runtime.stream.buckets import labels_of
 from celc_runtime.stream.formats import StreamFormats, StreamOptions
 from celc_runtime.stream.processor import HEADER, STATE
-from celc_runtime.stream.state import KEPT, KEYS, WAITING, BucketState, buckets_in
-from celc_runtime.stream.texts import bytes_of
+from celc_runtime.stream.stored.state import KEPT, KEYS, WAITING, BucketState, buckets_in
+from celc_runtime.stream.stored.texts import bytes_of
 from engines import as_on_spark
 from stream_routes import (
     END,

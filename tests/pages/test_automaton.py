@@ -15,13 +15,13 @@ from engines import interpreted, table_of
 from fires import FIRE, farm, hostile, matcher
 from test_report import data_of
 
-from celc.cli import main
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import Stages, compile_source
+from celc.interfaces.cli import main
+from celc.interfaces.pages.automaton import automaton_page
+from celc.interfaces.pages.counts import Taken, taken_by
+from celc.interfaces.pages.layout import Arrow, Drawing, Size, laid_out
 from celc.options import Options
-from celc.pages.automaton import automaton_page
-from celc.pages.counts import Taken, taken_by
-from celc.pages.layout import Arrow, Drawing, Size, laid_out
-from celc.pipeline import Stages, compile_source
 from celc.plan.strategy import ByDefinition, Checked, Keyed
 
 ABC = "CREATE STREAM S { EVENT A { v: INT }, EVENT B { v: INT }, EVENT C { v: INT } }\n"

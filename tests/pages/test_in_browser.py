@@ -13,7 +13,7 @@ from fires import FIRE, HOSTILE, farm, hostile, matcher
 from test_automaton import stages_of, taken
 
 import celc
-from celc.pages.automaton import automaton_page
+from celc.interfaces.pages.automaton import automaton_page
 
 pytestmark = pytest.mark.xdist_group("browser")
 

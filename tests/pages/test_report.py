@@ -19,10 +19,10 @@ from places import CASES
 from queries_over_queries import source_table
 
 import celc
-from celc.cli import main
 from celc.diagnostics.source import visible_lines
-from celc.pages.marks import marks_of_columns
-from celc.pages.sample import lowest, ranks, with_others
+from celc.interfaces.cli import main
+from celc.interfaces.pages.marks import marks_of_columns
+from celc.interfaces.pages.sample import lowest, ranks, with_others
 
 
 class _Parts(HTMLParser):

@@ -13,7 +13,7 @@ from row_patterns import row_cases, table_of
 from test_report import data_of, values
 
 import celc
-from celc.cli import main
+from celc.interfaces.cli import main
 
 QUERY = """CREATE TABLE q (sym STRING, ts INT, price DOUBLE);
 SELECT * FROM q MATCH_RECOGNIZE (

@@ -18,7 +18,7 @@ from engines import answers, engines, interpreted, only_query
 from reference import difference, evaluate
 
 import celc
-from celc.cli import main
+from celc.interfaces.cli import main
 
 DECLARATION = """CREATE STREAM S {
   EVENT A { id: int, value: double, ts: long },

@@ -16,8 +16,8 @@ from places import TESTS
 
 from celc.diagnostics.errors import CelError, Diagnostic, Fix, render_all
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import Options, compile_source
 from celc.parse.mistakes.tokens import offered
-from celc.pipeline import Options, compile_source
 
 FOLDER = TESTS / "errors" / "mistakes"
 DECLARATIONS = (FOLDER / "declarations.cel").read_text(encoding="utf-8")

@@ -20,8 +20,8 @@ from reference import evaluate
 import celc
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import compile_source
 from celc.options import Options
-from celc.pipeline import compile_source
 
 STREAM = """CREATE STREAM S {
   EVENT A { v: DOUBLE, ts: TIMESTAMP }, EVENT B { v: DOUBLE, ts: TIMESTAMP },

@@ -18,9 +18,9 @@ from counting import steps_of
 from celc.diagnostics import deadline
 from celc.diagnostics.errors import CelError, Diagnostics
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import compile_source
 from celc.options import Options
 from celc.parse.tokens import tokenize
-from celc.pipeline import compile_source
 
 STREAM = "CREATE STREAM S { EVENT A { v: INT, s: STRING }, EVENT B { v: INT, s: STRING } }\n"
 # Behind these the same piece is wrong in different ways.

@@ -8,8 +8,8 @@ from engines import interpreted, only_query
 
 import celc
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import Stages, compile_source
 from celc.options import Options
-from celc.pipeline import Stages, compile_source
 from celc.plan.reaches import reaches_of
 from celc.plan.strategy import ByDefinition, Checked
 

@@ -9,8 +9,8 @@ from engines import interpreted, only_query
 
 import celc
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import compile_source
 from celc.options import Options
-from celc.pipeline import compile_source
 from celc.plan.strategy import ByDefinition
 
 _DECLARATION = (

@@ -8,8 +8,8 @@ from places import TESTS
 
 from celc.diagnostics.errors import render_all
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import compile_source
 from celc.options import Options
-from celc.pipeline import compile_source
 
 
 @pytest.mark.parametrize("code", ["totals-by-listing", "by-definition"])

@@ -11,8 +11,8 @@ from engines import interpreted, only_query
 import celc
 from celc.core.traversal import windows_in
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import Stages, compile_source
 from celc.options import Options
-from celc.pipeline import Stages, compile_source
 from celc.plan.strategy import ByDefinition, Checked
 
 _ATTRIBUTES = "id: INT, ts: TIMESTAMP, n: LONG"

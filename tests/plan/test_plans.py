@@ -25,8 +25,8 @@ from strategies_across import TYPES, WIDE_DECLARATION, wide_stream
 from test_random import cramped
 
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import Stages, compile_source
 from celc.options import Options
-from celc.pipeline import Stages, compile_source
 from celc.plan.strategy import ByDefinition, Checked, Keyed
 
 Event = dict[str, Any]

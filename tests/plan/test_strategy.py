@@ -11,17 +11,17 @@ from celc_runtime import CompiledQuery
 from celc_runtime.plan.strategy import All, InRuns, Latest, United
 from celc_runtime.program import Program as RunProgram
 from celc_runtime.program import ShippedFunction
-from celc_runtime.spark.task_columns import EVENTS_ALONE
-from celc_runtime.spark.tasks import Task
-from celc_runtime.spark.wire import wire_of
+from celc_runtime.spark.answers.wire import wire_of
+from celc_runtime.spark.worker.task_columns import EVENTS_ALONE
+from celc_runtime.spark.worker.tasks import Task
 from celc_runtime.stream.tasks import finishing_route, packing_route, task_route, unpacking_route
 from engines import interpreted, only_query
 
 import celc
 from celc import Matcher
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import Compilation, compile_source
 from celc.options import Options
-from celc.pipeline import Compilation, compile_source
 from celc.plan.strategy import (
     EVERY_UPDATE,
     GENERAL_ENGINE,

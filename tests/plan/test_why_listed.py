@@ -7,8 +7,8 @@ import pytest
 from celc.core.limits import SIMULTANEOUS
 from celc.diagnostics.errors import Diagnostic
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import compile_source
 from celc.options import Options
-from celc.pipeline import compile_source
 
 EVENTS = ", ".join(
     f"EVENT {name} {{ id: INT, k: INT, value: DOUBLE, ts: TIMESTAMP }}" for name in "ABC"

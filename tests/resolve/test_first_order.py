@@ -18,16 +18,16 @@ from places import TESTS
 from reference import evaluate
 
 import celc
-from celc.cli import main
 from celc.core import formula as core
 from celc.core.formula import MAX_FORMULA_DEPTH
 from celc.core.terms import nodes_written_in
 from celc.diagnostics.errors import CelError, Diagnostic, render_all
 from celc.diagnostics.messages import first_order as messages
 from celc.diagnostics.source import Source, Span
+from celc.driver.pipeline import compile_source
+from celc.interfaces.cli import main
 from celc.options import Options
 from celc.parse.parser import parse
-from celc.pipeline import compile_source
 from celc.resolve.first_order.reader import MAX_EVENTS, read_first_order
 from celc.resolve.resolver import resolve
 

@@ -14,7 +14,7 @@ from celc.core import formula as core
 from celc.core.formula import MAX_FORMULA_DEPTH, DataType
 from celc.diagnostics.errors import CelError, Diagnostic
 from celc.diagnostics.source import Source, Span
-from celc.explain.stages import query_lines
+from celc.interfaces.explain.stages import query_lines
 from celc.normal.normalize import output_labels
 from celc.parse.parser import parse
 from celc.resolve.resolver import resolve

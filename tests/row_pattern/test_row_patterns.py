@@ -16,7 +16,7 @@ from row_patterns import RowCase, arrow_type, compiled, row_cases, rows_of, same
 
 import celc
 from celc import CelError
-from celc.cli import main
+from celc.interfaces.cli import main
 
 _CASES = row_cases()
 

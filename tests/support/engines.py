@@ -30,8 +30,8 @@ from celc_runtime.run.answer import counted
 
 from celc import Matcher
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import compile_source
 from celc.options import Options
-from celc.pipeline import compile_source
 from celc.plan.strategy import GENERAL_ENGINE, Counted, LongestRuns, UnionLists
 
 # What the runtime loads only when a query needs it must not be loaded first inside `interpreted`.

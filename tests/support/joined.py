@@ -16,9 +16,9 @@ from engines import Event, interpreted, only_query, table_of
 
 from celc import Matcher
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import compile_source
 from celc.options import Options
 from celc.parse.parser import parse
-from celc.pipeline import compile_source
 from celc.relational.joins import joins_of
 from celc.resolve.resolver import resolve
 

@@ -23,10 +23,10 @@ import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.plan.schemas import input_schema
 from celc_runtime.rules.rows import Rows, rows_of
-from celc_runtime.stream import sections
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.rules import hash_of_rows, in_one_order
-from celc_runtime.stream.texts import bytes_of, text_of
+from celc_runtime.stream.stored import sections
+from celc_runtime.stream.stored.texts import bytes_of, text_of
 from engines import interpreted, only_query, table_of
 from parameters import rows_table
 from places import TESTS

@@ -17,15 +17,15 @@ import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.rules.rows import Rows
-from celc_runtime.stream import sections
 from celc_runtime.stream.formats import StreamOptions
-from celc_runtime.stream.known_starts import END_OF_TIME
+from celc_runtime.stream.one_bucket.step import Step
 from celc_runtime.stream.packing import packed
 from celc_runtime.stream.processor import HEADER
 from celc_runtime.stream.rules import hash_of_rows
-from celc_runtime.stream.step import Step
+from celc_runtime.stream.stored import sections
+from celc_runtime.stream.stored.known_starts import END_OF_TIME
+from celc_runtime.stream.stored.texts import text_of
 from celc_runtime.stream.tasks import BucketTask, finished, unpacked
-from celc_runtime.stream.texts import text_of
 from engines import Event, Row, batches_of, key_of, table_of
 
 AFTER_ALL = END_OF_TIME // 1000

@@ -7,8 +7,8 @@ from typing import Any
 
 from celc.core.formula import AttributeValue, DataType
 from celc.diagnostics.source import Source, Span
+from celc.driver.pipeline import Stages, compile_source
 from celc.options import Options
-from celc.pipeline import Stages, compile_source
 
 _DECLARED = """CREATE STREAM S {
   EVENT A { id: INT, value: DOUBLE, name: STRING }, EVENT B { id: INT, value: DOUBLE },

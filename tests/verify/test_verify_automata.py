@@ -14,9 +14,9 @@ from celc.automata.construct import construct_selection
 from celc.automata.determinize import DetState, Move
 from celc.automata.graphs import FINAL, INITIAL, Edge
 from celc.automata.letters import ContextMachine
+from celc.driver.pipeline import compile_source
 from celc.normal import normal_form as lp
 from celc.options import Options
-from celc.pipeline import compile_source
 from celc.verify import automata
 
 _CONDITIONS = "* FROM S WHERE ((A FILTER A.value > 1.0) OR (A FILTER A.id = 2)) ; B WITHIN 9 EVENTS"

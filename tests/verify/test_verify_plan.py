@@ -17,8 +17,8 @@ from verified import invariants_of, source_of
 
 from celc.codegen.module import lowered
 from celc.codegen.query import Lowered, ModuleOptions
+from celc.driver.pipeline import compile_source
 from celc.options import Options
-from celc.pipeline import compile_source
 from celc.plan.code import code
 from celc.verify import lowered as invariants
 

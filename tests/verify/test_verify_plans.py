@@ -10,9 +10,9 @@ import pytest
 from verified import PLAIN, SELECTED, invariants_of, stages_of
 
 from celc import verify
-from celc.pipeline import Stages
+from celc.driver.pipeline import Stages
 from celc.plan.keys import KeyPlan
-from celc.plan.piles import PilePlan
+from celc.plan.straight_line.piles import PilePlan
 from celc.plan.strategy import (
     BranchFree,
     ByDefinition,

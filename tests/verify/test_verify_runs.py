@@ -11,11 +11,12 @@ import pytest
 from celc_runtime.plan.plan import Source
 from verified import PLAIN, source_of
 
-from celc import pipeline, verify
+from celc import verify
 from celc.codegen import query
 from celc.diagnostics.errors import CelError
+from celc.driver import pipeline
+from celc.driver.pipeline import compile_source
 from celc.options import Options
-from celc.pipeline import compile_source
 from celc.verify import Violation
 
 

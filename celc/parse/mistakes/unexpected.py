@@ -15,8 +15,6 @@ from celc.parse.mistakes import (
     declared_aggregates,
     durations,
     filters,
-    foreign_statements,
-    foreign_words,
     formulas,
     functions,
     lengths,
@@ -26,6 +24,7 @@ from celc.parse.mistakes import (
     totals,
     windows,
 )
+from celc.parse.mistakes.foreign import foreign_statements, foreign_words
 from celc.parse.mistakes.place import (
     CLAUSES,
     COMPARISONS,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import pyarrow as pa
 
-from celc_runtime.arrow.paths import received
+from celc_runtime.arrow.events.paths import received
 from celc_runtime.chain.columns import (
     as_run,
     declared_part,
@@ -33,12 +33,12 @@ from celc_runtime.program import Program, ShippedFunction, growth_line
 from celc_runtime.routes.rules import Route
 from celc_runtime.run.feeding import read_all
 from celc_runtime.run.source.run_options import RunOptions
-from celc_runtime.spark.columns import column_named, mapped, needed_columns
-from celc_runtime.spark.event_types import is_of_types
 from celc_runtime.spark.in_numbers import ALL, RowNumbers
-from celc_runtime.spark.key_columns import utc_instant
+from celc_runtime.spark.input.columns import column_named, mapped, needed_columns
+from celc_runtime.spark.input.event_types import is_of_types
+from celc_runtime.spark.input.key_columns import utc_instant
+from celc_runtime.spark.input.probe import UNKNOWN, told_rows
 from celc_runtime.spark.match import check_events, spark_plan
-from celc_runtime.spark.probe import UNKNOWN, told_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

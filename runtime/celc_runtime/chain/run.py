@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import in_one_piece, plain, plain_batch
-from celc_runtime.arrow.partition_keys import codes_of_keys, key_tuples
+from celc_runtime.arrow.events.partition_keys import codes_of_keys, key_tuples
 from celc_runtime.chain.columns import as_run, declared_types, levels_of, source_of, types_of_chain
 from celc_runtime.chain.rows import declared_rows, event_table, rows_for
 from celc_runtime.program import Program

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.gathering import gathered
-from celc_runtime.arrow.paths import received
-from celc_runtime.arrow.sorting import sort_columns_without_order
+from celc_runtime.arrow.events.gathering import gathered
+from celc_runtime.arrow.events.paths import received
+from celc_runtime.arrow.events.sorting import sort_columns_without_order
 from celc_runtime.many.answers import WideRows, check_names, ddl_of
 from celc_runtime.many.groups import ReadingGroup, reading_all, reading_groups
 from celc_runtime.many.runs import ManyRuns
@@ -30,12 +30,12 @@ from celc_runtime.plan.names import unused_name
 from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.routes.rules import Route
 from celc_runtime.run.source.run_options import RunOptions
-from celc_runtime.spark.columns import column_named, mapped, needed_columns
 from celc_runtime.spark.facts import with_clock
-from celc_runtime.spark.key_columns import with_key_columns
+from celc_runtime.spark.input.columns import column_named, mapped, needed_columns
+from celc_runtime.spark.input.key_columns import with_key_columns
+from celc_runtime.spark.input.pushdown import can_matter, why_not_filtered
 from celc_runtime.spark.match import check_events
-from celc_runtime.spark.pushdown import can_matter, why_not_filtered
-from celc_runtime.spark.tasks import stretches_of
+from celc_runtime.spark.worker.tasks import stretches_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import coded
-from celc_runtime.arrow.columns import Columns, Prepared
-from celc_runtime.arrow.conforming import names_read
+from celc_runtime.arrow.events.columns import Columns, Prepared
+from celc_runtime.arrow.events.conforming import names_read
 from celc_runtime.many.groups import ReadingGroup
 from celc_runtime.many.relevant_rows import RelevantRows
 from celc_runtime.plan.errors import EventWarning

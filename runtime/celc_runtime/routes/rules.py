@@ -8,7 +8,8 @@ The table leaves out what depends on more than the query: on options of the call
 `late`), on the events, on the other queries of a file, on the session. This is checked where it is
 read. It also leaves out *how* a route runs a query if the answer is the same (whether Spark sorts,
 filters or cuts). What the language refuses has an error code of the compiler.
-`tests/test_routes_of_plans.py` prints `docs/routes.md` from this table and from the compiler.
+`tests/test_routes_of_plans.py` prints `docs/routes.md` from this table and from the
+compiler.
 
 Rejected: a check in each route, as there were about fifteen. Cases that nobody had thought of were
 refused nowhere, and no page could say which routes a query has.

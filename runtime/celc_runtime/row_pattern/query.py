@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from celc_runtime.arrow.event_tables import batches_of, table_of
+from celc_runtime.arrow.events.event_tables import batches_of, table_of
 from celc_runtime.jit.shipping import pickled
 from celc_runtime.plan.row_pattern import RowPlan
 from celc_runtime.routes.rules import Route
@@ -21,7 +21,7 @@ from celc_runtime.row_pattern.schemas import input_schema, output_schema
 from celc_runtime.row_pattern.tables import Reader
 from celc_runtime.run.feeding import read_all
 from celc_runtime.spark.in_numbers import ALL, RowNumbers, in_numbers
-from celc_runtime.spark.probe import told_rows
+from celc_runtime.spark.input.probe import told_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

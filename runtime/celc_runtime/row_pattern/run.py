@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import numbers, sortable, whole_numbers
-from celc_runtime.arrow.partition_keys import codes_of_keys
+from celc_runtime.arrow.events.partition_keys import codes_of_keys
 from celc_runtime.plan.errors import EventError, WorkLimitError
 from celc_runtime.plan.row_pattern import (
     ComputedValue,

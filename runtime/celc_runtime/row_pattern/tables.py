@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import as_keys, without_views
-from celc_runtime.arrow.conforming import conforming_column
-from celc_runtime.arrow.partition_keys import codes_of_keys
+from celc_runtime.arrow.events.conforming import conforming_column
+from celc_runtime.arrow.events.partition_keys import codes_of_keys
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Attribute
 from celc_runtime.plan.row_pattern import RowPlan

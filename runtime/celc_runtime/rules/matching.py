@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.arrow.match_ids import hashes, with_rows_in
+from celc_runtime.arrow.matches.match_ids import hashes, with_rows_in
 from celc_runtime.plan.parameters import Parameters, Pattern
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import row_type

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import as_keys, in_one_piece, plain
-from celc_runtime.arrow.conforming import conforming
-from celc_runtime.arrow.event_tables import table_of
+from celc_runtime.arrow.events.conforming import conforming
+from celc_runtime.arrow.events.event_tables import table_of
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.parameters import OfBoth, Parameters
 from celc_runtime.plan.plan import Attribute, Plan, Source

@@ -21,10 +21,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import in_one_piece, plain, whole_numbers
-from celc_runtime.arrow.columns import Columns, Prepared
-from celc_runtime.arrow.conforming import names_read
-from celc_runtime.arrow.event_types import type_numbers
-from celc_runtime.arrow.instants import begins_instant
+from celc_runtime.arrow.events.columns import Columns, Prepared
+from celc_runtime.arrow.events.conforming import names_read
+from celc_runtime.arrow.events.event_types import type_numbers
+from celc_runtime.arrow.events.instants import begins_instant
 from celc_runtime.engine.definition.instants import instant_rows
 from celc_runtime.plan.names import unused_name
 from celc_runtime.program import Program

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from celc_runtime.arrow.columns import Prepared
+from celc_runtime.arrow.events.columns import Prepared
 from celc_runtime.engine.arena.batch import NO_INTEGERS, Batch
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program

@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.undeclared import Undeclared
+from celc_runtime.arrow.events.undeclared import Undeclared
 from celc_runtime.program import Program
 from celc_runtime.run.source.run_options import RunOptions
 

@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.undeclared import Undeclared
+from celc_runtime.arrow.events.undeclared import Undeclared
 from celc_runtime.engine.arena.batch import Batch
 from celc_runtime.engine.arena.nodes import (
     ALWAYS,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from celc_runtime.arrow.sorting import sort_columns, sort_columns_without_order
+from celc_runtime.arrow.events.sorting import sort_columns, sort_columns_without_order
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.names import unused_name
 from celc_runtime.spark.facts import Facts
@@ -25,21 +25,14 @@ from celc_runtime.spark.file_statistics import FilesTell
 from celc_runtime.spark.group_cuts import cuts_between_groups
 from celc_runtime.spark.hot_keys import HotKey
 from celc_runtime.spark.in_numbers import ALL, MATTERING, RowNumbers
+from celc_runtime.spark.input.probe import UNKNOWN
 from celc_runtime.spark.numbering import Numbering, numbered_columns
-from celc_runtime.spark.probe import UNKNOWN
 from celc_runtime.spark.steps import (
     Step,
     cut_by_key_and_time,
     cut_by_time,
     sorted_by_spark,
     told,
-)
-from celc_runtime.spark.task_columns import EVENTS_ALONE, TaskColumns
-from celc_runtime.spark.task_sort import (
-    MOST_ROWS,
-    unsorted_columns,
-    unsorted_rows,
-    why_spark_sorts,
 )
 from celc_runtime.spark.time_ranges import (
     Cuts,
@@ -50,6 +43,13 @@ from celc_runtime.spark.time_ranges import (
     ranges_of,
     why_not_split,
     worthwhile,
+)
+from celc_runtime.spark.worker.task_columns import EVENTS_ALONE, TaskColumns
+from celc_runtime.spark.worker.task_sort import (
+    MOST_ROWS,
+    unsorted_columns,
+    unsorted_rows,
+    why_spark_sorts,
 )
 
 _ROWS_PER_RANGE = 1 << 22

@@ -15,15 +15,15 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program, growth_line
 from celc_runtime.rules.inner import with_event_windows
 from celc_runtime.rules.rows import Rows
-from celc_runtime.spark.columns import column_named, needed_columns
-from celc_runtime.spark.event_types import is_of_types
+from celc_runtime.spark.answers.undecided import leaves_undecided
 from celc_runtime.spark.file_statistics import DeclaredTypes, FilesTell, told_by_files
 from celc_runtime.spark.hot_keys import HotKey, KeySample, hot_keys, sampled_keys
-from celc_runtime.spark.key_columns import with_key_columns
-from celc_runtime.spark.numbering import why_not_numbered
-from celc_runtime.spark.order_column import Number, OrderColumn, ValueColumn
-from celc_runtime.spark.parameters import rules_line, with_values_of
-from celc_runtime.spark.probe import (
+from celc_runtime.spark.input.columns import column_named, needed_columns
+from celc_runtime.spark.input.event_types import is_of_types
+from celc_runtime.spark.input.key_columns import with_key_columns
+from celc_runtime.spark.input.order_column import Number, OrderColumn, ValueColumn
+from celc_runtime.spark.input.parameters import rules_line, with_values_of
+from celc_runtime.spark.input.probe import (
     arrow_line,
     asked,
     is_spread_by,
@@ -32,10 +32,10 @@ from celc_runtime.spark.probe import (
     told_rows,
     why_not_read_twice,
 )
-from celc_runtime.spark.pushdown import can_matter, positions_line, why_not_filtered
+from celc_runtime.spark.input.pushdown import can_matter, positions_line, why_not_filtered
+from celc_runtime.spark.numbering import why_not_numbered
 from celc_runtime.spark.steps import Step, applied, told
 from celc_runtime.spark.time_ranges import Sample, counted, sampled
-from celc_runtime.spark.undecided import leaves_undecided
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row

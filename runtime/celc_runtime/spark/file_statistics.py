@@ -25,7 +25,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from celc_runtime.spark.group_cuts import GroupCuts, RowGroup, group_cuts
-from celc_runtime.spark.order_column import Number, OrderColumn
+from celc_runtime.spark.input.order_column import Number, OrderColumn
 from celc_runtime.spark.time_ranges import GRID, Sample
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from celc_runtime.plan.plan import Window
-from celc_runtime.spark.order_column import Number, OrderColumn
+from celc_runtime.spark.input.order_column import Number, OrderColumn
 from celc_runtime.spark.time_ranges import Cuts
 
 _MOST_IN_VAIN = 0.1

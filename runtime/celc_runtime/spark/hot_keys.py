@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Window
-from celc_runtime.spark.order_column import OrderColumn, ValueColumn
-from celc_runtime.spark.probe import asked
+from celc_runtime.spark.input.order_column import OrderColumn, ValueColumn
+from celc_runtime.spark.input.probe import asked
 from celc_runtime.spark.time_ranges import (
     BETWEEN_CUTS,
     Cuts,

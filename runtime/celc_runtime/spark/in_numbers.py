@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from celc_runtime.spark.probe import shuffled_columns
+from celc_runtime.spark.input.probe import shuffled_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

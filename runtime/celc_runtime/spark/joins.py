@@ -17,12 +17,17 @@ from celc_runtime.plan.strategy import Keyed
 from celc_runtime.program import Program
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check, why_not
-from celc_runtime.spark.columns import Counting, column_named, needed_columns
-from celc_runtime.spark.event_types import is_of_types
-from celc_runtime.spark.key_columns import with_key_columns
-from celc_runtime.spark.order_column import OrderColumn
-from celc_runtime.spark.probe import asked, why_not_read_twice
-from celc_runtime.spark.pushdown import can_matter, positions_line, why_all_matter, why_not_filtered
+from celc_runtime.spark.input.columns import Counting, column_named, needed_columns
+from celc_runtime.spark.input.event_types import is_of_types
+from celc_runtime.spark.input.key_columns import with_key_columns
+from celc_runtime.spark.input.order_column import OrderColumn
+from celc_runtime.spark.input.probe import asked, why_not_read_twice
+from celc_runtime.spark.input.pushdown import (
+    can_matter,
+    positions_line,
+    why_all_matter,
+    why_not_filtered,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

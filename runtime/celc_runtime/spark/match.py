@@ -18,16 +18,16 @@ from celc_runtime.program import Program
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
 from celc_runtime.rules.rows import Rows
+from celc_runtime.spark.answers.undecided import leaves_undecided
+from celc_runtime.spark.answers.wire import wire_of
 from celc_runtime.spark.choose import Request, choose
-from celc_runtime.spark.columns import Counting
 from celc_runtime.spark.facts import Facts
 from celc_runtime.spark.in_numbers import ALL, NONE, RowNumbers
+from celc_runtime.spark.input.columns import Counting
+from celc_runtime.spark.input.probe import UNKNOWN, told_rows
+from celc_runtime.spark.input.pushdown import why_not_filtered
 from celc_runtime.spark.joins import joined, why_kernel
-from celc_runtime.spark.probe import UNKNOWN, told_rows
-from celc_runtime.spark.pushdown import why_not_filtered
 from celc_runtime.spark.steps import Step, applied, task_step
-from celc_runtime.spark.undecided import leaves_undecided
-from celc_runtime.spark.wire import wire_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation

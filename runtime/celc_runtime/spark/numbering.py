@@ -20,14 +20,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from celc_runtime.arrow.sorting import sort_columns_without_order
+from celc_runtime.arrow.events.sorting import sort_columns_without_order
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan, quoted
-from celc_runtime.spark.columns import column_named
-from celc_runtime.spark.event_types import is_of_types
-from celc_runtime.spark.pushdown import can_matter, why_all_are_read
-from celc_runtime.spark.task_columns import COUNTED, MATTERS, TIED, TaskColumns
-from celc_runtime.spark.task_sort import together
+from celc_runtime.spark.input.columns import column_named
+from celc_runtime.spark.input.event_types import is_of_types
+from celc_runtime.spark.input.pushdown import can_matter, why_all_are_read
+from celc_runtime.spark.worker.task_columns import COUNTED, MATTERS, TIED, TaskColumns
+from celc_runtime.spark.worker.task_sort import together
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from celc_runtime.program import Program
 from celc_runtime.rules.rows import Rows
+from celc_runtime.spark.answers.undecided import leaves_undecided
 from celc_runtime.spark.in_numbers import PlanNumbers, in_numbers
+from celc_runtime.spark.input.probe import jobs_told
 from celc_runtime.spark.match import AUTO, spark_plan, warn_of
-from celc_runtime.spark.probe import jobs_told
-from celc_runtime.spark.undecided import leaves_undecided
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -25,17 +25,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from celc_runtime.arrow.conforming import conforming
-from celc_runtime.arrow.partition_keys import partition_keys
+from celc_runtime.arrow.events.conforming import conforming
+from celc_runtime.arrow.events.partition_keys import partition_keys
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.source.run_options import RunOptions
-from celc_runtime.spark.columns import SPARK_TYPES
-from celc_runtime.spark.sorted_rows import HeldRows, sorted_table, why_not_sorted
-from celc_runtime.spark.task_sort import why_spark_sorts
+from celc_runtime.spark.input.columns import SPARK_TYPES
+from celc_runtime.spark.worker.sorted_rows import HeldRows, sorted_table, why_not_sorted
+from celc_runtime.spark.worker.task_sort import why_spark_sorts
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

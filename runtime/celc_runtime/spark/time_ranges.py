@@ -31,8 +31,8 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from celc_runtime.plan.plan import Plan, Window
-from celc_runtime.spark.order_column import Number, OrderColumn
-from celc_runtime.spark.probe import asked
+from celc_runtime.spark.input.order_column import Number, OrderColumn
+from celc_runtime.spark.input.probe import asked
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

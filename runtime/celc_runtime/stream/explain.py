@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from celc_runtime.program import Program, growth_line
 from celc_runtime.rules.rows import Rows
-from celc_runtime.spark.columns import needed_columns
-from celc_runtime.spark.parameters import rules_line
-from celc_runtime.spark.pushdown import positions_line, why_not_filtered
+from celc_runtime.spark.input.columns import needed_columns
+from celc_runtime.spark.input.parameters import rules_line
+from celc_runtime.spark.input.pushdown import positions_line, why_not_filtered
 from celc_runtime.stream.buckets import FOR_EACH_TASK
-from celc_runtime.stream.known_keys import key_values, window_length
 from celc_runtime.stream.match import check_stream, default_buckets
+from celc_runtime.stream.one_bucket.known_keys import key_values, window_length
 from celc_runtime.stream.rules import stream_program
 
 if TYPE_CHECKING:

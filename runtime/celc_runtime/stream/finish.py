@@ -24,9 +24,9 @@ import pyarrow as pa
 from celc_runtime.plan.errors import StateError
 from celc_runtime.program import Program
 from celc_runtime.stream.processor import HEADER, STATE
-from celc_runtime.stream.state import buckets_in
+from celc_runtime.stream.stored.state import buckets_in
+from celc_runtime.stream.stored.texts import bytes_of
 from celc_runtime.stream.tasks import check_header, finishing_route
-from celc_runtime.stream.texts import bytes_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

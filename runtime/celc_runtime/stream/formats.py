@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
-from celc_runtime.stream.known_keys import key_values
-from celc_runtime.stream.rows import RowField, RowLayout
-from celc_runtime.stream.state import StateFormat
+from celc_runtime.stream.one_bucket.known_keys import key_values
+from celc_runtime.stream.stored.rows import RowField, RowLayout
+from celc_runtime.stream.stored.state import StateFormat
 
 
 class StreamOptions(NamedTuple):

@@ -25,15 +25,15 @@ from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
 from celc_runtime.rules.rows import Rows as Rules
 from celc_runtime.rules.rows import batch_of_rows
-from celc_runtime.spark.columns import (
+from celc_runtime.spark.input.columns import (
     INTERVALS,
     column_named,
     mapped,
     needed_columns,
 )
-from celc_runtime.spark.key_columns import utc_instant
-from celc_runtime.spark.order_column import OrderColumn
-from celc_runtime.spark.pushdown import can_matter, why_not_filtered
+from celc_runtime.spark.input.key_columns import utc_instant
+from celc_runtime.spark.input.order_column import OrderColumn
+from celc_runtime.spark.input.pushdown import can_matter, why_not_filtered
 from celc_runtime.stream.buckets import FOR_EACH_TASK, MOST_BUCKETS
 from celc_runtime.stream.finish import check_checkpoint, recorded_buckets, remember_plan
 from celc_runtime.stream.formats import StreamOptions

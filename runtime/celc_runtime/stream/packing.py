@@ -13,25 +13,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import plain
-from celc_runtime.arrow.conforming import conforming
-from celc_runtime.arrow.event_types import type_numbers
-from celc_runtime.arrow.partition_keys import with_keys
-from celc_runtime.arrow.paths import received
-from celc_runtime.arrow.possible_times import WrongTime, possible_times, step_of
+from celc_runtime.arrow.events.conforming import conforming
+from celc_runtime.arrow.events.event_types import type_numbers
+from celc_runtime.arrow.events.partition_keys import with_keys
+from celc_runtime.arrow.events.paths import received
+from celc_runtime.arrow.events.possible_times import WrongTime, possible_times, step_of
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.rules.inner import over_events
 from celc_runtime.rules.matching import Events, pair_batches
 from celc_runtime.rules.rows import Rows
-from celc_runtime.stream.blocks import IN_TIME, TOO_FAR, block_of
 from celc_runtime.stream.buckets import labels_of
 from celc_runtime.stream.formats import StreamOptions, row_layout
-from celc_runtime.stream.key_table import grouped, hashes_of
-from celc_runtime.stream.known_keys import relevant_types
-from celc_runtime.stream.rows import RowLayout
-from celc_runtime.stream.rows import Rows as PackedRows
+from celc_runtime.stream.one_bucket.known_keys import relevant_types
 from celc_runtime.stream.rules import stream_program
+from celc_runtime.stream.stored.blocks import IN_TIME, TOO_FAR, block_of
+from celc_runtime.stream.stored.key_table import grouped, hashes_of
+from celc_runtime.stream.stored.rows import RowLayout
+from celc_runtime.stream.stored.rows import Rows as PackedRows
 
 PACKED_DDL = "bucket INT, events BINARY"
 

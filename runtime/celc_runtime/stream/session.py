@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from celc_runtime.plan.errors import PlanWarning
-from celc_runtime.spark.probe import has_class
+from celc_runtime.spark.input.probe import has_class
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,18 +21,18 @@ from celc_runtime.plan.schemas import ARROW_TYPES, output_schema
 from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.rules.rows import Rows as Rules
 from celc_runtime.rules.rows import rows_of_batch
-from celc_runtime.spark.workers import settle, settled_after
-from celc_runtime.stream.blocks import IN_TIME, TOO_FAR, Block
-from celc_runtime.stream.bucket import BucketReader
+from celc_runtime.spark.worker.workers import settle, settled_after
 from celc_runtime.stream.buckets import labels_of
 from celc_runtime.stream.formats import StreamFormats, StreamOptions, row_layout
-from celc_runtime.stream.known_starts import END_OF_TIME
+from celc_runtime.stream.one_bucket.bucket import BucketReader
+from celc_runtime.stream.one_bucket.step import Step
 from celc_runtime.stream.packing import packed
 from celc_runtime.stream.processor import HEADER
-from celc_runtime.stream.rows import Rows
 from celc_runtime.stream.rules import stream_program, with_rows_again
-from celc_runtime.stream.step import Step
-from celc_runtime.stream.texts import bytes_of, text_of
+from celc_runtime.stream.stored.blocks import IN_TIME, TOO_FAR, Block
+from celc_runtime.stream.stored.known_starts import END_OF_TIME
+from celc_runtime.stream.stored.rows import Rows
+from celc_runtime.stream.stored.texts import bytes_of, text_of
 
 STEP_DDL = (
     "rows BIGINT, undeclared BIGINT, events BIGINT, matches BIGINT, late BIGINT, ahead BIGINT, "

@@ -25,8 +25,8 @@ import pyarrow.compute
 import pytest
 from celc_runtime import CompiledQuery, EventError, EventWarning
 from celc_runtime.plan.schemas import ARROW_TYPES
-from celc_runtime.spark.task_columns import EVENTS_ALONE
-from celc_runtime.spark.tasks import matches_of_task
+from celc_runtime.spark.worker.task_columns import EVENTS_ALONE
+from celc_runtime.spark.worker.tasks import matches_of_task
 from engines import interpreted, only_query
 
 import celc

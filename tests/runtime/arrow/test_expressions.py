@@ -21,7 +21,7 @@ import pytest
 from engines import engines, interpreted, only_query
 
 import celc
-from celc.cli import main
+from celc.interfaces.cli import main
 
 DECLARATION = """CREATE STREAM S {
   EVENT A { i: INT, l: LONG, f: FLOAT, d: DOUBLE, s: STRING, b: BOOLEAN, t: TIMESTAMP, day: DATE },

@@ -13,7 +13,7 @@ from celc_runtime import EventError
 from engines import interpreted, only_query
 
 import celc
-from celc.cli import main
+from celc.interfaces.cli import main
 
 STREAM = """CREATE STREAM S {
   EVENT A { `at.n`: LONG, `at.deep.v`: DOUBLE, `plain dot.`: STRING },

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from celc_runtime.arrow.conforming import conforming
-from celc_runtime.arrow.instants import WholeInstants, begins_instant
+from celc_runtime.arrow.events.conforming import conforming
+from celc_runtime.arrow.events.instants import WholeInstants, begins_instant
 from engines import batches_of, interpreted
 
 import celc

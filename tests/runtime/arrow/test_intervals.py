@@ -15,7 +15,7 @@ from celc_runtime import EventError, as_html
 from engines import interpreted, only_query
 
 import celc
-from celc.cli import main
+from celc.interfaces.cli import main
 
 STREAM = (
     "CREATE STREAM S { EVENT A { ts: TIMESTAMP, day: DATE, took: INTERVAL, n: LONG, "

@@ -19,7 +19,7 @@ from other_processes import write_archive, write_package
 from spark_routes import worker_python
 
 import celc
-from celc.standalone import standalone
+from celc.driver.standalone import standalone
 
 pytestmark = pytest.mark.long
 

@@ -22,7 +22,7 @@ from celc_runtime.jit import bootstrap, kernels, machine_code
 from other_processes import COUNT, DECLARED, MORE_PLANS, PLANS, run, started
 
 import celc
-from celc.cli import main
+from celc.interfaces.cli import main
 
 
 def _compiled(plans: dict[str, str], folder: Path) -> list[str]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from celc_runtime import EventError, expand
-from celc_runtime.arrow import expanding
+from celc_runtime.arrow.matches import expanding
 from celc_runtime.engine.walk import walk
 from counting import lines_of
 from engines import in_python, interpreted

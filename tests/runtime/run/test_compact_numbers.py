@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from celc_runtime import EventError, expand
-from celc_runtime.arrow import expanding
+from celc_runtime.arrow.matches import expanding
 from celc_runtime.engine.walk import walk
 from engines import in_python, interpreted
 

@@ -15,9 +15,9 @@ import celc_runtime.run.run as run_module
 import numpy as np
 import pyarrow as pa
 import pytest
-from celc_runtime.arrow.declared_types import DeclaredTypes
 from celc_runtime.arrow.event_store import EventStore
-from celc_runtime.arrow.sorting import is_sorted, strictly_increases
+from celc_runtime.arrow.events.declared_types import DeclaredTypes
+from celc_runtime.arrow.events.sorting import is_sorted, strictly_increases
 from celc_runtime.engine.arena import nodes as arena
 from celc_runtime.engine.arena.batch import NO_INTEGERS, Batch
 from celc_runtime.plan.strategy import BranchFree, InRuns, StraightLine
@@ -26,7 +26,7 @@ from celc_runtime.run.walk import walks
 from engines import engines, interpreted, only_query
 
 from celc.options import Options
-from celc.plan import shapes
+from celc.plan.straight_line import shapes
 
 _DECLARATION = "CREATE STREAM S {{ {} }}\n".format(
     ", ".join(f"EVENT {name} {{ key: INT, ts: LONG }}" for name in "ABCD")

@@ -23,9 +23,9 @@ from engines import interpreted, only_query
 
 import celc
 from celc import Matcher
-from celc.cli import main
 from celc.diagnostics.source import Source
-from celc.pipeline import Options, compile_source
+from celc.driver.pipeline import Options, compile_source
+from celc.interfaces.cli import main
 from celc.plan.strategy import EVERY_UPDATE, GENERAL_ENGINE
 
 STREAM = """CREATE STREAM S {

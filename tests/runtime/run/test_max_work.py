@@ -14,8 +14,8 @@ from celc_runtime.plan.plan import Choice
 from engines import interpreted, only_query
 
 import celc
-from celc.cli import main
 from celc.core.limits import DEFAULT_MAX_WORK, MOST_MAX_WORK
+from celc.interfaces.cli import main
 from celc.options import Options
 
 _DECLARATION = "CREATE STREAM S { EVENT A { value: INT }, EVENT B { value: INT } }\n"

@@ -11,12 +11,12 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.spark.choose import Chosen, Request, choose
 from celc_runtime.spark.file_statistics import FilesTell
 from celc_runtime.spark.hot_keys import HotKey
+from celc_runtime.spark.input.order_column import OrderColumn, ValueColumn
+from celc_runtime.spark.input.pushdown import why_not_filtered
 from celc_runtime.spark.numbering import why_not_numbered
-from celc_runtime.spark.order_column import OrderColumn, ValueColumn
-from celc_runtime.spark.pushdown import why_not_filtered
 from celc_runtime.spark.steps import told
-from celc_runtime.spark.task_columns import TaskColumns
 from celc_runtime.spark.time_ranges import Sample, TimeRange
+from celc_runtime.spark.worker.task_columns import TaskColumns
 from engines import interpreted, only_query
 
 import celc

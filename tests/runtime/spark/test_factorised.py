@@ -14,12 +14,12 @@ from celc_runtime.program import Program
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.walk import many_matches
-from celc_runtime.spark import factorised
-from celc_runtime.spark.factorised import (
+from celc_runtime.spark.answers import factorised
+from celc_runtime.spark.answers.factorised import (
     factorised_run,
     factors_of,
 )
-from celc_runtime.spark.single_labels import with_single_fields
+from celc_runtime.spark.answers.single_labels import with_single_fields
 from engines import interpreted, only_query, table_of
 
 import celc

@@ -22,8 +22,8 @@ from celc_runtime.spark.file_statistics import (
     told_by_files,
 )
 from celc_runtime.spark.group_cuts import RowGroup
-from celc_runtime.spark.order_column import OrderColumn
-from celc_runtime.spark.probe import explained
+from celc_runtime.spark.input.order_column import OrderColumn
+from celc_runtime.spark.input.probe import explained
 from celc_runtime.spark.time_ranges import GRID, Sample
 from engines import interpreted, only_query
 from py4j.protocol import Py4JError

@@ -14,7 +14,7 @@ from celc_runtime.spark.group_cuts import (
     cuts_between_groups,
     group_cuts,
 )
-from celc_runtime.spark.order_column import OrderColumn
+from celc_runtime.spark.input.order_column import OrderColumn
 from celc_runtime.spark.time_ranges import Cuts, is_even, ranges_of
 
 LONGS = OrderColumn("ts", "LONG", "bigint")

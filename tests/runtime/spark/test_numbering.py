@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery, EventError, EventWarning
 from celc_runtime.spark import choose
+from celc_runtime.spark.input.probe import explained
 from celc_runtime.spark.numbering import why_not_numbered
-from celc_runtime.spark.probe import explained
-from celc_runtime.spark.task_columns import TIED
-from celc_runtime.spark.tasks import matches_of_task
+from celc_runtime.spark.worker.task_columns import TIED
+from celc_runtime.spark.worker.tasks import matches_of_task
 from engines import interpreted, only_query, table_of
 from numbered_rows import COLUMNS, cut, numbered_rows, texts_of
 from strategies import compiled_queries, random_stream

@@ -25,8 +25,8 @@ from spark_routes import table
 from strategies import DECLARATION
 
 import celc
-from celc.cli import main
-from celc.standalone import standalone
+from celc.driver.standalone import standalone
+from celc.interfaces.cli import main
 
 # --- without an installation ----------------------------------------------------------------------
 
@@ -49,7 +49,7 @@ def _alone(script: str, *arguments: str, data: bytes = b"", folder: Path) -> byt
     lines = [
         "import sys",
         f"sys.path.append({sysconfig.get_paths()['purelib']!r})",
-        "for name in ('celc.pipeline', 'celc_runtime'):",
+        "for name in ('celc.driver.pipeline', 'celc_runtime'):",
         "    try: __import__(name)",
         "    except ImportError: pass",
         "    else: raise SystemExit(f'{name} can be imported')",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from celc_runtime.spark.row_order import codes_of_keys, order_of
+from celc_runtime.spark.worker.row_order import codes_of_keys, order_of
 
 _DAY = 86_400_000_000
 

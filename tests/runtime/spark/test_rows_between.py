@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery, EventWarning, expand
 from celc_runtime.spark import choose
-from celc_runtime.spark import rows_between as module
-from celc_runtime.spark.rows_between import RowsBetween
-from celc_runtime.spark.tasks import matches_of_task
+from celc_runtime.spark.worker import rows_between as module
+from celc_runtime.spark.worker.rows_between import RowsBetween
+from celc_runtime.spark.worker.tasks import matches_of_task
 from engines import interpreted, only_query, table_of
 from numbered_rows import COLUMNS, cut, numbered_rows, texts_of
 from strategies import random_stream

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from celc_runtime.arrow import gathering
+from celc_runtime.arrow.events import gathering
 from celc_runtime.many import on_spark
 
 

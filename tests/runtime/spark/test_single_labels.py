@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from celc_runtime import EventWarning
-from celc_runtime.spark.probe import explained
-from celc_runtime.spark.single_labels import wire_ddl, with_single_fields
+from celc_runtime.spark.answers.single_labels import wire_ddl, with_single_fields
+from celc_runtime.spark.input.probe import explained
 from engines import interpreted, only_query, table_of
 from strategies import compiled_queries, random_stream
 

@@ -12,18 +12,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery, EventError, EventWarning
-from celc_runtime.arrow import gathering
-from celc_runtime.arrow.sorting import sort_columns
+from celc_runtime.arrow.events import gathering
+from celc_runtime.arrow.events.sorting import sort_columns
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import input_schema
 from celc_runtime.spark import choose
-from celc_runtime.spark import sorted_rows as module
-from celc_runtime.spark.columns import SPARK_TYPES
+from celc_runtime.spark.input.columns import SPARK_TYPES
 from celc_runtime.spark.numbering import why_not_numbered
-from celc_runtime.spark.sorted_rows import sorted_rows
-from celc_runtime.spark.task_columns import TaskColumns, Unsorted, no_type
-from celc_runtime.spark.task_sort import why_spark_sorts
-from celc_runtime.spark.tasks import matches_of_task
+from celc_runtime.spark.worker import sorted_rows as module
+from celc_runtime.spark.worker.sorted_rows import sorted_rows
+from celc_runtime.spark.worker.task_columns import TaskColumns, Unsorted, no_type
+from celc_runtime.spark.worker.task_sort import why_spark_sorts
+from celc_runtime.spark.worker.tasks import matches_of_task
 from engines import interpreted, only_query, table_of
 from numbered_rows import cut, texts_of, what_is_known
 from strategies import compiled_queries, random_stream

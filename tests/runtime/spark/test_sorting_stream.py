@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, EventError, EventWarning
-from celc_runtime.arrow import gathering
+from celc_runtime.arrow.events import gathering
 from celc_runtime.plan.plan import Plan
-from celc_runtime.spark import sorted_rows
-from celc_runtime.spark.columns import SPARK_TYPES
+from celc_runtime.spark.input.columns import SPARK_TYPES
 from celc_runtime.spark.sql import SortingStream
-from celc_runtime.spark.task_sort import why_spark_sorts
+from celc_runtime.spark.worker import sorted_rows
+from celc_runtime.spark.worker.task_sort import why_spark_sorts
 from engines import interpreted, only_query, table_of
 from numbered_rows import cut, texts_of
 from strategies import compiled_queries, random_stream

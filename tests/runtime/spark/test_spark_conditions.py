@@ -32,12 +32,12 @@ from spark_conditions import (
 )
 
 import celc
-from celc.codegen.conditions import ConditionCode
-from celc.codegen.imports import Imports
+from celc.codegen.expressions.conditions import ConditionCode
+from celc.codegen.text.imports import Imports
 from celc.diagnostics.source import Source
+from celc.driver.pipeline import compile_source
 from celc.normal.normal_form import Event
 from celc.options import Options
-from celc.pipeline import compile_source
 
 NUMBERS_ONLY = {"number": 6, "moment": 2, "duration": 2, "boolean": 1}
 """Families of operands that generated code compares itself; texts are the runtime's business."""

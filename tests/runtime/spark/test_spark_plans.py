@@ -24,9 +24,9 @@ import pytest
 from celc_runtime import CompiledQuery, EventError, EventWarning, PlanWarning
 from celc_runtime.plan.plan import Window
 from celc_runtime.spark import choose, facts
-from celc_runtime.spark.order_column import OrderColumn
-from celc_runtime.spark.probe import arrow_line, explained, parallelism
-from celc_runtime.spark.pushdown import can_matter
+from celc_runtime.spark.input.order_column import OrderColumn
+from celc_runtime.spark.input.probe import arrow_line, explained, parallelism
+from celc_runtime.spark.input.pushdown import can_matter
 from celc_runtime.spark.time_ranges import (
     Draw,
     TimeRange,

@@ -16,12 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from celc_runtime import CompiledQuery, EventError, EventWarning
-from celc_runtime.arrow.sorting import sorted_for
+from celc_runtime.arrow.events.sorting import sorted_for
 from celc_runtime.plan.plan import Window
+from celc_runtime.spark.input.order_column import OrderColumn
 from celc_runtime.spark.numbering import why_not_numbered
-from celc_runtime.spark.order_column import OrderColumn
-from celc_runtime.spark.task_columns import EVENTS_ALONE
-from celc_runtime.spark.tasks import matches_of_task
 from celc_runtime.spark.time_ranges import (
     Cuts,
     Sample,
@@ -31,6 +29,8 @@ from celc_runtime.spark.time_ranges import (
     why_not_split,
     worthwhile,
 )
+from celc_runtime.spark.worker.task_columns import EVENTS_ALONE
+from celc_runtime.spark.worker.tasks import matches_of_task
 from engines import batches_of, engines, interpreted, only_query, table_of
 from numbered_rows import COLUMNS, numbered_rows
 from strategies import DECLARATION, random_stream

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 from celc_runtime.stream.formats import StreamFormats
-from celc_runtime.stream.known_starts import END_OF_TIME
 from celc_runtime.stream.processor import HEADER
 from celc_runtime.stream.rules import stream_program
-from celc_runtime.stream.state import KEPT, KEYS, WAITING
-from celc_runtime.stream.state_rows import KEY_VALUES
-from celc_runtime.stream.texts import bytes_of
+from celc_runtime.stream.stored.known_starts import END_OF_TIME
+from celc_runtime.stream.stored.state import KEPT, KEYS, WAITING
+from celc_runtime.stream.stored.state_rows import KEY_VALUES
+from celc_runtime.stream.stored.texts import bytes_of
 from engines import plain_totals
 from stored_streams import names, stored
 

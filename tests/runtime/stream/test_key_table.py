@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from celc_runtime.arrow.arrays import as_keys
 from celc_runtime.stream.buckets import labels_of, spark_hashes
-from celc_runtime.stream.key_table import found_in, grouped, hashes_of, numbered
-from celc_runtime.stream.rows import Keys, RowField, RowLayout, Rows
+from celc_runtime.stream.stored.key_table import found_in, grouped, hashes_of, numbered
+from celc_runtime.stream.stored.rows import Keys, RowField, RowLayout, Rows
 
 _VALUES: dict[str, list[Any]] = {
     "BOOLEAN": [None, False, True],

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.stream.formats import StreamFormats, StreamOptions
-from celc_runtime.stream.state import KEYS, Segment
+from celc_runtime.stream.stored.state import KEYS, Segment
 from engines import engines, interpreted, only_query, table_of
 from streams_by_hand import EVENT_TIME, Operator, instant, same_rows, streamed
 

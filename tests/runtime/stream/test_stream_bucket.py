@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from celc_runtime import CompiledQuery, EventWarning
-from celc_runtime.stream import bucket_run, segments
 from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.one_bucket import bucket_run, segments
 from engines import engines, interpreted, only_query, table_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from celc_runtime import CompiledQuery
-from celc_runtime.stream import segments
 from celc_runtime.stream.formats import StreamOptions
+from celc_runtime.stream.one_bucket import segments
 from engines import engines, interpreted, only_query, table_of
 from streams_by_hand import EVENT_TIME, instant, microseconds, same_rows, streamed
 

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.plan.errors import StateError
-from celc_runtime.stream import sections
 from celc_runtime.stream.formats import StreamFormats
-from celc_runtime.stream.segments import Segments
-from celc_runtime.stream.state import KEPT, KEYS, Segment, StateFormat
+from celc_runtime.stream.one_bucket.segments import Segments
+from celc_runtime.stream.stored import sections
+from celc_runtime.stream.stored.state import KEPT, KEYS, Segment, StateFormat
 from engines import engines, interpreted, only_query
 from streams_by_hand import EVENT_TIME, Operator
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.stream.formats import StreamFormats, StreamOptions
-from celc_runtime.stream.segments import due_for_merge
-from celc_runtime.stream.state import KEPT, KEYS, Segment
+from celc_runtime.stream.one_bucket.segments import due_for_merge
+from celc_runtime.stream.stored.state import KEPT, KEYS, Segment
 from engines import engines, interpreted, only_query
 from streams_by_hand import EVENT_TIME, Operator
 

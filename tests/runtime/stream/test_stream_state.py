@@ -20,13 +20,13 @@ import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery, EventError
 from celc_runtime.plan.errors import StateError
-from celc_runtime.stream.blocks import block_of
-from celc_runtime.stream.compression import compressed, decompressed
 from celc_runtime.stream.formats import StreamFormats, StreamOptions
-from celc_runtime.stream.identity import IDENTITY, normalised
+from celc_runtime.stream.one_bucket.segments import Segments
 from celc_runtime.stream.packing import packed
-from celc_runtime.stream.segments import Segments
-from celc_runtime.stream.state import (
+from celc_runtime.stream.stored.blocks import block_of
+from celc_runtime.stream.stored.compression import compressed, decompressed
+from celc_runtime.stream.stored.identity import IDENTITY, normalised
+from celc_runtime.stream.stored.state import (
     KEPT,
     KEYS,
     WAITING,
@@ -35,7 +35,7 @@ from celc_runtime.stream.state import (
     StateFormat,
     buckets_in,
 )
-from celc_runtime.stream.state_rows import KeptEvents, KeyRecords
+from celc_runtime.stream.stored.state_rows import KeptEvents, KeyRecords
 from celc_runtime.stream.tasks import BucketTask, check_header
 from engines import engines, interpreted, only_query, table_of
 from streams_by_hand import AFTER_ALL, EVENT_TIME, Operator, instant
@@ -199,7 +199,7 @@ def test_what_is_written_is_read(name: str) -> None:
 def test_a_segment_in_several_pieces(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     states, stored = _formats(name).states, _states(name)[-1]
     # Behind the states, which other tests share.
-    monkeypatch.setattr("celc_runtime.stream.segments.PIECE", 50)
+    monkeypatch.setattr("celc_runtime.stream.one_bucket.segments.PIECE", 50)
     state, segments = _read(states, stored)
     segment = max(state.segments, key=lambda one: one.size)
     data = segments.data(segment)

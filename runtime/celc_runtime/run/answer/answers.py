@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.event_store import INSTANT_POSITION, EventStore
-from celc_runtime.arrow.output import matches_batch
+from celc_runtime.arrow.matches.output import matches_batch
 from celc_runtime.program import Program
 from celc_runtime.run.source.event_source import Reading
 from celc_runtime.run.walk.in_worlds import WorldsWalk

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from celc_runtime.arrow.compact import compact_batch, schema_of
+from celc_runtime.arrow.matches.compact import compact_batch, schema_of
 from celc_runtime.engine.walk.match_graph import Graphs
 from celc_runtime.engine.walk.match_tree import (
     add_matches,

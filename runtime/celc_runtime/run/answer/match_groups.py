@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import numbers, whole_numbers
-from celc_runtime.arrow.total_rows import Groups
+from celc_runtime.arrow.matches.total_rows import Groups
 from celc_runtime.engine.totals.group_sums import (
     NOT_ASKED,
     GroupSums,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from celc_runtime.arrow.total_rows import total_rows
+from celc_runtime.arrow.matches.total_rows import total_rows
 from celc_runtime.engine.totals.measures import measures_of
 from celc_runtime.engine.totals.unions import Found
 from celc_runtime.program import Program

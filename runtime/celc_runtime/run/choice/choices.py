@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.columns import Prepared
+from celc_runtime.arrow.events.columns import Prepared
 from celc_runtime.run.source.event_source import Reading
 from celc_runtime.run.source.stretches import Stretches
 from celc_runtime.run.walk.listed import Listed

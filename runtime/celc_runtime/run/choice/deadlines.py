@@ -23,9 +23,9 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import whole_numbers
-from celc_runtime.arrow.columns import Columns
-from celc_runtime.arrow.decided_times import LEFT_OPEN, NO_DEADLINE
-from celc_runtime.arrow.window_keys import floors_of
+from celc_runtime.arrow.events.columns import Columns
+from celc_runtime.arrow.events.window_keys import floors_of
+from celc_runtime.arrow.matches.decided_times import LEFT_OPEN, NO_DEADLINE
 from celc_runtime.engine.arena.batch import order_preserving
 from celc_runtime.engine.arena.nodes import ALWAYS
 from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY

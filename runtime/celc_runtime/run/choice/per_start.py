@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.columns import Prepared
+from celc_runtime.arrow.events.columns import Prepared
 from celc_runtime.engine.walk.per_start import disjoint_chain
 from celc_runtime.plan.plan import PerStart, Window
 from celc_runtime.run.choice.choices import ChoiceOfRun

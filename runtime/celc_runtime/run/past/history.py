@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import numbers, plain, whole_numbers
+from celc_runtime.arrow.events.window_keys import floors_of
 from celc_runtime.arrow.text_conditions import truth_of_columns, truth_of_values
 from celc_runtime.arrow.text_numbers import TextNumbers
-from celc_runtime.arrow.window_keys import floors_of
 from celc_runtime.engine.arena.batch import real_numbers
 from celc_runtime.engine.past.ceilings import OPEN, Ceilings
 from celc_runtime.engine.past.latest_starts import LatestStarts

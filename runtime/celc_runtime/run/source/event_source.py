@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.columns import Columns, Prepared
-from celc_runtime.arrow.instants import WholeInstants
+from celc_runtime.arrow.events.columns import Columns, Prepared
+from celc_runtime.arrow.events.instants import WholeInstants
 from celc_runtime.engine.definition.instants import Instants, instant_rows, write_symbols
 from celc_runtime.program import Program
 from celc_runtime.run.source.positions import GivenPositions, InterleavedPositions, Positions

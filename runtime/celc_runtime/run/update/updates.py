@@ -9,7 +9,7 @@ from typing import assert_never
 
 import numpy as np
 
-from celc_runtime.arrow.columns import Prepared
+from celc_runtime.arrow.events.columns import Prepared
 from celc_runtime.engine.arena.batch import NO_INTEGERS, Batch, window_floor
 from celc_runtime.engine.arena.nodes import (
     ALWAYS,

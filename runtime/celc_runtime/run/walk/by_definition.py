@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import whole_numbers
-from celc_runtime.arrow.columns import Prepared
-from celc_runtime.arrow.decided_times import LEFT_OPEN, NO_DEADLINE
+from celc_runtime.arrow.events.columns import Prepared
+from celc_runtime.arrow.matches.decided_times import LEFT_OPEN, NO_DEADLINE
 from celc_runtime.engine.arena.batch import relevant_rows
 from celc_runtime.engine.arena.nodes import (
     DONE,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from celc_runtime.arrow.columns import Prepared
+from celc_runtime.arrow.events.columns import Prepared
 from celc_runtime.engine.arena.batch import relevant_rows
 from celc_runtime.engine.arena.nodes import (
     PADDING,

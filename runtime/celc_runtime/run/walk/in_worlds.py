@@ -33,9 +33,9 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.columns import Prepared
-from celc_runtime.arrow.possible_rows import Rows, in_order, joined, possible_batch
-from celc_runtime.arrow.possible_times import WrongTime, possible_times, step_of
+from celc_runtime.arrow.events.columns import Prepared
+from celc_runtime.arrow.events.possible_times import WrongTime, possible_times, step_of
+from celc_runtime.arrow.matches.possible_rows import Rows, in_order, joined, possible_batch
 from celc_runtime.engine.arena.batch import relevant_rows
 from celc_runtime.engine.arena.nodes import DONE as ALL_READ
 from celc_runtime.engine.arena.nodes import ENTRY, OUTPUT_FULL, Memory

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from celc_runtime.arrow.possible_rows import Rows
+from celc_runtime.arrow.matches.possible_rows import Rows
 from celc_runtime.engine.definition.instants import ALONE
 from celc_runtime.engine.definition.open_questions import Budget, Labels, OutOfWorkError, Stretch
 from celc_runtime.plan.errors import WorkLimitError

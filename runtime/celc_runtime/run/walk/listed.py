@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from celc_runtime.arrow.columns import Prepared
-from celc_runtime.arrow.output import LabelEntries
+from celc_runtime.arrow.events.columns import Prepared
+from celc_runtime.arrow.matches.output import LabelEntries
 from celc_runtime.engine.arena.nodes import ENTRY, Memory
 from celc_runtime.engine.walk.collected_matches import keep_matches
 from celc_runtime.engine.walk.listing import Kinds, Output

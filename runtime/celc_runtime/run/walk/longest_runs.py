@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from celc_runtime.arrow.columns import Prepared
+from celc_runtime.arrow.events.columns import Prepared
 from celc_runtime.engine.arena.batch import NO_INTEGERS, relevant_rows
 from celc_runtime.engine.arena.nodes import ALWAYS, DONE, ENTRY, OUTPUT_FULL, Memory
 from celc_runtime.engine.walk.listing import Kinds, Output

@@ -10,8 +10,8 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.columns import Prepared
-from celc_runtime.arrow.output import LabelEntries, entries_of_runs, entries_of_tags
+from celc_runtime.arrow.events.columns import Prepared
+from celc_runtime.arrow.matches.output import LabelEntries, entries_of_runs, entries_of_tags
 from celc_runtime.engine.arena.nodes import (
     LEAVES_FULL,
     PADDING,

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from celc_runtime.arrow.columns import Prepared
+from celc_runtime.arrow.events.columns import Prepared
 from celc_runtime.engine.arena.batch import NO_INTEGERS
 from celc_runtime.engine.arena.nodes import ENTRY, SHIFT, WINDOW_FULL, Memory, new_memory
 from celc_runtime.engine.walk.listing import Kinds, Output

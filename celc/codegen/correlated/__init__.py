@@ -1,0 +1,1 @@
+"""Conditions across events → the functions that check matches, or define them."""

@@ -1,0 +1,313 @@
+"""Conditions across events as Python expressions over remembered columns.
+
+The same translation as for conditions on one event (`conditions`), but each attribute is read at
+the event that has been chosen for its label: `events_k` holds the events of label number k of a
+clause, in stream order, and `place_k` is the place of the chosen event. Texts are compared by
+numbers that stand for them, and a condition on one text alone is a column of truths.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from celc.codegen.expressions.conditions import ConditionCode
+from celc.codegen.expressions.own_aggregates import OwnAggregateCode
+from celc.core import formula as core
+from celc.core.terms import distances_looked_back, labels_in_order, type_tested
+from celc.core.traversal import operands_of
+
+SymbolsOfTypes: TypeAlias = Mapping[str, frozenset[int]]
+"""The symbols of the events of each type, by its `text_of_type`."""
+
+_ENDS = {"FIRST": "first_of", "LAST": "last_of"}
+_EXTREMES = {"MIN": "smallest", "MAX": "largest"}
+
+
+@dataclass(slots=True)
+class ChoiceCode(ConditionCode):
+    """Turns clauses into expressions; collects the columns they read.
+
+    Besides the fields of `ConditionCode`: `codes` are the text attributes that are compared with
+    others, `ranks` those of them whose order a condition asks for. `symbols`: the kernel's symbols
+    of the events of each type, by which a condition asks for the type. `own` writes the functions
+    of aggregates that the file declares. `room`: a variable with room for the events of a match;
+    None where memory can be had for the asking.
+    """
+
+    codes: dict[str, int] = field(default_factory=dict)
+    ranks: dict[str, int] = field(default_factory=dict)
+    symbols: SymbolsOfTypes = field(default_factory=dict)
+    asks_for_symbols: bool = False
+    own: OwnAggregateCode | None = None
+    room: Callable[[], str] | None = None
+    _labels: tuple[str, ...] = ()
+    _named: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def attributes_read(self) -> set[str]:
+        """All attributes that the conditions so far read."""
+        return {*self.attributes, *self.codes} | self.text_attributes
+
+    def column_of(self, attribute: str) -> tuple[str, str]:
+        """The columns with the values of an attribute and with whether they are not NULL."""
+        return self._column(attribute)
+
+    def code_of(self, attribute: str) -> str:
+        """The column with the numbers of the texts of an attribute, negative for NULL."""
+        return self._code(attribute)
+
+    def of_clause(self, clause: core.Clause, named: Mapping[str, str] | None = None) -> str:
+        """An expression that is true where the clause is TRUE of a choice.
+
+        `named`: variables with the event chosen for a label, where `place_k` does not say it.
+        """
+        self._labels, self._named = labels_in_order(clause), named or {}
+        parts = [self.predicate(predicate) for predicate in clause.predicates]
+        return " | ".join(parts) if parts else "False"
+
+    def predicate(self, predicate: core.Predicate) -> str:
+        """An expression that is true where the predicate is TRUE of a choice."""
+        if type_tested(predicate) is not None:
+            truth = self._type_tested(predicate)
+        elif operands_of(predicate)[0].type is core.DataType.STRING:
+            truth = self._texts_compared(predicate)
+        elif isinstance(predicate, core.NullTest):
+            known: dict[str, None] = {}
+            self._needs(predicate.operand, known)
+            valid = " & ".join(known) or "True"
+            truth = f"({valid})" if predicate.negated else f"(not ({valid}))"
+        else:
+            # Not by `super()`: a dataclass with slots is not the class that it looks for.
+            truth = ConditionCode.predicate(self, predicate)
+        # Before the first position there is nothing to compare with.
+        behind = distances_looked_back(predicate)
+        firsts = [self._lacks(label, behind[label]) for label in self._labels if label in behind]
+        return "(" + " | ".join([*filter(None, firsts), truth]) + ")" if firsts else truth
+
+    def _lacks(self, label: str, distance: int) -> str | None:
+        """A test whether there are fewer events of a label before the chosen one; None: known to
+        be false."""
+        place = f"place_{self._labels.index(label)}"
+        return f"({place} == 0)" if distance == 1 else f"({place} < {distance})"
+
+    def _type_tested(self, predicate: core.Predicate) -> str:
+        """An expression that is true where the chosen event has one of the types."""
+        assert isinstance(predicate, core.Membership)
+        assert isinstance(predicate.operand, core.AttributeValue)
+        event = self._event(predicate.operand)
+        symbols = sorted(
+            symbol
+            for value in predicate.values
+            for symbol in self.symbols.get(str(value), frozenset())
+        )
+        tests = [
+            (
+                f"({first} <= symbol[{event}] <= {last})"
+                if first < last
+                else f"(symbol[{event}] == {first})"
+            )
+            for first, last in _runs(symbols)
+        ]
+        self.asks_for_symbols = True
+        truth = "(" + " | ".join(tests) + ")" if tests else "False"
+        return f"(not {truth})" if predicate.negated else truth
+
+    # --- events -----------------------------------------------------------------------------------
+
+    def _events(self, node: core.Aggregate) -> str:
+        number = self._labels.index(node.label)
+        return f"events_{number}[:place_{number}]" if node.prior else f"events_{number}"
+
+    def _event(self, node: core.AttributeValue | core.Previous | core.Aggregate) -> str:
+        """The index of the event whose attribute is read; −1 where there is no such event."""
+        number = self._labels.index(node.label)
+        match node:
+            case core.AttributeValue():
+                return self._named.get(node.label, f"events_{number}[place_{number}]")
+            case core.Previous(distance=1):
+                return f"events_{number}[place_{number} - 1]"
+            case core.Previous():
+                # Where there are fewer events, the value is read and not looked at.
+                return f"events_{number}[max(place_{number} - {node.distance}, 0)]"
+            case core.Aggregate(function="FIRST" | "LAST"):
+                return self.imports.call(_ENDS[node.function], self._events(node))
+            case core.Aggregate(type=core.DataType.STRING):
+                assert node.attribute is not None
+                code, rank = self._code(node.attribute), self._rank(node.attribute)
+                function = f"{_EXTREMES[node.function]}_text"
+                return self.imports.call(function, rank, code, self._events(node))
+            case _:
+                assert node.attribute is not None
+                column, valid = self._column(node.attribute)
+                return self.imports.call(
+                    _EXTREMES[node.function], column, valid, self._events(node)
+                )
+
+    # --- numbers ----------------------------------------------------------------------------------
+
+    def _needs(self, expression: core.Expression, known: dict[str, None]) -> None:
+        match expression:
+            case core.Constant(value=None):
+                known["False"] = None
+            case core.AttributeValue() | core.Previous():
+                _, valid = self._column(expression.attribute)
+                known[f"{valid}[{self._event(expression)}]"] = None
+            case core.Aggregate(attribute=None):
+                pass
+            case core.Aggregate(function="DISTINCT"):
+                pass
+            case core.Aggregate(function="OWN"):
+                known[f"{self._own_call(expression)}[1]"] = None
+            case core.Aggregate(function="VARIANCE" | "STDDEV", attribute=str() as attribute):
+                _, valid = self._column(attribute)
+                count = self.imports.call("count_known", valid, self._events(expression))
+                known[f"({count} > 1)"] = None
+            case core.Aggregate(attribute=str() as attribute):
+                _, valid = self._column(attribute)
+                events = self._events(expression)
+                if expression.function in _ENDS:
+                    known[f"({events}.shape[0] > 0)"] = None
+                    known[f"{valid}[{self._event(expression)}]"] = None
+                else:
+                    known[self.imports.call("some_known", valid, events)] = None
+                if (expression.function, expression.type) == ("SUM", core.DataType.INTERVAL):
+                    column, _ = self._column(attribute)
+                    known[self.imports.call("can_sum_interval", column, valid, events)] = None
+            case _:
+                ConditionCode._needs(self, expression, known)
+
+    def _value(self, expression: core.Expression) -> str:
+        match expression:
+            case core.Constant(value=None):
+                return "0"
+            case core.AttributeValue() | core.Previous():
+                column, _ = self._column(expression.attribute)
+                return f"{column}[{self._event(expression)}]"
+            case core.Aggregate():
+                return self._aggregate(expression)
+            case _:
+                return ConditionCode._value(self, expression)
+
+    def _aggregate(self, node: core.Aggregate) -> str:
+        events = self._events(node)
+        if node.attribute is None:
+            return f"{events}.shape[0]"
+        if node.function == "OWN":
+            return f"{self._own_call(node)}[0]"
+        if node.function == "DISTINCT" and node.read == (core.DataType.STRING,):
+            return self.imports.call(
+                "count_distinct_texts", self._code(node.attribute), events, self._room(events)
+            )
+        column, valid = self._column(node.attribute)
+        if node.function in _ENDS or node.function in _EXTREMES:
+            return f"{column}[{self._event(node)}]"
+        if node.function in ("VARIANCE", "STDDEV"):
+            function = "variance" if node.function == "VARIANCE" else "deviation"
+            return self.imports.call(function, column, valid, events)
+        if node.function in ("MEDIAN", "DISTINCT"):
+            function = "count_distinct" if node.function == "DISTINCT" else "median"
+            if node.type is core.DataType.INTERVAL:
+                function = "median_interval"
+            return self.imports.call(function, column, valid, events, self._room(events))
+        if node.type is core.DataType.INTERVAL:
+            function = "average" if node.function == "AVG" else "sum"
+            return self.imports.call(f"{function}_interval", column, valid, events)
+        if node.function == "AVG":
+            return self.imports.call("average", column, valid, events)
+        kind = "real" if node.type is core.DataType.DOUBLE else "whole"
+        return self.imports.call(f"sum_{kind}", column, valid, events)
+
+    def _room(self, events: str) -> str:
+        """Room for as many numbers as there are events, in which functions sort."""
+        if self.room is not None:
+            return self.room()
+        self.imports.use("np")
+        return f"np.empty({events}.shape[0], np.int64)"
+
+    def _own_call(self, node: core.Aggregate) -> str:
+        """The call of an aggregate that the file declares; its value, and whether it has one."""
+        assert self.own is not None
+        function = self.own.function(node)
+        columns = [variable for name in function.columns for variable in self._column(name)]
+        self.text_attributes |= function.text_attributes
+        texts = [f"text_{self.texts.setdefault(text, len(self.texts))}" for text in function.texts]
+        return f"{function.name}({', '.join([*columns, *texts, self._events(node)])})"
+
+    # --- texts ------------------------------------------------------------------------------------
+
+    def _code(self, attribute: str) -> str:
+        return f"code_{self.codes.setdefault(attribute, len(self.codes))}"
+
+    def _rank(self, attribute: str) -> str:
+        self._code(attribute)
+        return f"rank_{self.ranks.setdefault(attribute, len(self.ranks))}"
+
+    def _texts_compared(self, predicate: core.Predicate) -> str:
+        operands = [o for o in operands_of(predicate) if not isinstance(o, core.Constant)]
+        if any(isinstance(o, core.Constant) and o.value is None for o in operands_of(predicate)):
+            return "False"
+        if len(operands) == 2 and not _of_one_event(operands):
+            assert isinstance(predicate, core.Comparison)
+            return self._two_texts(predicate)
+        alone = _of_event(predicate)
+        attributes = {o.attribute for o in operands_of(alone) if isinstance(o, core.AttributeValue)}
+        self.text_attributes |= attributes
+        truth = f"text_{self._text(alone)}"
+        node = operands[0]
+        assert isinstance(node, core.AttributeValue | core.Previous | core.Aggregate)
+        event = self._event(node)
+        if not isinstance(node, core.Aggregate):
+            return f"{truth}[{event}]"
+        if isinstance(predicate, core.NullTest) and not predicate.negated:
+            return f"(({event} < 0) | {truth}[{event}])"
+        return f"(({event} >= 0) & {truth}[{event}])"
+
+    def _two_texts(self, predicate: core.Comparison) -> str:
+        known: dict[str, None] = {}
+        codes, ranks = [], []
+        for operand in (predicate.left, predicate.right):
+            assert isinstance(operand, core.AttributeValue | core.Previous | core.Aggregate)
+            assert operand.attribute is not None
+            event = self._event(operand)
+            if isinstance(operand, core.Aggregate):
+                known[f"({event} >= 0)"] = None
+            code = f"{self._code(operand.attribute)}[{event}]"
+            known[f"({code} >= 0)"] = None
+            codes.append(code)
+            if predicate.operator not in ("=", "!="):
+                ranks.append(f"{self._rank(operand.attribute)}[{event}]")
+        operator = "==" if predicate.operator == "=" else predicate.operator
+        left, right = ranks or codes
+        return "(" + " & ".join([*known, f"({left} {operator} {right})"]) + ")"
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The first and last of each run of numbers without gaps; the numbers ascend."""
+    start = 0
+    for place, number in enumerate(numbers):
+        if place + 1 == len(numbers) or numbers[place + 1] > number + 1:
+            yield numbers[start], number
+            start = place + 1
+
+
+def _of_one_event(operands: Sequence[core.Expression]) -> bool:
+    """Whether all operands are attributes of the event chosen for one label."""
+    labels = {o.label for o in operands if isinstance(o, core.AttributeValue)}
+    return len(labels) == 1 and all(isinstance(o, core.AttributeValue) for o in operands)
+
+
+def _of_event(predicate: core.Predicate) -> core.Predicate:
+    """The predicate with its text read from one event, without a label."""
+
+    def read(operand: core.Expression) -> core.Expression:
+        if isinstance(operand, core.Constant):
+            return operand
+        assert isinstance(operand, core.AttributeValue | core.Previous | core.Aggregate)
+        assert operand.attribute is not None
+        return core.AttributeValue("", operand.attribute, operand.type, operand.span)
+
+    match predicate:
+        case core.Comparison():
+            return replace(predicate, left=read(predicate.left), right=read(predicate.right))
+        case core.Membership() | core.PatternMatch() | core.NullTest():
+            return replace(predicate, operand=read(predicate.operand))

@@ -1,0 +1,1 @@
+"""Conditions and expressions on events → Python expressions, and what events are called."""

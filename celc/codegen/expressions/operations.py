@@ -1,0 +1,165 @@
+"""Operators and comparisons as text that Numba compiles, and what must hold for their values.
+
+Both languages calculate by what stands here: CEL in conditions on single events and in aggregates
+that a file declares, MATCH_RECOGNIZE in conditions on rows and in measures. They differ in what
+operands are: a reader gives the text of each.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias, assert_never
+
+from celc.codegen.text.imports import Imports
+from celc.core import formula as core
+
+Operation: TypeAlias = (
+    core.Arithmetic | core.Negation | core.Absolute | core.Cast | core.TimeDifference
+)
+"""What is calculated from the values of operands, none of which is NULL."""
+
+Text: TypeAlias = Callable[[core.Expression], str]
+"""The text of the value of an operand."""
+
+_WHOLE = (
+    *(core.DataType.INT, core.DataType.LONG, core.DataType.BOOLEAN, core.DataType.STRING),
+    *(core.DataType.TIMESTAMP, core.DataType.DATE, core.DataType.INTERVAL),
+)
+"""Types whose values are compared as whole numbers are; texts have numbers in their order."""
+
+_LONG = (core.DataType.LONG, core.DataType.TIMESTAMP, core.DataType.INTERVAL)
+"""Types whose arithmetic is that of 64-bit numbers; for times it is checked beforehand."""
+
+_OPERATIONS = {"+": "add", "-": "subtract", "*": "multiply"}
+_SMALLEST = -(2**63)
+
+
+def needs(node: Operation, text: Text, imports: Imports) -> Iterator[str]:
+    """The truths without which a value is NULL although no operand is."""
+    match node:
+        case core.Cast():
+            return
+        case core.Negation() | core.Absolute():
+            if node.type is core.DataType.INTERVAL:
+                yield f"({text(node.operand)} != {_SMALLEST})"
+        case core.Arithmetic():
+            yield from _midnights((node.left, node.right), text, imports)
+            if node.type.is_checked:
+                operation = f"can_{_OPERATIONS[node.operator]}"
+                yield imports.call(operation, text(node.left), text(node.right))
+            right = node.right
+            divides = node.operator in ("/", "%")
+            if divides and not (isinstance(right, core.Constant) and right.value):
+                yield f"({text(right)} != 0)"
+        case core.TimeDifference():
+            yield from _midnights((node.start, node.end), text, imports)
+            yield imports.call("can_subtract", text(node.end), text(node.start))
+        case _:
+            assert_never(node)
+
+
+def _midnights(
+    sides: tuple[core.Expression, core.Expression], text: Text, imports: Imports
+) -> Iterator[str]:
+    """That the midnights of DATEs are times."""
+    for side in sides:
+        if isinstance(side, core.Cast) and side.type is core.DataType.TIMESTAMP:
+            yield imports.call("begins_at_time", text(side.operand))
+
+
+def operation(node: Operation, text: Text, imports: Imports) -> str:
+    """The value of an operation where it is not NULL."""
+    match node:
+        case core.Cast():
+            return _cast(node, text(node.operand), imports)
+        case core.Negation():
+            value = text(node.operand)
+            if node.type is core.DataType.INT:
+                return imports.call("subtract_int", "0", value)
+            if node.type in _LONG:
+                return imports.call("subtract_long", "0", value)
+            return f"(-{value})"
+        case core.Absolute():
+            value = text(node.operand)
+            if node.type is core.DataType.INT:
+                return imports.call("absolute_int", value)
+            return imports.call("absolute_long", value) if node.type in _LONG else f"abs({value})"
+        case core.Arithmetic():
+            return _arithmetic(node, text(node.left), text(node.right), imports)
+        case core.TimeDifference():
+            return imports.call("units_between", text(node.start), text(node.end), str(node.unit))
+        case _:
+            assert_never(node)
+
+
+def _cast(node: core.Cast, value: str, imports: Imports) -> str:
+    match node.type:
+        case core.DataType.DOUBLE:
+            imports.use("np")
+            return f"np.float64({value})"
+        case core.DataType.FLOAT:
+            return imports.call("whole_to_float", value)
+        case core.DataType.TIMESTAMP:
+            return imports.call("days_to_microseconds", value)
+        case _:
+            return value
+
+
+def _arithmetic(node: core.Arithmetic, left: str, right: str, imports: Imports) -> str:
+    whole = "long" if node.type in _LONG else None
+    if node.type is core.DataType.INT:
+        whole = "int"
+    match node.operator:
+        case "/":
+            return imports.call("divide", left, right)
+        case "%" if whole:
+            return imports.call("remainder_whole", left, right)
+        case "%":
+            rest = imports.call("remainder_real", left, right)
+            return as_float(rest, imports) if node.type is core.DataType.FLOAT else rest
+        case "+" | "-" | "*" if whole is None:
+            return f"({left} {node.operator} {right})"
+        case "+" | "-" | "*":
+            return imports.call(f"{_OPERATIONS[node.operator]}_{whole}", left, right)
+        case _:
+            assert_never(node.operator)
+
+
+def as_float(value: str, imports: Imports) -> str:
+    """A value as a FLOAT."""
+    imports.use("np")
+    return f"np.float32({value})"
+
+
+def comparison(node: core.Comparison, left: str, right: str, imports: Imports) -> str:
+    """The truth of a comparison of two values that are not NULL."""
+    operator = "==" if node.operator == "=" else node.operator
+    if node.left.type in _WHOLE:
+        return f"({left} {operator} {right})"
+    # Spark: NaN = NaN, and NaN is larger than any number. A constant is never NaN. So where the
+    # answer of IEEE for NaN is wrong, the opposite question has the right one.
+    if isinstance(node.right, core.Constant):
+        opposite = {">": "<=", ">=": "<"}.get(operator)
+        return _unless(left, opposite, operator, right)
+    if isinstance(node.left, core.Constant):
+        opposite = {"<": ">=", "<=": ">"}.get(operator)
+        return _unless(left, opposite, operator, right)
+    match node.operator:
+        case "=":
+            return imports.call("equal_real", left, right)
+        case "!=":
+            return f"(not {imports.call('equal_real', left, right)})"
+        case "<":
+            return imports.call("less_real", left, right)
+        case ">":
+            return imports.call("less_real", right, left)
+        case "<=":
+            return f"(not {imports.call('less_real', right, left)})"
+        case ">=":
+            return f"(not {imports.call('less_real', left, right)})"
+        case _:
+            assert_never(node.operator)
+
+
+def _unless(left: str, opposite: str | None, operator: str, right: str) -> str:
+    if opposite is None:
+        return f"({left} {operator} {right})"
+    return f"(not ({left} {opposite} {right}))"

@@ -1,0 +1,320 @@
+"""Aggregates that the file declares → a function for each aggregate with given attributes.
+
+A function goes through events once: it loads the arguments, computes all right sides of STEP from
+the state before, and at the end the RESULT. It returns the value, and whether it is not NULL.
+
+Conditions on single events write an expression twice, once for its value and once for its NULL
+(`conditions`). Here IF, LEAST, GREATEST and COALESCE would double the text at each level, so each
+of them has its own variables. Names of the query never become identifiers: all are numbered.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, TypeAlias
+
+from celc_runtime.plan import expressions as plan
+from celc_runtime.plan.conditions import TextComparison, TextCondition
+
+from celc.codegen.expressions.conditions import ConditionCode
+from celc.codegen.text.escape import comment_text
+from celc.codegen.text.imports import Imports
+from celc.codegen.text.templates import TemplateView
+from celc.core import formula as core
+from celc.core.fold import fold_predicate, is_always_null
+from celc.plan.code import code
+
+_Key: TypeAlias = tuple[core.OwnAggregate, tuple[str, ...], tuple[core.DataType, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionText:
+    """The text of a function; `parameters` are the columns that it takes before the events. With
+    `of_matches`, SELECT takes it of many matches."""
+
+    name: str
+    comment: str
+    parameters: tuple[str, ...]
+    lines: tuple[str, ...]
+    of_matches: bool
+
+
+@dataclass(slots=True)
+class OwnFunction:
+    """The function of an aggregate of given attributes.
+
+    It takes a value and a truth for each of `columns`, then the truths of `texts`, conditions on
+    the attributes `text_attributes` that the runtime evaluates.
+    """
+
+    text: FunctionText
+    columns: tuple[str, ...]
+    texts: tuple[TextCondition | TextComparison, ...]
+    text_attributes: frozenset[str]
+
+    @property
+    def name(self) -> str:
+        return self.text.name
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFunctions(TemplateView):
+    """The functions of a query's own aggregates."""
+
+    template: ClassVar[str] = "own_aggregates"
+
+    functions: tuple[FunctionText, ...]
+
+
+@dataclass(slots=True)
+class OwnAggregateCode:
+    """Writes each function once. `query` is the number of the query in its file, with which the
+    names begin. `members`: see `ConditionCode`."""
+
+    query: int
+    imports: Imports
+    members: dict[str, tuple[tuple[int | float, ...], str]]
+    functions: dict[_Key, OwnFunction] = field(default_factory=dict)
+
+    def function(self, node: core.Aggregate) -> OwnFunction:
+        """The function of an aggregate of these attributes."""
+        assert node.own is not None
+        key = (node.own, node.attributes, node.read)
+        if key not in self.functions:
+            self.imports.use("njit", "np")
+            name = f"aggregate_{self.query}_{len(self.functions)}"
+            body = _Body(self.query, self.imports, members=self.members)
+            self.functions[key] = body.function(name, *key)
+        return self.functions[key]
+
+    def tree(self, node: core.Aggregate) -> plan.OwnAggregate:
+        """An aggregate in an expression of SELECT."""
+        function = self.function(node)
+        function.text = replace(function.text, of_matches=True)
+        of_matches = code(f"{function.name}_of_matches")
+        type = node.type.value
+        return plan.OwnAggregate(of_matches, node.label, function.columns, function.texts, type)
+
+    def view(self) -> OwnFunctions:
+        """All functions of the query."""
+        return OwnFunctions(tuple(function.text for function in self.functions.values()))
+
+
+@dataclass(slots=True)
+class _Body(ConditionCode):
+    """Writes the body of one function. `names` are the variables of parameters and state: the value
+    of each, and whether it is not NULL (empty where it never is)."""
+
+    names: dict[str, tuple[str, str]] = field(default_factory=dict)
+    attribute_of: dict[str, str] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+    indent: str = ""
+    _made: dict[int, tuple[str, str]] = field(default_factory=dict)
+
+    def function(
+        self,
+        name: str,
+        own: core.OwnAggregate,
+        attributes: tuple[str, ...],
+        types: tuple[core.DataType, ...],
+    ) -> OwnFunction:
+        """The function of an aggregate of attributes of these types."""
+        state = {one.name: (f"state_{n}", f"known_{n}") for n, one in enumerate(own.state)}
+        for one in own.state:
+            value, known = state[one.name]
+            first = "0" if one.first is None else self._constant(one.first, one.type)
+            self._line(
+                f"{value}, {known} = {self._typed(one.type, first)}, {one.first is not None}"
+            )
+        self._line("for event in events:")
+        self.indent = "    "
+        columns = self._load(own, attributes, types)
+        # The truths of conditions on texts come after the arguments, when all are known.
+        here = len(self.lines)
+        self.names = {**self.names, **state}
+        following = []
+        for number, one in enumerate(own.state):
+            if one.step == core.Variable(one.name, one.type, own.result.span):
+                continue
+            known, value = self._settled(one.step)
+            self._line(f"has_{number} = {known}")
+            zero = self._typed(one.type, "0")
+            typed = self._typed(one.type, value)
+            self._line(f"next_{number} = {typed} if has_{number} else {zero}")
+            following.append(number)
+        for number in following:
+            self._line(f"state_{number}, known_{number} = next_{number}, has_{number}")
+        self.lines[here:here] = [
+            f"    text_{number} = texts_{number}[event]" for number in range(len(self.texts))
+        ]
+        self.indent = ""
+        self.names = state
+        known, value = self._settled(own.result)
+        self._line(f"found = {known}")
+        zero = self._typed(own.type, "0")
+        self._line(f"return {self._typed(own.type, value)} if found else {zero}, found")
+        parameters = [f"{kind}_{n}" for n in range(len(columns)) for kind in ("column", "valid")]
+        parameters += [f"texts_{number}" for number in range(len(self.texts))]
+        comment = comment_text(f"{own.name}({', '.join(attributes)})")
+        return OwnFunction(
+            FunctionText(name, comment, tuple(parameters), tuple(self.lines), of_matches=False),
+            columns,
+            tuple(self.texts),
+            frozenset(self.text_attributes),
+        )
+
+    def _load(
+        self, own: core.OwnAggregate, attributes: tuple[str, ...], types: tuple[core.DataType, ...]
+    ) -> tuple[str, ...]:
+        """Write the lines that load the arguments of an event, and skip an event where one is NULL.
+        Returns the attributes that are read as numbers."""
+        columns: list[str] = []
+        valid: dict[str, None] = {}
+        loads = []
+        for number, (parameter, attribute, data_type) in enumerate(
+            zip(own.parameters, attributes, types, strict=True)
+        ):
+            if parameter.type is core.DataType.STRING:
+                self.attribute_of[parameter.name] = attribute
+                there = core.AttributeValue("", attribute, core.DataType.STRING, own.result.span)
+                self.text_attributes.add(attribute)
+                text = self._text(core.NullTest(there, True, own.result.span))
+                valid[f"texts_{text}[event]"] = None
+                continue
+            if attribute not in columns:
+                columns.append(attribute)
+            column = columns.index(attribute)
+            raw = f"column_{column}[event]"
+            valid[f"valid_{column}[event]"] = None
+            self.names[parameter.name] = (f"given_{number}", "")
+            if (data_type, parameter.type) == (core.DataType.DATE, core.DataType.TIMESTAMP):
+                valid[self.imports.call("begins_at_time", raw)] = None
+                raw = self.imports.call("days_to_microseconds", raw)
+            elif parameter.type is core.DataType.FLOAT and data_type is not core.DataType.FLOAT:
+                raw = self.imports.call("whole_to_float", raw)
+            loads.append(f"given_{number} = {self._typed(parameter.type, raw)}")
+        self._line(f"if not ({' & '.join(valid)}):")
+        self._line("    continue")
+        for load in loads:
+            self._line(load)
+        return tuple(columns)
+
+    def _line(self, line: str) -> None:
+        self.lines.append(self.indent + line)
+
+    def _typed(self, data_type: core.DataType, value: str) -> str:
+        """A value in the one type that a variable has."""
+        kinds = {core.DataType.DOUBLE: "float64", core.DataType.FLOAT: "float32"}
+        return f"np.{kinds.get(data_type, 'int64')}({value})"
+
+    # --- expressions ------------------------------------------------------------------------------
+
+    def _settled(self, expression: core.Expression) -> tuple[str, str]:
+        """When an expression is not NULL, and its value then."""
+        if is_always_null(expression):
+            return "False", "0"
+        known: dict[str, None] = {}
+        self._needs(expression, known)
+        if isinstance(expression, core.Cast) and expression.type is core.DataType.TIMESTAMP:
+            days = self._value(expression.operand)
+            known[self.imports.call("begins_at_time", days)] = None
+        return " & ".join(known) or "True", self._value(expression)
+
+    def _needs(self, expression: core.Expression, known: dict[str, None]) -> None:
+        match expression:
+            case core.Constant(value=None):
+                known["False"] = None
+            case core.Variable():
+                there = self.names[expression.name][1]
+                if there:
+                    known[there] = None
+            case core.Choice() | core.Conditional():
+                known[self._variables(expression)[1]] = None
+            case _:
+                ConditionCode._needs(self, expression, known)
+
+    def _value(self, expression: core.Expression) -> str:
+        match expression:
+            case core.Constant(value=None):
+                return "0"
+            case core.Variable():
+                return self.names[expression.name][0]
+            case core.Choice() | core.Conditional():
+                return self._variables(expression)[0]
+            case _:
+                return ConditionCode._value(self, expression)
+
+    def _variables(self, node: core.Choice | core.Conditional) -> tuple[str, str]:
+        """The variables with the value of a node, and with the truth that it is not NULL. The lines
+        that set them are written once."""
+        if id(node) not in self._made:
+            # The declaration keeps the node alive, so no other node gets its number.
+            number = len(self._made)
+            names = (f"value_{number}", f"found_{number}")
+            self._made[id(node)] = names
+            if isinstance(node, core.Choice):
+                self._choice(node, *names)
+            else:
+                self._conditional(node, *names)
+        return self._made[id(node)]
+
+    def _conditional(self, node: core.Conditional, value: str, found: str) -> None:
+        ((asked, way),) = node.branches  # IF has one
+        condition = self._truth(asked)
+        (then_known, then), (else_known, otherwise) = map(self._settled, (way, node.otherwise))
+        taken = value.replace("value", "taken")
+        self._line(f"{taken} = {condition}")
+        self._line(f"{found} = ({then_known}) if {taken} else ({else_known})")
+        zero = self._typed(node.type, "0")
+        typed = self._typed(node.type, f"{then} if {taken} else {otherwise}")
+        self._line(f"{value} = {typed} if {found} else {zero}")
+
+    def _choice(self, node: core.Choice, value: str, found: str) -> None:
+        settled = [self._settled(operand) for operand in node.operands]
+        self._line(f"{value}, {found} = {self._typed(node.type, '0')}, False")
+        for known, other in settled:
+            test = f"(not {found})"
+            if node.function != "COALESCE":
+                sides = (other, value) if node.function == "LEAST" else (value, other)
+                is_real = node.type in (core.DataType.FLOAT, core.DataType.DOUBLE)
+                less = f"({sides[0]} < {sides[1]})"
+                if is_real:
+                    less = self.imports.call("less_real", *sides)
+                test = f"({test} | {less})"
+            self._line(f"if ({known}) & {test}:")
+            self._line(f"    {value}, {found} = {self._typed(node.type, other)}, True")
+
+    # --- conditions -------------------------------------------------------------------------------
+
+    def _truth(self, truth: core.Truth) -> str:
+        match truth:
+            case core.Every() | core.Some():
+                sign = " & " if isinstance(truth, core.Every) else " | "
+                return "(" + sign.join(map(self._truth, truth.parts)) + ")"
+            case _:
+                folded = fold_predicate(truth)
+                return self.predicate(truth) if folded is None else str(folded)
+
+    def predicate(self, predicate: core.Predicate) -> str:
+        if (
+            isinstance(predicate, core.NullTest)
+            and predicate.operand.type is not core.DataType.STRING
+        ):
+            known, _ = self._settled(predicate.operand)
+            return f"({known})" if predicate.negated else f"(not ({known}))"
+        # Not `super()`: a dataclass with slots is not the class that `super` looks for.
+        return ConditionCode.predicate(self, _of_attributes(predicate, self.attribute_of))
+
+
+def _of_attributes(predicate: core.Predicate, attribute_of: Mapping[str, str]) -> core.Predicate:
+    """A predicate in which attributes replace the texts among the parameters."""
+
+    def read(operand: core.Expression) -> core.Expression:
+        if not isinstance(operand, core.Variable) or operand.type is not core.DataType.STRING:
+            return operand
+        return core.AttributeValue("", attribute_of[operand.name], operand.type, operand.span)
+
+    match predicate:
+        case core.Comparison():
+            return replace(predicate, left=read(predicate.left), right=read(predicate.right))
+        case core.Membership() | core.PatternMatch() | core.NullTest():
+            return replace(predicate, operand=read(predicate.operand))

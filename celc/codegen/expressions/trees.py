@@ -1,0 +1,179 @@
+"""Expressions of SELECT, of totals and of HAVING → trees of `celc_runtime.plan`.
+
+They are not generated code. The runtime evaluates each node once for a whole batch of matches, so
+compiled code would save nothing, and a tree can be read.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from celc_runtime.plan import expressions as plan
+from celc_runtime.plan import totals
+
+from celc.codegen.expressions.own_aggregates import OwnAggregateCode
+from celc.core import formula as core
+from celc.core.traversal import IN_DECLARATION, IN_ROW_PATTERNS, IN_TOTAL, nodes_of
+
+
+def computed_columns(query: core.Query, own: OwnAggregateCode) -> tuple[plan.Computed, ...]:
+    """The expressions of SELECT; `own` writes the functions of the file's own aggregates."""
+    parameters = query.parameters
+    columns = {} if parameters is None else {name: one for one, name in parameters.columns}
+    trees = _Trees(own, columns)
+    return tuple(
+        plan.Computed(place, item.name, _type_of(item.value), trees.of(item.value))
+        for place, item in enumerate(query.output)
+        if isinstance(item, core.OutputExpression)
+    )
+
+
+def attributes_in(value: core.Expression | core.Collection) -> set[str]:
+    """The attributes that an expression reads."""
+    if isinstance(value, core.Collection):
+        return {value.attribute}
+    found: set[str] = set()
+    for node in nodes_of(value):
+        if isinstance(node, core.AttributeValue):
+            found.add(node.attribute)
+        elif isinstance(node, core.Aggregate):
+            found.update(node.attributes)
+    return found
+
+
+def _type_of(value: core.Expression | core.Collection) -> str:
+    type = value.type.value
+    return f"ARRAY<{type}>" if isinstance(value, core.Collection) else type
+
+
+@dataclass(frozen=True, slots=True)
+class _Trees:
+    """Expressions of SELECT. `parameters` are the columns of the parameter set's attributes."""
+
+    own: OwnAggregateCode
+    parameters: Mapping[str, str]
+
+    def of(self, value: core.Expression | core.Collection) -> plan.Tree:
+        """The tree of an expression."""
+        match value:
+            case core.Constant():
+                return plan.Constant(value.value, value.type.value)
+            case core.AttributeValue():
+                # The label has one position in every match, which is its first.
+                return plan.Aggregate("FIRST", value.label, value.attribute)
+            case core.Aggregate(function="OWN"):
+                return self.own.tree(value)
+            case core.Aggregate():
+                return plan.Aggregate(value.function, value.label, value.attribute)
+            case core.Collection():
+                return plan.Aggregate("COLLECT", value.label, value.attribute)
+            case core.Arithmetic(operator=operator):
+                sides = (self.of(value.left), self.of(value.right))
+                return plan.Arithmetic(operator, *sides, checked=value.type.is_checked)
+            case core.Negation():
+                return plan.Negation(self.of(value.operand), checked=value.type.is_checked)
+            case core.Absolute():
+                return plan.Absolute(self.of(value.operand), checked=value.type.is_checked)
+            case core.Cast():
+                return plan.Cast(self.of(value.operand), value.type.value)
+            case core.Previous():
+                raise AssertionError("the resolver refuses PREV in SELECT")
+            case core.Variable():
+                return plan.ParameterValue(self.parameters[value.name], value.type.value)
+            case core.Choice() | core.Conditional():
+                raise AssertionError(IN_DECLARATION)
+            case core.TotalOf():
+                raise AssertionError(IN_TOTAL)
+            case core.InRowPatterns():
+                raise AssertionError(IN_ROW_PATTERNS)
+            case _:
+                assert_never(value)
+
+
+# --- totals ---------------------------------------------------------------------------------------
+
+
+def totals_of(total: core.Total) -> totals.Totals:
+    """The items of SELECT TOTAL, its groups, and HAVING."""
+    items = tuple(
+        totals.TotalItem(item.name, item.value.type.value, _total(item.value))
+        for item in total.items
+    )
+    having = None if total.having is None else _condition(total.having)
+    return totals.Totals(items, _per(total.per), having)
+
+
+def attributes_in_totals(query: core.Query) -> dict[str, tuple[str, ...]]:
+    """The labels that totals name, in order of first appearance, with the attributes that they
+    read."""
+    found: dict[str, dict[str, None]] = {}
+    for item in () if query.total is None else query.total.items:
+        for node in nodes_of(item.value):
+            if isinstance(node, core.TotalOf) and node.label is not None:
+                of_label = found.setdefault(node.label, {})
+                if node.attribute is not None:
+                    of_label[node.attribute] = None
+    return {label: tuple(attributes) for label, attributes in found.items()}
+
+
+def _condition(truth: core.Truth) -> totals.Having:
+    match truth:
+        case core.Every():
+            return totals.Every(tuple(map(_condition, truth.parts)))
+        case core.Some():
+            return totals.Some(tuple(map(_condition, truth.parts)))
+        case core.Comparison():
+            return totals.Compared(truth.operator, _total(truth.left), _total(truth.right))
+        case core.Membership():
+            return totals.OneOf(
+                _total(truth.operand), truth.values, has_null=truth.has_null, negated=truth.negated
+            )
+        case core.NullTest():
+            return totals.IsNull(_total(truth.operand), negated=truth.negated)
+        case core.PatternMatch():
+            raise AssertionError("no item is a text")
+        case _:
+            assert_never(truth)
+
+
+def _total(value: core.Expression) -> totals.TotalTree:
+    type = value.type.value
+    match value:
+        case core.Constant():
+            return plan.Constant(value.value, type)
+        case core.TotalOf(function=function, label=label, attribute=attribute):
+            read = None if value.read is None else value.read.value
+            return totals.TotalOf(function, label, attribute, type=type, read=read)
+        case core.Variable():
+            return totals.ItemValue(value.name)
+        case core.Arithmetic(operator=operator):
+            return totals.ItemArithmetic(operator, _total(value.left), _total(value.right), type)
+        case core.Negation():
+            return totals.ItemNegation(_total(value.operand), type)
+        case core.Absolute():
+            return totals.ItemAbsolute(_total(value.operand), type)
+        case core.Cast():
+            return totals.ItemCast(_total(value.operand), type)
+        case core.AttributeValue():
+            # The resolver refuses attributes of events here; this one is of the parameter set.
+            return plan.ParameterValue(value.attribute, type)
+        case core.Aggregate() | core.Previous():
+            raise AssertionError("the resolver refuses functions of one match in totals")
+        case core.Choice() | core.Conditional():
+            raise AssertionError(IN_DECLARATION)
+        case core.InRowPatterns():
+            raise AssertionError(IN_ROW_PATTERNS)
+        case _:
+            assert_never(value)
+
+
+def _per(per: core.Per) -> str | int:
+    match per:
+        case core.PerEnd():
+            return "END"
+        case core.PerPartition():
+            return "PARTITION"
+        case core.PerSpan():
+            return per.size
+        case _:
+            assert_never(per)

@@ -1,0 +1,1 @@
+"""Transition tables and straight-line updates → the update of a module."""

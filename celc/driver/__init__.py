@@ -1,0 +1,3 @@
+"""What makes modules of texts: the list of passes (`pipeline`), and what becomes of their result:
+a module in memory (`matcher`), or one that brings its runtime (`standalone`).
+"""

@@ -1,0 +1,134 @@
+"""A compiled file as an object with the names of its generated module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from celc_runtime.arrow.arrays import plain_batch
+from celc_runtime.arrow.events.conforming import conforming
+from celc_runtime.arrow.events.sorting import is_sorted_stream
+from celc_runtime.chain.columns import source_of
+from celc_runtime.display import file_text, queries_html
+from celc_runtime.jit.shipping import TOLD, module_of
+from celc_runtime.query import CompiledQuery
+from celc_runtime.row_pattern.query import RowPatternQuery
+from celc_runtime.rules.inner import over_events
+
+from celc.diagnostics.errors import Diagnostic
+
+
+class Matcher:
+    """A compiled file, with the attributes of its generated module (`match_table`, `match`, …).
+
+    It loads the module's text, or the parts of one. `source` is the text as `celc compile` writes
+    it. It is formatted only when it is asked for, because black takes most of the time of a
+    compilation. `warnings` are those of the compiler, `queries` the compiled queries by name.
+    `again` compiles the file with another value of `ties` and other order columns.
+    """
+
+    def __init__(
+        self,
+        source: str | tuple[str, ...],
+        warnings: tuple[Diagnostic, ...] = (),
+        again: Callable[..., Matcher] | None = None,
+    ) -> None:
+        self._text = source
+        self.warnings = warnings
+        self._again = again
+        self._module = module_of("".join(source))
+        self._module.__dict__[TOLD] = True  # by the warnings of the compiler
+
+    @property
+    def source(self) -> str:
+        if isinstance(self._text, tuple):
+            from celc.codegen.text.layout import formatted
+
+            self._text = formatted(self._text)
+        return self._text
+
+    @property
+    def queries(self) -> dict[str, Any]:
+        """The compiled queries by name, in the order of the file.
+
+        Each is a `CompiledQuery`, or a `RowPatternQuery` for MATCH_RECOGNIZE.
+        """
+        return dict(self._module.QUERIES)
+
+    def with_options(
+        self,
+        *,
+        order_by: str | Sequence[str] | None = None,
+        ties: str | None = None,
+        **options: Any,
+    ) -> Any:
+        """The query of a file with one query, with other options.
+
+        See `CompiledQuery.with_options` and `RowPatternQuery.with_options`. Simultaneous events
+        need other code, so the file is compiled again for them. Raises CelError where the query has
+        no meaning with them.
+        """
+        query = self._module.with_options.__self__
+        if isinstance(query, RowPatternQuery):
+            given = {"order_by": order_by, "ties": ties}
+            options |= {name: value for name, value in given.items() if value is not None}
+            return query.with_options(**options)
+        if ties in (None, query.plan.source.ties) or self._again is None:
+            return query.with_options(order_by=order_by, ties=ties, **options)
+        made = self._again(ties=ties, order_by=order_by or query.plan.source.order_by or None)
+        changed: CompiledQuery = made.with_options(**options)
+        return changed
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._module, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._module)})
+
+    def __repr__(self) -> str:
+        queries = list(self.queries.values())
+        if isinstance(queries[0], RowPatternQuery):
+            return repr(queries[0])
+        return file_text(query.plan for query in queries)
+
+    def _repr_html_(self) -> str:
+        queries = list(self.queries.values())
+        if isinstance(queries[0], RowPatternQuery):
+            return str(queries[0]._repr_html_())
+        return queries_html([query.plan for query in queries], self._module.QUERY)
+
+    def __reduce__(self) -> tuple[type[Matcher], tuple[Any, ...]]:
+        return Matcher, (self.source, self.warnings, self._again)
+
+
+def matches_of(
+    query: CompiledQuery,
+    read: Callable[[], Iterable[pa.RecordBatch]],
+    tables: Mapping[str, Any] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The matches in events that can be read more than once.
+
+    If the events are sorted, they are matched batch by batch in bounded memory; a first reading
+    finds this out. Other events are gathered and sorted. All events are gathered for a query with a
+    parameter set, whose table is in `tables`, and for a query over queries.
+    """
+    plan = query.plan if query.plan.source.parameters is None else over_events(query.plan)
+    plan = source_of(query.program).plan if plan.source.reads else plan
+
+    def conformed() -> Iterator[pa.RecordBatch]:
+        # Files can give one column several types, whose values cannot be compared.
+        rows = 0
+        for batch in read():
+            yield conforming(plan, batch, rows)
+            rows += len(batch)
+
+    one_level = query.plan.source.parameters is None and not query.plan.source.reads
+    if one_level and is_sorted_stream(plan, conformed()):
+        yield from query.match_arrow(conformed())
+        return
+    gathered = [pa.Table.from_batches([plain_batch(batch)]) for batch in conformed()]
+    table = pa.concat_tables(gathered, promote_options="default")
+    yield from query.match_table(table, **(tables or {})).to_batches()

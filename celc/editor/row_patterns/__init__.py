@@ -1,0 +1,1 @@
+"""What editors ask of a text with MATCH_RECOGNIZE."""

@@ -1,0 +1,291 @@
+"""The words of the command line: commands, their options, and the values that these take. It
+imports almost nothing, because `celc --help` needs neither compiler nor runtime."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK, SIMULTANEOUS
+from celc.interfaces.cli import completion
+from celc.options import AT_END, is_seconds, is_work
+from celc.version import VERSION
+
+
+# Long: a list of the commands.
+def parser() -> argparse.ArgumentParser:
+    """The parser of the command line; `command` of its result is the name of the command."""
+    parser = argparse.ArgumentParser(
+        prog="celc", description="Compiles CEL, a logic of complex events, for PySpark."
+    )
+    parser.add_argument("--version", action="version", version=f"celc {VERSION}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    compile_ = _command(commands, "compile", "write the Python module of queries", several=True)
+    compile_.add_argument("-o", "--output", type=Path, help="default: the file's name + _udf.py")
+    compile_.add_argument("--force", action="store_true", help="overwrite a file that is not ours")
+
+    compile_.add_argument(
+        "--standalone", action="store_true", help="put the runtime into the module as well"
+    )
+    compile_.add_argument(
+        "--to",
+        choices=["module", "spark-sql", "duckdb-sql"],
+        default="module",
+        help="a Python module, or a statement of SQL, which is printed (default: module)",
+    )
+    compile_.add_argument(
+        "--table", help="the table that a statement reads (default: called like the stream)"
+    )
+    compile_.add_argument(
+        "--positions",
+        action="store_true",
+        help="answers have start_pos, end_pos and pos on Spark, and in a statement, as well",
+    )
+    compile_.add_argument(
+        "--match-id",
+        action="store_true",
+        help="answers whose rows are matches have a first column match_id",
+    )
+
+    check = _command(commands, "check", "show all errors and warnings of queries", several=True)
+    check.add_argument("--format", choices=["text", "json", "sarif"], default="text")
+
+    explain = _command(commands, "explain", "show a stage of the compilation")
+    stages = ["formula", "chain", "cea", "det", "tables", "routes", "code"]
+    explain.add_argument("--stage", choices=stages, help="default: formula; with html: det")
+    explain.add_argument(
+        "--format",
+        choices=["text", "dot", "svg", "html"],
+        default="text",
+        help="html: a page with the automaton drawn, needs no Graphviz",
+    )
+    explain.add_argument(
+        "events",
+        nargs="*",
+        metavar="EVENTS",
+        help="with html: files as `celc run` reads them; counts how often transitions are taken",
+    )
+    explain.add_argument("--query", help="which query of the file (default: all)")
+    explain.add_argument("-o", "--output", type=Path, help="a file instead of standard output")
+    explain.add_argument("--force", action="store_true", help="overwrite the output file")
+    _add_input_options(explain)
+
+    _add_run(commands)
+    _add_fmt(commands)
+
+    help = "run the language server that editors start (on standard input and output)"
+    lsp = commands.add_parser("lsp", help=help, description=help)
+    _add_options(lsp.add_argument_group("how queries are checked"), longest="5")
+
+    help = "print a script with which a shell completes celc's command line"
+    completing = commands.add_parser("completion", help=help, description=help)
+    completing.add_argument("shell", choices=completion.SHELLS)
+    return parser
+
+
+def _add_run(commands: Any) -> None:
+    run = _command(commands, "run", "find the matches in files of events")
+    run.add_argument(
+        "events",
+        nargs="+",
+        metavar="EVENTS",
+        help="files, folders, patterns of names in quotes, or - for standard input",
+    )
+    run.add_argument("--query", help="which query of the file")
+    run.add_argument(
+        "--format",
+        choices=["table", "json", "csv", "parquet", "html"],
+        help="default: what the ending of the output file says, else a table",
+    )
+    run.add_argument("-o", "--output", type=Path, help="a file instead of standard output")
+    run.add_argument("--force", action="store_true", help="overwrite the output file")
+    run.add_argument(
+        "--csv-safe",
+        action="store_true",
+        help="csv for spreadsheets: a ' stands before texts that they would run as formulas",
+    )
+    run.add_argument(
+        "--strict-schema",
+        action="store_true",
+        help="an attribute that no row of the events has is an error",
+    )
+    run.add_argument(
+        "--max-matches",
+        type=_matches,
+        metavar="N",
+        help="stop after this many matches in all (LIMIT: for each event that ends a match)",
+    )
+    run.add_argument(
+        "--match-id",
+        action="store_true",
+        help="a first column match_id, which tells each match from all others",
+    )
+    run.add_argument(
+        "--parameters",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="the rows of a parameter set (FOR EACH NAME), in a file like those of events",
+    )
+    _add_input_options(run)
+
+
+def _add_fmt(commands: Any) -> None:
+    help = "write queries in the canonical layout"
+    fmt = commands.add_parser("fmt", help=help, description=help)
+    fmt.add_argument(
+        "source",
+        type=Path,
+        nargs="+",
+        metavar="query.cel",
+        help="files, folders of .cel and .sql files, or - for standard input",
+    )
+    fmt.add_argument(
+        "--check",
+        action="store_true",
+        help="change no file; exit with 1 where one has another layout",
+    )
+    fmt.add_argument("--diff", action="store_true", help="change no file; show what would change")
+    fmt.add_argument(
+        "--dialect",
+        choices=["cel", "match_recognize"],
+        help="of standard input (default: cel); of files the ending says it",
+    )
+
+
+def _add_input_options(run: argparse.ArgumentParser) -> None:
+    """How `celc run` and `celc explain` read events."""
+    reading = run.add_argument_group("how the events are read")
+    reading.add_argument(
+        "--input-format",
+        choices=["csv", "json", "parquet"],
+        help="default: what the endings of the names say",
+    )
+    reading.add_argument(
+        "--delimiter",
+        metavar="SIGN",
+        help="what is between the fields of CSV (default: ,); tab for a tab",
+    )
+    reading.add_argument(
+        "--null-text",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="a text without quotes that stands for NULL in CSV, besides the empty one",
+    )
+    reading.add_argument(
+        "--time-format",
+        metavar="FORMAT",
+        help="of times in CSV and JSON: as in '%%d/%%m/%%Y %%H:%%M:%%S', or s, ms, us, ns for "
+        "numbers since 1970 (default: ISO 8601)",
+    )
+    reading.add_argument(
+        "--time-zone",
+        default="UTC",
+        metavar="ZONE",
+        help="of times that name none, as in Europe/Berlin (default: UTC)",
+    )
+    reading.add_argument(
+        "--type-column", metavar="NAME", help="the column of the event types (default: type)"
+    )
+
+
+def _command(
+    commands: Any,
+    name: str,
+    help: str,
+    *,
+    several: bool = False,
+) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
+    if several:
+        more = "files, folders of .cel files"
+        more += ", or - for standard input" if name == "check" else "; several become one module"
+        more += "; a .sql file has a query with MATCH_RECOGNIZE"
+        parser.add_argument("source", type=Path, nargs="+", metavar="query.cel", help=more)
+    else:
+        more = "or a .sql file with MATCH_RECOGNIZE"
+        parser.add_argument("source", type=Path, metavar="query.cel", help=more)
+    _add_options(parser)
+    return parser
+
+
+def _add_options(parser: argparse._ActionsContainer, longest: str = "no end") -> None:
+    """The options of a compilation; `longest` is its time limit by default."""
+    parser.add_argument(
+        "--order-by",
+        metavar="COLUMNS",
+        help="the columns that order the events, separated by commas",
+    )
+    parser.add_argument(
+        "--tiebreak",
+        metavar="COLUMNS",
+        help="columns that tell apart events which are equal in the order columns",
+    )
+    parser.add_argument(
+        "--ties",
+        choices=[SIMULTANEOUS],
+        help="events which are equal in the order columns are one instant: none comes before "
+        "another",
+    )
+    parser.add_argument(
+        "--at-end",
+        choices=AT_END,
+        default="open",
+        help="whether more events may come after the input; closed: none, so that all matches with "
+        "an absence at their end are decided (default open)",
+    )
+    parser.add_argument(
+        "--max-states",
+        type=int,
+        default=DEFAULT_MAX_STATES,
+        metavar="N",
+        help=f"refuse larger automata (default {DEFAULT_MAX_STATES})",
+    )
+    parser.add_argument(
+        "--max-work",
+        type=_count,
+        default=DEFAULT_MAX_WORK,
+        metavar="N",
+        help="stop where conditions across events take more steps than this at one event without "
+        f"finding a match (default {DEFAULT_MAX_WORK:,})",
+    )
+    parser.add_argument(
+        "--first-order",
+        action="store_true",
+        help="read labels as the first paper does: each is one position",
+    )
+    parser.add_argument(
+        "--max-compile-seconds",
+        type=_seconds,
+        metavar="N",
+        help=f"end the compilation with an error when it has taken so long (default: {longest})",
+    )
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not is_work(int(text)):
+        raise argparse.ArgumentTypeError(
+            f"{text} is no number of steps: give a whole number from 1 to {MOST_MAX_WORK}"
+        )
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not is_seconds(seconds):
+        raise argparse.ArgumentTypeError(
+            f"{text} is no time: give a positive number of seconds, such as 30"
+        )
+    return seconds
+
+
+def _matches(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no number of matches: give a whole number from 1"
+        )
+    return int(text)

@@ -1,0 +1,223 @@
+"""Matches as `celc run` writes them. A writer takes batches of matches, and None at the end."""
+
+import json
+import math
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+from celc_runtime.plan.plan import DECIDED_TIME, MATCH_ID, MATCHES
+from celc_runtime.plan.uncertain import CONFIDENCE
+from celc_runtime.query import CompiledQuery
+from celc_runtime.row_pattern.query import RowPatternQuery
+
+from celc.diagnostics.source import visible, visible_json
+from celc.interfaces.cli.output import is_written_directly
+from celc.interfaces.cli.problems import CommandProblem
+
+Writer = Callable[[pa.RecordBatch | None], None]
+
+ROWS_SHOWN = 40  # matches in a table at a terminal
+
+# matches in a table in a file; it is laid out as a whole, so this bounds memory
+ROWS_IN_FILE = 10_000
+
+FORMATS = ("table", "json", "csv", "parquet", "html")
+
+_ENDINGS = {
+    ".csv": "csv",
+    ".html": "html",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".parquet": "parquet",
+    ".txt": "table",
+}
+
+
+def format_of(output: Path | None, named: str | None) -> str:
+    """The format to write: the named one, or that of the output file's ending.
+
+    A file whose ending says no format gets none by default, because users would find too late that
+    it holds a drawn table. Raises CommandProblem for such a file, and where the ending says another
+    format than the named one.
+    """
+    if output is None or is_written_directly(output):
+        return named or "table"
+    ending = output.suffix.lower()
+    meant = _ENDINGS.get(ending)
+    if named is not None and meant is not None and meant != named:
+        raise CommandProblem(
+            f"{output} ends in {ending}, which means the format {meant}, and --format says "
+            f"{named}: leave out --format, or choose another ending"
+        )
+    if named is None and meant is None:
+        raise CommandProblem(
+            f"{output}: the ending of its name says no format. Use one of {', '.join(_ENDINGS)} "
+            f"(.txt: a table), or choose with --format {'|'.join(FORMATS)}"
+        )
+    return named or meant or "table"
+
+
+def check_csv_safe(format: str, *, safe: bool) -> None:
+    """Raises CommandProblem for --csv-safe with another format."""
+    if safe and format != "csv":
+        raise CommandProblem(
+            f"--csv-safe is for the format csv, and this is {format}: leave it out"
+        )
+
+
+def json_lines(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer:
+    """One object per line, as docs/language.md defines it. Rows that are not matches have other
+    objects."""
+    if isinstance(query, RowPatternQuery) or query.plan.answer.totals is not None:
+        return _lines_of_rows(query, out)
+    partition_by, labels = query.plan.source.partition_by, [
+        label.name for label in query.plan.answer.labels
+    ]
+    computed = [item.name for item in query.plan.answer.expressions]
+    uncertain = (
+        () if query.plan.source.uncertain is None else ("start_time", "end_time", CONFIDENCE)
+    )
+    has_id = query.plan.answer.match_id is not None
+    decided = query.plan.shows_decided_time and not query.plan.answer.collapsed
+
+    def write(matches: pa.RecordBatch | None) -> None:
+        for row in [] if matches is None else matches.to_pylist():
+            line = {
+                "query": query.name,
+                **({MATCH_ID: json_ready(row[MATCH_ID])} if has_id else {}),
+                **_parameters(query, row),
+                "partition": {name: json_ready(row[name]) for name in partition_by},
+                "start": row["start_pos"],
+                "end": row["end_pos"],
+                **({DECIDED_TIME: row[DECIDED_TIME]} if decided else {}),
+                **({name: json_ready(row[name]) for name in uncertain}),
+                **({MATCHES: json_ready(row[MATCHES])} if query.plan.answer.collapsed else {}),
+                "labels": {name: [event["pos"] for event in row[name]] for name in labels},
+                "values": {name: json_ready(row[name]) for name in computed},
+            }
+            out.write(json_line(line))
+
+    return write
+
+
+def _lines_of_rows(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer:
+    """One object for each row: its columns, with the query's name."""
+
+    def write(rows: pa.RecordBatch | None) -> None:
+        for row in [] if rows is None else rows.to_pylist():
+            line = {"query": query.name, **_parameters(query, row), "row": json_ready(row)}
+            out.write(json_line(line))
+
+    return write
+
+
+def json_line(row: dict[str, object]) -> bytes:
+    """A row as a line of JSON. It has letters of all languages as they are."""
+    return (visible_json(json.dumps(row, default=str, ensure_ascii=False)) + "\n").encode()
+
+
+def _parameters(
+    query: CompiledQuery | RowPatternQuery, row: dict[str, object]
+) -> dict[str, object]:
+    """The row of the parameter set, which is then not among the other columns."""
+    parameters = None if isinstance(query, RowPatternQuery) else query.plan.source.parameters
+    if parameters is None:
+        return {}
+    return {"parameters": {parameters.name: json_ready(row.pop(parameters.name))}}
+
+
+def json_ready(value: object) -> object:
+    """A value for JSON. Numbers that JSON lacks are texts, as in Spark's `to_json`; durations are
+    microseconds.
+
+    Bytes are hexadecimal. A DECIMAL is a text, because readers take long numbers for DOUBLEs.
+    """
+    match value:
+        case Decimal():
+            return str(value)
+        case float() if not math.isfinite(value):
+            return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        case timedelta():
+            return value // timedelta(microseconds=1)
+        case bytes():
+            return value.hex()
+        case list():
+            return list(map(json_ready, value))
+        case dict():
+            return {name: json_ready(item) for name, item in value.items()}
+        case _:
+            return value
+
+
+def csv(query: CompiledQuery | RowPatternQuery, out: IO[bytes], *, safe: bool = False) -> Writer:
+    """CSV with a header; a label column has the JSON text of its events. With `safe`, no text is a
+    formula of a spreadsheet."""
+
+    def spelled(text: str) -> str:
+        text = visible(text) if out.isatty() else text
+        return f"'{text}" if safe and _is_formula(text) else text
+
+    schema = _flat(pa.RecordBatch.from_pylist([], query.output_schema), spelled).schema
+    writer = pyarrow.csv.CSVWriter(out, schema)
+
+    def write(matches: pa.RecordBatch | None) -> None:
+        if matches is None:
+            writer.close()
+        else:
+            writer.write_batch(_flat(matches, spelled))
+
+    return write
+
+
+_FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?")
+
+
+def _is_formula(text: str) -> bool:
+    """Whether a spreadsheet that reads a text may run it as a formula."""
+    return _FORMULA.match(text) is not None and _NUMBER.fullmatch(text) is None
+
+
+def parquet(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer:
+    """A parquet file of the output schema."""
+    writer = _ParquetWriter(out, query.output_schema)
+
+    def write(matches: pa.RecordBatch | None) -> None:
+        if matches is None:
+            writer.close()
+        else:
+            writer.write_batch(matches)
+
+    return write
+
+
+class _ParquetWriter(pyarrow.parquet.ParquetWriter):  # type: ignore[misc]
+    """A writer that is dropped silently where the events turn out to be wrong."""
+
+    def __del__(self) -> None:
+        # The base class would try to finish the file, which is closed by then.
+        pass
+
+
+def _flat(matches: pa.RecordBatch, spelled: Callable[[str], str]) -> pa.RecordBatch:
+    """Matches as cells of CSV; `spelled` writes their texts."""
+    columns = []
+    for field, column in zip(matches.schema, matches.columns, strict=True):
+        if pa.types.is_list(field.type) or pa.types.is_struct(field.type):
+            texts = [json.dumps(json_ready(events), default=str) for events in column.to_pylist()]
+            column = pa.array(texts, pa.string())
+        elif pa.types.is_binary(field.type):
+            column = pa.array([id.hex() for id in column.to_pylist()], pa.string())
+        elif pa.types.is_string(field.type):
+            values = [None if text is None else spelled(text) for text in column.to_pylist()]
+            column = pa.array(values, pa.string())
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, list(map(spelled, matches.schema.names)))

@@ -1,0 +1,319 @@
+"""The origins of events that `celc run` names: files, folders, patterns of names and standard
+input."""
+
+from __future__ import annotations
+
+import glob
+import io
+import os
+import stat
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+from celc_runtime import EventWarning
+from celc_runtime.arrow.events.logged_tables import why_not_plain
+
+from celc.interfaces.cli.problems import CommandProblem, words
+from celc.interfaces.cli.reading.spool import Spool
+
+FORMATS = ("csv", "json", "parquet")
+
+_ENDINGS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".parquet": "parquet",
+}
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A source of events that can be read again."""
+
+    name: str  # in messages
+    path: Path | None
+    format: str
+    compression: str | None
+    tabbed: bool
+    size: int | None  # in bytes; None: unknown before
+    spool: Spool | None = None
+
+    @property
+    def file(self) -> Path:
+        """A path that leads to it."""
+        if self.path is not None:
+            return self.path
+        assert self.spool is not None
+        return Path(f"/dev/fd/{self.spool.descriptor}")
+
+    @contextmanager
+    def opened(self) -> Iterator[Feed]:
+        """Its bytes, decompressed. An error of reading them is raised at the end."""
+        compression = self._seen() if self.spool is not None else self.compression
+        with self._raw() as raw:
+            if compression is None and self.spool is None:
+                # The name need not tell it: compressed bytes are not text, whatever the name is.
+                compression = _compression_of(raw.read(4))
+                raw.seek(0)
+            if compression is None:
+                with Feed(raw, raw) as feed:
+                    yield feed
+                    feed.check()
+                return
+            # Closed before the stream below it, so that a thread of Arrow never has to.
+            with pa.CompressedInputStream(raw, compression) as stream, Feed(stream, raw) as feed:
+                feed.kind = compression
+                yield feed
+                feed.check()
+
+    @contextmanager
+    def seekable(self) -> Iterator[BinaryIO]:
+        """Its bytes, to be read at any place."""
+        if self.spool is not None:
+            self._seen()
+        with self._raw() as raw:
+            yield raw
+
+    def _seen(self) -> str | None:
+        """The compression of a stream that can be read only once, by its first bytes."""
+        assert self.spool is not None
+        first = self.spool.starts_with(4)
+        if not first:
+            raise CommandProblem(f"{self.name} is empty")
+        return _compression_of(first)
+
+    def close(self) -> None:
+        """Remove the copy of a stream that can be read only once."""
+        if self.spool is not None:
+            self.spool.close()
+
+    def _raw(self) -> BinaryIO:
+        if self.spool is not None:
+            return self.spool.reader()
+        assert self.path is not None
+        return self.path.open("rb")
+
+
+def _compression_of(first: bytes) -> str | None:
+    kinds = [kind for magic, kind in _MAGIC.items() if first.startswith(magic)]
+    return kinds[0] if kinds else None
+
+
+class Feed(io.RawIOBase):
+    """Bytes as Arrow reads them, in its own threads.
+
+    An error in such a thread can end the process silently. So it is kept for `check`, and the
+    thread sees the end of the bytes instead.
+    """
+
+    def __init__(self, stream: Any, raw: BinaryIO) -> None:
+        self._stream = stream
+        self._raw = raw
+        self._failure: OSError | None = None
+        self.handed = 0
+        """The bytes that were handed on."""
+        self.kind: str | None = None
+        """The compression of the bytes."""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1) -> bytes:
+        if self._failure is not None:
+            return b""
+        try:
+            data = bytes(self._stream.read(None if size is None or size < 0 else size))
+        except OSError as problem:
+            self._failure = problem
+            return b""
+        self.handed += len(data)
+        return data
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    @property
+    def taken(self) -> int:
+        """The bytes that were read of the file on the disk."""
+        return self._raw.tell()
+
+    def check(self) -> None:
+        """Raises the error that reading has met."""
+        if self._failure is None:
+            return
+        if self.kind is not None and self._failure.errno is None:
+            raise OSError(f"it is no {self.kind} file, or a damaged one: {self._failure}")
+        raise self._failure
+
+
+# --- what the arguments name ----------------------------------------------------------------------
+
+
+@contextmanager
+def opened_origins(arguments: Sequence[str], format: str | None) -> Iterator[list[Origin]]:
+    """The origins that arguments name, in order; files of a folder or a pattern are sorted by name.
+    `format` overrides the endings of names. Raises CommandProblem."""
+    # Closed in reverse order, because each spool restores the signal pipe of the spool before it.
+    with ExitStack() as opened:
+        origins = []
+        for origin in _origins(arguments, format):
+            opened.callback(origin.close)
+            origins.append(origin)
+        yield origins
+
+
+def _origins(arguments: Sequence[str], format: str | None) -> Iterator[Origin]:
+    if arguments.count("-") > 1:
+        raise CommandProblem("standard input (-) can be named once")
+    found: list[tuple[str, Path | None]] = []
+    for argument in arguments:
+        if argument == "-":
+            found.append(("standard input", None))
+        else:
+            found += [(str(path), path) for path in _paths(argument, format)]
+    if why := why_not_plain(dict.fromkeys(one.parent for _, one in found if one is not None)):
+        raise CommandProblem(why)
+    if len(found) == 1 and (only := found[0][1]) is not None:
+        found = [(only.name, only)]
+    for name, path in found:
+        yield _origin(name, path, format)
+
+
+def _paths(argument: str, format: str | None) -> list[Path]:
+    path = Path(argument)
+    mode = _mode(path)
+    if mode is not None:
+        return _in_folder(path, format) if stat.S_ISDIR(mode) else [path]
+    if not glob.has_magic(argument):
+        raise CommandProblem(f"{argument}: there is no such file")
+    found: dict[Path, None] = {}
+    for name in sorted(glob.glob(argument, recursive=True)):
+        path = Path(name)
+        if _is_hidden_from(path, Path(argument)):
+            continue
+        found.update(dict.fromkeys(_in_folder(path, format, "") if path.is_dir() else [path]))
+    if not found:
+        raise CommandProblem(f"{argument}: no file has a name of this pattern")
+    return sorted(found)
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as problem:
+        raise CommandProblem(f"{path}: {words(problem)}") from None
+
+
+def _in_folder(folder: Path, format: str | None, empty: str | None = None) -> list[Path]:
+    """The event files in a folder and its subfolders, without hidden ones. A warning names other
+    files."""
+    if why := why_not_plain([folder]):
+        raise CommandProblem(why)
+    found: list[Path] = []
+    others: list[Path] = []
+
+    def refuse(problem: OSError) -> None:
+        raise CommandProblem(f"{problem.filename}: {words(problem)}") from None
+
+    for at, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = [name for name in folders if not _is_hidden(name)]
+        for name in names:
+            if not _is_hidden(name):
+                path = Path(at, name)
+                (found if format or _form(path.name)[0] else others).append(path)
+    if others:
+        first = min(others)
+        more = f" and {len(others) - 1:,} more" if len(others) > 1 else ""
+        warnings.warn(
+            f"{folder}: not read, because of the ending of the name: {first}{more}",
+            EventWarning,
+            stacklevel=2,
+        )
+    if not found and empty is None:
+        raise CommandProblem(f"{folder}: there are no event files in this folder; {_ENDINGS_READ}")
+    return sorted(found)
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether a name in a folder is skipped, as Spark skips it. `_day=1` is the folder of a
+    column."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _is_hidden_from(path: Path, pattern: Path) -> bool:
+    """Whether a wildcard of the pattern stands for a hidden name. A pattern can name hidden files
+    itself."""
+    open_parts = pattern.parts
+    while open_parts and not glob.has_magic(open_parts[0]):
+        open_parts = open_parts[1:]
+    below = path.parts[len(pattern.parts) - len(open_parts) :]
+    return any(map(_is_hidden, below)) and not any(map(_is_hidden, open_parts))
+
+
+_ENDINGS_READ = (
+    f"events are read from files that end in {', '.join(_ENDINGS)}, those of text also with "
+    f"{' or '.join(_COMPRESSIONS)} after it"
+)
+
+
+def _form(name: str) -> tuple[str | None, str | None, bool]:
+    """The format, the compression, and whether tabs are between fields, by a name's ending."""
+    stem, ending = os.path.splitext(name.lower())
+    compression = _COMPRESSIONS.get(ending)
+    if compression is not None:
+        ending = os.path.splitext(stem)[1]
+    format = _ENDINGS.get(ending)
+    if format == "parquet" and compression is not None:
+        format = None
+    return format, compression, ending == ".tsv"
+
+
+def _origin(name: str, path: Path | None, format: str | None) -> Origin:
+    by_name, compression, tabbed = _form("" if path is None else path.name)
+    format = format or by_name
+    if path is None:
+        if format is None:
+            raise CommandProblem(
+                f"standard input has no ending that says its format: add --input-format "
+                f"{'|'.join(FORMATS)}"
+            )
+        return Origin(name, None, format, None, False, None, Spool(_standard_input()))
+    try:
+        with path.open("rb") as stream:
+            found = os.fstat(stream.fileno())
+            pipe = not stat.S_ISREG(found.st_mode)
+            descriptor = os.dup(stream.fileno()) if pipe else -1
+    except OSError as problem:
+        raise CommandProblem(f"{path}: {words(problem)}") from None
+    if format is None:
+        raise CommandProblem(
+            f"{name}: {_ENDINGS_READ}. Where the name says something else, add --input-format "
+            f"{'|'.join(FORMATS)}"
+        )
+    if pipe:
+        return Origin(name, path, format, None, tabbed, None, Spool(descriptor))
+    return Origin(name, path, format, compression, tabbed, found.st_size)
+
+
+def _standard_input() -> int:
+    stream = sys.stdin
+    try:
+        if stream is None:
+            raise ValueError
+        return stream.fileno()
+    except (OSError, ValueError, AttributeError):
+        raise CommandProblem("standard input is closed") from None

@@ -1,0 +1,137 @@
+"""The columns that `celc run` wants from a file of events, and the messages where one is missing.
+
+A file may lack an attribute for two reasons. There was no value for it: this is NULL. Or the file
+spells it differently: this must not be NULL silently. So where the file has a similar name, that is
+an error. Where it has none, the attribute is NULL, with a warning at the end of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+from celc_runtime.chain.columns import levels_of, source_of
+from celc_runtime.query import CompiledQuery
+from celc_runtime.rules.inner import over_events
+
+from celc.core.formula import Query
+from celc.diagnostics.messages.wording import available, guess, quote, quoted
+from celc.interfaces.cli.problems import CommandProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The columns that a query reads from a file."""
+
+    query: str
+    schema: pa.Schema  # their types; NULL stands for any type that the file has
+    required: frozenset[str]
+    """Columns that every file must have: types, streams, partitions and order."""
+    type_name: str  # the column of the event types, which may be missing if it is not required
+    owners: Mapping[str, frozenset[str]]  # the event types that declare each attribute
+    declared: frozenset[str]  # all names with a meaning in the streams
+
+    @classmethod
+    def of(cls, query: Query, compiled: CompiledQuery, others: Iterable[Query] = ()) -> Wanted:
+        """The columns that a compiled query reads, and the names that its streams declare. `others`
+        are the queries of the file, some of which it may read."""
+        plan = source_of(compiled.program).plan
+        added: frozenset[str] = frozenset()
+        if query.parameters is not None:
+            # No file of events has the columns of the parameter table.
+            added = query.parameters.columns_added
+            plan = over_events(plan)
+        owners: dict[str, frozenset[str]] = {}
+        read_by = levels_of(compiled.program)
+        chain = [query, *(one for one in others if one is not query and one.name in read_by)]
+        streams = {s.name: s for one in chain for s in one.streams if s.name not in one.reads}
+        types = [one for stream in streams.values() for one in stream.event_types]
+        added |= {one.begin.name for one in chain if one.begin is not None}
+        for one in types:
+            for attribute in one.attributes:
+                if attribute.name in added:
+                    continue
+                owners[attribute.name] = owners.get(attribute.name, frozenset()) | {one.name}
+        source = plan.source
+        read = {attribute.name for attribute in source.attributes}
+        # A file may lack all events of a type that has an attribute of the key.
+        required = {*read.intersection(source.key_columns), *source.order_by, *source.tiebreak}
+        required |= {name for name in (plan.window_attribute,) if name is not None}
+        required |= {source.type_name} if source.type_column else set()
+        required |= {"stream"} if source.stream_column else set()
+        return cls(
+            query.name,
+            compiled.file_schema,
+            frozenset(required),
+            source.type_name,
+            owners,
+            frozenset({*owners, source.type_name, "stream"}),
+        )
+
+    @property
+    def types(self) -> frozenset[str]:
+        """The event types that the streams declare."""
+        return frozenset().union(*self.owners.values())
+
+    def refuse_misspelt(self, file: str, names: Iterable[str], known: Collection[str]) -> None:
+        """Raises CommandProblem where the file has a name like one of the missing `names`. A name
+        that the streams declare counts only as itself."""
+        others = [name for name in known if name not in self.declared]
+        for name in names:
+            if meant := _guess(name, others):
+                if name == self.type_name:
+                    raise CommandProblem(
+                        f"{file}: no row has {quote(name)}, the column of the event types; {meant} "
+                        "Name it with --type-column"
+                    )
+                raise CommandProblem(
+                    f"{file}: no row has {quote(name)}, which query {quote(self.query)} reads; "
+                    f"{meant} Upper and lower case must agree. Correct the name in the query or "
+                    "in the file, or declare the other name too if the file has both"
+                )
+
+    def refuse_lacking(self, file: str, names: Iterable[str], known: Collection[str]) -> None:
+        """Raises CommandProblem for columns that a file with its own schema lacks."""
+        if lacking := list(names):
+            columns, are = ("the columns", "are") if len(lacking) > 1 else ("the column", "is")
+            raise CommandProblem(
+                f"{file}: query {quote(self.query)} cannot do without {columns} {quoted(lacking)}, "
+                f"which {are} missing; {available('the columns are', known)[0]}"
+                f"{_other_delimiter(known)}"
+            )
+
+    def words_on(self, file: str, lacking: Collection[str]) -> str:
+        """The message on attributes that no row has."""
+        them = "it is" if len(lacking) == 1 else "they are"
+        return (
+            f"{file}: no row has {quoted(lacking)}, which query {quote(self.query)} reads: {them} "
+            "NULL in all events"
+        )
+
+
+def _other_delimiter(known: Collection[str]) -> str:
+    """A hint for a CSV file whose names all stand in one column: another delimiter."""
+    if len(known) == 1:
+        (name,) = known
+        for sign in (";", "\t", "|"):
+            if sign in name:
+                shown = "\\t" if sign == "\t" else sign
+                return f"; if {sign!r} is between its fields, give --delimiter '{shown}'"
+    return ""
+
+
+def _guess(name: str, others: Collection[str]) -> str:
+    """The question whether another name is meant; empty where no name is similar."""
+    same = [other for other in others if other.casefold() == name.casefold()]
+    return "".join(guess(name, same or [other for other in others if _can_be(name, other)]))
+
+
+def _can_be(name: str, other: str) -> bool:
+    """Whether a likeness of two names counts. Names of fields in one struct are alike because of
+    the struct's name, which does not count."""
+    before, _, field = name.rpartition(".")
+    other_before, _, other_field = other.rpartition(".")
+    if name.startswith(f"{other}."):
+        return False
+    return before != other_before or bool(guess(field, [other_field]))

@@ -1,0 +1,58 @@
+"""Files with MATCH_RECOGNIZE on the command line: how they are compiled and explained."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from celc.diagnostics.errors import render_all
+from celc.editor.languages import ROW_PATTERNS
+from celc.interfaces.cli.output import tell
+from celc.interfaces.cli.problems import CommandProblem
+from celc.interfaces.cli.queries import options_of, read_source, shown_command
+from celc.interfaces.cli.routes import dump_routes
+
+if TYPE_CHECKING:
+    from celc.row_pattern.compiler import RowCompilation
+
+
+def compiled(arguments: argparse.Namespace, path: Path, schema: Any = None) -> RowCompilation:
+    """The compiled file; its warnings go to standard error.
+
+    schema: the columns of the table where the file has no CREATE TABLE. Raises CelError, and
+    CommandProblem for options that are of CEL alone.
+    """
+    options = options_of(arguments)
+    for name in ROW_PATTERNS.foreign(options):
+        option = "--" + name.replace("_", "-")
+        raise CommandProblem(f"{option} is for CEL; MATCH_RECOGNIZE has no such thing")
+    source = read_source(path)
+    compilation = ROW_PATTERNS.compile([source], options, schema)
+    if compilation.warnings:
+        tell(render_all(source, compilation.warnings))
+    return compilation
+
+
+def explained(arguments: argparse.Namespace) -> str:
+    """What `celc explain` shows of a file."""
+    from celc.row_pattern import explain
+
+    if arguments.format != "text":
+        raise CommandProblem("the automaton of MATCH_RECOGNIZE is shown as text: --format text")
+    if arguments.query not in (None, arguments.source.stem):
+        raise CommandProblem(f"the only query of the file is '{arguments.source.stem}'")
+    compilation = compiled(arguments, arguments.source)
+    match arguments.stage:
+        case "code":
+            return compilation.module_text(shown_command(arguments, [arguments.source]))
+        case "formula":
+            return explain.query_text(compilation)
+        case "cea":
+            return explain.automaton_text(compilation)
+        case "routes":
+            return dump_routes(compilation.module_parts("celc explain"), [arguments.source.stem])
+        case stage:
+            raise CommandProblem(
+                f"MATCH_RECOGNIZE has the stages formula, cea, routes and code, and no {stage}"
+            )

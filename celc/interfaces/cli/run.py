@@ -1,0 +1,261 @@
+"""`celc run`: events in, matches out."""
+
+import argparse
+import shutil
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+from celc_runtime import EventError, EventWarning
+from celc_runtime.arrow.matches.output import FirstMatches
+from celc_runtime.query import CompiledQuery
+from celc_runtime.row_pattern.query import RowPatternQuery
+
+from celc.diagnostics.files import SUFFIX, query_files
+from celc.driver.matcher import Matcher, matches_of
+from celc.interfaces.cli import match_formats
+from celc.interfaces.cli.output import (
+    check_name,
+    check_output,
+    is_written_directly,
+    standard_output,
+    tell,
+    written,
+)
+from celc.interfaces.cli.problems import FINE, CommandProblem
+from celc.interfaces.cli.progress import shown
+from celc.interfaces.cli.queries import chosen_queries, compiled
+from celc.interfaces.cli.reading.events import Form
+from celc.interfaces.cli.reading.origins import Origin, opened_origins
+from celc.interfaces.cli.reading.parameter_tables import (
+    check_sets,
+    named_files,
+    opened_tables,
+    tables_of,
+)
+from celc.interfaces.cli.reading.stream import EventStream
+from celc.interfaces.cli.reading.times import EPOCH_UNITS, TimeForm
+from celc.interfaces.cli.reading.wanted import Wanted
+
+WIDTH = 80  # signs in a line of a table that does not go to a terminal
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Match each chosen query against the events; returns the exit code."""
+    warnings.simplefilter("always", EventWarning)
+    check_name(arguments.output)
+    format = match_formats.format_of(arguments.output, arguments.format)
+    match_formats.check_csv_safe(format, safe=arguments.csv_safe)
+    form = form_of(arguments)
+    paths, events_of = _queries_and_events(arguments)
+    compilation = compiled(arguments, paths)
+    chosen = chosen_queries(compilation, arguments.query)
+    if len(chosen) > 1 and format != "json":
+        names = ", ".join(stages.query.name for stages in chosen)
+        raise CommandProblem(f"name a query with --query ({names}), or use --format json")
+    named = named_files(arguments.parameters)
+    check_sets(named, [stages.query for stages in chosen])
+    first = FirstMatches(arguments.max_matches)
+    with (
+        opened_origins(events_of, arguments.input_format) as origins,
+        opened_tables(named) as files,
+    ):
+        read = [*origins, *(one for file in files.values() for one in file.origins)]
+        inputs = [*paths, *(origin.file for origin in read)]
+        check_output(arguments.output, force=arguments.force, inputs=inputs)
+        check_form(arguments, origins)
+        matcher = Matcher(compilation.module_parts("celc run"))
+        with output_of(arguments.output, format) as out:
+            of_file = [stages.query for stages in compilation.queries]
+            for stages in chosen:
+                query = typed(matcher.queries[stages.query.name], arguments.type_column)
+                if arguments.match_id:
+                    query = _with_ids(query)
+                events = EventStream(origins, Wanted.of(stages.query, query, of_file), form)
+                tables = tables_of(query, files, form)
+                if format == "html":
+                    _report(query, events, first, out, tables)
+                else:
+                    write = writer_of(format, query, out, arguments)
+                    _match(query, events, first, _live(write, out, arguments.output), tables)
+                if first.are_all:
+                    break  # the rest of the events was not read, and may have what these lack
+                _tell_lacking(events, strict=arguments.strict_schema)
+    if first.are_all:
+        count = f"{arguments.max_matches:,} match{'' if arguments.max_matches == 1 else 'es'}"
+        tell(f"celc: stopped after {count} (--max-matches); there may be more")
+    return FINE
+
+
+def _queries_and_events(arguments: argparse.Namespace) -> tuple[list[Path], list[str]]:
+    """The query files and the names of events. Names before the first one without the ending of
+    query files are query files, and so are the files of a folder that comes first."""
+    given: list[str] = arguments.events
+    events = (n for n, name in enumerate(given) if not name.endswith(SUFFIX))
+    more = next(events, len(given) - 1)
+    paths, wrong = query_files([arguments.source, *map(Path, given[:more])])
+    if wrong:
+        raise CommandProblem("; ".join(wrong))
+    return paths, given[more:]
+
+
+def form_of(arguments: argparse.Namespace) -> Form:
+    """The form of texts in files, from the options."""
+    delimiter = arguments.delimiter
+    if delimiter is not None:
+        delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
+        if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
+            raise CommandProblem(
+                f"--delimiter {arguments.delimiter}: give one ASCII sign that is no quotation mark "
+                "and no end of a line; \\t or tab is a tab"
+            )
+    times = TimeForm(arguments.time_format, arguments.time_zone)
+    times.check()
+    return Form(delimiter, tuple(arguments.null_text), times)
+
+
+def check_form(arguments: argparse.Namespace, origins: Sequence[Origin]) -> None:
+    """Raises CommandProblem for an option that has no meaning for any of the files."""
+    formats = {origin.format for origin in origins}
+    for option, given, needed in (
+        ("--delimiter", arguments.delimiter is not None, {"csv"}),
+        ("--null-text", bool(arguments.null_text), {"csv"}),
+        ("--time-format", arguments.time_format is not None, {"csv", "json"}),
+    ):
+        if given and not formats & needed:
+            raise CommandProblem(
+                f"{option} is for {' and '.join(sorted(needed))}, and the events are "
+                f"{' and '.join(sorted(formats))}: leave it out"
+            )
+
+    numbers = arguments.time_format in EPOCH_UNITS and "parquet" not in formats
+    if numbers and arguments.time_zone != "UTC":
+        raise CommandProblem(
+            f"--time-zone is for times that are texts, and --time-format {arguments.time_format} "
+            "says that they are numbers since 1970 in UTC: leave it out"
+        )
+
+
+def typed(query: CompiledQuery, type_column: str | None) -> CompiledQuery:
+    if type_column is None:
+        return query
+    try:
+        return query.with_options(type_column=type_column)
+    except ValueError as problem:
+        raise CommandProblem(f"--type-column: {problem}") from None
+
+
+def _with_ids(query: CompiledQuery) -> CompiledQuery:
+    try:
+        return query.with_options(match_id=True)
+    except ValueError as problem:
+        raise CommandProblem(f"--match-id: {problem}") from None
+
+
+def _live(
+    write: Callable[[Any], None], out: IO[bytes], output: Path | None
+) -> Callable[[Any], None]:
+    """A writer whose matches a waiting program can read at once."""
+    if output is not None and not is_written_directly(output):
+        return write
+
+    def write_at_once(matches: Any) -> None:
+        write(matches)
+        out.flush()
+
+    return write_at_once
+
+
+def _report(
+    query: CompiledQuery,
+    events: EventStream,
+    first: FirstMatches,
+    out: IO[bytes],
+    tables: Mapping[str, Any],
+) -> None:
+    """Write a page with the matches of one query and all its events, which are read into memory."""
+    from celc.interfaces.pages.report import ReportOfRun
+
+    try:
+        with shown(events.size) as bar:
+            page = ReportOfRun(query, events.batches(bar.read if bar is not None else None))
+            for batch in first.of(matches_of(query, page.batches, tables)):
+                if bar is not None:
+                    bar.found(len(batch))
+                page.add(batch)
+        out.write(page.page().encode())
+    except EventError as problem:
+        raise placed(events, problem) from None
+
+
+def _match(
+    query: CompiledQuery,
+    events: EventStream,
+    first: FirstMatches,
+    write: Callable[[Any], None],
+    tables: Mapping[str, Any],
+) -> None:
+    """The matches of one query. `tables` are those of its parameter set."""
+    try:
+        with shown(events.size) as bar:
+            read = partial(events.batches, bar.read if bar is not None else None)
+            for batch in first.of(matches_of(query, read, tables)):
+                if bar is not None:
+                    bar.found(len(batch))
+                write(batch)
+        write(None)
+    except EventError as problem:
+        raise placed(events, problem) from None
+
+
+def placed(events: EventStream, problem: EventError) -> CommandProblem:
+    """A problem with events, with its file and line."""
+    # Events that lack an attribute of the query often have another mistake as well.
+    events.refuse_misspelt()
+    return CommandProblem(events.placed(str(problem)))
+
+
+def _tell_lacking(events: EventStream, *, strict: bool) -> None:
+    """Warn at the end of attributes that the events lacked. With `strict` it raises
+    CommandProblem."""
+    events.refuse_misspelt()
+    if lacking := events.lacking():
+        text = events.words_on(lacking)
+        if strict:
+            raise CommandProblem(f"{text} (--strict-schema)")
+        warnings.warn(text, EventWarning, stacklevel=2)
+
+
+def output_of(path: Path | None, format: str) -> AbstractContextManager[IO[bytes]]:
+    if path is not None:
+        return written(path)
+    if format in ("parquet", "html") and sys.stdout is not None and sys.stdout.isatty():
+        raise CommandProblem(f"{format} is not for terminals: name a file with -o")
+    return standard_output()
+
+
+def writer_of(
+    format: str,
+    query: CompiledQuery | RowPatternQuery,
+    out: IO[bytes],
+    arguments: argparse.Namespace,
+) -> Callable[[Any], None]:
+    """A function that takes each batch of matches, and None at the end."""
+    match format:
+        case "json":
+            return match_formats.json_lines(query, out)
+        case "csv":
+            return match_formats.csv(query, out, safe=arguments.csv_safe)
+        case "parquet":
+            return match_formats.parquet(query, out)
+        case _:
+            from celc.interfaces.cli.table import table
+
+            in_file = arguments.output is not None
+            most = match_formats.ROWS_IN_FILE if in_file else match_formats.ROWS_SHOWN
+            width = shutil.get_terminal_size((WIDTH, 0)).columns if out.isatty() else WIDTH
+            return table(query, out, most, width, warn_beyond=in_file)

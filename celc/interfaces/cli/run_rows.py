@@ -1,0 +1,120 @@
+"""`celc run` for MATCH_RECOGNIZE: rows in, rows out."""
+
+import argparse
+from collections.abc import Callable
+from typing import IO
+
+import pyarrow as pa
+from celc_runtime import EventError
+from celc_runtime.row_pattern.query import RowPatternQuery
+
+from celc.driver.matcher import Matcher
+from celc.interfaces.cli import match_formats
+from celc.interfaces.cli.output import check_name, check_output, tell
+from celc.interfaces.cli.problems import FINE, CommandProblem
+from celc.interfaces.cli.reading.origins import Origin, opened_origins
+from celc.interfaces.cli.reading.stream import EventStream
+from celc.interfaces.cli.reading.wanted import Wanted
+from celc.interfaces.cli.row_patterns import compiled
+from celc.interfaces.cli.run import check_form, form_of, output_of, writer_of
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Match the rows of files; returns the exit code."""
+    check_name(arguments.output)
+    format = match_formats.format_of(arguments.output, arguments.format)
+    match_formats.check_csv_safe(format, safe=arguments.csv_safe)
+    form = form_of(arguments)
+    of_cel = {
+        "--parameters": arguments.parameters,
+        "--type-column": arguments.type_column,
+        "--match-id": arguments.match_id,
+    }
+    for option, given in of_cel.items():
+        if given:
+            raise CommandProblem(f"{option} is for CEL; MATCH_RECOGNIZE has no such thing")
+    with opened_origins(arguments.events, arguments.input_format) as origins:
+        inputs = [arguments.source, *(origin.file for origin in origins)]
+        check_output(arguments.output, force=arguments.force, inputs=inputs)
+        check_form(arguments, origins)
+        compilation = compiled(arguments, arguments.source, _schema_of(origins))
+        matcher = Matcher(compilation.module_parts("celc run"))
+        (query,) = matcher.queries.values()
+        if format == "html" and arguments.max_matches is not None:
+            raise CommandProblem(
+                "--max-matches counts rows of the result, and a report of MATCH_RECOGNIZE shows "
+                "matches: leave it out"
+            )
+        with output_of(arguments.output, format) as out:
+            if format == "html":
+                _report(query, EventStream(origins, _wanted(query), form), out)
+                return FINE
+            write = writer_of(format, query, out, arguments)
+            rows = EventStream(origins, _wanted(query), form)
+            limit = arguments.max_matches
+            stopped = _match(query, rows, write, limit)
+    if stopped:
+        count = f"{arguments.max_matches:,} row{'' if arguments.max_matches == 1 else 's'}"
+        tell(f"celc: stopped after {count} (--max-matches); there may be more")
+    return FINE
+
+
+def _schema_of(origins: list[Origin]) -> pa.Schema | None:
+    """The columns of the first file, if it has types."""
+    first = origins[0]
+    if first.format != "parquet" or first.path is None:
+        return None
+    import pyarrow.parquet
+
+    try:
+        return pyarrow.parquet.read_schema(first.path)
+    except (OSError, pa.ArrowInvalid) as problem:
+        raise CommandProblem(f"{first.path}: {problem}") from None
+
+
+def _wanted(query: RowPatternQuery) -> Wanted:
+    plan = query.plan
+    required = {plan.columns[one.column].name for one in plan.order_by}
+    required |= {plan.columns[number].name for number in plan.partition_by}
+    names = frozenset(query.input_schema.names)
+    owners = {name: frozenset({query.name}) for name in names}
+    return Wanted(query.name, query.input_schema, frozenset(required), "", owners, names)
+
+
+def _report(query: RowPatternQuery, rows: EventStream, out: IO[bytes]) -> None:
+    """Write a page with the matches and all rows."""
+    from celc.interfaces.pages.row_matches import page_of_rows
+
+    try:
+        out.write(page_of_rows(query, _table(query, rows)).encode())
+    except EventError as problem:
+        raise CommandProblem(str(problem)) from None
+
+
+def _table(query: RowPatternQuery, rows: EventStream) -> pa.Table:
+    gathered = [pa.Table.from_batches([batch]) for batch in rows.batches()]
+    if not gathered:
+        gathered = [query.input_schema.empty_table()]
+    return pa.concat_tables(gathered, promote_options="default")
+
+
+def _match(
+    query: RowPatternQuery,
+    rows: EventStream,
+    write: Callable[[pa.RecordBatch | None], None],
+    limit: int | None,
+) -> bool:
+    """Write the result. Returns whether it was cut off."""
+    left = limit
+    try:
+        for batch in query.match_table(_table(query, rows)).to_batches():
+            if left is not None and len(batch) > left:
+                write(batch.slice(0, left))
+                write(None)
+                return True
+            left = None if left is None else left - len(batch)
+            write(batch)
+        write(None)
+    except EventError as problem:
+        raise CommandProblem(str(problem)) from None
+    return False

@@ -1,0 +1,1 @@
+"""Statements and words of other languages, and what CEL has instead."""

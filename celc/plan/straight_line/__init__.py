@@ -1,0 +1,1 @@
+"""Straight-line updates: the piles of partial matches, their bounds, and the shape of matches."""

@@ -1,0 +1,1 @@
+"""Conditions and expressions: names looked up, types found, casts made explicit."""

@@ -1,0 +1,575 @@
+"""Expressions: names resolved, types found, casts made explicit as Spark SQL inserts them.
+
+A function returns None for an expression without meaning, after reporting why. No further errors
+are reported for the parts around such an expression.
+
+Long: a function for each kind of expression, and they call one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol, assert_never, cast
+
+from celc.core import formula as core
+from celc.diagnostics.errors import Diagnostic, Diagnostics
+from celc.diagnostics.messages import aggregates, names, parameters, totals, types, warnings
+from celc.diagnostics.messages.functions import FUNCTIONS
+from celc.diagnostics.messages.wording import counted, quote, written
+from celc.diagnostics.source import Span
+from celc.parse import syntax
+from celc.resolve.extents import Binding
+from celc.resolve.labels import Hidden
+from celc.resolve.parameters import ForEach
+from celc.resolve.schema import Schema
+from celc.resolve.scopes import Frame, look_up, visible_labels
+from celc.resolve.types import literals
+from celc.resolve.types.conversions import (
+    aggregated_type,
+    arithmetic,
+    calculates_with_times,
+    common_type,
+    is_null,
+    negation,
+)
+
+_AGGREGATED_TYPES: Mapping[str, tuple[core.DataType, ...]] = {
+    "FIRST": core.ATTRIBUTE_TYPES,
+    "LAST": core.ATTRIBUTE_TYPES,
+    "MIN": (*core.NUMBERS, *core.TIMES, core.DataType.INTERVAL, core.DataType.BOOLEAN),
+    "MAX": (*core.NUMBERS, *core.TIMES, core.DataType.INTERVAL, core.DataType.BOOLEAN),
+    "SUM": (*core.NUMBERS, core.DataType.INTERVAL),
+    "AVG": (*core.NUMBERS, core.DataType.INTERVAL),
+    "VARIANCE": core.NUMBERS,
+    "STDDEV": core.NUMBERS,
+    "MEDIAN": (*core.NUMBERS, core.DataType.INTERVAL),
+}
+AGGREGATES = (*_AGGREGATED_TYPES, "COUNT")
+_FUNCTIONS = {
+    "filter": (*AGGREGATES, "PREV", "ABS"),
+    "select": (*AGGREGATES, "COLLECT", "ABS"),
+}
+
+
+LITERALS = (syntax.IntegerLiteral, syntax.DoubleLiteral)
+
+
+class Names(Protocol):
+    """The names that can be used in the declaration of an aggregate (`own_aggregates`), in an item
+    of TOTAL and in HAVING (`celc.resolve.totals`)."""
+
+    def value(
+        self,
+        node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional,
+        site: Site,
+    ) -> core.Expression | None:
+        """The meaning of a name or a call."""
+
+    def no_label(self, label: str, span: Span, site: Site) -> None:
+        """Report a label."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The place of an expression: the names that it can use, and the diagnostics of its
+    mistakes."""
+
+    schema: Schema
+    frame: Frame
+    hidden: Mapping[str, Hidden]
+    found: Diagnostics
+    use: Literal["filter", "select"]
+    inside: str | None = None  # the label of the `x[…]` around it
+    known: dict[tuple[str, str | None], core.DataType | Binding | None] = field(
+        default_factory=dict
+    )
+    """The answer for each label and attribute, so that a mistake is reported once in a filter."""
+    declared: Names | None = None
+    """The names where no label can be used, as in the declaration of an aggregate."""
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def binding_of(label: str, span: Span, site: Site) -> Binding | None:
+    """The binding of a label that an expression names."""
+    key = (label, None)
+    if key not in site.known:
+        seen = look_up(site.frame, label)
+        site.known[key] = None if seen is None else seen[0]
+        if seen is None:
+            _report_unbound(label, span, site)
+    return cast("Binding | None", site.known[key])
+
+
+def _report_unbound(label: str, span: Span, site: Site) -> None:
+    if site.declared is not None:
+        site.declared.no_label(label, span, site)
+        return
+    if label in site.schema.declarations.parameters:
+        site.found.add(_misplaced_set(label, span, site))
+        return
+    visible = visible_labels(site.frame)
+    hidden = site.hidden.get(label)
+    if hidden is not None:
+        site.found.add(names.hidden_label(label, hidden.why, visible, span, hidden.place))
+    elif site.use == "select":
+        site.found.add(names.unbound_in_select(label, visible, _values_of(label, site), span))
+    else:
+        site.found.add(names.unbound_label(label, visible, label in site.schema.masks, span))
+
+
+def named_set(node: syntax.Attribute, site: Site) -> ForEach | None:
+    """The parameter set that `rule.a` names; None where `rule` is something else."""
+    each = site.schema.for_each
+    if each is None or node.label is None or node.label.text != each.set.name:
+        return None
+    return each
+
+
+def _misplaced_set(name: str, span: Span, site: Site) -> Diagnostic:
+    each = site.schema.for_each
+    if each is None:
+        return parameters.not_for_each(name, span)
+    if each.set.name != name:
+        return parameters.other_set(name, each.set.name, span, each.clause)
+    return parameters.set_as_label(name, span)
+
+
+def _values_of(attribute: str, site: Site) -> list[str]:
+    """Expressions of SELECT for an attribute: its only value, or one or two values of each label
+    that has it."""
+    found = []
+    for label in labels_having(attribute, site):
+        extent = site.frame.labels[label].extent
+        value = f"{written(label)}.{written(attribute)}"
+        found.append(value if (extent.least, extent.most) == (1, 1) else f"FIRST({value})")
+    return found
+
+
+def attribute_type(
+    label: str, label_span: Span, attribute: syntax.Name, site: Site
+) -> core.DataType | None:
+    """The type of `label.attribute`; warns where some event types of the label lack it."""
+    key = (label, attribute.text)
+    if key not in site.known:
+        binding = binding_of(label, label_span, site)
+        site.known[key] = None if binding is None else _type_in(binding, label, attribute, site)
+    return cast("core.DataType | None", site.known[key])
+
+
+def _type_in(
+    binding: Binding, label: str, attribute: syntax.Name, site: Site
+) -> core.DataType | None:
+    schema, mask = site.schema, binding.extent.types
+    if attribute.text in schema.flawed:
+        return None
+    if not mask and (attribute.text in schema.types or not site.found.has_errors):
+        # AND leaves the label without positions; conditions on it still have a meaning. (After an
+        # error, the label's atom may just be an unknown type.)
+        mask = (1 << len(schema.event_types)) - 1
+        if attribute.text in schema.types:
+            return schema.types[attribute.text]
+    lacking = mask & schema.lacking(attribute.text)
+    if lacking == mask:
+        # No event types at all: the atom was unknown, which has been reported.
+        if mask:
+            offered = [declared.name for declared in schema.attributes_of(mask)]
+            of_types = schema.names_of(mask)
+            site.found.add(
+                names.unknown_attribute(attribute.text, label, of_types, offered, attribute.span)
+            )
+        return None
+    if lacking:
+        site.found.add(
+            warnings.missing_attribute(
+                attribute.text, label, schema.names_of(lacking), attribute.span
+            )
+        )
+    return schema.types[attribute.text]
+
+
+# --- expressions ----------------------------------------------------------------------------------
+
+
+def expression(node: syntax.Expression, site: Site) -> core.Expression | None:
+    """An expression with its type."""
+    match node:
+        case syntax.IntegerLiteral():
+            return _integer(node, node.value, site)
+        case syntax.DoubleLiteral():
+            return literals.double(node, site.found)
+        case syntax.TextLiteral():
+            return core.Constant(node.value, core.DataType.STRING, node.span)
+        case syntax.BooleanLiteral():
+            return core.Constant(node.value, core.DataType.BOOLEAN, node.span)
+        case syntax.NullLiteral():
+            return core.Constant(None, core.DataType.BOOLEAN, node.span)
+        case syntax.TimeLiteral():
+            return literals.time(node, site.found)
+        case syntax.DurationLiteral():
+            return literals.interval(node, site.found)
+        case syntax.Attribute() | syntax.Call() | syntax.CallOfAll() | syntax.Conditional() if (
+            site.declared is not None
+        ):
+            return site.declared.value(node, site)
+        case syntax.CallOfAll():
+            refuse_star(node, site)
+            return None
+        case syntax.Attribute() if (each := named_set(node, site)) is not None:
+            return each.value(node.attribute, node.span, site.found)
+        case syntax.Attribute():
+            return _attribute(node, site)
+        case syntax.Conditional():
+            raise AssertionError("the parser knows IF in the declaration of an aggregate alone")
+        case syntax.Arithmetic():
+            return _arithmetic(node, site)
+        case syntax.Negation():
+            return _negation(node, site)
+        case syntax.Call():
+            return _call(node, site)
+        case _:
+            assert_never(node)
+
+
+def _integer(
+    node: syntax.IntegerLiteral | syntax.Negation, value: int, site: Site
+) -> core.Constant | None:
+    constant = literals.integer(node, value)
+    if constant is None:
+        site.found.add(types.integer_range(node.span))
+    return constant
+
+
+def _attribute(node: syntax.Attribute, site: Site) -> core.Expression | None:
+    if node.label is None:
+        assert site.inside is not None, "the parser refuses bare attributes outside x[…]"
+        label = syntax.Name(site.inside, node.span)
+    else:
+        # A parameter set is not a label, and can be named inside x[…] as well.
+        label = node.label
+    data_type = attribute_type(label.text, label.span, node.attribute, site)
+    if data_type is None:
+        return None
+    if site.use == "select":
+        seen = look_up(site.frame, label.text)
+        assert seen is not None
+        extent = seen[0].extent
+        if (extent.least, extent.most) != (1, 1):
+            unbound = extent.least == 0
+            site.found.add(
+                types.many_positions(label.text, node.attribute.text, unbound, node.span)
+            )
+            return None
+    return core.AttributeValue(label.text, node.attribute.text, data_type, node.span)
+
+
+def _arithmetic(node: syntax.Arithmetic, site: Site) -> core.Expression | None:
+    left, right = expression(node.left, site), expression(node.right, site)
+    if left is None or right is None:
+        return None
+    if is_null(left) and is_null(right):
+        site.found.add(types.two_nulls(node.span))
+        return None
+    found = arithmetic(node.operator, left, right, node.span)
+    if found is not None:
+        return found
+    if calculates_with_times(left, right):
+        slice_of = site.found.source.slice
+        texts = (slice_of(node.left.span), slice_of(node.right.span))
+        operand_types = (left.type.value, right.type.value)
+        site.found.add(types.time_arithmetic(node.operator, operand_types, texts, node.span))
+        return None
+    for side in (left, right):
+        if not is_null(side) and not side.type.is_numeric:
+            site.found.add(types.arithmetic_type(node.operator, side.type.value, side.span))
+    return None
+
+
+def _negation(node: syntax.Negation, site: Site) -> core.Expression | None:
+    if isinstance(node.operand, syntax.IntegerLiteral) and not _in_parentheses(node.operand):
+        # The smallest LONG has no positive counterpart, so the sign belongs to the literal.
+        return _integer(node, -node.operand.value, site)
+    operand = numeric("-", node.operand, site)
+    return None if operand is None else negation(operand, node.span)
+
+
+def _in_parentheses(literal: syntax.IntegerLiteral) -> bool:
+    """Whether a literal stands in parentheses: in Spark SQL `-(2147483648)` is LONG, without them
+    INT."""
+    return literal.span.end - literal.span.start > len(str(literal.value))
+
+
+def numeric(operator: str, node: syntax.Expression, site: Site) -> core.Expression | None:
+    """An operand that must be a number or a duration."""
+    operand = expression(node, site)
+    if operand is None or is_null(operand):
+        return operand
+    if not operand.type.is_numeric and operand.type is not core.DataType.INTERVAL:
+        site.found.add(types.arithmetic_type(operator, operand.type.value, operand.span))
+        return None
+    return operand
+
+
+# --- functions ------------------------------------------------------------------------------------
+
+
+def _call(node: syntax.Call, site: Site) -> core.Expression | None:
+    name = node.function.text.upper()
+    assert site.inside is None or name == "ABS", "the parser refuses other functions inside x[…]"
+    own = site.schema.declarations.aggregates
+    if site.inside is None and node.function.text in own:
+        return _own_aggregate(node, own[node.function.text], site)
+    if node.distinct and name in FUNCTIONS and name != "COUNT":
+        text = site.found.source.slice(node.argument.span)
+        site.found.add(aggregates.misplaced_distinct(name, text, node.span))
+        return None
+    if node.more and name in FUNCTIONS:
+        slice_of = site.found.source.slice
+        arguments = [slice_of(one.span) for one in (node.argument, *node.more)]
+        second = _comma_before(node.more[0], site)
+        site.found.add(aggregates.one_argument(node.function.text, arguments, second, node.span))
+        return None
+    if node.prior and name not in AGGREGATES and name in FUNCTIONS:
+        site.found.add(types.misplaced_prior(name, AGGREGATES, node.span))
+        return None
+    if site.use == "select" and (name == "PREV" or node.prior):
+        what = "PRIOR" if node.prior else "PREV"
+        site.found.add(types.previous_in_select(what, node.span))
+        return None
+    if name == "COLLECT":
+        wrong = types.collect_in_filter if site.use == "filter" else types.collect_in_expression
+        site.found.add(wrong(node.span))
+        return None
+    match name:
+        case "ABS":
+            argument = node.argument
+            if site.inside is None and syntax.is_bare_name(argument):
+                site.found.add(types.needs_number("ABS", argument.attribute.text, argument.span))
+                return None
+            operand = numeric("ABS", argument, site)
+            if operand is None or is_null(operand):
+                return operand
+            return core.Absolute(operand, operand.type, node.span)
+        case "COUNT" if node.distinct:
+            return _aggregate("DISTINCT", node, site)
+        case "COUNT":
+            return _count(node, site)
+        case "PREV":
+            return _previous(node, site)
+        case "FIRST" | "LAST" | "MIN" | "MAX" | "SUM" | "AVG" | "VARIANCE" | "STDDEV" | "MEDIAN":
+            return _aggregate(name, node, site)
+        case _:
+            functions = (*_FUNCTIONS[site.use], *site.schema.declarations.aggregates)
+            slice_of = site.found.source.slice
+            written_arguments = [slice_of(one.span) for one in (node.argument, *node.more)]
+            site.found.add(
+                types.unknown_function(
+                    node.function.text,
+                    functions,
+                    node.function.span,
+                    written_arguments,
+                    node.span,
+                )
+            )
+            return None
+
+
+def refuse_star(node: syntax.CallOfAll, site: Site) -> None:
+    """Report a * as the argument of a function that takes none there."""
+    name = node.function.text
+    known = (*FUNCTIONS, *totals.TOTALS)
+    if name.upper() not in known:
+        functions = (*_FUNCTIONS[site.use], *site.schema.declarations.aggregates)
+        span = node.function.span
+        site.found.add(types.unknown_function(name, functions, span, [], node.span))
+        return
+    labels = visible_labels(site.frame)
+    made = [label for label in labels if label not in site.schema.masks] or labels
+    star = site.found.source.text.index("*", node.function.span.end)
+    place = Span(star, star + 1)
+    site.found.add(totals.star_argument(name, next(iter(made), None), place, node.span))
+
+
+def _comma_before(argument: syntax.Expression, site: Site) -> Span:
+    """The place of the comma before an argument."""
+    comma = site.found.source.text.rindex(",", 0, argument.span.start)
+    return Span(comma, comma + 1)
+
+
+def _count(node: syntax.Call, site: Site) -> core.Expression | None:
+    argument = node.argument
+    if not syntax.is_bare_name(argument):
+        label = argument.label if isinstance(argument, syntax.Attribute) else None
+        site.found.add(
+            types.needs_label("COUNT", argument.span, written(label.text) if label else None)
+        )
+        return None
+    label = argument.attribute
+    if binding_of(label.text, label.span, site) is None:
+        return None
+    return core.Aggregate("COUNT", label.text, None, node.prior, core.DataType.LONG, node.span)
+
+
+def attribute_argument(node: syntax.Call, site: Site) -> tuple[str, str, core.DataType] | None:
+    """The label, attribute and type of the argument `x.a` of a function of a label's set."""
+    argument, name = node.argument, node.function.text
+    if name.upper() in FUNCTIONS:
+        name = name.upper()
+    if not isinstance(argument, syntax.Attribute) or argument.label is None:
+        choices = _calls_offered(node, site)
+        example = f"{name}(DISTINCT x.a)" if node.distinct else f"{name}(x.a)"
+        site.found.add(types.needs_attribute(name, argument.span, choices, node.span, example))
+        return None
+    label = argument.label
+    data_type = attribute_type(label.text, label.span, argument.attribute, site)
+    return None if data_type is None else (label.text, argument.attribute.text, data_type)
+
+
+def _calls_offered(node: syntax.Call, site: Site) -> list[str]:
+    """The calls that `SUM(a)`, `SUM(x)` and `SUM(x.a * 2)` could mean."""
+    argument, name = node.argument, node.function.text
+    slice_of, prior = site.found.source.slice, "PRIOR " if node.prior else ""
+    if node.distinct:
+        prior = f"DISTINCT {prior}"
+    scales = name.upper() in _SCALING and not node.distinct
+    if scales and isinstance(argument, syntax.Arithmetic) and argument.operator in ("*", "/"):
+        left, right = argument.left, argument.right
+        if isinstance(left, syntax.Attribute) and isinstance(right, LITERALS):
+            rest = f"{argument.operator} {slice_of(right.span)}"
+            return [f"{name}({prior}{slice_of(left.span)}) {rest}"]
+    if not syntax.is_bare_name(argument):
+        return []
+    label = look_up(site.frame, argument.attribute.text)
+    if label is not None:
+        attributes = site.schema.attributes_of(label[0].extent.types)
+        allowed = _types_taken(name, site)
+        named = [one.name for one in attributes if one.type in allowed][:3]
+        own = slice_of(argument.span)
+        return [f"{name}({prior}{own}.{written(attribute)})" for attribute in named]
+    return [
+        f"{name}({prior}{written(one)}.{slice_of(argument.span)})"
+        for one in labels_having(argument.attribute.text, site)
+    ]
+
+
+def _types_taken(name: str, site: Site) -> Collection[core.DataType]:
+    """The types of attributes that a function of one argument takes."""
+    own = site.schema.declarations.aggregates.get(name)
+    if own is None:
+        return _AGGREGATED_TYPES.get(name.upper(), core.ATTRIBUTE_TYPES)
+    if len(own.parameters) > 1:
+        return ()
+    (parameter,) = own.parameters
+    return [
+        one for one in core.ATTRIBUTE_TYPES if common_type(one, parameter.type) is parameter.type
+    ]
+
+
+# The functions for which f(c · values) = c · f(values), for a positive number c.
+_SCALING = ("FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "MEDIAN", "STDDEV", "PREV")
+
+
+def labels_having(attribute: str, site: Site) -> list[str]:
+    """The visible labels whose events all have an attribute; those made with AS, if there are
+    any."""
+    visible = visible_labels(site.frame)
+    found = []
+    for label in visible:
+        seen = look_up(site.frame, label)
+        assert seen is not None
+        mask = seen[0].extent.types
+        if mask and attribute in site.schema.types and not mask & site.schema.lacking(attribute):
+            found.append(label)
+    made = [label for label in found if label not in site.schema.masks]
+    return (made or found)[:3]
+
+
+def _previous(node: syntax.Call, site: Site) -> core.Expression | None:
+    argument = attribute_argument(node, site)
+    if argument is None:
+        return None
+    label, attribute, data_type = argument
+    return core.Previous(label, attribute, data_type, node.span, node.distance)
+
+
+def _aggregate(
+    name: core.AggregateFunction, node: syntax.Call, site: Site
+) -> core.Expression | None:
+    argument = attribute_argument(node, site)
+    if argument is None:
+        return None
+    label, attribute, data_type = argument
+    if name == "DISTINCT":
+        long, read = core.DataType.LONG, (data_type,)
+        return core.Aggregate(name, label, attribute, node.prior, long, node.span, read=read)
+    if data_type not in _AGGREGATED_TYPES[name]:
+        allowed = [one.value for one in _AGGREGATED_TYPES[name]]
+        span = node.argument.span
+        argument_text = site.found.source.slice(span)
+        site.found.add(types.aggregate_type(name, data_type.value, allowed, argument_text, span))
+        return None
+    data_type = aggregated_type(name, data_type)
+    return core.Aggregate(name, label, attribute, node.prior, data_type, node.span)
+
+
+def _own_aggregate(
+    node: syntax.Call, own: core.OwnAggregate | None, site: Site
+) -> core.Expression | None:
+    """A call of an aggregate that the file declares; None where its declaration is wrong."""
+    name = node.function.text
+    if site.use == "select" and node.prior:
+        site.found.add(types.previous_in_select("PRIOR", node.span))
+        return None
+    if node.distinct:
+        argument = site.found.source.slice(node.argument.span)
+        site.found.add(aggregates.misplaced_distinct(name, argument, node.span))
+        return None
+    arguments = [
+        attribute_argument(replace(node, argument=one), site) for one in (node.argument, *node.more)
+    ]
+    taken = [one for one in arguments if one is not None]
+    if own is None or len(taken) < len(arguments):
+        return None
+    if len(taken) != len(own.parameters):
+        wanted = ", ".join(f"{one.name}: {one.type.value}" for one in own.parameters)
+        count = counted(len(own.parameters), "argument")
+        site.found.add(
+            aggregates.number_of_arguments(quote(name), count, f"{name}({wanted})", node.span)
+        )
+        return None
+    label = taken[0][0]
+    other = next((one for one, _, _ in taken if one != label), None)
+    if other is not None:
+        site.found.add(aggregates.several_labels(name, (label, other), node.span))
+        return None
+    fits = True
+    for written_one, (_, _, data_type), parameter in zip(
+        (node.argument, *node.more), taken, own.parameters, strict=True
+    ):
+        if common_type(data_type, parameter.type) is not parameter.type:
+            fits = False
+            site.found.add(
+                aggregates.argument_type(
+                    name,
+                    parameter.name,
+                    parameter.type.value,
+                    data_type.value,
+                    written_one.span,
+                )
+            )
+    if not fits:
+        return None
+    first, *others = (attribute for _, attribute, _ in taken)
+    return core.Aggregate(
+        "OWN",
+        label,
+        first,
+        node.prior,
+        own.type,
+        node.span,
+        own,
+        tuple(others),
+        tuple(data_type for _, _, data_type in taken),
+    )

@@ -1,0 +1,308 @@
+"""Aggregates that a file declares: their names, types and expressions.
+
+The expressions are those of conditions over other names: parameters and the variables of STATE
+replace attributes of labels. So `expressions` and `conditions` resolve them, and ask the functions
+here about names and calls.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from celc.core import fold
+from celc.core import formula as core
+from celc.diagnostics.errors import Diagnostics
+from celc.diagnostics.messages import aggregates as messages
+from celc.diagnostics.messages import names, types
+from celc.diagnostics.messages.functions import FUNCTIONS
+from celc.diagnostics.messages.totals import TOTALS
+from celc.diagnostics.source import Span
+from celc.parse import syntax
+from celc.resolve.schema import TYPE_NAMES, Declarations, Schema
+from celc.resolve.scopes import Frame
+from celc.resolve.types.conditions import condition
+from celc.resolve.types.conversions import Misfit, common_type, convert, is_null, meeting_type
+from celc.resolve.types.expressions import AGGREGATES, Site, expression, numeric
+
+Part = Literal["STATE", "STEP", "RESULT"]
+
+IN_AGGREGATES = ("ABS", "LEAST", "GREATEST", "COALESCE", "IF")
+_FORMS = {
+    "ABS": "ABS(a - b)",
+    "LEAST": "LEAST(low, a)",
+    "GREATEST": "GREATEST(high, a)",
+    "COALESCE": "COALESCE(last, a)",
+}
+_NO_STREAMS = Schema(Declarations({}, {}, frozenset(), {}), (), (), {}, {}, {}, frozenset(), {})
+
+
+def declare_aggregates(
+    nodes: Iterable[syntax.AggregateDeclaration], found: Diagnostics
+) -> Mapping[str, core.OwnAggregate | None]:
+    """The aggregates of a file by name; of two with one name the first counts. None for a wrong
+    declaration, which has been reported. Its calls are not judged."""
+    declared: dict[str, core.OwnAggregate | None] = {}
+    places: dict[str, Span] = {}
+    nodes = tuple(nodes)
+    called = frozenset(node.name.text for node in nodes)
+    for node in nodes:
+        name, span = node.name.text, node.name.span
+        own = _Declaration(node, called, found).resolved()
+        if name in declared or name.upper() in (*FUNCTIONS, *IN_AGGREGATES, *TOTALS):
+            found.add(messages.taken_name(name, span, places.get(name)))
+        elif name not in declared:
+            declared[name], places[name] = own, span
+    return declared
+
+
+@dataclass(slots=True)
+class Declared:
+    """The names that the expressions of one part of a declaration can use."""
+
+    part: Part
+    variables: Mapping[str, core.DataType | None]
+    """Parameters and STATE, as far as they can stand in `part`; None: its type is wrong."""
+    hidden: frozenset[str]  # names that have a meaning only in other parts
+    aggregate: str  # the name of the aggregate
+    aggregates: frozenset[str]  # those of the file
+
+    def value(
+        self,
+        node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional,
+        site: Site,
+    ) -> core.Expression | None:
+        """The meaning of a name or a call in the declaration of an aggregate."""
+        match node:
+            case syntax.Attribute(label=None):
+                return self._variable(node.attribute, site)
+            case syntax.Attribute():
+                assert node.label is not None
+                self.no_label(node.label.text, node.span, site)
+                return None
+            case syntax.Call():
+                return self._call(node, site)
+            case syntax.CallOfAll():
+                called = node.function
+                site.found.add(
+                    messages.function_in_aggregate(called.text, self.aggregate, called.span)
+                )
+                return None
+            case syntax.Conditional():
+                return self._conditional(node, site)
+
+    def no_label(self, label: str, span: Span, site: Site) -> None:
+        site.found.add(messages.label_in_aggregate(label, self.variables, span))
+
+    def _variable(self, name: syntax.Name, site: Site) -> core.Expression | None:
+        if name.text in self.variables:
+            data_type = self.variables[name.text]
+            return None if data_type is None else core.Variable(name.text, data_type, name.span)
+        if self.part == "STATE":
+            site.found.add(messages.state_before(name.text, name.span))
+        elif name.text in self.hidden:
+            site.found.add(messages.no_parameter_here(name.text, self.part, name.span))
+        else:
+            site.found.add(
+                messages.unknown_variable(name.text, self.part, self.variables, name.span)
+            )
+        return None
+
+    def _call(self, node: syntax.Call, site: Site) -> core.Expression | None:
+        name = node.function.text.upper()
+        is_of_positions = node.function.text in self.aggregates or name in FUNCTIONS
+        if name not in IN_AGGREGATES and is_of_positions:
+            called, span = node.function.text, node.function.span
+            site.found.add(messages.function_in_aggregate(called, self.aggregate, span))
+            return None
+        if name not in IN_AGGREGATES:
+            slice_of = site.found.source.slice
+            given = [slice_of(one.span) for one in (node.argument, *node.more)]
+            name, span = node.function.text, node.function.span
+            site.found.add(types.unknown_function(name, IN_AGGREGATES, span, given, node.span))
+            return None
+        if node.distinct or node.prior:
+            site.found.add(
+                messages.misplaced_distinct(name, None, node.span)
+                if node.distinct
+                else types.misplaced_prior(name, AGGREGATES, node.span)
+            )
+            return None
+        arguments = (node.argument, *node.more)
+        least, most = {"ABS": (1, 1), "COALESCE": (1, None)}.get(name, (2, None))
+        if len(arguments) < least or (most is not None and len(arguments) > most):
+            wanted = "one argument" if most == 1 else f"{least} or more arguments"
+            form = _FORMS[name]
+            site.found.add(messages.number_of_arguments(name, wanted, form, node.span))
+            return None
+        if name == "ABS":
+            operand = numeric("ABS", node.argument, site)
+            if operand is None or is_null(operand):
+                return operand
+            return core.Absolute(operand, operand.type, node.span)
+        operands = [expression(one, site) for one in arguments]
+        known = [one for one in operands if one is not None]
+        if len(known) < len(operands):
+            return None
+        data_type = self._common_type(name, known, node.span, site)
+        if data_type is None:
+            return None
+        chosen = tuple(convert(one, data_type) for one in known)
+        function: Literal["LEAST", "GREATEST", "COALESCE"]
+        function = "LEAST" if name == "LEAST" else "GREATEST"
+        return core.Choice(
+            function if name != "COALESCE" else "COALESCE", chosen, data_type, node.span
+        )
+
+    def _conditional(self, node: syntax.Conditional, site: Site) -> core.Expression | None:
+        asked = condition(node.condition, site)
+        then, otherwise = expression(node.then, site), expression(node.otherwise, site)
+        if asked is None or then is None or otherwise is None:
+            return None
+        data_type = self._common_type("IF", [then, otherwise], node.span, site)
+        if data_type is None:
+            return None
+        then, otherwise = convert(then, data_type), convert(otherwise, data_type)
+        return core.Conditional(((asked, then),), otherwise, data_type, node.span)
+
+    def _common_type(
+        self, function: str, operands: list[core.Expression], span: Span, site: Site
+    ) -> core.DataType | None:
+        data_type = meeting_type(operands)
+        if isinstance(data_type, Misfit):
+            other = operands[data_type.number].type.value
+            site.found.add(types.compared_types(data_type.before.value, other, span))
+            return None
+        if data_type is None:
+            site.found.add(types.two_nulls(span))
+        elif data_type is core.DataType.STRING:
+            site.found.add(messages.text_in_aggregate(f"the value of {function}", span))
+            return None
+        return data_type
+
+
+@dataclass(slots=True)
+class _Declaration:
+    """Resolves one declaration; `called` are the names of all aggregates."""
+
+    node: syntax.AggregateDeclaration
+    called: frozenset[str]
+    found: Diagnostics
+
+    def resolved(self) -> core.OwnAggregate | None:
+        """The aggregate; None where something in it is wrong, which is reported."""
+        node, before = self.node, len(self.found.items)
+        places: dict[str, Span] = {}
+        parameters: dict[str, core.DataType | None] = {}
+        for declared in node.parameters:
+            self._declare(declared, places, parameters)
+        state: dict[str, core.DataType | None] = {}
+        firsts: dict[str, core.Constant | None] = {}
+        for one in node.state:
+            name = one.declared.name.text
+            is_new = name not in places
+            self._declare(one.declared, places, state if is_new else {})
+            if is_new:
+                self._refuse_text(f"{name!r} in STATE", state[name], one.declared.type.span)
+                firsts[name] = self._first(one, state[name])
+        steps = self._steps(state, parameters)
+        result_type = self._type(node.type)
+        self._refuse_text("an aggregate", result_type, node.type.span)
+        result = self._value(
+            node.result, "RESULT", state, frozenset(parameters), "the aggregate", result_type
+        )
+        if any(item.severity == "error" for item in self.found.items[before:]) or result is None:
+            return None
+        variables = []
+        for name, data_type in state.items():
+            first = firsts[name]
+            assert data_type is not None
+            assert first is not None
+            step = steps.get(name) or core.Variable(name, data_type, node.name.span)
+            variables.append(core.StateVariable(name, data_type, first.value, step))
+        given = tuple(
+            core.AttributeDeclaration(name, data_type)
+            for name, data_type in parameters.items()
+            if data_type is not None
+        )
+        return core.OwnAggregate(node.name.text, given, tuple(variables), result)
+
+    def _type(self, name: syntax.Name) -> core.DataType | None:
+        data_type = TYPE_NAMES.get(name.text.upper())
+        if data_type is None:
+            self.found.add(names.unknown_type(name.text, list(TYPE_NAMES), name.span))
+        return data_type
+
+    def _declare(
+        self,
+        declared: syntax.AttributeDeclaration,
+        places: dict[str, Span],
+        into: dict[str, core.DataType | None],
+    ) -> None:
+        name = declared.name
+        data_type = self._type(declared.type)
+        if name.text in places:
+            first = places[name.text]
+            self.found.add(messages.taken_variable(name.text, name.span, first))
+        else:
+            places[name.text], into[name.text] = name.span, data_type
+
+    def _refuse_text(self, what: str, data_type: core.DataType | None, span: Span) -> None:
+        if data_type is core.DataType.STRING:
+            self.found.add(messages.text_in_aggregate(what, span))
+
+    def _first(
+        self, declared: syntax.StateDeclaration, data_type: core.DataType | None
+    ) -> core.Constant | None:
+        """The value that a variable of STATE begins with."""
+        name = declared.declared.name.text
+        value = self._value(declared.value, "STATE", {}, frozenset(), f"{name!r}", data_type)
+        if value is None or data_type is None:
+            return None
+        assert fold.is_constant(value), "no name has a meaning there"
+        return core.Constant(fold.evaluate(value), data_type, value.span)
+
+    def _steps(
+        self,
+        state: Mapping[str, core.DataType | None],
+        parameters: Mapping[str, core.DataType | None],
+    ) -> dict[str, core.Expression | None]:
+        steps: dict[str, core.Expression | None] = {}
+        places: dict[str, Span] = {}
+        for step in self.node.steps:
+            name = step.name.text
+            if name in parameters and name not in state:
+                self.found.add(messages.no_parameter_here(name, "STEP", step.name.span))
+            elif name not in state:
+                self.found.add(messages.unknown_variable(name, "STEP", state, step.name.span))
+            elif name in places:
+                self.found.add(messages.repeated_step(name, step.name.span, places[name]))
+            places.setdefault(name, step.name.span)
+            known = {**parameters, **state}
+            wanted = state.get(name)
+            value = self._value(step.value, "STEP", known, frozenset(), f"{name!r}", wanted)
+            steps.setdefault(name, value)
+        return steps
+
+    def _value(
+        self,
+        node: syntax.Expression,
+        part: Part,
+        known: Mapping[str, core.DataType | None],
+        hidden: frozenset[str],
+        what: str,
+        wanted: core.DataType | None,
+    ) -> core.Expression | None:
+        """An expression in the type that is wanted of it."""
+        own_name = self.node.name.text
+        declared = Declared(part, known, hidden - known.keys(), own_name, self.called)
+        site = Site(_NO_STREAMS, Frame({}, None, None), {}, self.found, "filter", declared=declared)
+        value = expression(node, site)
+        if value is None or wanted is None or wanted is core.DataType.STRING:
+            return None
+        if not is_null(value) and common_type(value.type, wanted) is not wanted:
+            text = self.found.source.slice(node.span)
+            self.found.add(
+                messages.value_type(what, value.type.value, wanted.value, text, node.span)
+            )
+            return None
+        return convert(value, wanted)

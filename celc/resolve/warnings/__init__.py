@@ -1,0 +1,1 @@
+"""What resolution warns of: formulas that match nothing, cost much, or mean something else."""

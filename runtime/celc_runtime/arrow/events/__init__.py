@@ -1,0 +1,1 @@
+"""Events in: Arrow, pandas and plain values → the columns that kernels read."""

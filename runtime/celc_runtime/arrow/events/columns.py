@@ -1,0 +1,216 @@
+"""Arrow → kernel columns: one batch of events as the arrays that the kernels read.
+
+No Python object is made for an event. Everything that can be wrong with events is checked on the
+way: columns and their types (`conforming`), types of events (`event_types`), order and partitions
+(`event_order`), values that a window is measured on (`window_keys`).
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import NO_NULLS, TextComparer, coded, numbers, text_truth
+from celc_runtime.arrow.events.conforming import conforming, names_read
+from celc_runtime.arrow.events.event_order import EventOrder
+from celc_runtime.arrow.events.event_types import EventTypes
+from celc_runtime.arrow.events.instants import begins_instant
+from celc_runtime.arrow.events.partition_keys import with_keys
+from celc_runtime.arrow.events.row_names import RowNames, row_text
+from celc_runtime.arrow.events.undeclared import Undeclared
+from celc_runtime.arrow.events.window_keys import WindowKeys, floors_of
+from celc_runtime.engine.arena.batch import END_OF_PARTS, NO_INTEGERS, Batch
+from celc_runtime.engine.definition.instants import InstantRows
+from celc_runtime.plan.conditions import TextCondition
+from celc_runtime.plan.names import unused_name
+from celc_runtime.plan.plan import Plan
+
+_EACH_ROW = np.zeros(0, np.bool_)
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A batch ready for the kernels, with the columns that the output needs."""
+
+    batch: Batch
+    events: pa.RecordBatch  # the conforming columns, without rows of undeclared types
+    parts: np.ndarray  # the rows at which partitions begin
+    known: np.ndarray | None = None  # bool, the rows of the input that are left; None: all
+    instants: np.ndarray = field(default_factory=lambda: _EACH_ROW)
+    """bool[rows], the rows at which instants begin; empty: each row does, or instants do not
+    matter."""
+    instant_rows: InstantRows | None = None
+    """The same as ranges of rows, if the update does not know events by their places in
+    instants."""
+
+
+class Columns:
+    """Prepares the batches of one run; remembers the last event for checks across batches."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        ties_are_errors: bool,
+        continues: bool = False,
+        numbered: str | None = None,
+        batches_wait: bool = False,
+    ) -> None:
+        """continues: the first event's partition was entered before. numbered: the column of each
+        batch with the rows' numbers; None: no rows were left out. batches_wait: a batch is read
+        after later ones have been prepared."""
+        self._plan = plan
+        self._rows = RowNames(numbered, unused_name("row", names_read(plan)))
+        self._types = EventTypes(plan, self._rows)
+        self._order = EventOrder(
+            plan, self._rows, ties_are_errors=ties_are_errors, continues=continues
+        )
+        name = plan.window_attribute
+        self._window = None if name is None else WindowKeys(plan, name, self._rows, self._order)
+        self._local_windows = [
+            WindowKeys(plan, name, self._rows, self._order) for name in plan.local_attributes
+        ]
+        self._batches_wait = batches_wait
+        # New memory costs more to touch for the first time than finding symbols does.
+        self._words = np.zeros(0, np.uint64)
+        self._texts = TextComparer()
+        self._schema: pa.Schema | None = None
+        self._places: list[int] = []
+        self.undeclared = Undeclared()
+
+    @property
+    def partitions_seen(self) -> int:
+        """The number of slots that interleaved partitions have taken so far."""
+        return self._order.partitions_seen
+
+    def row_name(self, events: pa.RecordBatch, row: int) -> str:
+        """The name of a row of the last prepared batch, for messages."""
+        numbered = self._rows.column if self._rows.column in events.schema.names else None
+        seen = self._rows.seen - len(events)
+        return row_text(events, row, rows_seen=seen, numbered=numbered)
+
+    def prepare(self, events: pa.RecordBatch, *, conforms: bool = False) -> Prepared:
+        """A checked batch of events; `conforms`: its columns are right already."""
+        plan = self._plan
+        source = plan.source
+        if not conforms:
+            events = self.conforming(events)
+        codes, of_types, known = self._types.codes(events)
+        given = len(events)
+        if known is not None:
+            events = self._rows.numbered(events)
+            streams = events.column("stream") if plan.source.stream_column else None
+            self.undeclared.add(events.column(plan.source.type_name), streams, known)
+            events = events.filter(pa.array(known))
+            codes = codes[known]
+        parts = (
+            self._order.part_starts(events)
+            if plan.source.key_columns and not plan.interleaves
+            else []
+        )
+        self._order.check(events, parts)
+        prepared = self._laid_out(events, parts)
+        prepared.known = known
+        if source.ties is not None and not self._order.rises:
+            prepared.instants = begins_instant(plan, events)
+        self._order.leave(events)
+        self._rows.seen += given
+        self._types_of_batch = codes, of_types
+        return prepared
+
+    def prepare_stretches(
+        self, events: pa.RecordBatch, codes: np.ndarray, parts: list[int], absent: np.ndarray
+    ) -> Prepared:
+        """Conforming, sorted events, partition by partition; only the window's attribute is
+        checked.
+
+        codes: int32, the places of their types in `declared_types`. parts: the rows at which
+        partitions begin. absent: bool[rows], rows that stand for rows left out.
+        """
+        prepared = self._laid_out(events, parts)
+        if self._plan.source.ties is not None:
+            prepared.instants = begins_instant(self._plan, events)
+            # A row that stands for rows left out is a copy of the row after it. Between two
+            # instants it stands for others, so the row after it begins an instant as well.
+            prepared.instants[1:] |= absent[:-1] & prepared.instants[:-1]
+        self._types_of_batch = codes, np.arange(len(self._plan.source.types))
+        return prepared
+
+    def _laid_out(self, events: pa.RecordBatch, parts: list[int]) -> Prepared:
+        slots = self._order.slots_of(events) if self._plan.interleaves else NO_INTEGERS
+        keys, floors = self._keys(events, parts, slots)
+        batch = Batch(
+            **self._symbol_buffers(len(events)),
+            keys=keys,
+            floors=floors,
+            part_starts=np.array([*parts, END_OF_PARTS, END_OF_PARTS], np.int64),
+            slots=slots,
+            letters=NO_INTEGERS,
+            contexts=NO_INTEGERS,
+            instants=NO_INTEGERS,
+        )
+        return Prepared(batch, events, np.asarray(parts, np.int64))
+
+    def _keys(
+        self, events: pa.RecordBatch, parts: list[int], slots: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(int64[rows], the keys of the window; int64[rows], the floors for FLOAT and DOUBLE).
+
+        Both are empty without a window on an attribute. The attributes of windows inside the
+        formula are checked too.
+        """
+        for local in self._local_windows:
+            local.of(events, parts, slots)
+        plan = self._plan
+        if self._window is None or plan.matching.window is None or plan.window_attribute is None:
+            return NO_INTEGERS, NO_INTEGERS
+        keys = self._window.of(events, parts, slots)
+        type = events.column(plan.window_attribute).type
+        if not pa.types.is_floating(type):
+            return keys, NO_INTEGERS
+        return keys, floors_of(keys, plan.matching.window.size, type)
+
+    def conforming(self, events: pa.RecordBatch, waiting: int = 0) -> pa.RecordBatch:
+        """As `conforming`; the schema is remembered if its columns need no change.
+
+        waiting: the number of rows before it that have not been prepared yet.
+        """
+        if self._schema is not None and events.schema.equals(self._schema):
+            return with_keys(self._plan, events.select(self._places))
+        found = conforming(self._plan, events, self._rows.seen + waiting, self._rows.given)
+        names = events.schema.names
+        # A column may also be a field of a struct, or missing (`*`).
+        if set(found.schema.names) <= set(names):
+            self._places = [names.index(name) for name in found.schema.names]
+            served = events.select(self._places).schema
+            coded = any(pa.types.is_dictionary(type) for type in served.types)
+            # Each dictionary must be looked at, because it may hold NULL.
+            self._schema = events.schema if served.equals(found.schema) and not coded else None
+        return with_keys(self._plan, found)
+
+    def arguments(self, events: pa.RecordBatch) -> list[np.ndarray]:
+        """The arguments of `classify` for the last prepared batch, without the symbols' buffer."""
+        plan = self._plan
+        arguments = [*self._types_of_batch]
+        for name in plan.matching.columns:
+            values, valid = numbers(events.column(name))
+            arguments += [values, valid if events.column(name).null_count else NO_NULLS]
+        dictionaries: dict[str, pa.DictionaryArray] = {}
+        for condition in plan.matching.texts:
+            if isinstance(condition, TextCondition):
+                if condition.attribute not in dictionaries:
+                    dictionaries[condition.attribute] = coded(events.column(condition.attribute))
+                arguments.append(text_truth(condition, dictionaries[condition.attribute]))
+            else:
+                left, right = events.column(condition.left), events.column(condition.right)
+                arguments.append(self._texts.truth(condition, left, right))
+        return arguments
+
+    def _symbol_buffers(self, rows: int) -> dict[str, np.ndarray]:
+        if self._plan.matching.symbol_dtype != "uint8":
+            return {"symbols": np.empty(rows, np.uint16), "words": np.zeros(0, np.uint64)}
+        if self._batches_wait or 8 * len(self._words) < rows:
+            self._words = np.empty((rows + 7) // 8, np.uint64)
+        words = self._words[: (rows + 7) // 8]
+        words[-1:] = 0
+        return {"symbols": words.view(np.uint8)[:rows], "words": words}

@@ -1,0 +1,233 @@
+"""Events on one machine, from any library with columns → Arrow columns.
+
+Only the columns that the query reads are taken. A source that has not been run yet (a relation of
+DuckDB, a LazyFrame of polars, a dataset) is asked for these columns only, so its other columns are
+not even read. pandas, polars and DuckDB are not imported here: whoever has a table of a library has
+imported the library.
+
+Columns keep their types, which must be the declared types or narrower ones. Values of Python, NumPy
+and pandas are the exception, because their types are often an accident (in pandas, a whole number
+in a column with a gap is a float). They are converted to the declared type if no value changes
+(`untyped`).
+"""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import without_views
+from celc_runtime.arrow.events.conforming import is_required, not_found_error
+from celc_runtime.arrow.events.logged_tables import why_not_plain
+from celc_runtime.arrow.events.pandas_frames import frame_table
+from celc_runtime.arrow.events.paths import with_fields
+from celc_runtime.arrow.events.untyped import fitted
+from celc_runtime.plan.errors import EventError
+from celc_runtime.program import Program
+
+_ACCEPTED = (
+    "a pyarrow Table, RecordBatch, RecordBatchReader or dataset, record batches one after another, "
+    "a data frame of pandas or polars, a relation of DuckDB, anything else with "
+    "__arrow_c_stream__, a dictionary of columns, or the path of a .parquet file"
+)
+
+
+def table_of(program: Program, events: Any) -> pa.Table:
+    """The columns that a query reads, of events in any form that has columns.
+
+    Raises TypeError for a value without columns, EventError if a column is missing or there twice.
+    """
+    columns = _columns_of(program, events)
+    if isinstance(columns, pa.Table):
+        return _narrowed(program, columns)
+    narrow = [_narrowed(program, pa.Table.from_batches([batch])) for batch in columns]
+    if not narrow:
+        return pa.table([pa.nulls(0)] * len(program.file_schema), names=program.file_schema.names)
+    try:
+        return pa.concat_tables(narrow)
+    except pa.ArrowInvalid as problem:
+        first = str(problem).split("\n", 1)[0]
+        raise EventError(
+            f"query {program.name!r}: the record batches differ in their columns: {first}"
+        ) from None
+
+
+def batches_of(program: Program, events: Any) -> Iterable[pa.RecordBatch]:
+    """The same as record batches in the order of the events; sources of batches are streamed."""
+    columns: Iterable[pa.RecordBatch] | pa.Table = _columns_of(program, events)
+    batches: Iterable[pa.RecordBatch] = columns
+    if isinstance(columns, pa.Table):
+        batches = _narrowed(program, columns).to_batches()
+    return batches
+
+
+def _columns_of(program: Program, events: Any) -> pa.Table | Iterable[pa.RecordBatch]:
+    """Events as Arrow data, with the columns that are read and perhaps others."""
+    if isinstance(events, pa.Table):
+        return events
+    if isinstance(events, pa.RecordBatch):
+        return pa.Table.from_batches([events])
+    if isinstance(events, pa.RecordBatchReader):
+        return iter(events)
+    if isinstance(events, str | Path):
+        return _parquet_batches(program, Path(events))
+    if isinstance(events, Mapping):
+        return _table_of_columns(program, events)
+    foreign = _of_library(program, events)
+    if foreign is not None:
+        return foreign
+    if hasattr(events, "__arrow_c_stream__"):
+        return _of_stream(events)
+    if hasattr(events, "__arrow_c_array__"):
+        return pa.Table.from_batches([pa.record_batch(events)])
+    if hasattr(events, "__iter__") and not isinstance(events, bytes | bytearray):
+        return _checked_batches(events)
+    raise TypeError(f"{_kind(events)} is no table of events: give {_ACCEPTED}")
+
+
+def _kind(value: object) -> str:
+    type_ = type(value)
+    module = type_.__module__.split(".")[0]
+    return type_.__qualname__ if module == "builtins" else f"{module}.{type_.__qualname__}"
+
+
+def _of_library(program: Program, events: Any) -> pa.Table | Iterable[pa.RecordBatch] | None:
+    """The columns of a table of another library, which returns only those; None: not such a
+    table."""
+    if _is_a(events, "pandas", "DataFrame"):
+        return frame_table(program, events)
+    if _is_a(events, "polars", "DataFrame"):
+        return _of_stream(events.select(_taken(program, events.columns)))
+    if _is_a(events, "polars", "LazyFrame"):
+        names = events.collect_schema().names()
+        return _of_stream(events.select(_taken(program, names)).collect())
+    if _is_a(events, "duckdb", "DuckDBPyRelation"):
+        quoted = ['"' + n.replace('"', '""') + '"' for n in _taken(program, events.columns)]
+        return _of_stream(events.project(", ".join(quoted)))
+    if type(events).__module__.split(".")[0] == "pyspark":
+        raise TypeError(
+            f"{_kind(events)} is a table of a Spark cluster, and match_table runs on one machine: "
+            "use events.transform(query.match), or fetch the rows first with events.toArrow()"
+        )
+    if _is_a(events, "pyarrow.dataset", "Scanner"):
+        return iter(events.to_reader())
+    if _is_a(events, "pyarrow.dataset", "Dataset"):
+        return iter(events.scanner(columns=_taken(program, events.schema.names)).to_reader())
+    return None
+
+
+def _is_a(events: object, module: str, name: str) -> bool:
+    """Whether a value is an instance of a library's class; the library need not be installed."""
+    known = getattr(sys.modules.get(module), name, None)
+    return known is not None and isinstance(events, known)
+
+
+def _of_stream(events: Any) -> pa.RecordBatchReader:
+    try:
+        return pa.RecordBatchReader.from_stream(events)
+    except pa.ArrowInvalid:
+        raise TypeError(
+            f"{_kind(events)} holds one column and no table of events: give {_ACCEPTED}"
+        ) from None
+
+
+def _checked_batches(events: Iterable[Any]) -> Iterator[pa.RecordBatch]:
+    for item in events:
+        if isinstance(item, pa.RecordBatch):
+            yield item
+        elif isinstance(item, pa.Table):
+            yield from item.to_batches()
+        elif isinstance(item, Mapping):
+            raise TypeError(
+                f"rows as dictionaries ({_kind(item)}) are no table of events: make one of them "
+                "with pyarrow.Table.from_pylist(rows)"
+            )
+        else:
+            raise TypeError(
+                f"{_kind(events)}, which gives a {_kind(item)}, is no table of events: "
+                f"give {_ACCEPTED}"
+            )
+
+
+# --- which columns --------------------------------------------------------------------------------
+
+
+def _taken(program: Program, present: list[str]) -> list[str]:
+    """The columns to ask for, among those that are there; at least one, for the number of rows.
+
+    If a field of a struct is read, it is the whole struct. Raises EventError if a column is missing
+    or there twice.
+    """
+    taken: dict[str, None] = {}
+    for name in program.file_schema.names:
+        inside = [column for column in present if name.startswith(f"{column}.")]
+        found = [name] if name in present else inside
+        if (not found and is_required(program.plan, name)) or present.count(name) > 1:
+            raise not_found_error(program.plan, name, present)
+        taken.update(dict.fromkeys(found))
+    return list(taken) or present[:1]
+
+
+def _narrowed(program: Program, table: pa.Table) -> pa.Table:
+    """Only the columns that are read; a field of a struct becomes a column.
+
+    Raises EventError if a column is missing or there twice.
+    """
+    names = program.file_schema.names
+    table = with_fields(table, names)
+    present = table.column_names
+    for name in names:
+        if present.count(name) != 1 and (name in present or is_required(program.plan, name)):
+            raise not_found_error(program.plan, name, present)
+    taken = [name for name in names if name in present] or present[:1]
+    return pa.table([without_views(table.column(name)) for name in taken], names=taken)
+
+
+# --- columns of Python, and files -----------------------------------------------------------------
+
+
+def _table_of_columns(program: Program, columns: Mapping[Any, Any]) -> pa.Table:
+    """A dictionary of columns: arrays, series, or lists of Python values."""
+    types = {field.name: field.type for field in program.file_schema}
+    arrays = {}
+    for name in _taken(program, [str(name) for name in columns]):
+        arrays[name] = fitted(program, name, columns[name], types.get(name))
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name!r} has {length:,}" for name, length in lengths.items())
+        raise EventError(f"query {program.name!r}: the columns differ in their rows: {told}")
+    return pa.table(arrays)
+
+
+def _parquet_batches(program: Program, path: Path) -> Iterator[pa.RecordBatch]:
+    """A Parquet file, a batch at a time.
+
+    Other files hold no types, so the caller must choose them when reading, as `celc run` does.
+    """
+    if path.suffix.lower() != ".parquet":
+        raise TypeError(
+            f"'{path}' is not the path of a .parquet file: read other files first, as in "
+            "match_table(pyarrow.csv.read_csv(path)) or match_table(pyarrow.dataset.dataset(path)),"
+            " or run the query on it with `celc run`"
+        )
+    if path.is_dir():
+        raise TypeError(
+            f"'{path}' is a folder: read it first, as in "
+            "match_table(pyarrow.dataset.dataset(path)), or run the query on it with `celc run`"
+        )
+    if why := why_not_plain([path.parent]):
+        raise TypeError(f"'{path}': {why}")
+    import pyarrow.parquet
+
+    names = program.file_schema.names
+    schema = pyarrow.parquet.read_schema(path)
+    texts = [n for n in names if n in schema.names and pa.types.is_string(schema.field(n).type)]
+    columns = _taken(program, schema.names)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with pyarrow.parquet.ParquetFile(path, read_dictionary=texts) as file:
+            yield from file.iter_batches(columns=columns)
+
+    return batches()

@@ -1,0 +1,146 @@
+"""Columns `type` and `stream` → numbers of event types.
+
+For kernels a batch has its own codes (`EventTypes`), which are the cheapest to find. Rows that
+outlive their batch have the numbers of the declared types (`type_numbers`).
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import coded, zeros
+from celc_runtime.arrow.events.declared_types import DeclaredTypes
+from celc_runtime.arrow.events.row_names import RowNames
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.plan import Plan
+
+_EventType: TypeAlias = str | tuple[str, str]
+"""An event type in rows: its name, or (stream, name) if a query reads both columns."""
+
+
+class EventTypes:
+    """Codes the types of one run's batches; remembers the dictionaries that batches share."""
+
+    def __init__(self, plan: Plan, rows: RowNames) -> None:
+        self._plan = plan
+        self._rows = rows
+        self._names: tuple[pa.Array, list[str]] | None = None
+        self._declared: DeclaredTypes | None = None
+        # What the types of the last batch mean to the query. Most batches have the same types.
+        self._types: list[_EventType] = []
+        self._of_types: tuple[np.ndarray, np.ndarray] | None = None
+
+    def codes(self, events: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """(the codes of the rows' types; those of the plan's types; which types are declared).
+
+        The third is bool[rows], or None: all. Dictionary codes (int32) stay as they are, so a batch
+        costs only comparisons. Other codes are uint8 or uint16, so comparisons cost less. A type
+        that no row has is −1, or the greatest number of these types. The next call may overwrite
+        the codes.
+        """
+        plan = self._plan
+        if plan.source.type_name not in events.schema.names:
+            return zeros(len(events)), np.zeros(len(plan.source.types), np.int64), None
+        codes, types = _codes_of_types(plan, lambda name: self._text_codes(events, name))
+        # Unsigned codes are compared with numbers of their own type, many at once.
+        dtype = codes.dtype if codes.dtype.kind == "u" else np.dtype(np.int64)
+        if self._of_types is None or self._of_types[0].dtype != dtype or types != self._types:
+            self._types, self._of_types = types, self._looked_up(types, dtype)
+        of_types, known = self._of_types
+        if not len(known):
+            return codes, of_types, None
+        of_rows = known[codes]
+        return codes, of_types, None if of_rows.all() else of_rows
+
+    def _looked_up(self, types: list[_EventType], dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+        """The codes of the plan's types among the types of a batch, and bool[types], which of these
+        are declared; empty: all."""
+        plan = self._plan
+        source = plan.source
+        code_of = {type: code for code, type in enumerate(types)}
+        none = np.iinfo(dtype).max if dtype.kind == "u" else -1
+        of_types = np.array([code_of.get(t, none) for t in _as_told(plan, source.types)], dtype)
+        declared = set(_as_told(plan, source.declared_types))
+        known = np.array([type in declared for type in types], np.bool_)
+        return of_types, known[:0] if known.all() else known
+
+    def _text_codes(self, events: pa.RecordBatch, name: str) -> tuple[np.ndarray, list[str]]:
+        """(int32, uint8 or uint16, the codes of a text column without NULLs; its distinct
+        texts)."""
+        source = self._plan.source
+        column = events.column(name)
+        if column.null_count:
+            raise _null_error(self._plan, name, self._rows.first(events, column.is_null()))
+        if name == source.type_name and column.type == pa.string():
+            if self._declared is None:
+                self._declared = DeclaredTypes([type for _, type in source.declared_types])
+            if self._declared.can_tell:
+                return self._declared.codes(column)
+        column = coded(column)
+        if self._names is None or not self._names[0].equals(column.dictionary):
+            self._names = column.dictionary, column.dictionary.to_pylist()
+        return _distinct(column, self._names[1])
+
+
+def type_numbers(plan: Plan, events: pa.RecordBatch, row: str) -> np.ndarray:
+    """int64[rows]: the place of each event's type in `declared_types`; −1: not declared.
+
+    The numbers are the same for all batches. row: the name of a row in the message for NULL, which
+    is an EventError.
+    """
+    if plan.source.type_name not in events.schema.names:
+        return np.zeros(len(events), np.int64)
+
+    def text_codes(name: str) -> tuple[np.ndarray, list[str]]:
+        column = events.column(name)
+        if column.null_count:
+            raise _null_error(plan, name, row)
+        column = coded(column)
+        return _distinct(column, column.dictionary.to_pylist())
+
+    codes, types = _codes_of_types(plan, text_codes)
+    number_of: dict[_EventType, int] = {}
+    for number, type in enumerate(_as_told(plan, plan.source.declared_types)):
+        number_of.setdefault(type, number)
+    of_types = np.array([number_of.get(type, -1) for type in types], np.int64)
+    of_rows: np.ndarray = of_types[codes]
+    return of_rows
+
+
+def _as_told(plan: Plan, pairs: Iterable[tuple[str, str]]) -> list[_EventType]:
+    return list(pairs) if plan.source.stream_column else [name for _, name in pairs]
+
+
+def _codes_of_types(
+    plan: Plan, text_codes: Callable[[str], tuple[np.ndarray, list[str]]]
+) -> tuple[np.ndarray, list[_EventType]]:
+    """(int32, uint8 or uint16, the codes of the rows' types; the types of these codes).
+
+    text_codes: for the name of a text column, its codes and their texts.
+    """
+    codes, names = text_codes(plan.source.type_name)
+    if not plan.source.stream_column:
+        return codes, [*names]
+    stream_codes, streams = text_codes("stream")
+    codes = stream_codes * np.int32(max(1, len(names))) + codes
+    return codes, [(stream, name) for stream in streams for name in names]
+
+
+def _distinct(column: pa.DictionaryArray, texts: list[str]) -> tuple[np.ndarray, list[str]]:
+    """(int32 codes of a column without NULLs; the distinct texts of these codes).
+
+    texts: the column's dictionary, in which a text may come twice.
+    """
+    codes = np.asarray(column.indices.to_numpy(zero_copy_only=False)).astype(np.int32, copy=False)
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    if len(numbers) < len(texts):
+        codes = np.array([numbers[text] for text in texts], np.int32)[codes]
+    return codes, list(numbers)
+
+
+def _null_error(plan: Plan, name: str, row: str) -> EventError:
+    return EventError(
+        f"query {plan.name!r}: column {name!r} is NULL in {row}; every event needs one"
+    )

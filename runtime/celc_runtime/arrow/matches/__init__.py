@@ -1,0 +1,1 @@
+"""Matches out: what kernels found → Arrow batches."""

@@ -1,0 +1,202 @@
+"""Matches in the kernel's buffers → Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import plain
+from celc_runtime.arrow.event_store import (
+    INSTANT_POSITION,
+    POSITION,
+    EventStore,
+    PastEvents,
+)
+from celc_runtime.arrow.matches.decided_times import decided_times
+from celc_runtime.arrow.matches.match_ids import match_ids
+from celc_runtime.arrow.matches.values import LabelValues, computed_column
+from celc_runtime.engine.walk.listing import Kinds, Output, label_columns
+from celc_runtime.plan.expressions import Computed
+from celc_runtime.plan.plan import Label, Plan
+from celc_runtime.plan.schemas import struct_type
+
+
+def matches_batch(
+    plan: Plan,
+    schema: pa.Schema,
+    output: Output,
+    found: LabelEntries,
+    events: pa.RecordBatch,
+    store: EventStore,
+    entries_read: int,
+    deadlines: np.ndarray,
+    in_instants: bool = False,
+    begins: np.ndarray | None = None,
+) -> pa.RecordBatch:
+    """The matches in the buffers as one batch of the output schema.
+
+    Arrow uses the arrays made here without a copy. The buffers may be reused afterwards.
+
+    found: the events of these matches. events: the batch with the matches' last events.
+    entries_read: the number of entries so far. deadlines: int64[matches], the numbers of their
+    deadlines (`arrow.decided_times`), if the output says when matches are decided. in_instants: a
+    match starts at the first position of its first instant, and ends at the last of its last.
+    begins: int64[matches], for events with a duration, entries of events that start when the
+    matches start.
+    """
+    matches = int(output.used[0])
+    rows = output.rows[:matches]
+    values = _Values(store.stretch(int(found.starts.min()), entries_read))
+
+    def at_end(name: str) -> pa.Array:
+        return plain(events.column(name).take(pa.array(rows)))
+
+    labels = LabelValues(
+        plan.answer.label_names, matches, found.offsets, found.entries, values.of, at_end
+    )
+    columns = (
+        [] if plan.answer.match_id is None else [match_ids(plan, found.starts, found.ends, labels)]
+    )
+    columns += [at_end(name) for name in plan.source.key_columns]
+    if plan.answer.positions and in_instants:
+        ends = pa.array(store.last_positions(rows))
+        columns += [values.of(INSTANT_POSITION, found.starts), ends]
+    elif plan.answer.positions:
+        columns += [values.of(POSITION, found.starts), values.of(POSITION, found.ends)]
+    if plan.source.order_by:
+        starts = found.starts if begins is None else begins
+        columns += [
+            values.of(plan.source.begin or plan.source.order_by[0], starts),
+            events.column(plan.source.order_by[0]).take(pa.array(rows)),
+        ]
+    if plan.shows_decided_time:
+        columns.append(decided_times(plan, columns[-2], columns[-1], deadlines))
+    for item in plan.answer.items:
+        if isinstance(item, Computed):
+            columns.append(computed_column(item, labels))
+        else:
+            columns.append(label_column(plan, item, labels))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+class FirstMatches:
+    """Passes on the first `most` matches (None: all), and stops the search after them."""
+
+    def __init__(self, most: int | None, called: str = "max_matches") -> None:
+        if most is not None and (type(most) is not int or most < 1):
+            raise ValueError(f"{called} must be a whole number from 1, not {most!r}")
+        self._left = most
+
+    @property
+    def are_all(self) -> bool:
+        """Whether `most` matches were passed on, so that the run was stopped."""
+        return self._left == 0
+
+    def of(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches of matches; the last one is cut."""
+        if self.are_all:
+            return
+        for batch in batches:
+            if self._left is None:
+                yield batch
+                continue
+            batch = batch.slice(0, self._left)
+            self._left -= len(batch)
+            yield batch
+            if self.are_all:
+                return
+
+
+class _Values:
+    """Attributes of entries, each looked up once: a label and the start or end of matches can have
+    the same array of entries."""
+
+    def __init__(self, stretch: PastEvents) -> None:
+        self._stretch = stretch
+        # Arrays are compared by address. They are held here, so no two have the same one.
+        self._arrays: dict[tuple[int, int], np.ndarray] = {}
+        self._places: dict[tuple[int, int], np.ndarray] = {}
+        self._found: dict[tuple[str, tuple[int, int]], pa.Array] = {}
+
+    def of(self, name: str, entries: np.ndarray) -> pa.Array:
+        array = (entries.ctypes.data, len(entries))
+        self._arrays[array] = entries
+        if (name, array) not in self._found:
+            if name == POSITION:
+                column = pa.array(self._stretch.positions(entries))
+            else:
+                if array not in self._places:
+                    self._places[array] = self._stretch.places(entries)
+                column = self._stretch.column(name, self._places[array])
+            self._found[name, array] = column
+        return self._found[name, array]
+
+
+class LabelEntries(NamedTuple):
+    """The entries of the listed matches."""
+
+    starts: np.ndarray  # int64[matches], the first entry of each match
+    ends: np.ndarray  # int64[matches], the last entry of each match
+    offsets: Sequence[np.ndarray]  # for each label int32[matches + 1], see `entries`
+    entries: Sequence[np.ndarray]
+    """For each label int64, match after match; those of match m are from `offsets[m]` to before
+    `offsets[m + 1]`."""
+
+
+def entries_of_tags(names: Sequence[str], output: Output, kinds: Kinds) -> LabelEntries:
+    """The entries of matches that are listed one after another."""
+    matches, used = int(output.used[0]), int(output.used[1])
+    offsets = np.empty((len(names), matches + 1), np.int32)
+    entries = np.empty((len(names), used + 1), np.int64)
+    starts, ends = np.empty(matches, np.int64), np.empty(matches, np.int64)
+    label_columns(output, kinds, offsets, entries, starts, ends)
+    of_labels = [entries[number, : offsets[number, -1]] for number in range(len(names))]
+    return LabelEntries(starts, ends, list(offsets), of_labels)
+
+
+def entries_of_runs(
+    labels: int, output: Output, columns: Sequence[tuple[int, ...]]
+) -> LabelEntries:
+    """The entries of matches of one shape, whose places are columns already.
+
+    columns: for each place, the label columns of its event.
+    """
+    matches, stride = int(output.used[0]), len(output.rows)
+    places = [
+        output.tags[place * stride : place * stride + matches] for place in range(len(columns))
+    ]
+    offsets, of_labels = [], []
+    for number in range(labels):
+        under = [
+            entries for of_place, entries in zip(columns, places, strict=True) if number in of_place
+        ]
+        offsets.append(_ramp(matches, len(under)))
+        of_labels.append(
+            under[0] if len(under) == 1 else np.stack(under or [_NO_ENTRIES], 1).ravel()
+        )
+    return LabelEntries(places[0], places[-1], offsets, of_labels)
+
+
+_NO_ENTRIES = np.zeros(0, np.int64)
+
+_RAMPS: dict[int, np.ndarray] = {}
+
+
+def _ramp(matches: int, size: int) -> np.ndarray:
+    """int32[matches + 1]: 0, size, 2 · size, …; shared between batches."""
+    if size not in _RAMPS or len(_RAMPS[size]) <= matches:
+        steps = np.arange(max(matches, 1 << 16) + 1, dtype=np.int32) * np.int32(size)
+        steps.flags.writeable = False
+        _RAMPS[size] = steps
+    return _RAMPS[size][: matches + 1]
+
+
+def label_column(plan: Plan, label: Label, labels: LabelValues) -> pa.Array:
+    """The column of a label: the events of each match as structs."""
+    names = (POSITION, *label.attributes) if plan.answer.positions else label.attributes
+    values = [labels.column(label.name, name) for name in names]
+    structs = pa.StructArray.from_arrays(values, fields=list(struct_type(plan, label)))
+    return pa.ListArray.from_arrays(pa.array(labels.offsets(label.name)), structs)

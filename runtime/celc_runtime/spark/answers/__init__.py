@@ -1,0 +1,1 @@
+"""How matches travel from the tasks to Spark."""

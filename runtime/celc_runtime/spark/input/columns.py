@@ -1,0 +1,180 @@
+"""The columns of a Spark DataFrame that a query reads: found, checked, and selected.
+
+All errors that a schema can show are raised here, on the driver, before any task runs. Columns are
+found by their places where their names would not do: Spark resolves a name without regard to case,
+and refuses a name that two columns share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from celc_runtime.arrow.events.paths import Fields, missing_error, path_of, wire_name
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.plan import Plan, quoted
+from celc_runtime.plan.schemas import input_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_FIELDS = ("day", "hour", "minute", "second")
+INTERVALS = (
+    *("interval day to second", "interval day to minute", "interval day to hour"),
+    *("interval hour to second", "interval hour to minute", "interval minute to second"),
+    *(f"interval {field}" for field in _FIELDS),
+)
+"""The types of Spark's durations. All hold microseconds in 64 bits, whatever they are called."""
+
+SPARK_TYPES = {
+    "BOOLEAN": ("boolean",),
+    "INT": ("int", "smallint", "tinyint"),
+    "LONG": ("bigint", "int", "smallint", "tinyint"),
+    "FLOAT": ("float", "smallint", "tinyint"),
+    "DOUBLE": ("double", "float", "int", "smallint", "tinyint"),
+    "STRING": ("string",),
+    "TIMESTAMP": ("timestamp", "timestamp_ntz"),
+    "DATE": ("date",),
+    "INTERVAL": INTERVALS,
+}
+"""The types of Spark's columns that serve for each attribute type, its own first: none changes a
+value."""
+
+
+def column_named(name: str) -> Column:
+    """The column of exactly this name, whatever characters it has."""
+    from pyspark.sql import functions
+
+    return functions.col(quoted(name))
+
+
+def needed_columns(plan: Plan, events: DataFrame) -> DataFrame:
+    """The columns that a query reads, and no others, under the names of the query.
+
+    Raises EventError for a column that is missing, occurs more than once, or has a type that the
+    query does not declare.
+    """
+    fields = struct_fields(events.schema)
+    known = [name for name, _ in fields]
+    names = list(dict.fromkeys([*input_schema(plan).names, *plan.source.tiebreak]))
+    if not plan.source.type_column and plan.source.type_name in known:
+        names.append(plan.source.type_name)
+    paths = {name: _path(plan, name, fields) for name in names}
+    if lacking := [name for name, path in paths.items() if path is None]:
+        raise missing_error(plan.name, lacking, known)
+    given = known
+    lower = [name.lower() for name in known]
+    alike = [name for name in names if sum(n.lower() == name.lower() for n in names) > 1]
+    if _tells_case(events):
+        alike = lower = []
+    if alike:
+        raise EventError(
+            f"query {plan.name!r} reads {' and '.join(map(repr, alike))}, which Spark takes for "
+            "one column unless it tells upper from lower case: set spark.sql.caseSensitive to true"
+        )
+    if any(path and lower.count(known[path[0]].lower()) > 1 for path in paths.values()):
+        # Two columns differ in case only, so no name would be sure to mean one of them.
+        given = [f"column_{place}" for place in range(len(known))]
+        events = events.toDF(*given)
+    # As text, which takes fewer calls of the JVM than columns do.
+    columns: list[str] = []
+    for name, path in paths.items():
+        assert path is not None
+        column, inner = quoted(given[path[0]]), fields[path[0]][1]
+        for place in path[1:]:
+            field, inner = struct_fields(inner)[place]
+            column += f".{quoted(field)}"
+        _check_type(plan, name, inner)
+        columns.append(column if given[path[0]] == name else f"{column} AS {quoted(name)}")
+    return events.selectExpr(*columns)
+
+
+Counting = Callable[["DataFrame"], "DataFrame"]
+"""A function that adds a counter of rows to a DataFrame."""
+
+
+def mapped(
+    frame: DataFrame, function: Any, ddl: str, counting: Counting | None = None
+) -> DataFrame:
+    """`mapInArrow` for columns of any name.
+
+    PySpark looks columns up by name without quoting them: it takes a name with a dot for a field,
+    and refuses a name with a backquote. Such columns travel under another name. `counting` counts
+    the rows that are handed over. It comes last, because Spark moves no filter and no selection of
+    columns past a counter.
+    """
+    names = [wire_name(name) for name in frame.columns]
+    if names != frame.columns:
+        frame = frame.toDF(*names)
+    return (frame if counting is None else counting(frame)).mapInArrow(function, ddl)
+
+
+def _tells_case(events: DataFrame) -> bool:
+    """Whether a session tells columns apart whose names differ in case only."""
+    return str(events.sparkSession.conf.get("spark.sql.caseSensitive")).lower() == "true"
+
+
+def struct_fields(type: Any) -> Fields:
+    """Names and types of a Spark struct's fields; empty for any other type."""
+    if type.typeName() != "struct":
+        return ()
+    return [(field.name, field.dataType) for field in type.fields]
+
+
+def _path(plan: Plan, name: str, fields: Fields) -> tuple[int, ...] | None:
+    try:
+        return path_of(name, fields, struct_fields)
+    except LookupError:
+        raise EventError(
+            f"query {plan.name!r} reads the column {name!r}, which occurs more than once; the "
+            f"columns are: {', '.join(repr(known) for known, _ in fields)} (drop or rename all but "
+            "one)"
+        ) from None
+
+
+def _check_type(plan: Plan, name: str, type: Any) -> None:
+    found = type.simpleString()
+    declared = {attribute.name for attribute in plan.source.attributes}
+    if name not in declared and name in plan.source.tiebreak:
+        if type.typeName() in ("array", "map", "struct", "variant"):
+            raise EventError(
+                f"query {plan.name!r} orders events by the column {name!r}, but values of the type "
+                f"{found} have no order: name a column of numbers, texts or times"
+            )
+        return
+    wanted = plan.source.input_type(name)
+    taken = SPARK_TYPES[wanted]
+    # A text's type may name a collation.
+    if found == "void" or found in taken or found.split(" ")[0] in taken:
+        return
+    fits = next((type for type, own in SPARK_TYPES.items() if own[0] == found), None)
+    remedy = f", or declare the attribute as {fits}" if fits and name in declared else ""
+    advice = f"cast the column to {taken[0]}"
+    if not _casts(type.typeName(), wanted):
+        advice = f"give it a column of the type {taken[0]}, made of this one"
+    if wanted == "INTERVAL":
+        # A cast would take a number for seconds.
+        advice = (
+            "select a duration in its place, as timestamp_micros(n) - timestamp_micros(0) makes it "
+            "of n microseconds"
+        )
+    raise EventError(
+        f"query {plan.name!r} declares {name!r} as {wanted}, but the column's "
+        f"type is {found}: {advice}{remedy}"
+    )
+
+
+def _casts(found: str, wanted: str) -> bool:
+    """Whether Spark casts values of a type, under its rules of ANSI, to that of an attribute."""
+    if wanted == "STRING" or found in ("string", "varchar", "char"):
+        return True
+    if found == "date":
+        return wanted == "TIMESTAMP"
+    if found in ("timestamp", "timestamp_ntz"):
+        return wanted != "BOOLEAN"
+    if found == "boolean":
+        return wanted not in ("TIMESTAMP", "DATE")
+    return found in _NUMBERS and wanted != "DATE"
+
+
+_NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")

@@ -1,0 +1,52 @@
+"""Keys of PARTITION BY that are another attribute for each event type, as columns of Spark's rows.
+
+The same for events in Arrow is `arrow/chosen_keys`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from celc_runtime.plan.plan import DDL_TYPES, ChosenKey, Plan
+from celc_runtime.spark.input.columns import column_named
+from celc_runtime.spark.input.event_types import is_of_types
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def with_key_columns(plan: Plan, rows: DataFrame) -> DataFrame:
+    """The columns that a query reads, and `plan.source.chosen_columns` behind them."""
+    types = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
+    for name, key in plan.source.chosen_columns.items():
+        rows = rows.withColumn(name, _key_expression(plan, key, types))
+    return rows
+
+
+def _key_expression(plan: Plan, key: ChosenKey, types: Mapping[str, str]) -> Column:
+    from pyspark.sql import functions
+
+    value = functions.when(functions.lit(False), _as_declared(plan, key, key.ways[0][0], types))
+    for attribute, of_types in key.ways:
+        value = value.when(is_of_types(plan, of_types), _as_declared(plan, key, attribute, types))
+    # Rows of undeclared types are dropped after they are moved: not all of them to one task.
+    attributes = [_as_declared(plan, key, attribute, types) for attribute, _ in key.ways]
+    return value.otherwise(functions.coalesce(*attributes))
+
+
+def _as_declared(plan: Plan, key: ChosenKey, attribute: str, types: Mapping[str, str]) -> Column:
+    """An attribute's column in the type of the key, so that all ways of a key have one type."""
+    column = column_named(attribute)
+    if types[attribute] == "timestamp_ntz":
+        return utc_instant(column)
+    return column.cast(DDL_TYPES.get(key.type, key.type).lower())
+
+
+def utc_instant(column: Column) -> Column:
+    """The instants of times without a zone, which are UTC."""
+    from pyspark.sql import functions
+
+    epoch = functions.lit("1970-01-01").cast("timestamp_ntz")
+    passed = functions.timestamp_diff("MICROSECOND", epoch, column)
+    return functions.timestamp_micros(passed)

@@ -1,0 +1,111 @@
+"""Parameter tables of `match`: collected once, and sent to every task with the query.
+
+Rejected: a join of events and rows on Spark, which would have to know each comparison, and shuffle
+pairs where now events are shuffled; a broadcast variable, which Connect has none of. What is larger
+than a megabyte Spark broadcasts with the function by itself.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow.compute as pc
+
+from celc_runtime.arrow.arrays import plain
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.parameters import OfBoth, OfEvent, Test
+from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.relevance import AttributeTest, Relevant
+from celc_runtime.program import Program
+from celc_runtime.rules.rows import Rows, given_rows
+from celc_runtime.spark.input.columns import column_named
+from celc_runtime.spark.input.probe import tell_job
+from celc_runtime.spark.input.pushdown import EXACT, has_many_odd_values
+
+MOST_VALUES = 1 << 19
+"""The values of a parameter by which Spark filters the rows of a DataFrame, at most: they are a
+part of the plan, with a megabyte for so many."""
+
+
+def given_rules(program: Program, tables: Mapping[str, Any]) -> Rows | None:
+    """The rows of the tables that a call gives; None for a query without a parameter set.
+
+    Raises TypeError for a table without a set and for a set without a table, EventError where a
+    table does not fit its declaration.
+    """
+    if program.plan.source.parameters is None and not tables:
+        return None
+    found = {name: _collected(program, name, table) for name, table in tables.items()}
+    return given_rows(program, found)
+
+
+def _collected(program: Program, name: str, table: Any) -> Any:
+    """The rows of a DataFrame of Spark as a table of Arrow; what is none as it is."""
+    if not type(table).__module__.startswith("pyspark.sql"):
+        return table
+    if table.isStreaming:
+        raise EventError(
+            f"query {program.name!r}: the table of parameters {name!r} is a stream, but its rows "
+            "are fixed for a run: read it with spark.read"
+        )
+    parameters = program.plan.source.parameters
+    declared = () if parameters is None else parameters.attributes
+    kept = [one.name for one in declared if one.name in table.columns]
+    tell_job(f"the rows of {name!r}")
+    # Without any of them the error names the columns that there are.
+    return (table.select(*map(column_named, kept)) if kept else table.limit(0)).toArrow()
+
+
+def with_values_of(plan: Plan, rules: Rows) -> Plan:
+    """The plan of a query FOR EACH as Spark reads events: those that no row of the table can
+    concern can change nothing, because an attribute equals none of the values there.
+
+    A parameter with more than `MOST_VALUES` values says nothing of the events. Windows of EVENTS
+    count all events before they meet rows.
+    """
+    parameters = plan.source.parameters
+    if parameters is None or parameters.concerns is None or parameters.position is not None:
+        return plan
+    found = []
+    for concern in parameters.concerns:
+        ways = tuple(_of_events(way, rules) for way in concern.ways)
+        # A way that says nothing of events lets all of them pass.
+        found.append(Relevant(concern.stream, concern.type, ways if all(ways) else ()))
+    return replace(plan, source=replace(plan.source, relevant=tuple(found)))
+
+
+def _of_events(
+    way: tuple[tuple[Test, ...], ...], rules: Rows
+) -> tuple[tuple[AttributeTest, ...], ...]:
+    """What a way says of the events alone, in conditions that Spark decides as the runtime does."""
+    clauses = []
+    for clause in way:
+        tests = [_of_event(test, rules) for test in clause]
+        known = tuple(test for test in tests if test is not None)
+        if len(known) == len(tests):
+            clauses.append(known)
+    return tuple(clauses)
+
+
+def _of_event(test: Test, rules: Rows) -> AttributeTest | None:
+    match test:
+        case OfEvent(operator, attribute, type, operands) if type in EXACT:
+            return AttributeTest(operator, attribute, type, operands)
+        case OfBoth("=", attribute, parameter, type) if type in EXACT:
+            found = pc.drop_null(plain(rules.columns[parameter]).unique())
+            if len(found) > MOST_VALUES:
+                return None
+            values = tuple(found.to_pylist())
+            if not has_many_odd_values(type, values):
+                return AttributeTest("in", attribute, type, values)
+    return None
+
+
+def rules_line(plan: Plan, count: int) -> str:
+    """What a plan says of its parameter table."""
+    parameters = plan.source.parameters
+    assert parameters is not None
+    way = "an index finds the rows that an event concerns"
+    if parameters.concerns is None:
+        way = f"every event meets every row, because {parameters.why}"
+    return f"parameters: {count:,} rows of {parameters.name!r} are sent to each task; {way}"

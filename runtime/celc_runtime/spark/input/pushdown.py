@@ -1,0 +1,286 @@
+"""The events that can matter to a query as a condition of Spark, made of Column expressions alone.
+
+Rows that are filtered before the shuffle are neither moved nor sorted nor handed to Python, and
+from columnar files most of them are not read. Only a query that does not show positions can do
+without such rows; for others they are numbered first (`numbering`). Rows that are wrong or are
+counted in a warning (no type, an undeclared type, no value in an order column) are kept, so that
+their errors and warnings do not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import reduce
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from celc_runtime.plan.plan import Plan, quoted
+from celc_runtime.plan.relevance import AttributeTest, Relevant
+from celc_runtime.spark.input.columns import INTERVALS, column_named
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+    from pyspark.sql.types import StructType
+
+_COMPARABLE = {
+    "BOOLEAN": ("boolean",),
+    "INT": ("int", "smallint", "tinyint"),
+    "LONG": ("bigint", "int", "smallint", "tinyint"),
+    "FLOAT": ("float",),
+    "DOUBLE": ("double", "float", "int"),
+    "STRING": ("string",),
+    "TIMESTAMP": ("timestamp",),
+    "DATE": ("date",),
+    "INTERVAL": INTERVALS,
+}
+"""For each type the columns' types that Spark compares in it as the runtime does."""
+
+EXACT = ("INT", "LONG", "STRING")
+"""The types that Spark compares as the runtime does, and whose values both write alike as texts."""
+
+_FEW = 200
+"""The most constants that are made one by one. To make a condition of so many took 0.4 s, of 2,000
+constants 1.9 s, of 20,000 constants 11 s."""
+
+_MANY = 20_000
+"""The most constants that are compared with. A condition of so many takes a second to plan, of
+100,000 constants four seconds."""
+
+_PADDED = "__CHAR_VARCHAR_TYPE_STRING"
+"""The metadata of a text that was declared CHAR(n): Spark compares it with blanks at its end."""
+
+
+def positions_line(plan: Plan) -> str:
+    """What a plan says of the positions in its answer."""
+    if not plan.answer.positions:
+        return "positions: none; with_options(positions=True) brings start_pos, end_pos and pos"
+    why = "the query counts events" if plan.counts_events else "positions=True asks for them"
+    return f"positions: in the answer, because {why}"
+
+
+def why_not_filtered(plan: Plan) -> str:
+    """Why every row has to be read; empty where some rows need not be read."""
+    if plan.source.relevant is not None and plan.answer.positions:
+        return "positions, which were asked for, count every event"
+    return why_all_matter(plan)
+
+
+def why_all_matter(plan: Plan) -> str:
+    """Why every row can change the answer, its positions aside; empty where some rows cannot."""
+    if plan.source.relevant is None:
+        return "the query counts events, asks which are neighbours, or has a selector inside"
+    return why_all_are_read(plan)
+
+
+def why_all_are_read(plan: Plan) -> str:
+    """Why the query reads more of every row than that it is there; empty where it does not."""
+    read = plan.source.events_read
+    if read is None:
+        return "the query reads every event, as a selector inside or FOR EACH does"
+    if not all(map(plan.is_on_clock, plan.choice.deadlines)):
+        return "every event can show that a match is decided"
+    all_types = len(read) == len(plan.source.types) and not plan.source.other_types
+    if all_types and not any(relevant.all_ways for relevant in read):
+        return "every event can change the answer, as far as Spark can tell"
+    return ""
+
+
+def can_matter(plan: Plan, schema: StructType, *, faulty: bool = True) -> Column:
+    """A condition that is TRUE of every row that can change the answer by more than that it is
+    there, and of every faulty row; not `faulty`: not of rows without a type or an order, so that
+    only columns with a condition on them are read.
+
+    Only for plans for which `why_all_are_read` is empty. `schema`: of the DataFrame of needed
+    columns.
+    """
+    from pyspark.sql import functions
+
+    assert plan.source.events_read is not None
+    relevant = {(r.stream, r.type): _condition(r, schema) for r in plan.source.events_read}
+    typed = plan.source.type_column or plan.source.type_name in schema.names
+    if not typed:
+        (only,) = plan.source.declared_types
+        wanted = relevant.get(only, functions.lit(False))
+        keeps = [] if wanted is None else [wanted]
+    else:
+        # The condition names the types that do not matter. So undeclared types pass, and most
+        # rows, which are often of the types that do not matter, are decided at once.
+        idle = [pair for pair in plan.source.declared_types if pair not in relevant]
+        if plan.source.stream_column:
+            keeps = [~_is_type(plan, *pair) for pair in idle]
+        else:
+            idle_types = column_named(plan.source.type_name).isin([name for _, name in idle])
+            keeps = [~idle_types] if idle else []
+        keeps += [
+            ~_is_type(plan, *pair) | condition
+            for pair, condition in relevant.items()
+            if condition is not None
+        ]
+    if not faulty:
+        return _all(keeps)
+    never_null = ["stream"] if plan.source.stream_column else []
+    never_null += [plan.source.type_name] if typed else []
+    never_null += plan.source.order_by
+    return _any([*(column_named(name).isNull() for name in never_null), _all(keeps)])
+
+
+def _is_type(plan: Plan, stream: str, name: str) -> Column:
+    from pyspark.sql import functions
+
+    condition = column_named(plan.source.type_name) == functions.lit(name)
+    if plan.source.stream_column:
+        condition = condition & (functions.col("stream") == functions.lit(stream))
+    return condition
+
+
+def _condition(relevant: Relevant, schema: StructType) -> Column | None:
+    """The condition on the events of a type; None: Spark can decide none."""
+    ways = [
+        [clause for clause in way if all(_is_comparable(test, schema) for test in clause)]
+        for way in relevant.all_ways
+    ]
+    if not ways or not all(ways):
+        return None
+    return _any([_all([_any(list(map(_holds, clause))) for clause in way]) for way in ways])
+
+
+def _all(conditions: list[Column]) -> Column:
+    from pyspark.sql import functions
+
+    if not conditions:
+        return functions.lit(True)
+    return reduce(lambda one, other: one & other, conditions)
+
+
+def _any(conditions: list[Column]) -> Column:
+    from pyspark.sql import functions
+
+    if not conditions:
+        return functions.lit(False)
+    return reduce(lambda one, other: one | other, conditions)
+
+
+def _is_comparable(test: AttributeTest, schema: StructType) -> bool:
+    field = schema[test.attribute]
+    # A text with a collation is a type of another name.
+    found = field.dataType.simpleString()
+    return found in _COMPARABLE[test.type] and _PADDED not in (field.metadata or {})
+
+
+def _holds(test: AttributeTest) -> Column:
+    from pyspark.sql import functions
+
+    column = column_named(test.attribute)
+    match test.operator:
+        case "is_null":
+            return column.isNull()
+        case "is_not_null":
+            return column.isNotNull()
+        case "like":
+            return column.like(str(test.operands[0]))
+        case "not_like":
+            return ~column.like(str(test.operands[0]))
+    if test.operator == "in" and test.type in EXACT and len(test.operands) > _MANY:
+        return _is_probably_one_of(test)
+    many = len(test.operands) > _FEW and not has_many_odd_values(test.type, test.operands)
+    if test.operator == "in" and many and "$" not in test.attribute:
+        return _is_one_of_many(test)
+    literals = [_literal(operand, test.type) for operand in test.operands]
+    if test.operator in ("in", "not_in"):
+        condition = column.isin(literals) if literals else functions.lit(False)
+        condition = ~condition if test.operator == "not_in" else condition
+        if not literals:
+            condition = condition & column.isNotNull()
+    else:
+        condition = _compared(test.operator, column, literals[0])
+    if test.type in ("FLOAT", "DOUBLE") and test.operator in (">", ">=", "!=", "not_in"):
+        # True of NaN, which writers of Parquet leave out of the minimum and maximum of a row group.
+        # Spark would skip groups by these; it does not where NaN is asked for as well.
+        condition = condition | functions.isnan(column)
+    return condition
+
+
+def _is_one_of_many(test: AttributeTest) -> Column:
+    """IN with many values as a text of SQL: each constant would take a call into the JVM."""
+    from pyspark.sql import functions
+
+    written = [text for one in test.operands if (text := _in_sql(one, test.type))]
+    others = [_literal(one, test.type) for one in test.operands if not _in_sql(one, test.type)]
+    condition = functions.expr(f"{quoted(test.attribute)} IN ({', '.join(written)})")
+    return condition | column_named(test.attribute).isin(others) if others else condition
+
+
+def _is_probably_one_of(test: AttributeTest) -> Column:
+    """IN with very many values by a table of bytes: whether there is a value of the same hash.
+
+    The table has two to four places for each value, so that up to 39 % of other values pass. It is
+    a constant of the plan, whose text shows it; a join with the values would have shown as an
+    operator by which sizes and orders of the plan are unknown.
+    """
+    from pyspark.sql import functions
+
+    texts = (value if isinstance(value, str) else str(int(value)) for value in test.operands)
+    size = 1 << (2 * len(test.operands) - 1).bit_length()
+    table = bytearray(size)
+    for text in texts:
+        table[crc32(text.encode()) & size - 1] = 1
+    column = column_named(test.attribute)
+    if test.type != "STRING":
+        column = column.cast("bigint").cast("string")
+    place = functions.crc32(column).bitwiseAND(functions.lit(size - 1)).cast("int")
+    # Places of bytes are counted from 1.
+    found = functions.substr(functions.lit(table), place + 1, functions.lit(1))
+    return found == functions.lit(bytearray(b"\x01"))
+
+
+def has_many_odd_values(type: str, values: Sequence[int | float | str | bool]) -> bool:
+    """Whether more than a few values are not written in SQL, and all are compared with."""
+    if len(values) > _MANY:
+        return False
+    return sum(not _in_sql(one, type) for one in values) > _FEW
+
+
+def _in_sql(value: int | float | str | bool, type: str) -> str:
+    """A constant in SQL; empty for one that settings of the session could read differently: Spark
+    puts values of its configuration in the place of `${…}`, within quotes too."""
+    if isinstance(value, str):
+        is_plain = value.isprintable() and not set(value) & set("'\\$")
+        return f"'{value}'" if is_plain else ""
+    if type not in ("INT", "LONG") or abs(value) >= 2**63:
+        return ""
+    return f"{value}L" if type == "LONG" else str(value)
+
+
+def _compared(operator: str, column: Column, literal: Column) -> Column:
+    match operator:
+        case "=":
+            return column == literal
+        case "!=":
+            return column != literal
+        case "<":
+            return column < literal
+        case "<=":
+            return column <= literal
+        case ">":
+            return column > literal
+        case _:
+            assert operator == ">=", operator
+            return column >= literal
+
+
+def _literal(value: int | float | str | bool, type: str) -> Column:
+    """A constant of a type; Spark widens a column of a narrower type."""
+    from pyspark.sql import functions
+
+    match type:
+        case "TIMESTAMP":
+            return functions.timestamp_micros(functions.lit(value))
+        case "DATE":
+            return functions.date_from_unix_date(functions.lit(value))
+        case "INTERVAL":
+            return functions.lit(timedelta(microseconds=value))  # type: ignore[arg-type]
+        case "FLOAT":
+            return functions.lit(value).cast("float")
+        case _:
+            return functions.lit(value)

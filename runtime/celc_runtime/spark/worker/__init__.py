@@ -1,0 +1,1 @@
+"""What a task does with its rows, in a Python worker."""

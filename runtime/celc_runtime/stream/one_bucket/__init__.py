@@ -1,0 +1,1 @@
+"""One bucket of a stream in one micro-batch, without Spark."""

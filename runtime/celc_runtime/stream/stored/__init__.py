@@ -1,0 +1,1 @@
+"""Events and states of a stream as bytes."""

@@ -1,0 +1,110 @@
+"""Random queries on streams with many simultaneous events: compiled answers and the reference's.
+
+python tests/seeds/test_random_instants.py 0 500     # seeds 0 to 499, and the counts
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import pytest
+from engines import answers, engines, interpreted, only_query
+from reference import WorkLimitError, check_answer, evaluate
+from seeds import compare_seeds
+from strategies import EVERYTHING, OF_ROUNDS, SHORTER, Feature, random_query, random_stream
+from test_random import TOO_LARGE, Tally, cramped
+
+from celc import CelError
+from celc.core.limits import SIMULTANEOUS
+from celc.options import Options
+
+# Selectors, LIMIT and CONSUME BY choose by the order of events.
+_NEED_ORDER = {
+    Feature.SELECTOR,
+    Feature.TOP_SELECTOR,
+    Feature.ANY,
+    Feature.WITHIN_EVENTS,
+    Feature.CONSUME_BY,
+    Feature.LIMIT,
+}
+SELECTORS = r"(NXT|LAST|MAX|STRICT)\("
+"""Formulas of rounds have some of their own."""
+_SHAPES = (EVERYTHING - _NEED_ORDER, (EVERYTHING | SHORTER) - _NEED_ORDER, OF_ROUNDS - _NEED_ORDER)
+
+
+def simultaneous_stream(rng: random.Random, length: int) -> list[dict[str, Any]]:
+    """Events in the order of `ts` and `half`, most of them with others of the same time."""
+    events = random_stream(rng, length, nulls=rng.choice((0, 0.1)), strangers=rng.choice((0, 0.2)))
+    steps, ts = rng.choice(((0, 0, 1), (0, 1, 1, 2), (0, 0, 0, 0, 3))), 0
+    for number, event in enumerate(events):
+        ts += rng.choice(steps)
+        event |= {"ts": ts, "half": rng.randint(0, 1), "row": number}
+        event |= {"number": number % 3, "ratio": None, "code": None, "flag": None, "day": None}
+        event["id"] = rng.choice((1, 1, 1, 2)) if rng.random() < 0.5 else event["id"]
+    return sorted(events, key=lambda event: (event["ts"], event["half"]))
+
+
+def order_free_query(rng: random.Random, depth: int) -> str:
+    """A query that simultaneous events have an answer to, mostly."""
+    text = random_query(rng, rng.choice(_SHAPES), depth).replace("ts: LONG", "ts: LONG, half: INT")
+    return re.sub(r"(\d+) EVENTS", r"\1 [ts]", text)  # windows inside the formula
+
+
+def check(seed: int, tally: Tally, *, depth: int = 2, length: int = 8) -> None:
+    """Compare the answers of one random query on some streams, and count them."""
+    rng = random.Random(seed)
+    text = order_free_query(rng, depth)
+    order_by = rng.choice((("ts",), ("ts",), ("ts", "half")))
+    tally.drawn += 1
+    try:
+        with interpreted():
+            matchers = engines(text, Options(order_by, ties=SIMULTANEOUS))
+    except CelError as problem:
+        codes = {d.code for d in problem.diagnostics if d.severity == "error"}
+        known = TOO_LARGE | ({"simultaneous-order"} if re.search(SELECTORS, text) else set())
+        if not codes <= known:
+            raise AssertionError(text) from problem
+        tally.too_large += 1
+        return
+    for _ in range(4):
+        events = simultaneous_stream(rng, rng.randint(0, length))
+        try:
+            wanted = evaluate(
+                text, events, order_by=order_by, ties=SIMULTANEOUS, work_limit=100_000
+            )
+        except WorkLimitError:
+            continue
+        tally.pairs += 1
+        tally.pairs_with_matches += bool(wanted)
+        tally.matches += len(wanted)
+        tally.texts.add(text)
+        for engine, matcher in matchers.items():
+            with cramped(rng):
+                for route, answer in answers(only_query(matcher), events, rng).items():
+                    try:
+                        check_answer(text, wanted, answer)
+                    except AssertionError as problem:
+                        raise AssertionError(
+                            f"seed {seed}: {engine} engine, {route}, order {order_by}: {problem}\n"
+                            f"{text}{events}"
+                        ) from None
+
+
+def test_simultaneous_events() -> None:
+    tally = Tally()
+    for seed in range(26):
+        check(seed, tally)
+    assert tally.pairs_with_matches >= 16, tally
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(1000, 5000, 250))
+def test_many_simultaneous_events(first: int) -> None:
+    for seed in range(first, first + 250):
+        check(seed, Tally(), depth=3, length=9)
+
+
+if __name__ == "__main__":
+    compare_seeds(check)

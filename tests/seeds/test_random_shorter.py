@@ -1,0 +1,69 @@
+"""Random queries with rounds in braces, `?`, IS and PREV at a distance, and with windows inside a
+formula among them: the compiled answers against the reference's.
+
+python tests/seeds/test_random_shorter.py 0 500     # seeds 0 to 499, and the counts
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from seeds import compare_seeds
+from strategies import SHORTER, Feature
+from test_random import Tally, check
+
+_MORE = SHORTER | {Feature.LOCAL_WINDOW}
+
+
+def compare(first: int, queries: int, *, compiled: bool = False) -> Tally:
+    """Seeds from `first` on until so many queries have been compared on ten streams each."""
+    tally = Tally()
+    seed = first
+    while len(tally.texts) < queries or tally.pairs < 10 * queries:
+        assert seed < first + 10 * queries, f"seeds {first} to {seed}: {tally}"
+        one_seed(seed, tally, compiled=compiled)
+        seed += 1
+    return tally
+
+
+def one_seed(seed: int, tally: Tally, *, compiled: bool = False) -> None:
+    """Compare the answers of one random query on ten streams, and count them."""
+    try:
+        depth = 2 + seed % 2
+        check(random.Random(seed), tally, depth=depth, streams=10, compiled=compiled, more=_MORE)
+    except AssertionError as problem:
+        raise AssertionError(f"seed {seed}: {problem}") from None
+
+
+_WORDS = ("WITHIN[", "{", ":{", "?", " IS A", " IS NOT ", ", 2)", "; !")
+
+
+def test_random_queries() -> None:
+    """Twenty queries, and more until each way to write has been met."""
+    tally = compare(0, 20)
+    assert tally.pairs_with_matches >= 50, tally
+    for seed in range(1000, 1100):
+        if all(any(word in text for text in tally.texts) for word in _WORDS):
+            return
+        one_seed(seed, tally)
+    pytest.fail(f"not all of {_WORDS} in {tally.texts}")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(100_000, 110_000, 1000))
+def test_many_random_queries(first: int) -> None:
+    """A hundred queries, a thousand pairs."""
+    tally = compare(first, 100)
+    assert tally.pairs_with_matches > 200, f"seeds from {first}: {tally}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(200_000, 203_000, 1000))
+def test_many_random_queries_by_numba(first: int) -> None:
+    """Ten queries, a hundred pairs, with the generated code compiled."""
+    assert compare(first, 10, compiled=True).matches
+
+
+if __name__ == "__main__":
+    compare_seeds(one_seed)

@@ -1,0 +1,154 @@
+"""Random queries over uncertain time: the compiled answers against sums over all worlds.
+
+python tests/seeds/test_random_uncertain.py 0 500     # seeds 0 to 499, and the counts
+
+Besides, an answer with a threshold is the whole answer filtered, and events of one time each are
+simultaneous events.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from typing import Any
+
+import pytest
+from celc_runtime import EventWarning
+from celc_runtime.run.walk import in_worlds
+from engines import answers, interpreted, only_query
+from reference import CelError as Refused
+from reference import WorkLimitError, difference, evaluate
+from seeds import compare_seeds
+from strategies import Feature, random_query
+from test_random import TOO_LARGE, Tally
+from uncertain import on_a_clock, possible_answers, streamed_answer
+
+import celc
+
+_SHAPES = {
+    *(Feature.STREAM_ATOM, Feature.AS, Feature.THEN, Feature.REPEAT, Feature.OR, Feature.RENAME),
+    *(Feature.PROJECT, Feature.FILTER, Feature.COUNTED, Feature.OPTIONAL, Feature.TYPE_TEST),
+    *(Feature.PARTITION_BY, Feature.WITHIN_ATTRIBUTE, Feature.OR_ACROSS),
+}
+_ACROSS = {
+    *(Feature.CORRELATION, Feature.OUTER, Feature.PREV, Feature.PRIOR, Feature.AGGREGATE),
+    *(Feature.DISTANCE, Feature.N_ARY, Feature.LOOK_BACK),
+}
+_WORLDS = 4_000
+
+
+def uncertain_text(text: str, step: int, bound: str) -> str:
+    """A query over the declaration of random queries as one over uncertain time."""
+    text = text.replace("CREATE STREAM S {", f"CREATE STREAM S UNCERTAIN [ts, high] BY {step} {{")
+    return text.replace("ts: LONG", "ts: LONG, high: LONG") + bound
+
+
+def uncertain_stream(rng: random.Random, length: int, widest: int) -> list[dict[str, Any]]:
+    """Events in any order, each at one of at most `widest` + 1 whole times."""
+    return [
+        {
+            "type": rng.choice("AABBC"),
+            "id": rng.choice((1, 1, 2)),
+            "value": rng.choice((1.0, 2.0, 3.0, 2.5)),
+            "name": rng.choice("pqr"),
+            "ts": (ts := rng.randint(0, 2 * length)),
+            "high": ts + rng.randint(0, widest),
+        }
+        for _ in range(length)
+    ]
+
+
+def check(seed: int, tally: Tally) -> None:
+    """Compare the answers of one random query on some streams, and count them."""
+    rng = random.Random(seed)
+    features = _SHAPES | (_ACROSS if rng.random() < 0.4 else set())
+    plain = random_query(rng, features, depth=rng.choice((1, 2, 2, 3)))
+    bound = rng.choice(("", "", " WITH CONFIDENCE >= 0.3", " WITH CONFIDENCE > 0.5"))
+    text = uncertain_text(plain, rng.choice((1, 1, 2)), bound)
+    tally.drawn += 1
+    try:
+        with interpreted():
+            query = only_query(celc.compile(text))
+        of_stream = on_a_clock(text)
+    except celc.CelError as problem:
+        codes = {d.code for d in problem.diagnostics if d.severity == "error"}
+        if codes <= {"uncertain-label", "uncertain-part"}:  # `?` beside `:`
+            with pytest.raises(Refused):
+                evaluate(text, [])
+            return
+        assert codes <= TOO_LARGE, f"{codes}: {text}"
+        tally.too_large += 1
+        return
+    for _ in range(4):
+        events = uncertain_stream(rng, rng.randint(2, 6), rng.choice((0, 1, 2, 3, 4)))
+        try:
+            wanted = evaluate(text, events, work_limit=_WORLDS, times=True)
+        except WorkLimitError:
+            continue
+        tally.pairs += 1
+        tally.pairs_with_matches += bool(wanted)
+        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+            warnings.simplefilter("ignore", EventWarning)
+            patch.setattr(in_worlds, "_KEPT", rng.choice((1, 1 << 16)))
+            patch.setattr(in_worlds, "_CROWDED", rng.choice((1, 2, 5)))
+            patch.setattr(in_worlds, "_TOGETHER", rng.choice((0, 2, 256)))
+            patch.setattr(in_worlds, "_MATCHES", rng.choice((1, 3, 1 << 14)))
+            patch.setattr(in_worlds, "_EVENTS_OF_MATCHES", rng.choice((1, 8, 1 << 17)))
+            found = possible_answers(query, events, rng)
+            found["stream"] = streamed_answer(of_stream, events, ("ts", "high"), rng)
+            for route, answer in found.items():
+                told = difference(answer, wanted)
+                assert not told, f"seed {seed}: {route}: {told}\n{text}\n{events}"
+
+
+def check_relations(seed: int, tally: Tally) -> None:
+    """A threshold filters the whole answer; events of certain time are simultaneous events."""
+    rng = random.Random(seed)
+    plain = random_query(rng, _SHAPES, depth=rng.choice((1, 2)))
+    tally.drawn += 1
+    try:
+        with interpreted():
+            every = only_query(celc.compile(uncertain_text(plain, 1, "")))
+            likely = only_query(celc.compile(uncertain_text(plain, 1, " WITH CONFIDENCE >= 0.4")))
+            certain = only_query(celc.compile(plain, order_by=("ts",), ties="simultaneous"))
+    except celc.CelError:
+        tally.too_large += 1
+        return
+    # Too many worlds for a sum.
+    events = uncertain_stream(rng, 12, 6)
+    (all_of_them,), (some,) = (
+        {"match_table": possible_answers(one, events, rng)["match_table"]}.values()
+        for one in (every, likely)
+    )
+    kept = [row for row in all_of_them if row["confidence"] >= 0.4 - 1e-9]
+    told = difference(some, kept)
+    assert not told, f"seed {seed}: {told}\n{plain}\n{events}"
+    points = [{**event, "high": event["ts"]} for event in events]
+    possible = possible_answers(every, points, rng)["match_table"]
+    assert all(row["confidence"] == 1 for row in possible)
+    sure = answers(certain, sorted(points, key=lambda event: event["ts"]), rng)["match_table"]
+    by_labels = [
+        sorted(repr((row["partition"], row["labels"])) for row in rows) for rows in (possible, sure)
+    ]
+    assert by_labels[0] == by_labels[1], f"seed {seed}: {plain}\n{points}"
+    tally.pairs += 1
+    tally.pairs_with_matches += bool(some)
+
+
+def test_matches_in_possible_worlds() -> None:
+    tally = Tally()
+    for seed in range(24):
+        check(seed, tally)
+    assert tally.pairs_with_matches >= 20, tally
+
+
+def test_thresholds_and_certain_events() -> None:
+    tally = Tally()
+    for seed in range(10):
+        check_relations(seed, tally)
+    assert tally.pairs_with_matches >= 4, tally
+
+
+if __name__ == "__main__":
+    compare_seeds(check)
+    compare_seeds(check_relations)
