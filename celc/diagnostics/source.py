@@ -57,7 +57,7 @@ class Source:
 
 
 def text_of(sources: Sequence[Source]) -> str:
-    """The text of files that become one module: of several, each after a comment that names it."""
+    """The text of files that become one module. If there are several, a comment names each."""
     if len(sources) == 1:
         return sources[0].text
     return "\n".join(
@@ -77,19 +77,19 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """The same for a text of several lines, which stay lines."""
+    """As `visible`, for a text of several lines: their line ends are kept."""
     return "\n".join(map(visible, text.split("\n")))
 
 
 def visible_json(text: str) -> str:
-    """JSON in which such characters are escapes of JSON: another text with the same meaning."""
+    """As `visible`, for a text of JSON: the escapes are those of JSON, so its meaning stays."""
     if text.isprintable():
         return text
     return "".join(map(_visible_in_json, text))
 
 
 def _visible_in_json(character: str) -> str:
-    # What is below U+0020 is no part of a string of JSON, but of its layout.
+    # A string of JSON has no character below U+0020, so such a character is layout.
     if character < " " or _visible_character(character) == character:
         return character
     units = character.encode("utf-16-be", "surrogatepass")

@@ -51,7 +51,7 @@ def occurrence_at(found: Iterable[Occurrence], offset: int) -> Occurrence | None
 
 
 class _Groups:
-    """Streams and queries that are read together."""
+    """Which streams and queries are read together, as disjoint sets with one leader each."""
 
     def __init__(self) -> None:
         self._leader: dict[Scope, Scope] = {}
@@ -68,7 +68,7 @@ class _Groups:
 
 
 def _own(index: int) -> Scope:
-    """The scope of a query."""
+    """The scope of the query with this number; its name can be missing, or stand twice."""
     return ("query", str(index))
 
 
@@ -267,7 +267,8 @@ def _labels_bound(formula: syntax.Formula) -> Iterator[str]:
 
 
 def _parts(nodes: Iterable[Any]) -> Iterator[tuple[Any, bool]]:
-    """All nodes below some, and whether each stands in the brackets of CEQL's `x[…]`."""
+    """The nodes and all nodes below them. The flag says whether a node stands inside CEQL's
+    brackets, `x[…]`: there, a name alone is an attribute of x."""
     waiting: list[tuple[Any, bool]] = [(node, False) for node in nodes]
     while waiting:
         node, inside = waiting.pop()
@@ -282,8 +283,11 @@ def _parts(nodes: Iterable[Any]) -> Iterator[tuple[Any, bool]]:
 def same_groups(
     before: Iterable[Occurrence], after: Iterable[Occurrence], places: Mapping[Span, Span]
 ) -> bool:
-    """Whether names of one thing still have one meaning, and names of two things still have two.
-    `places` tells where each name of the old text stands in the new one."""
+    """Whether a text that was changed still means the same.
+
+    Names of one thing must still name one thing, and names of two things still two. `places` maps
+    the place of each name in the old text to its place in the new one.
+    """
     one = {places[each.span]: each.symbol for each in before}
     other = {each.span: each.symbol for each in after}
     if one.keys() != other.keys():

@@ -36,6 +36,11 @@ class Program:
 
     @property
     def output_kinds(self) -> tuple[Kind, ...]:
+        """The kinds of the events that the listing writes, by their numbers.
+
+        Most listings write the numbers that the update put into the arena. A selector in a window
+        has an automaton of its own, which numbers the kinds in its own way.
+        """
         kinds = self.tables.kinds
         match self.listing:
             case EarliestInWindow(tables=tables):
@@ -61,10 +66,11 @@ class Program:
 
     @property
     def per_start(self) -> core.PerStart | None:
-        """The choice among the matches with one start that the run makes.
+        """The choice among matches with one start that is left to the run; None: nothing is.
 
-        For SELECT FIRST the automaton chooses, except under conditions that only the listing
-        decides. With CONSUME BY the first match of a start is also its last.
+        SELECT FIRST is left to the run only if the listing decides conditions. Otherwise the
+        automaton has chosen already. With CONSUME BY there is nothing to choose, because the first
+        match of a start is also its last.
         """
         chosen = self.query.per_start
         if chosen is None or chosen.disjoint or chosen.end == "LONGEST":
@@ -74,13 +80,16 @@ class Program:
 
     @property
     def kind_bits(self) -> int:
+        """The number of bits of an event's tag that hold its kind."""
         most = max(len(self.tables.kinds), len(self.output_kinds))
         return max(1, (most - 1).bit_length())
 
     @property
     def consumes(self) -> bool:
-        """Whether the update itself forgets partial matches where a match consumes them. It does
-        not where only the listing decides whether there is a match."""
+        """Whether the update forgets the partial matches that a match consumes.
+
+        It cannot do so if only the listing finds out whether there is a match.
+        """
         match self.listing:
             case Checked() | LongestRuns() | ByDefinition() | InWorlds():
                 return False

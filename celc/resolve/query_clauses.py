@@ -58,8 +58,10 @@ def _from_span(node: syntax.Query) -> Span:
 
 
 def _measure_of(node: syntax.Query) -> syntax.Name | None:
-    """The attribute that orders the events of a query where nothing else does. It is that of
-    WITHIN, else the one that the lengths of its absences name."""
+    """The attribute that orders the events of a query if the caller names no order column.
+
+    WITHIN names it. Without WITHIN, the lengths of the absences do, if all name the same one.
+    """
     written = [node.window, *lengths_of_absences(node.formula)]
     names = [
         None if isinstance(one, syntax.EventsWindow | None) else one.attribute for one in written
@@ -84,7 +86,11 @@ def _shared_attribute(
     unknown: _Unknown,
     partial: _Unknown,
 ) -> AttributeDeclaration | None:
-    """An attribute that every event type of FROM has."""
+    """The attribute of this name, which every event type of FROM must have; None after an error.
+
+    `unknown` makes the error for a name that no event type has, `partial` the one for a name that
+    only some have.
+    """
     if name in schema.flawed:
         return None
     if name not in schema.having:
@@ -105,8 +111,11 @@ def order_columns(
     span: Span,
     found: Diagnostics,
 ) -> tuple[AttributeDeclaration, ...]:
-    """The order columns: those named at the call, else the attribute on which WITHIN or an absence
-    is measured, else `primary_time`."""
+    """The order columns.
+
+    They are those that the call names, else the attribute on which WITHIN or an absence is
+    measured, else the attribute of the type PRIMARY_TIME.
+    """
     if order_by is None:
         if attribute is None:
             primary = schema.primary_time()
@@ -294,7 +303,7 @@ def _plain_key(name: syntax.Name, schema: Schema, found: Diagnostics) -> Partiti
 def _chosen_key(
     node: syntax.Alternatives, schema: Schema, found: Diagnostics
 ) -> PartitionKey | None:
-    """The key `[a, b]`: for each event type the one attribute of these that it has."""
+    """The key `[a, b]`. Each event type must have exactly one of these attributes: its key."""
     places = _places_of_alternatives(node, schema, found)
     if places is None:
         return None
@@ -329,7 +338,7 @@ def _chosen_key(
 def _places_of_alternatives(
     node: syntax.Alternatives, schema: Schema, found: Diagnostics
 ) -> dict[str, Span] | None:
-    """The attributes in brackets; None where one has no meaning, which has been reported."""
+    """The attributes in brackets, with their places; None after an error about one of them."""
     places: dict[str, Span] = {}
     for name in node.names:
         if name.text in places:
@@ -348,7 +357,7 @@ def _places_of_alternatives(
 def _unambiguous(
     listed: list[str], has: list[str], schema: Schema
 ) -> tuple[list[list[str]], list[list[str]]]:
-    """Texts that replace an ambiguous key: separate keys, and one key."""
+    """What can be written instead of an ambiguous key: lists of separate keys, and single keys."""
 
     def serves(names: list[str]) -> bool:
         masks = [schema.having[name] for name in names]

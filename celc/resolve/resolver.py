@@ -110,9 +110,10 @@ def _query(
     max_clauses: int,
     found: Diagnostics,
 ) -> Query | None:
+    """One query; None where an error leaves nothing to go on with. `found` gets all problems."""
     schema = schema_of(node, declarations, found)
     if any(map(declarations.stands_later, node.streams or ())):
-        return None  # that has been reported, and the rows of the other query are not known
+        return None  # reported already; without the rows of the later query, nothing can be judged
     streams = [stream.name for stream in schema.streams]
     uncertain = uncertainty_of_query(node, streams, declarations.uncertain, found)
     if uncertain is not None:
@@ -160,7 +161,7 @@ def _query(
         check_labels(formula, selection.labels, found)
     per_start = None if together is not None else _per_start(node, found)
     if per_start is not None or together is not None:
-        pass  # one support for each start, or no matches at all
+        pass  # there is one match for each start, or none is listed: their number cannot explode
     elif strategy == "ALL" and not bounded and node.limit is None:
         check_growth(scoped, selection.labels, found)
     elif strategy == "ALL" and node.limit is None:
@@ -195,6 +196,7 @@ def _query(
 
 
 def _per_start(node: syntax.Query, found: Diagnostics) -> PerStart | None:
+    """The choice of one match for each start: SELECT FIRST, LONGEST and their like."""
     written = None if node.select is None else node.select.per_start
     if written is None:
         return None

@@ -1,4 +1,11 @@
-"""A resolved query → its program: automaton, conditions, what the path remembers, and measures."""
+"""A resolved query → its program: the automaton, its conditions, and what a path remembers.
+
+A condition has two parts (`positions`). The *local* part reads rows at constant distances, so it is
+computed for a whole column of rows, before any path is followed. The other part reads what the path
+to the row has matched, for example `LAST(B.price)` or `SUM(B.price)`. It needs registers: numbers
+that a search carries along its path. Paths from one start to one state and one row differ only in
+their registers. Where these are equal too, the search tries once what follows.
+"""
 
 from dataclasses import dataclass, field
 
@@ -11,25 +18,31 @@ from celc.row_pattern.automaton import Automaton, automaton, with_conditions
 from celc.row_pattern.positions import Condition, conditions
 
 MOST_LOCAL = 62
-"""The most conditions that one number of 64 bits tells of a row."""
+"""Local conditions: a row has one bit for each, in one number of 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowMemory:
-    """The last or first rows of variables, `depth` of them, from register `at` on. `labels`: not
-    their numbers, but the variables that they are mapped to."""
+    """The last or the first rows of some variables, in registers."""
 
     variables: core.Variables | None
+    """None: rows of any variable."""
     first: bool
+    """Whether the first rows are kept, and not the last ones."""
     depth: int
+    """The number of rows, and of registers."""
     labels: bool
+    """Whether a register holds the variable of a row, and not its number."""
     at: int
+    """The first register."""
 
 
 @dataclass(frozen=True, slots=True)
 class AggregateMemory:
-    """An aggregate of the rows so far: register `at` has its value, the next one the number of
-    values; COUNT has one register."""
+    """An aggregate of the rows so far.
+
+    Register `at` holds its value, the next one the number of values. COUNT needs one register.
+    """
 
     aggregate: core.AggregateOfRows
     at: int
@@ -40,22 +53,25 @@ Memory = RowMemory | AggregateMemory
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A query with its automaton and what is to be computed.
-
-    `conditions` are those of the moves. `local` are the distinct local ones, `bits` the number of
-    that of each condition (−1: none). `memories` are what the path remembers in registers, whose
-    first values are `registers`; `live` are for each state the registers that tell paths apart.
-    """
+    """A query with its automaton, and what is computed along a path."""
 
     query: rows.Query
     automaton: Automaton
     conditions: tuple[Condition, ...]
+    """The conditions of the moves."""
     local: tuple[core.Truth, ...]
+    """The distinct local parts of the conditions."""
     bits: tuple[int, ...]
+    """For each condition, the place of its local part in `local`; −1: it has none."""
     memories: tuple[Memory, ...]
+    """What a path remembers in its registers."""
     registers: tuple[int, ...]
+    """The value of each register at the start of a match."""
     live: tuple[tuple[int, ...], ...]
+    """For each state, the registers that tell paths to it apart, and that later conditions read."""
     remembers: bool
+    """Whether the registers hold all that conditions read of a path. If not, they read the path
+    itself, as for `PREV(CLASSIFIER())`."""
 
 
 def program(query: rows.Query, found: Diagnostics) -> Program:
@@ -111,8 +127,8 @@ class _PathMemory:
                 self.remembers = False
 
     def done(self) -> tuple[tuple[Memory, ...], tuple[int, ...], frozenset[int]]:
-        """The memories, the first values of their registers, and the registers that differ between
-        paths from one start to one row."""
+        """The memories, the values of their registers at the start of a match, and the registers
+        that can differ between two paths from one start to one row."""
         memories: list[Memory] = []
         registers: list[int] = []
         key: set[int] = set()
@@ -144,7 +160,7 @@ class _PathMemory:
 
 
 def _is_shifted(node: core.LabelAt) -> bool:
-    """Whether the row's variable is read from the path itself, which no register holds."""
+    """Whether a term reads the variable of a shifted row. No register holds it, only the path."""
     return isinstance(node.row, core.Navigation) and node.row.shift != 0
 
 

@@ -15,10 +15,12 @@ SHELLS = ("bash", "zsh", "fish")
 
 @dataclass(frozen=True, slots=True)
 class _Option:
-    """An option: its spellings, the values that it takes (None: it takes none), and its purpose."""
+    """An option of a command."""
 
     names: tuple[str, ...]
+    """All its spellings."""
     takes: tuple[str, ...] | None
+    """The values that it can take. Empty: any text; ("<file>",): a file; None: it has no value."""
     help: str
 
 
@@ -186,5 +188,5 @@ def _fish_option(program: str, seen: str, option: _Option) -> str:
 
 
 def _single(text: str) -> str:
-    """A text in single quotes, as all three shells read it."""
+    """A text in single quotes. The shells escape a quote in three ways, so ’ stands for it."""
     return "'" + text.replace("'", "’") + "'"

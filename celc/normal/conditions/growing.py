@@ -21,12 +21,12 @@ from celc.normal import normal_form as lp
 from celc.normal.flat_form import RoleClause
 from celc.normal.traversal import events_of, forms_in, operands_of
 
-MANY = 2**31  # more different values than a match has events
+MANY = 2**31  # different values; no match has as many events
 
 
 @dataclass(frozen=True, slots=True)
 class VarietyBound:
-    """The events of a role in a match have `least` to `most` different values of an attribute."""
+    """A condition on a match: the events of a role have `least` to `most` different values."""
 
     role: str
     attribute: str
@@ -34,13 +34,13 @@ class VarietyBound:
     least: int
     most: int
     asked: str | None
-    """A role of all events of one branch of an OR: the bound is for matches of that branch; None:
-    for all."""
+    """The bound is only for matches of one branch of an OR, whose events all have this role. None:
+    it is for all matches."""
 
 
 def variety_bound_of(clause: RoleClause) -> VarietyBound | None:
-    """The numbers of different values with which a clause is TRUE. None where it is about anything
-    else, or where the numbers are not one interval."""
+    """The bound that a clause sets. None where the clause does not count different values, or where
+    the numbers that it admits are not one interval."""
     found = _sides(clause)
     if found is None:
         return None
@@ -63,7 +63,7 @@ def variety_bound_of(clause: RoleClause) -> VarietyBound | None:
 
 
 def _sides(clause: RoleClause) -> tuple[core.Aggregate, core.ComparisonOperator, float] | None:
-    """A function of a whole match, and the number with which a clause compares it."""
+    """The parts of a clause that compares a function of a whole match with a number; else None."""
     labels, predicates = clause.clause.labels, clause.clause.predicates
     if clause.when != "complete" or len(predicates) != 1 or len(labels) > 1:
         return None
@@ -95,8 +95,10 @@ def _uncast(expression: Expression) -> Expression:
 
 
 def keeps(clause: RoleClause, roles: frozenset[str], summed: Set[tuple[str, str]]) -> bool:
-    """Whether a clause that is TRUE of a match stays TRUE with one more event between two others.
-    The event has these roles. `summed`: see `never_negative`."""
+    """Whether a clause stays TRUE of a match that gets one more event, between two of its events.
+
+    `roles` are those of the new event; `summed` is the result of `never_negative`.
+    """
     named = {
         node.label
         for predicate in clause.clause.predicates
@@ -107,7 +109,8 @@ def keeps(clause: RoleClause, roles: frozenset[str], summed: Set[tuple[str, str]
         return True
     if clause.when != "complete" or any(iterations for iterations in clause.iterations):
         return False
-    # A role that is chosen from but not named belongs to a branch: its events are there already.
+    # A role of the clause that no term names tells which branch the clause belongs to. The match
+    # has events of that role already, so one more changes nothing.
     if roles & {*clause.clause.labels} & named:
         return False
     return all(_grows(predicate, roles, summed) for predicate in clause.clause.predicates)
@@ -193,8 +196,11 @@ def _excludes_negatives(predicate: Predicate, attribute: str) -> bool:
 
 
 def takes_all(form: lp.NormalForm) -> bool:
-    """Whether one match can hold all events of a role, given its beginning and its end. Rounds must
-    be single events without a limit, and each role must have one place."""
+    """Whether a match can take all events of a role that lie between its beginning and its end.
+
+    Each round must be a single event, the number of rounds must have no limit, and each role must
+    have one place in the formula.
+    """
     found: list[str] = []
     waiting = [form]
     while waiting:
@@ -216,11 +222,11 @@ def takes_all(form: lp.NormalForm) -> bool:
 
 
 def free_rounds(form: lp.NormalForm) -> frozenset[str]:
-    """The labels of all rounds of a formula's one `+`, where each set of fitting events makes a
-    match.
+    """The labels that all rounds of a formula's only `+` have, if its rounds are free.
 
-    The events around are the same for each set. Empty where this does not hold. No event can be
-    both under the `+` and around it, so the events tell which these are.
+    They are free if each set of events that fit the `+` makes a match with the same events around
+    it. No event may fit both the `+` and the formula around it; then the type of an event tells
+    where it belongs. Empty where the rounds are not free.
     """
     inside: list[lp.Event] = []
     around: list[lp.Event] = []

@@ -1,8 +1,8 @@
-"""A query as joins, and the whole text of its SQL.
+"""A query as joins: its SQL in parts, and how they become one statement.
 
-The compiler writes what depends only on the query: the scans of a table `events`, and their joins.
-That table also depends on the options of a call (the order, the tiebreak, the column of types). So
-its text is written here.
+The compiler writes the parts that depend only on the query: the scans of a table `events`, and
+their joins. The table `events` itself also depends on the options of a call (the order, the
+tiebreak, the column of types). So its text is written here, when somebody asks for the statement.
 """
 
 from dataclasses import dataclass
@@ -16,35 +16,35 @@ _TIED = "two events of a partition are equal in the order, so none comes before 
 _NULL = "the order column {} is NULL; every event needs a place in the order"
 _UNTYPED = "the column {} of event types is NULL; every event needs a type"
 _VARIABLE = "${"
-"""The begin of a variable of Spark. Texts can be written without it, names cannot."""
+"""The beginning of a variable of Spark. A text can be written without it, a name cannot."""
 
 
 class NotJoined(ValueError):
-    """A query cannot be run as joins. It says why."""
+    """A query cannot be run as joins. The message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joins:
-    """A query as joins. `place`, `time`, `measure` and `keys` are names of columns of `events`."""
+    """A query as joins. The statement is `scans`, then `numbered` or `plain`, then `found`."""
 
-    scans: str = ""  # the text: the tables of events, and SELECT without its columns
-    numbered: str = ""  # then the columns of the matches with positions
-    plain: str = ""  # or those without positions
-    found: str = ""  # then what the matches are read from
-    place: str = ""  # the position, or what puts the events in order
-    time: str = ""
-    measure: str = ""
-    keys: tuple[str, ...] = ()
+    scans: str = ""  # the tables of events, and SELECT without its columns
+    numbered: str = ""  # the columns of matches with positions
+    plain: str = ""  # the columns of matches without positions
+    found: str = ""  # FROM, with its joins and conditions
+    place: str = ""  # the column of `events` with the position, or with what orders the events
+    time: str = ""  # the column of `events` with the first order column
+    measure: str = ""  # the column of `events` with the time as a whole number, for windows
+    keys: tuple[str, ...] = ()  # the columns of `events` with the keys of PARTITION BY
     unit: str = ""  # as `Window.unit`, of the windows on the first order column; empty: none
     attributes: tuple[str, ...] = ()  # the attributes that these windows name
-    counts: bool = False  # whether positions are needed though the output has none
+    counts: bool = False  # whether the joins need positions even if the output has none
     reads: tuple[tuple[str, str], ...] = ()  # the attributes in the text, with their types
     bands: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
-    """For each condition `ABS(x.a - y.b) < c` on floating numbers that joins events, the types of
-    both, the earlier event first; both ways if either can be the earlier one."""
+    """For each condition `ABS(x.a - y.b) < c` on floating numbers that joins two events: the types
+    of both, the earlier event first. If either can be the earlier one, both ways."""
     untied: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
-    """As `bands`, without those whose events are also joined by equalities."""
-    why_not: str = ""  # why the query cannot be run as joins; everything else is empty then
+    """The `bands` whose events no equality joins."""
+    why_not: str = ""  # why the query cannot be run as joins; then everything else is empty
 
 
 NO_JOINS = Joins(why_not="its module was compiled without them")

@@ -1,7 +1,8 @@
 """Columns `type` and `stream` → numbers of event types.
 
-For kernels a batch has its own codes (`EventTypes`), which are the cheapest to find. Rows that
-outlive their batch have the numbers of the declared types (`type_numbers`).
+There are two kinds of numbers. Kernels read *codes*, which each batch assigns anew (`EventTypes`):
+the codes of a dictionary are there already and cost nothing. Rows that are kept longer than their
+batch get the numbers of the declared types, which are the same everywhere (`type_numbers`).
 """
 
 from collections.abc import Callable, Iterable
@@ -21,30 +22,33 @@ _EventType: TypeAlias = str | tuple[str, str]
 
 
 class EventTypes:
-    """Codes the types of one run's batches; remembers the dictionaries that batches share."""
+    """Finds the codes of the batches of one run.
+
+    Batches often share a dictionary, so the last one is remembered.
+    """
 
     def __init__(self, plan: Plan, rows: RowNames) -> None:
         self._plan = plan
         self._rows = rows
         self._names: tuple[pa.Array, list[str]] | None = None
         self._declared: DeclaredTypes | None = None
-        # What the types of the last batch mean to the query. Most batches have the same types.
+        # The types of the last batch, and what was looked up for them: most batches have the same.
         self._types: list[_EventType] = []
         self._of_types: tuple[np.ndarray, np.ndarray] | None = None
 
     def codes(self, events: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """(the codes of the rows' types; those of the plan's types; which types are declared).
+        """(the codes of the rows; the codes of the plan's types; which rows have a declared type).
 
-        The third is bool[rows], or None: all. Dictionary codes (int32) stay as they are, so a batch
-        costs only comparisons. Other codes are uint8 or uint16, so comparisons cost less. A type
-        that no row has is −1, or the greatest number of these types. The next call may overwrite
-        the codes.
+        The third is bool[rows]; None: all rows have one. The codes of a dictionary (int32) are used
+        as they are. Other codes are uint8 or uint16, which are faster to compare. A type of the
+        plan that no row has gets the code −1; if codes are unsigned, the greatest one. The next
+        call may overwrite the codes.
         """
         plan = self._plan
         if plan.source.type_name not in events.schema.names:
             return zeros(len(events)), np.zeros(len(plan.source.types), np.int64), None
         codes, types = _codes_of_types(plan, lambda name: self._text_codes(events, name))
-        # Unsigned codes are compared with numbers of their own type, many at once.
+        # With numbers of one type, the processor compares many unsigned codes at once.
         dtype = codes.dtype if codes.dtype.kind == "u" else np.dtype(np.int64)
         if self._of_types is None or self._of_types[0].dtype != dtype or types != self._types:
             self._types, self._of_types = types, self._looked_up(types, dtype)
@@ -55,8 +59,8 @@ class EventTypes:
         return codes, of_types, None if of_rows.all() else of_rows
 
     def _looked_up(self, types: list[_EventType], dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-        """The codes of the plan's types among the types of a batch, and bool[types], which of these
-        are declared; empty: all."""
+        """The codes of the plan's types in a batch, and which types of the batch are declared:
+        bool[types], empty if all are."""
         plan = self._plan
         source = plan.source
         code_of = {type: code for code, type in enumerate(types)}
@@ -67,8 +71,8 @@ class EventTypes:
         return of_types, known[:0] if known.all() else known
 
     def _text_codes(self, events: pa.RecordBatch, name: str) -> tuple[np.ndarray, list[str]]:
-        """(int32, uint8 or uint16, the codes of a text column without NULLs; its distinct
-        texts)."""
+        """(the codes of a text column as int32, uint8 or uint16; the text of each code). NULL is an
+        EventError."""
         source = self._plan.source
         column = events.column(name)
         if column.null_count:
@@ -85,10 +89,9 @@ class EventTypes:
 
 
 def type_numbers(plan: Plan, events: pa.RecordBatch, row: str) -> np.ndarray:
-    """int64[rows]: the place of each event's type in `declared_types`; −1: not declared.
+    """int64[rows]: the place of each event's type in `declared_types`; −1: it is not declared.
 
-    The numbers are the same for all batches. row: the name of a row in the message for NULL, which
-    is an EventError.
+    NULL is an EventError, whose message calls the row `row`.
     """
     if plan.source.type_name not in events.schema.names:
         return np.zeros(len(events), np.int64)
@@ -116,9 +119,9 @@ def _as_told(plan: Plan, pairs: Iterable[tuple[str, str]]) -> list[_EventType]:
 def _codes_of_types(
     plan: Plan, text_codes: Callable[[str], tuple[np.ndarray, list[str]]]
 ) -> tuple[np.ndarray, list[_EventType]]:
-    """(int32, uint8 or uint16, the codes of the rows' types; the types of these codes).
+    """(the codes of the rows' types, int32, uint8 or uint16; the type of each code).
 
-    text_codes: for the name of a text column, its codes and their texts.
+    text_codes: finds the codes of the column with a name, and the text of each code.
     """
     codes, names = text_codes(plan.source.type_name)
     if not plan.source.stream_column:
@@ -129,9 +132,9 @@ def _codes_of_types(
 
 
 def _distinct(column: pa.DictionaryArray, texts: list[str]) -> tuple[np.ndarray, list[str]]:
-    """(int32 codes of a column without NULLs; the distinct texts of these codes).
+    """(the codes of a column without NULLs, int32; the text of each code).
 
-    texts: the column's dictionary, in which a text may come twice.
+    texts: the column's dictionary. A text may stand in it twice; then both get one code.
     """
     codes = np.asarray(column.indices.to_numpy(zero_copy_only=False)).astype(np.int32, copy=False)
     numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}

@@ -42,8 +42,8 @@ class MeasureSet:
 
     whole: tuple[Measure, ...]
     real: tuple[Measure, ...]
-    known: int  # for this many whole sums, the first ones: have they a value?
-    counted: int  # for this many real sums, the first ones: how many values have they?
+    known: int  # the first sums of `whole`: those that are NULL if they have no values
+    counted: int  # the first sums of `real`: those that need the number of their values
     ordered: tuple[Measure, ...]
     approximate: bool  # whether the number of matches is also needed as a DOUBLE
 

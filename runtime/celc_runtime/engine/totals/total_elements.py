@@ -1,7 +1,8 @@
-"""Totals of sets of partial matches: elements of a commutative semiring, and the parts of kernels.
+"""Totals of sets of partial matches, as elements of a commutative semiring.
 
-The sum of two elements is the total of both sets. The product is the total of all pairs of a match
-of the one and a match of the other, each pair put together. `engine/totals/kernel.py` says how they
+An element holds the number of matches of a set, and for each aggregate its value over all of them.
+The sum of two elements is the total of both sets together. The product is the total of all pairs: a
+match of the first set joined with a match of the second. `engine/totals/kernel.py` says how they
 are used.
 
 Rejected: one scale for all real numbers of an element, and separate scales where that fails. Such
@@ -31,7 +32,7 @@ from celc_runtime.engine.values.wide_numbers import (
 from celc_runtime.jit.kernels import njit
 
 NOTHING = np.int64(2**63 - 1)
-"""The least key of no values: greater than every key, or equal to the greatest one."""
+"""The least key where there are no values. No key is greater."""
 
 KERNEL: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 PART: dict[str, Any] = {
@@ -52,17 +53,18 @@ class Elements(NamedTuple):
     """
 
     words: np.ndarray
-    """uint64[elements × words]: the count (high, low); for each whole sum, the sum of its positive
-    values, and the sum of its negative ones without their sign; then a bit for each known sum (does
-    it have values?)."""
+    """uint64[elements × words]: the count (high, low), then the whole sums, then the known bits.
+
+    A whole sum has two numbers of two words: the sum of its positive values, and the sum of its
+    negative ones without their sign. A known bit says whether a sum has any values."""
     reals: np.ndarray
-    """The count, each real sum, and the number of values of each counted one, as `scaled_numbers`;
-    empty: not asked for."""
+    """float64, as `scaled_numbers`: the count, the real sums, and the numbers of values of the
+    counted sums; empty if the query needs no real numbers."""
     least: np.ndarray  # int64[elements × ordered]
 
 
 class Measures(NamedTuple):
-    """What each event of a batch adds, for each measure."""
+    """What each event of a batch adds to each measure."""
 
     whole: np.ndarray  # int64[rows × whole]; NULL adds 0
     known: np.ndarray  # uint64[rows × known words], a bit for each known sum
@@ -74,9 +76,9 @@ class Shape(NamedTuple):
     """The number of measures of each kind."""
 
     whole: int
-    known: int  # the first of the whole sums: it is asked whether they have values
+    known: int  # the first sums of `whole`: those that are NULL if they have no values
     real: int  # −1: not even the count is needed as a real number
-    counted: int  # the first of the real sums: it is asked how many values they have
+    counted: int  # the first sums of `real`: those that need the number of their values
     ordered: int
 
     @property

@@ -16,9 +16,9 @@ from celc_runtime.jit.kernels import njit
 
 
 def visits_below(visit: Callable[..., bool], *, compiles: bool = True) -> Callable[..., bool]:
-    """A kernel that visits a node and all live, unknown nodes below it.
+    """A kernel that visits a node and all live nodes below it that are not visited yet.
 
-    It returns False where a visit asked it to stop.
+    It returns False if a visit asked it to stop.
 
     visit: (node, row, tag, below, beside, given) → whether to go on. below, beside: the rows of the
     nodes that it refers to, which were visited before; −1: no live node. The kernel takes (nodes,

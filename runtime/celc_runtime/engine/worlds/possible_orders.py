@@ -1,7 +1,12 @@
 """The probability of matches whose events can come in several orders.
 
-Overlapping events can form one match in several orders. The probabilities of all orders of its set
+The time of an event is uncertain: it is one of several *points*, all equally likely. Events whose
+intervals overlap can form one match in several orders. The probabilities of all orders of its set
 of events are added, by dynamic programming over subsets (`of_all_orders`).
+
+A *chain* is a match that has been followed back from its last event to some event, its first so
+far. The *vector* of a chain has a number for each point of that event: the probability that the
+event is at this point, and that all later events of the chain come after it, in their order.
 """
 
 from typing import NamedTuple
@@ -15,7 +20,7 @@ from celc_runtime.jit.kernels import njit
 
 
 class Question(NamedTuple):
-    """What is asked of the matches."""
+    """The part of a query that decides which sets of events are answers."""
 
     step: int  # between two points
     window: int  # the longest match, NO_WINDOW: any length
@@ -28,9 +33,10 @@ class Question(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def extended(events, step, vectors, at, event, behind, into):  # type: ignore[no-untyped-def]
-    """Write to `into` the vector of an event before another event, whose vector is at `at`.
+    """Extend a chain by an event in front of its first event, `behind`.
 
-    Returns its sum, and the latest point at which it is not 0.
+    The vector of the chain begins at `vectors[at]`. The new one is written from `vectors[into]` on.
+    Returns the sum of the new vector, and the latest time at which it is not 0.
     """
     total, carried, latest = 0.0, 0.0, NEVER
     later = events.points[behind] - 1
@@ -76,9 +82,9 @@ def in_window(events, step, window, chain, depth, vectors, room):  # type: ignor
 
 @njit(nogil=True, cache=True)
 def _place_of(chains, first, count, members, state, event, end):  # type: ignore[no-untyped-def]
-    """The chain from `first` to before `count` with these events, state, first event and end.
+    """The number of the chain with these events, state, first event and end; −1: there is none.
 
-    Returns −1 if there is none.
+    Only the chains from `first` to before `count` are looked at.
     """
     for chain in range(first, count):
         if (
@@ -113,8 +119,8 @@ def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untype
         last = max(last, events.last[chain[place, 0]])
         most = max(most, events.points[chain[place, 0]])
     cuts = window >= 0 and last - low > window
-    # A chain: its members as bits, the state before it, the place of the first event, the end, and
-    # the places of the possible last events as bits.
+    # The columns of a chain: its members (bits), the state before it, the place of its first event,
+    # its end, and the places of the events that can be its last one (bits).
     chains, vectors = np.empty((64, 5), np.int64), np.zeros((64, most), np.float64)
     size, found, ends = 0, 0.0, np.int64(0)
     for place in range(count):
@@ -213,9 +219,10 @@ def with_twice_the_rows(array):  # type: ignore[no-untyped-def]
 def clusters_of(events, first, stop, window, many):  # type: ignore[no-untyped-def]
     """Where clusters begin, and which events are crowded: bool[events] each, for all events.
 
-    No event after the beginning of a cluster can come before an event in front of it. An event is
-    crowded if it is in a cluster where `many` events overlap, or before such a cluster within the
-    window. The events from `first` to before `stop` are whole clusters.
+    A cluster is a run of events that overlap. All of them come after all events of the clusters
+    before, whatever their times are. Events are crowded if a cluster that their matches can reach
+    has a place where `many` events overlap: the cluster itself, or an earlier one inside the
+    window. The events from `first` to before `stop` must be whole clusters.
     """
     count = events.symbols.shape[0]
     begins, heavy = np.zeros(count, np.bool_), np.zeros(count, np.bool_)

@@ -48,14 +48,15 @@ from celc_runtime.run.source.positions import Positions
 from celc_runtime.run.walk.walks import WalkOfRun
 
 _ROOM = 1 << 14
-_STAY = 1 << 14  # rows between two attempts to return to bounded elements; one takes some 100 rows
+_STAY = 1 << 14
+"""Rows between two attempts to return to bounded elements. An attempt takes as long as some 100
+rows."""
 
 
 class CountedWalk(WalkOfRun):
-    """Lists no match: it reads the events of a run, and adds up the matches that end at each of
-    them.
+    """Reads the events of a run, and adds up the matches that end at each of them. It lists none.
 
-    In the buffers such an event counts as one match.
+    In the buffers, an event at which matches end counts as one match.
     """
 
     reads_alone = True
@@ -114,7 +115,7 @@ class CountedWalk(WalkOfRun):
         return ALL_READ
 
     def oldest(self) -> int:
-        """After all events: no output refers to any."""
+        """The position after all events: no output refers to an event."""
         return self._behind
 
     def read_silently(self, prepared: Prepared) -> None:
@@ -125,7 +126,10 @@ class CountedWalk(WalkOfRun):
     def _read(
         self, prepared: Prepared, positions: Positions
     ) -> Iterator[tuple[np.ndarray, Groups]]:
-        """The rows at which matches end (int64), and their groups, part by part; no silent rows."""
+        """The rows at which matches end (int64), and their groups, part by part.
+
+        Silent rows are left out: others report the matches that end there.
+        """
         plan, events, silent = self._plan, prepared.events, self._silent
         if not self.hands_out:
             self.read_silently(prepared)
@@ -195,7 +199,7 @@ class CountedWalk(WalkOfRun):
         self._is_bounded = True
 
     def _measured(self, events: pa.RecordBatch) -> Measures:
-        """What each event adds to each measure, if it has the measure's label."""
+        """What each event adds to each measure if it has the label of the measure."""
         rows, all_of = len(events), self._measures
         wholes, reals, keys = len(all_of.whole), 2 * len(all_of.real), len(all_of.ordered)
         known_words = all_of.shape.known_words

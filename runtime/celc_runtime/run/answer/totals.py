@@ -64,7 +64,10 @@ class TotalRows(GroupRows):
 
 
 def _of_unions(walk: UnitedWalk, listed: Listed) -> tuple[Found, dict[str, Weights]]:
-    """What was found for the unions in the buffers, and for the events of each label."""
+    """What was found for the unions in the buffers, and for each label the weights of its events.
+
+    The weight of an event is the number of matches that it is in.
+    """
     output, kinds = listed.output, listed.kinds
     rows, events = map(int, output.used)
     found = walk.found(rows, events)

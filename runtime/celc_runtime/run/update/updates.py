@@ -55,7 +55,7 @@ ASKS_UPDATE = frozenset({ARENA_FULL, KEYS_FULL, LISTS_FULL})
 
 
 class UpdateOfRun:
-    """What a run asks of its update; here for most updates."""
+    """The protocol of updates. What stands here is right for most of them."""
 
     has_contexts = False
     """Whether the update writes the letters of events, which depend on the stream before them."""
@@ -75,7 +75,7 @@ class UpdateOfRun:
         return 0
 
     def remember(self, history: History | None) -> None:
-        """Take the past events that the walk remembers; None: it remembers none."""
+        """Take the past events that the walk keeps; None: it keeps none."""
 
     def enter(self, prepared: Prepared, memory: Memory) -> Prepared:
         """Take in a batch before the kernel reads it."""
@@ -94,7 +94,7 @@ class UpdateOfRun:
         """End a batch."""
 
     def forget_partition(self) -> None:
-        """Begin a partition that no event of the batch has entered."""
+        """Forget the partial matches: no event that the kernel read is of the partition at hand."""
 
     def contexts_before(
         self,
@@ -111,11 +111,11 @@ class UpdateOfRun:
         return NO_INTEGERS, NO_INTEGERS
 
     def earliest_start(self, memory: Memory) -> int:
-        """No later match begins before this."""
+        """The position before which no later match begins."""
         return int(memory.counters[EARLIEST])
 
     def floors_behind(self, prepared: Prepared, positions: Positions) -> np.ndarray | int:
-        """No later window reaches back before this floor: one for all, or one for each slot."""
+        """Where the windows of later events begin at the earliest: one number, or one a slot."""
         window, batch = self._plan.matching.window, prepared.batch
         assert window is not None
         if len(batch.floors):
@@ -149,7 +149,7 @@ class BoundedPiles(PileUpdate):
 
     def __init__(self, update: StraightLine, plan: Plan) -> None:
         super().__init__(update, plan)
-        # The last one is the key at which the window began again.
+        # A bound for each pile that has one; then the key at which the window began again.
         self._bounds = np.full(update.bounds + 1, ALWAYS, np.int64)
         self._history: History | None = None
         self.forget_partition()
@@ -273,7 +273,7 @@ class InterleavedUpdate(ListsUpdate):
         return super().enter(prepared, memory)
 
     def with_room(self, status: int, memory: Memory) -> Memory:
-        """For the arena: drops its dead nodes if that frees enough, else doubles it."""
+        """For a full arena: drops its dead nodes if that frees enough, else doubles it."""
         if status != ARENA_FULL:
             return super().with_room(status, memory)
         flags, count = reachable_nodes(memory, self._lists, self._floors())
@@ -284,7 +284,7 @@ class InterleavedUpdate(ListsUpdate):
         return grown(memory)
 
     def leave(self, batch: Batch) -> None:
-        """Note how far back each partition's own window reaches after a batch."""
+        """Note for each partition where its own window begins after a batch."""
         if not self._own_clocks:
             return
         assert self._plan.matching.window is not None

@@ -1,4 +1,9 @@
-"""The order of a task's rows by their keys and the columns of the order, as arrays of numbers."""
+"""The order of a task's rows, by their keys and then by the columns of the order.
+
+NumPy sorts numbers of 64 bits several times as fast as it sorts rows by several columns. So the
+number of the key and the value of the first column are packed into one number, wherever they fit.
+The other columns are compared only among rows for which these numbers are equal.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -10,34 +15,35 @@ import pyarrow.compute as pc
 from celc_runtime.arrow.arrays import in_one_piece, numbers, plain
 
 _BITS = 63
-"""The bits of a number that is not negative."""
+"""The bits of an int64 besides its sign: the room for packed numbers."""
 
 _STEPS = (1_000_000, 1_000)
-"""Times in microseconds are often whole seconds or milliseconds."""
+"""Microseconds: a second and a millisecond. Times are often multiples of one of them, and then need
+fewer bits."""
 
 _FIRST_ROWS = 1_000
-"""So many rows show where values are no multiples of a step."""
+"""Rows: these are looked at first. Mostly they show already that values are no multiples."""
 
 
 class RowOrder(NamedTuple):
-    """rows: int64[rows], the rows in their order. codes: int64[rows], the numbers of their keys, in
-    that order. may_tie: whether two of one key may be equal in the first column of the order; if
-    not, no two are equal in all."""
+    """Rows in their order."""
 
-    rows: np.ndarray
-    codes: np.ndarray
+    rows: np.ndarray  # int64[rows], the places that the rows had before
+    codes: np.ndarray  # int64[rows], the numbers of their keys
     may_tie: bool
+    """Whether two rows of one key may be equal in the first column of the order. If not, no two are
+    equal in all columns."""
 
 
 def codes_of_keys(columns: Sequence[pa.ChunkedArray], rows: int) -> np.ndarray:
-    """int64[rows]: a number for the key of each row, from 0 on; equal keys have equal numbers, and
-    without columns all keys are equal."""
+    """int64[rows]: a number for the key of each row, from 0 on. Equal keys have equal numbers;
+    without columns, all keys are equal."""
     codes: np.ndarray | None = None
     for column in columns:
         coded = in_one_piece(column).dictionary_encode(null_encoding="encode")
         found = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         if codes is not None:
-            # Dense numbers again, so that the next product fits as well.
+            # Coded again: the numbers have no gaps then, so the next product fits as well.
             pairs = pa.array(codes * max(1, len(coded.dictionary)) + found)
             found = pairs.dictionary_encode().indices.to_numpy().astype(np.int64)
         codes = found
@@ -59,7 +65,7 @@ def values_of(columns: Sequence[pa.ChunkedArray]) -> Iterator[np.ndarray]:
 
 
 def _ranks(texts: pa.Array) -> pa.Array:
-    """The places of texts among all of them in order, byte by byte as Spark compares them."""
+    """The rank of each text in the order of all: byte by byte, as Spark compares them."""
     coded = texts.dictionary_encode()
     ranks = np.empty(len(coded.dictionary), np.int64)
     ranks[np.asarray(pc.sort_indices(coded.dictionary))] = np.arange(len(ranks))
@@ -85,7 +91,7 @@ def order_of(codes: np.ndarray, columns: Sequence[pa.ChunkedArray]) -> RowOrder:
     tied = np.zeros(len(rows), np.bool_)
     tied[1:] = equal
     tied[:-1] |= equal
-    # The others are at their places: only these are compared by the columns that follow.
+    # Rows that are not tied are in place. The tied ones are sorted by the columns that follow.
     places = np.flatnonzero(tied)
     some = rows[places]
     rows[places] = some[np.lexsort((*reversed([each[some] for each in values]), both[places]))]
@@ -96,12 +102,14 @@ def order_of(codes: np.ndarray, columns: Sequence[pa.ChunkedArray]) -> RowOrder:
 def _by_one_number(
     codes: np.ndarray, first: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, int] | None:
-    """The rows in the order of one number made of key and first column, these numbers in their
-    order, and how many of their last bits are not of the key; None where one number cannot hold
-    both.
+    """The rows sorted by one number each, which packs the key and the value of the first column.
 
-    Where the row's own number fits behind them, numbers are sorted that bring their row along,
-    which takes less than half of the time of an argsort; a lexsort takes four times that of one.
+    Returns (the rows in order; their numbers in order; how many low bits of a number are not of the
+    key). None if key and value do not fit into one number.
+
+    If there is room for the place of the row as well, it is packed into the low bits, and the
+    numbers themselves are sorted. That takes less than half the time of an argsort; a lexsort takes
+    four times as long as an argsort.
     """
     if first.dtype == np.bool_:
         return None
@@ -133,7 +141,7 @@ def _by_one_number(
 
 
 def _step_of(values: np.ndarray) -> int:
-    """The greatest step of which all values are multiples; 1: none that is looked for."""
+    """The greatest of `_STEPS` that divides all values; 1: neither does."""
     for step in _STEPS:
         if not (values[:_FIRST_ROWS] % step).any() and not (values % step).any():
             return step
