@@ -10,12 +10,14 @@ import re
 import select
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from celc_runtime.jit import watching
 from engines import interpreted
 from rich.cells import cell_len
 
@@ -282,3 +284,32 @@ def test_progress_of_input_whose_size_is_not_known(
         said = on_terminal(monkeypatch, 0.5, many[0], "-", "--input-format", "json")
     assert re.search(r"kB, [\d,]+ rows, [\d,]+ matches", said)
     assert " of " not in said
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_what_is_compiled_is_shown_and_vanishes(
+    terminal: bool, many: Any, monkeypatch: Any, capsys: Any
+) -> None:
+    """Nothing of the first half second, and nothing where standard error is no terminal."""
+    found = run.matches_of
+
+    def compiles(*arguments: Any) -> Any:
+        told = watching.watchers[0] if watching.watchers else lambda *_: None
+        told("classify", True)
+        told("classify", False)
+        told("update", True)
+        told("list_runs", True)
+        time.sleep(0.3)
+        told("list_runs", False)
+        told("update", False)
+        return found(*arguments)
+
+    monkeypatch.setattr(run, "matches_of", compiles)
+    monkeypatch.setattr(progress, "WAIT_TO_COMPILE", 0.05)
+    said = on_terminal(monkeypatch, 0.001, *many, terminal=terminal)
+    doing = "compiling (once for this query) q: "
+    assert said.split("\r") == (
+        ["", f"{doing}list_runs", f"{doing}update", ""] if terminal else [""]
+    )
+    assert watching.watchers == []
+    assert len(capsys.readouterr().out.splitlines()) == 5000

@@ -1,21 +1,29 @@
-"""The progress of `celc run` on a terminal, after two seconds: bytes, rows and matches.
+"""The progress of `celc run` on a terminal: what is compiled, and bytes, rows and matches.
 
 The thread that reads draws the line between two batches, and removes it before anything else is
-written. So it never mixes with matches on the same terminal.
+written. So it never mixes with matches on the same terminal. While Numba compiles, nothing else is
+written.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from celc_runtime.jit.watching import watched_by
+
+from celc.diagnostics.source import visible
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-WAIT = 2.0  # seconds before anything is shown
+WAIT = 2.0  # seconds before bytes and rows are shown
+WAIT_TO_COMPILE = 0.5  # seconds of compiling before it is shown
 
 _BETWEEN = 0.1  # seconds between two drawings
 
@@ -79,14 +87,83 @@ class Bar:
         return f"{read}, {rows:,} row{'s' if rows != 1 else ''}, {matches}"
 
 
+class Compiling:
+    """A line while Numba compiles kernels of a query; it tells what is compiled."""
+
+    def __init__(self, stream: TextIO, query: str) -> None:
+        self._stream = stream
+        self._query = query
+        self._kernels: list[str] = []
+        self._timer: threading.Timer | None = None
+        self._is_late = False
+        self._is_drawn = False
+        self._lock = threading.Lock()
+
+    def watch(self, kernel: str, begins: bool) -> None:
+        """A kernel is compiled from now on, perhaps for one that is compiled already."""
+        with self._lock:
+            if begins:
+                self._kernels.append(kernel)
+                if self._timer is None:
+                    self._timer = threading.Timer(WAIT_TO_COMPILE, self._begin)
+                    self._timer.daemon = True
+                    self._timer.start()
+            else:
+                self._kernels.pop()
+            self._draw()
+
+    def stop(self) -> None:
+        """Show nothing any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+        with self._lock:
+            self._kernels.clear()
+            self._draw()
+
+    def _begin(self) -> None:
+        with self._lock:
+            self._is_late = True
+            self._draw()
+
+    def _draw(self) -> None:
+        if not self._is_late or not (self._kernels or self._is_drawn):
+            return
+        text = ""
+        if self._kernels:
+            doing = f"compiling (once for this query) {self._query}: {self._kernels[-1]}"
+            text = visible(doing)[: shutil.get_terminal_size().columns - 1]
+        self._stream.write(f"\r\x1b[K{text}")
+        self._stream.flush()
+        self._is_drawn = bool(self._kernels)
+
+
 @contextmanager
-def shown(total: int | None) -> Iterator[Bar | None]:
-    """A bar, where standard error is a terminal."""
-    if sys.stderr is None or not sys.stderr.isatty():
+def compiling_shown(query: str) -> Iterator[None]:
+    """What Numba compiles for a query is shown within it, where standard error is a terminal."""
+    if not _is_terminal():
+        yield
+        return
+    line = Compiling(sys.stderr, query)
+    try:
+        with watched_by(line.watch):
+            yield
+    finally:
+        line.stop()
+
+
+@contextmanager
+def shown(total: int | None, query: str) -> Iterator[Bar | None]:
+    """A bar, where standard error is a terminal; and what is compiled for the query."""
+    if not _is_terminal():
         yield None
         return
     bar = Bar(sys.stderr, total)
     try:
-        yield bar
+        with compiling_shown(query):
+            yield bar
     finally:
         bar.clear()
+
+
+def _is_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()

@@ -181,7 +181,7 @@ def _report(
     from celc.interfaces.pages.report import ReportOfRun
 
     try:
-        with shown(events.size) as bar:
+        with shown(events.size, query.name) as bar:
             page = ReportOfRun(query, events.batches(bar.read if bar is not None else None))
             for batch in first.of(matches_of(query, page.batches, tables)):
                 if bar is not None:
@@ -201,7 +201,7 @@ def _match(
 ) -> None:
     """The matches of one query. `tables` are those of its parameter set."""
     try:
-        with shown(events.size) as bar:
+        with shown(events.size, query.name) as bar:
             read = partial(events.batches, bar.read if bar is not None else None)
             for batch in first.of(matches_of(query, read, tables)):
                 if bar is not None:

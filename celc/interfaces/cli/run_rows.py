@@ -12,6 +12,7 @@ from celc.driver.matcher import Matcher
 from celc.interfaces.cli import match_formats
 from celc.interfaces.cli.output import check_name, check_output, tell
 from celc.interfaces.cli.problems import FINE, CommandProblem
+from celc.interfaces.cli.progress import compiling_shown
 from celc.interfaces.cli.reading.origins import Origin, opened_origins
 from celc.interfaces.cli.reading.stream import EventStream
 from celc.interfaces.cli.reading.wanted import Wanted
@@ -52,7 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
             write = writer_of(format, query, out, arguments)
             rows = EventStream(origins, _wanted(query), form)
             limit = arguments.max_matches
-            stopped = _match(query, rows, write, limit)
+            with compiling_shown(query.name):
+                stopped = _match(query, rows, write, limit)
     if stopped:
         count = f"{arguments.max_matches:,} row{'' if arguments.max_matches == 1 else 's'}"
         tell(f"celc: stopped after {count} (--max-matches); there may be more")

@@ -26,7 +26,7 @@ from typing import Any
 
 import llvmlite
 import numba
-from numba.core import config, sigutils
+from numba.core import config, event, sigutils
 from numba.core.compiler import CompileResult
 from numba.core.environment import Environment, lookup_environment
 from numba.core.runtime import rtsys
@@ -36,8 +36,28 @@ from celc_runtime.jit.bootstrap import cache_root, digest_of, store, stored, war
 from celc_runtime.jit.contents import UNNUMBERED, HasContent, constant_content, is_of_runtime
 from celc_runtime.jit.machine_instructions import teach_numba
 from celc_runtime.jit.shipping import runtime_sources, text_of
+from celc_runtime.jit.watching import watchers
+
+
+class _Teller(event.Listener):  # type: ignore[misc]  # Numba has no types
+    """Tells watchers what Numba compiles."""
+
+    def on_start(self, event: event.Event) -> None:
+        self._tell(event, begins=True)
+
+    def on_end(self, event: event.Event) -> None:
+        self._tell(event, begins=False)
+
+    def _tell(self, event: event.Event, *, begins: bool) -> None:
+        dispatcher = event.data["dispatcher"]
+        # Numba compiles functions of its own as well.
+        if isinstance(dispatcher._cache, KernelCache):
+            for tell in watchers:
+                tell(UNNUMBERED.sub("", dispatcher.__name__), begins)
+
 
 teach_numba()
+event.register("numba:compile", _Teller())
 
 _DIGEST = "__celc_digest__"
 _SWITCHES = (
