@@ -56,7 +56,7 @@ def digest_of(files: dict[str, str]) -> str:
 
 @cache
 def cache_root() -> Path | None:
-    """The folder of the cache, which belongs to this user only.
+    """The folder of the cache, which belongs to this user or to root.
 
     CELC_CACHE_DIR; else below NUMBA_CACHE_DIR; else in the user's cache folder; else a folder of
     the user in the folder for temporary files. None, with one warning, if none of them can be used:
@@ -110,10 +110,11 @@ def _problem_with(folder: Path) -> str | None:
 
 
 def _access_of_others(path: Path, status: os.stat_result) -> str | None:
-    """Why another user can change a file or folder; None if nobody can."""
+    """Why another user can change a file or folder; None if only the administrator can."""
     if not hasattr(os, "getuid"):
         return None
-    if status.st_uid != os.getuid():
+    # Root fills the cache of an image for its user, and can change everything else as well.
+    if status.st_uid not in (0, os.getuid()):
         return f"{path} belongs to another user"
     if status.st_mode & 0o022:
         return f"others can write to {path}"
@@ -148,7 +149,7 @@ def warn_not_kept(problem: str) -> None:
     vars(warnings)["__celc_warned__"] = True
     warnings.warn_explicit(
         "celc cannot keep compiled code for the next process, which will compile it again: "
-        f"{problem} (CELC_CACHE_DIR names a folder for it, which must belong to you alone)",
+        f"{problem} (CELC_CACHE_DIR names a folder for it, to which you alone can write)",
         RuntimeWarning,
         "celc",
         1,
