@@ -76,6 +76,7 @@ def compile(
     max_compile_seconds: float | None = None,
     dialect: str = "cel",
     schema: Any = None,
+    processes: int | None = None,
 ) -> Matcher:
     """Compile the text of a `.cel` file, or of a query with MATCH_RECOGNIZE, and load the result.
 
@@ -98,10 +99,12 @@ def compile(
     schema: the columns of the table of MATCH_RECOGNIZE where the text has no CREATE TABLE: a
     mapping from names to types as CREATE TABLE writes them, an Arrow schema, or that of a Spark
     DataFrame.
+    processes: make the machine code of all queries at once, in so many processes at a time, for the
+    cache, as `celc warm` does; None: each process makes it when it needs it.
     The warnings of the compiler go to Python's `warnings`, as CelWarning, and are in `warnings` of
     the result. Raises CelError with all errors of the text. Raises ValueError for a wrong value of
-    max_work, max_compile_seconds, ties, at_end or dialect, and where match_id is the name of
-    another column.
+    max_work, max_compile_seconds, ties, at_end, dialect or processes, and where match_id is the
+    name of another column.
     """
     from celc.options import Options
 
@@ -118,13 +121,15 @@ def compile(
         max_compile_seconds=max_compile_seconds,
     )
     language, source = _language_and_source(dialect, name, text)
-    return _matcher([source], language, options, schema, f"compile(..., name={source.name!r}")
+    call = f"compile(..., name={source.name!r}"
+    return _warmed(_matcher([source], language, options, schema, call), processes)
 
 
 def compile_files(
     paths: str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
     schema: Any = None,
+    processes: int | None = None,
     **options: Any,
 ) -> Matcher:
     """Compile query files into one module and load it, as `celc compile` does.
@@ -133,8 +138,8 @@ def compile_files(
     named twice counts once. The queries of all files are those of the module, and what several
     files declare must be declared in the same way in all of them. A `.sql` file has
     MATCH_RECOGNIZE, and becomes a module of its own.
-    schema: as for `compile`. options: those of `compile`, from order_by to max_compile_seconds,
-    which is the time for all files together.
+    schema, processes: as for `compile`. options: those of `compile`, from order_by to
+    max_compile_seconds, which is the time for all files together.
 
     Warns as `compile` does. Raises CelError with all errors of all files: its text shows them, and
     its `problems` are those of each file. Raises OSError where a file cannot be read, ValueError
@@ -155,7 +160,20 @@ def compile_files(
     language, chosen = language_of(*files), Options(**options)
     sources = list(map(read_file, files, names_of(files)))
     names = ", ".join(repr(file.name) for file in files)
-    return _matcher(sources, language, chosen, schema, f"compile_files([{names}]")
+    call = f"compile_files([{names}]"
+    return _warmed(_matcher(sources, language, chosen, schema, call), processes)
+
+
+def _warmed(matcher: Matcher, processes: int | None) -> Matcher:
+    """The same, with machine code in the cache where processes are given."""
+    if processes is not None:
+        from celc.driver.warm import NotWarmed, warm_all
+
+        try:
+            warm_all(matcher, processes)
+        except NotWarmed as problem:
+            warnings.warn(str(problem), RuntimeWarning, stacklevel=3)
+    return matcher
 
 
 def _matcher(

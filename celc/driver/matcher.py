@@ -11,7 +11,7 @@ from celc_runtime.arrow.events.conforming import conforming
 from celc_runtime.arrow.events.sorting import is_sorted_stream
 from celc_runtime.chain.columns import source_of
 from celc_runtime.display import file_text, queries_html
-from celc_runtime.jit.shipping import TOLD, module_of
+from celc_runtime.jit.shipping import TOLD, module_of, text_of
 from celc_runtime.query import CompiledQuery
 from celc_runtime.row_pattern.query import RowPatternQuery
 from celc_runtime.rules.inner import over_events
@@ -102,6 +102,11 @@ class Matcher:
 
     def __reduce__(self) -> tuple[type[Matcher], tuple[Any, ...]]:
         return Matcher, (self.source, self.warnings, self._again)
+
+
+def loaded_text(matcher: Matcher) -> str:
+    """The text of its module as it was loaded, which nobody has formatted."""
+    return text_of(matcher._module.__dict__)
 
 
 def matches_of(

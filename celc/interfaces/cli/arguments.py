@@ -71,6 +71,15 @@ def parser() -> argparse.ArgumentParser:
     _add_input_options(explain)
 
     _add_run(commands)
+
+    help = "make the machine code of queries before they are run"
+    warm = _command(commands, "warm", help, several=True)
+    warm.add_argument(
+        "--processes",
+        type=_processes,
+        metavar="N",
+        help="how many processes make it at a time (default: one for each core)",
+    )
     _add_fmt(commands)
 
     help = "run the language server that editors start (on standard input and output)"
@@ -200,7 +209,10 @@ def _command(
     parser: argparse.ArgumentParser = commands.add_parser(name, help=help, description=help)
     if several:
         more = "files, folders of .cel files"
-        more += ", or - for standard input" if name == "check" else "; several become one module"
+        more += {
+            "check": ", or - for standard input",
+            "warm": ", or modules that celc has written",
+        }.get(name, "; several become one module")
         more += "; a .sql file has a query with MATCH_RECOGNIZE"
         parser.add_argument("source", type=Path, nargs="+", metavar="query.cel", help=more)
     else:
@@ -281,6 +293,14 @@ def _seconds(text: str) -> float:
             f"{text} is no time: give a positive number of seconds, such as 30"
         )
     return seconds
+
+
+def _processes(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no number of processes: give a whole number from 1"
+        )
+    return int(text)
 
 
 def _matches(text: str) -> int:

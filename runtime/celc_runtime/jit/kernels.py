@@ -16,7 +16,8 @@ small input, and a run that has begun in Python could not be hurried.
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property, update_wrapper
 from time import thread_time
 from typing import Any
@@ -39,6 +40,9 @@ class _Now(threading.local):
 
     interprets = False
     """Whether it runs a kernel by Python: kernels that this one calls are interpreted as well."""
+
+    compiles = False
+    """Whether all inputs of its kernels count as large."""
 
 
 _now = _Now()
@@ -92,7 +96,7 @@ class Kernel(HasContent):
     def _call(self, arguments: tuple[Any, ...]) -> Any:
         if _now.interprets:
             return self.py_func(*arguments)
-        if self._seconds > PATIENCE or _rows(arguments) >= MOST_ROWS:
+        if _now.compiles or self._seconds > PATIENCE or _rows(arguments) >= MOST_ROWS:
             return self.compiled(*arguments)
         return self.interpreted(*arguments)
 
@@ -107,6 +111,16 @@ class Kernel(HasContent):
         finally:
             _now.interprets = False
             self._seconds += thread_time() - begun
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Kernels that this thread calls are machine code, however small their inputs are."""
+    before, _now.compiles = _now.compiles, True
+    try:
+        yield
+    finally:
+        _now.compiles = before
 
 
 def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
