@@ -227,7 +227,7 @@ class Figure:
 def rate(
     name: str, unit: str, amount: float, timing: Timing, goal: float | None = None, **context: Any
 ) -> Figure:
-    """So many things a second, for a task that does `amount` of them."""
+    """Things a second, for a task that does `amount` of them."""
     values = tuple(amount / seconds for seconds in timing.seconds)
     return Figure(name, unit, values, timing.calibrated, goal=goal, context=context)
 

@@ -40,7 +40,7 @@ import celc
 
 _RUNS = 2
 _MORE_RUNS = 3
-"""Of two ways whose times differ by less than `_CLOSE`."""
+"""The word for two ways whose times differ by less than `_CLOSE`."""
 _CLOSE = 1.6
 _LONG = 20.0
 """Seconds after which a run is not repeated."""

@@ -50,7 +50,7 @@ SHAPES = {
 
 
 def names_of(symbols: int) -> np.ndarray:
-    """So many names of symbols."""
+    """This number of names of symbols."""
     return np.array([f"S{number:05d}" for number in range(symbols)])
 
 

@@ -300,7 +300,7 @@ def _merged(made: Automaton) -> Automaton:
 
 
 def _seen(state: State, group: list[int]) -> object:
-    """What tells a state from others, with its targets by their groups."""
+    """What a state does, with its targets by their groups. States that do the same are one."""
     moves = dict.fromkeys(
         (m.variable, m.excluded, m.condition, group[m.target]) for m in state.moves
     )

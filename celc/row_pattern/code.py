@@ -54,7 +54,7 @@ class Shared:
 
 
 Leaf = Callable[["Lines", core.Expression], Value | None]
-"""The value of an expression where a function has it already; None: it is to be computed."""
+"""The value of an expression that a function has already; None: it must be computed."""
 
 
 class Lines:

@@ -27,14 +27,14 @@ class OneRow:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """No row, and only before the first row of the partition, or after its last."""
+    """`^` or `$`: matches no row, only before the first row of a partition, or after its last."""
 
     first: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Concatenation:
-    """One after another; of no parts: no row."""
+    """Its parts, one after another. Without parts, it matches no row."""
 
     parts: tuple[Pattern, ...]
 
@@ -104,7 +104,8 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Where the search goes on after a match; `targets` are the variables of TO FIRST or LAST."""
+    """AFTER MATCH SKIP: where the search for the next match begins. `targets` are the variables of
+    TO FIRST or TO LAST."""
 
     mode: Literal["PAST LAST ROW", "TO NEXT ROW", "TO FIRST", "TO LAST"]
     targets: Variables

@@ -76,7 +76,7 @@ class Scope:
 
 
 def value(node: syntax.Expression, scope: Scope) -> core.Expression | None:
-    """The expression of a measure, which alone can be ARRAY_AGG."""
+    """The expression of a measure. Only there can ARRAY_AGG stand."""
     if _is_array(node):
         assert isinstance(node, syntax.Call)
         return _aggregate("ARRAY_AGG", node, scope)
@@ -182,7 +182,7 @@ def _junction(node: syntax.Binary, scope: Scope, negated: bool) -> core.Truth | 
 def _joined(
     kind: type[core.Every] | type[core.Some], sides: list[core.Truth | None], span: Span
 ) -> core.Truth | None:
-    """An AND or OR, its parts in one row; None where a part has no meaning."""
+    """An AND or OR; parts of the same kind are joined into it. None if a part had an error."""
     parts: list[core.Truth] = []
     for side in sides:
         if side is None:

@@ -1,10 +1,13 @@
-"""Which rows conditions read, place by place: a row at a constant distance is a row like PREV's.
+"""Where the rows are that conditions read: at a constant distance, at the start, or on the path.
 
-A condition is resolved for each state of the automaton that it leads to. `A.x` in the condition of
-B in `A B` is the row before; in `A+ B` as well; in `A C+ B` it is the first row of the match; in
-`(A | C)+ B` it depends on the path, which leaves the condition to the search. Three kinds come out
-of it, part of an AND by part: local ones, which read rows at constant distances from the row at
-hand alone; those that read the start of the match as well; and those of the path.
+Take the condition of B with `A.x` in it. In `A B` and in `A+ B`, `A.x` is a value of the row
+before, as with PREV. In `A C+ B` it is one of the first row of the match. In `(A | C)+ B` it
+depends on the path, and only a search can decide the condition. So a condition is resolved anew for
+each state that it leads to, and each part of an AND by itself. There are three kinds of results:
+
+- *local*: reads only rows at constant distances from the row at hand;
+- reads also the start of the match;
+- reads the path.
 """
 
 from collections.abc import Callable
@@ -18,25 +21,27 @@ from celc.row_pattern import core as rows
 from celc.row_pattern.automaton import Automaton
 
 Distance: TypeAlias = int | Literal["none", "several"]
-"""How many rows before the row at hand a row is: always so many; there is no such row; or it
-depends on the way."""
+"""How many rows a row is before the row at hand: a constant; "none": there is no such row;
+"several": it depends on the path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a move asks of its row: `local` reads rows at constant distances, `path` the rest of the
-    match so far. Either may be missing."""
+    """The condition of a move on its row, in two parts. Either may be missing."""
 
     local: core.Truth | None
+    """Reads only rows at constant distances."""
     path: core.Truth | None
+    """Reads the match so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """`of_state`: the number of the condition of the moves into each state, −1 for none."""
+    """All conditions, each once."""
 
     all: tuple[Condition, ...]
     of_state: tuple[int, ...]
+    """For each state, the place in `all` of the condition of the moves into it; −1: none."""
 
 
 def conditions(query: rows.Query, made: Automaton) -> Conditions:
@@ -81,7 +86,7 @@ class _Finder:
         self.least = self._depths()
 
     def last(self, variables: core.Variables) -> list[Distance | None]:
-        """How far back the last row of `variables` is, the row at hand included."""
+        """How far back the last row of `variables` is; 0: it is the row at hand."""
 
         def step(state: int, before: Distance) -> Distance:
             if self._variable[state] in variables:
@@ -91,7 +96,7 @@ class _Finder:
         return self._flow("last", variables, step)
 
     def first(self, variables: core.Variables | None) -> list[Distance | None]:
-        """How far back the first row of `variables` is; None: the first of the match."""
+        """How far back the first row of `variables` is. For None, the first row of the match."""
 
         def step(state: int, before: Distance) -> Distance:
             if before == "none":

@@ -56,7 +56,7 @@ _KEPT_OR_GAP = re.compile(
 
 
 def is_full(diagnostics: Diagnostics) -> bool:
-    """Whether there are so many errors that nobody reads another."""
+    """Whether there are too many errors for anybody to read another one."""
     return len(diagnostics.items) >= MAX_ERRORS
 
 

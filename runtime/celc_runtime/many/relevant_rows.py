@@ -64,7 +64,7 @@ class RelevantRows:
         return self._united([rows, *firsts]) if firsts else rows
 
     def _on_ways(self, relevant: Relevant) -> Iterator[_Rows]:
-        """The rows of a type on its ways, without those of which one stands for several."""
+        """The rows of a type on its ways. Left out are ways on which one row stands for several."""
         type = relevant.stream, relevant.type
         if not relevant.ways and not relevant.idempotent:
             yield self._rows(type)

@@ -20,7 +20,7 @@ from celc_runtime.run.source.run_options import PLAIN, RunOptions
 from celc_runtime.spark.numbering import why_not_numbered
 
 _LARGE_PART = 0.5
-"""Of a batch: from here on, passing on the whole batch is cheaper than copying rows."""
+"""Share of a batch. If more rows can matter, to pass on the whole batch is cheaper than to copy."""
 
 
 class ManyRuns:

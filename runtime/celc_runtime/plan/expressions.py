@@ -1,6 +1,7 @@
 """Expressions of SELECT as trees, as a generated module writes them.
 
-Data only: the schemas follow from their types and attributes. `arrow/values` evaluates them.
+Data only: the schemas follow from their types and attributes. They are evaluated in
+`arrow/matches/values`.
 """
 
 from __future__ import annotations

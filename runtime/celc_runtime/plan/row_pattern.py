@@ -63,11 +63,10 @@ def states_of(text: str) -> tuple[RowState, ...]:
 
 @dataclass(frozen=True, slots=True)
 class MoveCondition:
-    """What a move asks of its row: bit `local` of the conditions that are found beforehand (−1:
-    none), and, where `path`, the condition that the search asks."""
+    """The condition of a move on its row."""
 
-    local: int = -1
-    path: bool = False
+    local: int = -1  # the bit of its local part, which is computed beforehand; −1: it has none
+    path: bool = False  # whether the search decides another part, which reads the path
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """SELECT TOTAL as data: the functions of all matches of a group, the items made of them, and
 HAVING.
 
-`arrow/total_rows` evaluates them.
+`arrow/matches/total_rows` evaluates them.
 """
 
 from __future__ import annotations

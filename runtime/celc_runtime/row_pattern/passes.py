@@ -16,10 +16,10 @@ from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.row_pattern import RowPlan
 
 NO_MATCH, NO_ROOM, TOO_MUCH_WORK, NO_STACK, NO_MEMORY = -1, -2, -3, -4, -5
-"""What a step gives in place of a number of rows."""
+"""A step returns one of these if it returns no number of rows."""
 
 DONE, FULL, TARGET_MISSING, TARGET_FIRST = 0, 1, 2, 3
-"""How `find` ends, besides the numbers above."""
+"""`find` returns one of these, or of the numbers above."""
 
 PAST_LAST_ROW, TO_NEXT_ROW, TO_FIRST, TO_LAST = 0, 1, 2, 3
 SKIPS = {
@@ -162,7 +162,7 @@ class Sets:
 def backwards(
     plan: RowPlan, moves: Moves, symbols: np.ndarray, bits: np.ndarray, offsets: np.ndarray
 ) -> tuple[np.ndarray, Sets] | None:
-    """The edge of each row, and the sets; None where there are too many of these.
+    """The edge of each row, and the sets; None if there are too many sets.
 
     symbols: uint8 or int64 by row; bits: the conditions that hold, by symbol.
     """
@@ -348,8 +348,8 @@ def loop_of(step: Callable[..., tuple[int, int]]) -> Callable[..., int]:
     """The loop over partitions around a step, which finds the first match from a start on."""
 
     def find(data, offsets, skip, targets, unmatched, cursor, matches, labels):  # type: ignore[no-untyped-def]
-        """Find matches until the buffers are full; returns a status. `targets`: whether a move's
-        row is one that the skip goes to. `unmatched`: unmatched rows are told as well."""
+        """Find matches until the buffers are full; returns a status. `targets`: for each move,
+        whether the skip goes to its row. `unmatched`: whether unmatched rows are answers too."""
         part, row, number = cursor[PART], cursor[ROW], cursor[NUMBER]
         covered, count, at = cursor[COVERED], cursor[MATCHES], cursor[LABELS]
         status = DONE

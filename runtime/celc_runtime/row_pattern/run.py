@@ -69,7 +69,7 @@ from celc_runtime.row_pattern.tables import conforming_table, last_border
 from celc_runtime.row_pattern.texts import Texts
 
 _ROWS = 1 << 18
-"""So many rows are matched at a time, or those of one partition, if it has more."""
+"""Rows that are matched at a time. A partition with more is matched as a whole."""
 
 _MATCHES = 1 << 15
 _LABELS = 1 << 17

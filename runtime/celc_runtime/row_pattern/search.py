@@ -1,9 +1,12 @@
 """Conditions that read the match so far: depth first, in order of preference, remembering failures.
 
-For one start, what a row and a state lead to depends on what conditions can still read of the path
-there: registers, which generated code keeps up. Where they read the start of the match alone, no
-register tells paths apart, so a start costs rows × states at most. Where they read the path, it can
-be exponential all the same; so steps are counted, and too many of them stop the run.
+Take all paths from one start to one row and one state. They lead to the same matches unless
+conditions can still read how the path got there. What they read is in registers, which generated
+code writes. So a failure is remembered by row, state and registers.
+
+If conditions read only the start of the match, registers do not tell paths apart, and a start costs
+at most rows × states. If they read the path, the search can be exponential all the same. So steps
+are counted, and too many of them stop the run.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """Makes the run of a program by choosing its five parts.
 
-Matches that travel together to Spark (`spark/factorised`) bring their own walk and answer.
+Matches that travel together to Spark (`spark/answers/factorised`) bring their own walk and answer.
 """
 
 from typing import assert_never

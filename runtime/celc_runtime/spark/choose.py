@@ -6,7 +6,7 @@ partition by, any window   one shuffle by the key, a sort (by the tasks, or by S
 the same, and a hot key    the hot key's events in time ranges, which go through the same shuffle
 already spread and sorted  no shuffle and no sort; the order is checked
 no key, bounded window     time ranges, each reading its part of the files
-all else                   one task
+everything else            one task
 ========================== =========================================================================
 
 `Facts` knows the data. Nothing here runs Spark: steps make DataFrames when they are applied.
@@ -53,16 +53,17 @@ from celc_runtime.spark.worker.task_sort import (
 )
 
 _ROWS_PER_RANGE = 1 << 22
-"""To read fewer rows than this costs less than to find a range of them. Measured on two cores, on
-the clock: of ten million rows two ranges were read 1.2 to 1.6 times as fast as one where all rows
-reach Python (a window of EVENTS)."""
+"""Rows. A range of fewer rows costs more to find than it saves. Measured on two cores, by the
+clock: ten million rows that all reach Python were read 1.2 to 1.6 times as fast in two ranges."""
 
 _FEW_OF_A_KEY = 4
+"""Factor of `_ROWS_PER_RANGE` for the events of a key, if Spark leaves out rows that cannot
+matter."""
 _FILTERED = 2
-"""So many times as many rows of keys where Spark leaves out those that cannot matter, and of a
-stream without keys where it filters them before all else. Measured without keys, 1 % that can
-matter, two cores, the clock: filtered, two ranges of 10 million rows were read as fast as one, of
-20 million 1.25 times as fast; numbered by Spark, of 9 million 1.4 and of 20 million 1.7 times."""
+"""Factor of `_ROWS_PER_RANGE` without keys, if Spark filters rows before anything else. Measured on
+two cores, by the clock, with 1 % of the rows relevant: two ranges instead of one made no difference
+for 10 million filtered rows, and ran 1.25 times as fast for 20 million. If Spark numbers the rows,
+this factor does not apply: 9 million ran 1.4 times as fast, 20 million 1.7 times."""
 
 _NUMBERS = "numbers: Spark numbers the sorted rows, and hands to Python those that can matter"
 
@@ -87,7 +88,7 @@ _CUT_AT_GROUPS = (
 
 
 class Request(NamedTuple):
-    """What is asked of a plan."""
+    """What the caller wants of a plan."""
 
     ranges: int | None
     """How many time ranges to cut; None: as many as pay."""
@@ -104,7 +105,7 @@ class Chosen:
     steps: Sequence[Step]
     warning: str = ""
     read_twice: float = 0.0
-    """How many rows two tasks read, as a part of all."""
+    """The share of the rows that two tasks read."""
     by_spark: bool = False
     """Whether Spark numbers the rows."""
 
@@ -302,7 +303,7 @@ class _Cut(NamedTuple):
 
 
 def _rows_per_range(facts: Facts) -> int:
-    """The number of rows of which a range is worth its cost."""
+    """The number of rows from which on a range is worth its cost."""
     if facts.plan.source.key_columns:
         return _ROWS_PER_RANGE * (_FEW_OF_A_KEY if facts.is_filtered or facts.is_numbered else 1)
     return _ROWS_PER_RANGE * (_FILTERED if facts.is_filtered else 1)
@@ -387,7 +388,7 @@ def _cut_by_files(facts: Facts, files: FilesTell, tasks: int, asked: int | None)
                 return _Cut(ranges, cut.why, _CUT_AT_GROUPS)
         uncounted = "not enough row groups begin near the cuts"
     if facts.is_filtered:
-        # What statistics tell of other places is of all rows.
+        # All other cuts are guesses by statistics, which are those of all rows, filtered or not.
         return _Cut([], f"rows are filtered, and {uncounted}")
     cut = _cut(facts, files.sample, tasks, asked)
     if not cut.is_even:
@@ -396,7 +397,7 @@ def _cut_by_files(facts: Facts, files: FilesTell, tasks: int, asked: int | None)
 
 
 def _cut(facts: Facts, sample: Sample, tasks: int, asked: int | None) -> _Cut:
-    """The ranges by a sample, for so many tasks or as many as were asked for."""
+    """The ranges that a sample suggests: `asked` of them, or as many as pay for these tasks."""
     plan, wanted = facts.plan, _wanted(facts, sample.rows, tasks, asked)
     if asked is None and wanted < 2:
         return _Cut([], _too_few(sample.rows))
@@ -419,7 +420,7 @@ def _between(facts: Facts, cuts: Cuts, counts: Sequence[int], asked: int | None)
 
 
 def _wanted(facts: Facts, rows: int, tasks: int, asked: int | None) -> int:
-    """The number of ranges for so many rows and tasks, or that which was asked for."""
+    """The number of ranges: `asked`, or as many as pay for these rows and tasks."""
     return min(tasks, rows // _rows_per_range(facts)) if asked is None else asked
 
 

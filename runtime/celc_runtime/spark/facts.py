@@ -145,7 +145,7 @@ class Facts:
         return int(self.rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
 
     def files(self, ranges: int) -> FilesTell:
-        """What the statistics of files tell, fine enough for so many ranges."""
+        """The statistics of files, as many as a cut into this number of ranges needs."""
         source, types = self.plan.source, None
         if not self.is_filtered and source.type_name in self.rows.columns:
             # Else all rows have positions, or the query needs none.
@@ -180,8 +180,11 @@ class Facts:
         return found
 
     def hot_keys(self, tasks: int, *, asked_for: bool) -> list[HotKey]:
-        """The keys with more than their share of the work of so many tasks; `asked_for`: of all
-        rows where a sample is small, and also where many are read twice then."""
+        """The keys with more than a task's share of the work.
+
+        `asked_for`: the caller wants them found, even if that takes a look at all rows, and even if
+        their ranges read many rows twice.
+        """
         sample, window = self.key_sample, self.plan.whole_window
         assert window is not None
         if asked_for and sample.total < _FEW_SAMPLED:

@@ -1,20 +1,22 @@
 """Where the order column of Parquet files lies, by the statistics of their row groups.
 
-The end of a Parquet file says for each of its row groups how many rows it has, and the least and
-the greatest value of each column. To cut a stream into time ranges takes no more. Of many files
-some are looked at: where the stream is cut may be guessed, for the rows between the cuts are then
-counted. A sample in its place reads the whole column, which was a tenth to a fifth of a `match` of
-ten million rows that was cut in two.
+The footer of a Parquet file lists its row groups: how many rows each has, and the least and the
+greatest value of each column. That is enough to cut a stream into time ranges. If there are many
+files, only some footers are read. Then the cuts are guesses, which do no harm, because the rows
+between the cuts are counted afterwards. A sample of the rows would do as well, but reads the whole
+order column: a tenth to a fifth of the time of a `match` of ten million rows that was cut in two.
 
-Of few files all row groups are looked at, and rows need not be counted where a row group begins
-(`group_cuts`). Positions count rows of declared types alone, so this takes a proof that there are
-no others: each row group has a dictionary of its types, and Parquet's own filter tells by it which
-row groups may have a row that `type NOT IN (...)` is true of. Where it names one, rows are counted.
+If there are few files, all footers are read. Then the stream is cut where row groups begin, and
+nothing is counted (`group_cuts`). But positions count only rows of declared types, so this needs a
+proof that there are no other rows. Each row group has a dictionary of its types, and by it
+Parquet's own filter finds the row groups that may have a row with `type NOT IN (...)`. If it finds
+one, rows are counted.
 
-Spark has no function that tells these statistics, so the ends are read by the class that Spark
-reads them with, by its filesystems and its access to them. Spark Connect has no such way, and takes
-a sample. Rejected: pyarrow on the driver (knows neither Hadoop's filesystems nor the credentials of
-the session); to read the dictionaries one by one (as slow as the count for files nearby).
+Spark has no function that returns these statistics. So footers are read by the class with which
+Spark reads them, through its filesystems and with its access rights. Spark Connect has no way to
+such a class, and takes a sample. Rejected: pyarrow on the driver, which knows neither Hadoop's
+filesystems nor the credentials of the session; and to read the dictionaries one by one, which is as
+slow as the count if files are nearby.
 """
 
 from __future__ import annotations
@@ -32,17 +34,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _FEWEST = 32
+"""Row groups. Where not all are read, at least this number is, evenly chosen. Each takes some calls
+of Java, of a tenth of a millisecond."""
 _FOR_A_RANGE = 8
-"""So many row groups are looked at, and for each range that is wanted so many, evenly chosen: each
-takes some calls of Java, a tenth of a millisecond each."""
+"""Row groups for each range that is wanted, if that is more than `_FEWEST`."""
 
 _MOST_FILES = 32
+"""Files. With more, only some are read. A file takes several milliseconds; one on another machine
+takes as long as some answers from there."""
 _MOST_GROUPS = 256
-"""Of no more files and row groups all are looked at. It takes a millisecond for each row group, and
-several for each file; a file on another machine takes as long as some answers from there."""
+"""Row groups. With more, only some are read. Each takes a millisecond."""
 
 _MOST_TYPES = 200
-"""Of no more types it is asked whether rows have others: each is some calls of Java."""
+"""Declared types. With more, rows are counted, and no dictionary is searched for other types: each
+type takes some calls of Java."""
 
 _FIRST_TIME = {"DATE": -25_567, "TIMESTAMP": -2_208_988_800_000_000}
 """The year 1900. Spark reads earlier values as days of another calendar, if the file was written so
@@ -72,29 +77,30 @@ _PARQUET = f"{_SQL}.execution.datasources.parquet.ParquetFileFormat"
 
 
 class DeclaredTypes(NamedTuple):
-    """The column of types, and those of rows that have a position; no names: there are such types,
-    but a name alone does not tell them."""
+    """The column of types, and the names of the types whose rows have positions."""
 
     column: str
     names: tuple[str, ...]
+    """Empty: the name alone does not tell whether a row is of a declared type."""
 
 
 class FilesTell(NamedTuple):
-    """The quantiles of the order column, and the reason if there are none (`unknown`): the sample
-    is then empty. The cuts at row groups, and the reason if there are none (`uncounted`)."""
+    """The answer of the files."""
 
     sample: Sample
+    """The quantiles of the order column; empty if there is a reason in `unknown`."""
     unknown: str = ""
     cuts: GroupCuts | None = None
+    """The cuts at row groups; None if there is a reason in `uncounted`."""
     uncounted: str = ""
 
 
 def told_by_files(
     rows: DataFrame, order: OrderColumn, ranges: int, types: DeclaredTypes | None
 ) -> FilesTell:
-    """What the statistics of files tell of an order column, fine enough for so many ranges.
+    """Read the statistics of files, as many as a cut into `ranges` ranges needs.
 
-    types: those that rows are counted of; None: all rows are counted.
+    types: the types whose rows have positions; None: all rows have one.
     """
     nothing = Sample(0, ())
     if order.found not in _ANNOTATIONS:
@@ -108,7 +114,7 @@ def told_by_files(
     most = max(_FEWEST, _FOR_A_RANGE * ranges)
     reads_all = len(files) <= _MOST_FILES
     chosen = files if reads_all else [files[place] for place in spread(len(files), most)]
-    # Of a part of the files no types are asked for: rows are counted in any case.
+    # If only some files are read, rows are counted anyway, so nobody asks for their types.
     footers = _Footers(rows.sparkSession, jvm, order, types if reads_all else None)
     seen, why = _seen(footers, chosen, most, _MOST_GROUPS if reads_all else 0)
     if why:
@@ -123,7 +129,7 @@ def told_by_files(
 
 
 def spread(count: int, most: int) -> list[int]:
-    """At most so many places of a list, each in the middle of its share."""
+    """At most `most` places of a list of this length, each in the middle of its share."""
     few = min(count, most)
     return [(2 * number + 1) * count // (2 * few) for number in range(few)]
 
@@ -148,9 +154,9 @@ def quantiles_of(groups: list[RowGroup], order: OrderColumn) -> Sample:
 
 
 def _files_of(rows: DataFrame) -> tuple[list[str], str]:
-    """The files of which the DataFrame has each row, as URIs, and the reason if there are none.
+    """The files (URIs), if the DataFrame has exactly their rows; else the reason why not.
 
-    Not by `DataFrame.inputFiles`, which has a file once however often it is read.
+    `DataFrame.inputFiles` would not do: it names a file once however often it is read.
     """
     from py4j.protocol import Py4JError
 
@@ -308,9 +314,9 @@ class _Footers:
 
     @cached_property
     def _filter(self) -> tuple[Any, Any]:
-        """By dictionaries: the row groups that may have a row of no declared type.
+        """The filter that finds, by dictionaries, row groups with rows of undeclared types.
 
-        Parquet's filter keeps a row group whose types may be NULL or are not all in its dictionary.
+        Parquet also keeps a row group whose types may be NULL or are not all in its dictionary.
         """
         assert self._types is not None
         parquet, sets = self._jvm.org.apache.parquet, self._jvm.java.util

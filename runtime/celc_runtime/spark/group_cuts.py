@@ -1,12 +1,12 @@
 """Cuts of a stream at the beginnings of row groups, between which no row has to be counted.
 
-Where each row group of the files says how many rows it has and where these lie, a value that no row
-group lies across has a known number of rows before it. Files in the order of time have such values
-wherever a row group begins. A late event takes away those that it is behind.
+Each row group says how many rows it has, and its least and greatest value of the order column. Take
+a value that lies inside no row group: all groups are before it or behind it, so the number of rows
+before it is known. If the files are in the order of time, there is such a value wherever a row
+group begins. A late event stretches its group back, over the values that it is late for.
 
-A range then begins to read where a row group begins, which is a little earlier than its window asks
-for. The rows that it reads in vain cost more than a count of all rows where row groups are large;
-so there is a limit to them.
+A range then begins to read where a row group begins, a little earlier than its window needs. If row
+groups are large, these rows cost more than a count of all rows, so their number has a limit.
 """
 
 from bisect import bisect_left, bisect_right
@@ -19,12 +19,12 @@ from celc_runtime.spark.input.order_column import Number, OrderColumn
 from celc_runtime.spark.time_ranges import Cuts
 
 _MOST_IN_VAIN = 0.1
-"""The rows that a range reads in vain, as a part of its own. To count all rows took 0.08 of the
-time of two ranges of all rows, and 0.27 of those where few rows reach Python."""
+"""Rows that a range reads in vain, as a share of its own. A count of all rows took 0.08 of the time
+of two ranges, and 0.27 if few rows reach Python."""
 
 
 class RowGroup(NamedTuple):
-    """How many rows there are, and the least and the greatest value of the order column."""
+    """The number of its rows, and the least and the greatest value of the order column."""
 
     rows: int
     least: Number
@@ -32,20 +32,20 @@ class RowGroup(NamedTuple):
 
 
 class GroupCuts(NamedTuple):
-    """Values, ascending, and how many rows are before each of them; `rows`: of all."""
+    """The values at which the stream can be cut without a count."""
 
-    values: tuple[Number, ...]
-    before: tuple[int, ...]
-    rows: int
+    values: tuple[Number, ...]  # ascending
+    before: tuple[int, ...]  # the number of rows before each value
+    rows: int  # the number of all rows
 
     def counts(self, cuts: Cuts) -> list[int]:
-        """How many rows there are between the borders of cuts that lie at these values."""
+        """The number of rows between the borders of cuts, all of which lie at `values`."""
         before = (self.before[bisect_left(self.values, border)] for border in cuts.borders)
         return [after - count for count, after in pairwise((0, *before, self.rows))]
 
 
 def group_cuts(groups: Sequence[RowGroup], order: OrderColumn) -> GroupCuts:
-    """The values at which row groups begin, and across which none lies."""
+    """The values at which a row group begins, and which lie inside no other."""
     values: list[Number] = []
     before: list[int] = []
     rows = 0
@@ -95,8 +95,8 @@ def _nearest(before: Sequence[int], rows: float) -> int:
 def _low(
     known: GroupCuts, order: OrderColumn, window: Window, seam: int
 ) -> tuple[Number | None, int]:
-    """Where a range may begin to read that begins at the place of a seam, None: with the first row;
-    and how many rows it reads in vain at most."""
+    """Where the range that begins at a seam may begin to read (None: with the first row), and how
+    many rows it reads in vain at most."""
     if window.unit == "EVENTS":
         wanted = known.before[seam] - window.size
         place = bisect_right(known.before, wanted) - 1
@@ -111,8 +111,8 @@ def _low(
 def _end(
     known: GroupCuts, order: OrderColumn, deadline: Window, seam: int
 ) -> tuple[Number | None, int]:
-    """Where a range may stop reading that ends at the place of a seam, None: with the last row; and
-    how many rows it reads in vain at most."""
+    """Where the range that ends at a seam may stop reading (None: after the last row), and how many
+    rows it reads in vain at most."""
     end = order.deadline_end(known.values[seam], deadline)
     if end is None:
         return None, 0

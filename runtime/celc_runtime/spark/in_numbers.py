@@ -19,21 +19,21 @@ _NOT_COUNTED = "not counted"
 
 @dataclass(frozen=True, slots=True)
 class RowNumbers:
-    """How many rows a plan reads, in words."""
+    """The numbers of rows of a plan, in words."""
 
     read: str
-    """Those of the DataFrame."""
+    """Rows that Spark reads."""
     relevant: str
-    """Those of them that can change the answer."""
+    """Rows that can change the answer."""
     to_python: str
-    """Those of them that reach Python."""
+    """Rows that reach Python."""
     counts_read: bool = False
-    """Whether the rows that reach Python are all that are read, each once."""
+    """Whether each row that is read reaches Python once, so that a count there is `read`."""
     counts_relevant: bool = False
-    """Whether they are those that can change the answer, each once."""
+    """Whether exactly the relevant rows reach Python, each once, so that a count is `relevant`."""
 
     def measured(self, to_python: int) -> RowNumbers:
-        """The numbers at the end of a run, in which so many rows reached Python."""
+        """The numbers at the end of a run, given the number of rows that reached Python."""
         count = f"{to_python:,}"
         return RowNumbers(
             count if self.counts_read else _NOT_COUNTED,
@@ -44,12 +44,11 @@ class RowNumbers:
 
 @dataclass(frozen=True, slots=True)
 class PlanNumbers:
-    """What a plan costs: its rows, and in words the columns that its shuffles move, and the jobs
-    before its first row."""
+    """What a plan costs."""
 
     rows: RowNumbers
-    shuffled: str
-    jobs: str
+    shuffled: str  # the numbers of columns that shuffles move, in words
+    jobs: str  # the jobs before the first row, in words
 
     def __str__(self) -> str:
         return "\n".join(

@@ -125,8 +125,8 @@ def task_step(
     columns: TaskColumns,
     ranges: Sequence[TimeRange],
 ) -> Step:
-    """What tasks send of the matches that they find in rows which are spread and sorted, or which
-    they sort."""
+    """The step in which tasks find matches. Rows come spread; they are sorted, or the tasks sort
+    them."""
     task = Task(program, wire, columns.shipped(), tuple(part.shipped for part in ranges))
     chosen = program.plan.source.chosen_columns
 

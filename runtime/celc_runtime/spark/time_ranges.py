@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 BETWEEN_CUTS = "the rows between cuts"
-"""What jobs that count rows tell."""
+"""The name of jobs that count rows."""
 
 Draw: TypeAlias = "Callable[[float], DataFrame]"
-"""Draws a fraction of the rows that a plan reads, the same rows whenever it is asked; of 1, all."""
+"""Draws a fraction of the rows that a plan reads: the same rows each time. The fraction 1: all."""
 
 GRID = 256
 """A sample is described by its quantiles, one less than this number."""
@@ -55,29 +55,32 @@ _FEW_BORDERS = 8
 them by a bucket."""
 
 _MOST_READ = 1.5
+"""Times the number of rows. If all ranges together read more, fewer ranges are made."""
 _LONGEST = 0.75
-"""Fewer ranges are made where all of them read more than `_MOST_READ` times the number of rows, or
-one of them reads more than the share `_LONGEST` of the rows."""
-
+"""Share of the rows. If one range reads more, fewer ranges are made."""
 
 _EVEN = 1.25
-"""Ranges are even where none has more than so many times its share."""
+"""Times its share of the rows. Ranges are even if none has more."""
 
 
 class TimeRange(NamedTuple):
-    """The rows from `low` on and before `end`; the rows from `start` on are the range's own. None:
-    no border. `first_position`: the position of its first row. `rows`: the number of its rows.
-    `later`: the rows from there on are not its own, but decide its matches; None: there are none.
-    `is_checked`: a task that reads another number of rows refuses them.
-    """
+    """A part of a stream, which reads more rows than its own: those with which its matches may
+    begin, and those that decide them. Borders are values of the order column; None: no border."""
 
     low: Number | None
+    """It reads rows from here on."""
     start: Number | None
+    """Its own rows begin here."""
     end: Number | None
+    """It reads rows before here."""
     first_position: int
+    """The position of the first row that it reads."""
     rows: int
+    """The number of rows that it reads."""
     later: Number | None = None
+    """From here on, rows are not its own, but decide its matches; None: there are no such rows."""
     is_checked: bool = True
+    """Whether a task fails if it reads another number of rows."""
 
     @property
     def shipped(self) -> tuple[Number | None, int, int | None, Number | None]:
@@ -200,13 +203,15 @@ def counted(rows: DataFrame, order: OrderColumn, borders: Sequence[Number]) -> l
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """Where ranges may be cut: the `seams` between them, and for each seam the values at which a
-    range may begin to read before it (`lows`), the best one last. `ends`: where the range before
-    each seam may stop reading (None: with the last row); empty: at the seam."""
+    """Where a stream may be cut into ranges."""
 
     seams: tuple[Number, ...]
+    """The values at which one range ends and the next begins."""
     lows: tuple[tuple[Number, ...], ...]
+    """For each seam, where the range behind it may begin to read, the best place last."""
     ends: tuple[Number | None, ...] = ()
+    """For each seam, where the range before it may stop reading; None: after the last row. Empty:
+    at the seams."""
 
     @property
     def borders(self) -> list[Number]:

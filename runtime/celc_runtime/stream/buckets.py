@@ -11,8 +11,8 @@ import numpy as np
 MOST_BUCKETS = 1 << 14
 
 FOR_EACH_TASK = 4
-"""The default number of buckets for each task: so many that tasks take about equally long, so few
-that the fixed cost of a bucket stays small."""
+"""Buckets for each task, by default. With more, their fixed costs would count; with fewer, some
+tasks would take much longer than others."""
 
 _SEED = 42  # of Spark's hash partitioning
 

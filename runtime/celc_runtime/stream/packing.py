@@ -125,7 +125,7 @@ def _encoded(plan: Plan, layout: RowLayout, options: StreamOptions, read: _Read)
     keys = [f.name for f in layout.keys]
     idle = _idle(plan, options, codes)
     if idle is not None:
-        # Of such an event only its place counts.
+        # Only the place of such an event counts, so the other columns need no bytes.
         needed = {*plan.source.order_by, *plan.source.tiebreak, *keys}
         for name in columns.keys() - needed:
             columns[name] = pc.if_else(idle, pa.scalar(None, columns[name].type), columns[name])

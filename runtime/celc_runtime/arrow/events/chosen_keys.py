@@ -1,7 +1,7 @@
 """Keys of PARTITION BY that are another attribute for each event type: `[src, dst]`.
 
 Where events enter, such a key becomes a column. All later code sees an ordinary partition column.
-It is made here for events in Arrow, and in `spark/key_columns` for rows of Spark.
+It is made here for events in Arrow, and in `spark/input/key_columns` for rows of Spark.
 """
 
 from collections.abc import Iterable, Mapping

@@ -168,7 +168,7 @@ def keep_largest(output, bits, supports, most_work):  # type: ignore[no-untyped-
     count, larger, size, work = 0, 0, np.int64(-1), matches
     for match in np.argsort(-sizes, kind="mergesort"):
         if sizes[match] != size:
-            # Of two supports of equal size, neither is inside the other.
+            # A support can only be inside a larger one.
             larger, size = count, sizes[match]
         is_within = False
         support = events[begins[match] : begins[match + 1]]

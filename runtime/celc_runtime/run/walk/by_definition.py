@@ -101,7 +101,7 @@ class DefinitionWalk(WalkOfRun):
         self._part = 0
         self._consumed = -1
         self._waiting: list[_Listed] = []
-        # Of the matches in the buffers, in their order; kept only if they are asked for.
+        # For the matches in the buffers, in their order; kept only if somebody asks for them.
         self._numbers: list[int] = []
         self._begins: list[int] = []
         labels = plan.answer.label_names

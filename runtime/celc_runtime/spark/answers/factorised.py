@@ -121,7 +121,7 @@ def _dependence(plan: Plan, listing: InRuns, at: int) -> str | None:
     places = _places(plan, listing, item)
     if 0 in places:
         return "first" if places == [0] else None
-    # Of alternatives that can never be, labels are always empty.
+    # A label of an alternative that never occurs is always empty: it depends on nothing.
     return "last" if places in ([], [len(listing.kinds) - 1]) else "run"
 
 
@@ -222,21 +222,21 @@ class _Listed(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Matches as rows that travel.
-
-    runs: int64, for each run that which was listed of it: a run may be a part of one that was
-    listed. starts: int64, the event with which its first match starts. rows: int64, the first run
-    of each row. firsts: int64, the first events of all matches, newest first; None: those of the
-    runs, which have one match each. begins, ends: int64[runs], the places among these of the first
-    events of a run's first and last match.
-    """
+    """Matches as rows that travel. All arrays are int64."""
 
     runs: np.ndarray
+    """For each run, the listed run that it is, or is a part of."""
     starts: np.ndarray
+    """For each run, the first event of its first match."""
     rows: np.ndarray
+    """For each row, its first run."""
     firsts: np.ndarray | None
+    """The first events of all matches, newest first; None: each run has one match, which `starts`
+    tells."""
     begins: np.ndarray
+    """For each run, the place among the first events of that of its first match."""
     ends: np.ndarray
+    """For each run, the place among the first events of that of its last match."""
 
     def stretches(self) -> tuple[np.ndarray, np.ndarray]:
         """int64[rows]: the first and the last place of the first events of each row; all between

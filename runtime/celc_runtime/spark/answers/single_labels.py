@@ -53,7 +53,7 @@ class WireColumn(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """How the answer of a plan travels."""
+    """The columns of an answer, and the columns in which they travel."""
 
     answer: tuple[_AnswerColumn, ...]
     columns: tuple[WireColumn, ...]
@@ -115,7 +115,7 @@ def _made(column: _AnswerColumn, texts: Mapping[int, str]) -> str:
         return f"{found[0]} AS {quoted(column.name)}"
     fields = zip(found, column.fields, strict=True)
     event = ", ".join(f"{place} AS {quoted(field)}" for place, field in fields)
-    # By their types the columns of an answer can be NULL. Spark's optimizer takes nvl2 out.
+    # nvl2 makes the type nullable, as that of every column of an answer. The optimizer removes it.
     events = f"nvl2(TRUE, CAST(array(struct({event})) AS {column.type}), NULL)"
     return f"{events} AS {quoted(column.name)}"
 

@@ -43,7 +43,7 @@ class Wire:
     """One row for each match."""
 
     line = ""
-    """What a plan says of it."""
+    """The line about it in a plan."""
 
     def __init__(
         self, program: Program, table: pa.RecordBatch | None = None, counts: bool = False
@@ -75,7 +75,8 @@ class Wire:
     def pack(
         self, found: Iterator[pa.RecordBatch], undecided: Sequence[int]
     ) -> Iterator[pa.RecordBatch]:
-        """What a task sends of its rows. undecided: has its number once the rows have been read."""
+        """The rows that a task sends. undecided: gets the number of undecided matches once all rows
+        have been read."""
         plan = self._program.plan
         sent = (with_single_fields(plan, batch) for batch in found)
         if not self._counts:

@@ -1,6 +1,6 @@
 """Keys of PARTITION BY that are another attribute for each event type, as columns of Spark's rows.
 
-The same for events in Arrow is `arrow/chosen_keys`.
+The same for events in Arrow is `arrow/events/chosen_keys`.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ from celc_runtime.spark.input.probe import tell_job
 from celc_runtime.spark.input.pushdown import EXACT, has_many_odd_values
 
 MOST_VALUES = 1 << 19
-"""The values of a parameter by which Spark filters the rows of a DataFrame, at most: they are a
-part of the plan, with a megabyte for so many."""
+"""Values of a parameter by which Spark filters rows, at most. They are part of the plan, which is a
+megabyte larger with this number."""
 
 
 def given_rules(program: Program, tables: Mapping[str, Any]) -> Rows | None:
@@ -77,7 +77,8 @@ def with_values_of(plan: Plan, rules: Rows) -> Plan:
 def _of_events(
     way: tuple[tuple[Test, ...], ...], rules: Rows
 ) -> tuple[tuple[AttributeTest, ...], ...]:
-    """What a way says of the events alone, in conditions that Spark decides as the runtime does."""
+    """The part of a way that is about events alone, in conditions that Spark decides as the runtime
+    does."""
     clauses = []
     for clause in way:
         tests = [_of_event(test, rules) for test in clause]
@@ -102,7 +103,7 @@ def _of_event(test: Test, rules: Rows) -> AttributeTest | None:
 
 
 def rules_line(plan: Plan, count: int) -> str:
-    """What a plan says of its parameter table."""
+    """The words of a plan about its parameter table."""
     parameters = plan.source.parameters
     assert parameters is not None
     way = "an index finds the rows that an event concerns"

@@ -45,7 +45,7 @@ _SHUFFLE = re.compile(r"^\(\d+\) Exchange\b.*\nInput \[(\d+)\]: ", re.MULTILINE)
 """An exchange in Spark's EXPLAIN FORMATTED, and the number of its columns."""
 
 _MULTIPLYING = re.compile(r"\b(Generate|Expand|FlatMap\w*|\w*MapIn\w+|MapPartitions\w*)\b")
-"""Operators that may return many rows for one, of which Spark's sizes say nothing."""
+"""Operators that may return many rows for one. Spark's sizes do not take this into account."""
 
 _MOST_BYTES = 1 << 60
 """A larger size stands for an unknown one."""

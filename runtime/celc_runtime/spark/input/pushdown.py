@@ -34,25 +34,25 @@ _COMPARABLE = {
     "DATE": ("date",),
     "INTERVAL": INTERVALS,
 }
-"""For each type the columns' types that Spark compares in it as the runtime does."""
+"""For each type, the column types whose values Spark compares as the runtime does."""
 
 EXACT = ("INT", "LONG", "STRING")
-"""The types that Spark compares as the runtime does, and whose values both write alike as texts."""
+"""Types that Spark and the runtime compare alike, and whose values both write as the same text."""
 
 _FEW = 200
-"""The most constants that are made one by one. To make a condition of so many took 0.4 s, of 2,000
-constants 1.9 s, of 20,000 constants 11 s."""
+"""Constants that are made one by one, at most. A condition with 200 took 0.4 s to make, with 2,000
+it took 1.9 s, with 20,000 11 s."""
 
 _MANY = 20_000
-"""The most constants that are compared with. A condition of so many takes a second to plan, of
-100,000 constants four seconds."""
+"""Constants of a condition, at most. With 20,000 it takes Spark a second to plan, with 100,000 four
+seconds."""
 
 _PADDED = "__CHAR_VARCHAR_TYPE_STRING"
 """The metadata of a text that was declared CHAR(n): Spark compares it with blanks at its end."""
 
 
 def positions_line(plan: Plan) -> str:
-    """What a plan says of the positions in its answer."""
+    """The words of a plan about the positions in its answer."""
     if not plan.answer.positions:
         return "positions: none; with_options(positions=True) brings start_pos, end_pos and pos"
     why = "the query counts events" if plan.counts_events else "positions=True asks for them"

@@ -163,9 +163,10 @@ def _that_matter(plan: Plan, table: pa.Table, unsorted: Unsorted) -> tuple[np.nd
 
 
 def _undeclared(plan: Plan, table: pa.Table, unsorted: Unsorted, matters: np.ndarray) -> np.ndarray:
-    """bool[rows]: whether a row is of no declared type. Rows that cannot matter are of one.
+    """bool[rows]: whether the type of a row is not declared. Only rows that matter need a look: the
+    others have a declared type.
 
-    Not by the types that the plan names as relevant: of a query FOR EACH the driver knows more.
+    The relevant types of the plan would not do: with FOR EACH the driver knows more than the plan.
     """
     found = np.zeros(len(table), np.bool_)
     names = [plan.source.type_name, *(["stream"] if plan.source.stream_column else [])]
@@ -200,8 +201,8 @@ def _numbers(
     order: RowOrder,
     undeclared: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each row in the order: its number in its key, from 1 on (int64; 0: of no declared type),
-    and whether the order leaves it equal to the row before it (bool)."""
+    """For each row in the order: its number in its key, from 1 on (int64; 0 if its type is not
+    declared), and whether it is tied with the row before it (bool)."""
     counted = np.flatnonzero(~undeclared[order.rows]) if undeclared.any() else None
     # No array longer than needed: there may be millions of rows.
     rows = order.rows if counted is None else order.rows[counted]

@@ -58,4 +58,4 @@ class TaskColumns(NamedTuple):
 
 
 EVENTS_ALONE = TaskColumns()
-"""Where all columns are of the events, and sorted."""
+"""For rows that have only the columns of the events, and are sorted."""

@@ -82,7 +82,7 @@ def matches_of_task(
     Raises EventError where two rows of a partition are equal in their order, and where a range has
     not as many rows as were counted.
     """
-    # Of rows that are numbered the marks tell it.
+    # If rows are numbered, marks say which rows are tied: the run need not compare them.
     options = RunOptions(ties_are_errors=not columns.number)
 
     def reader_of(of_range: ShippedRange) -> _RangeReader:
@@ -142,7 +142,7 @@ class _Rows(NamedTuple):
         )
 
     def where(self, wanted: np.ndarray) -> _Rows:
-        """The rows of which `wanted`, bool[rows], is true."""
+        """The rows for which `wanted`, bool[rows], is true."""
         if wanted.all():
             return self
         return _Rows(
@@ -197,12 +197,12 @@ class _WholeReader:
         return self._run.rest()
 
     def finish(self) -> int:
-        """End nothing, and leave nothing undecided: more partitions may come behind a range."""
+        """Do nothing, because more partitions may follow a range; 0: no match is undecided."""
         return 0
 
     @property
     def undecided(self) -> int:
-        """How many matches were left undecided so far."""
+        """The number of matches that are undecided so far."""
         return self._run.undecided
 
     def warn(self) -> None:
@@ -238,7 +238,8 @@ class _RangeReader:
             if is_own != self._is_in_own:
                 yield from self._run.end_of_instant()
                 self._run.lists_matches = self._is_in_own = is_own
-                # Another range reads these as its own. Of numbered rows it alone has got them.
+                # The range that reads these rows as its own counts those of undeclared types. If
+                # rows are numbered, no other range has got these.
                 self._run.undeclared.counts = is_own or rows.numbers is not None
             yield from self._push(part)
 

@@ -112,7 +112,7 @@ class _Header(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """What the header says of a segment, in the order of the format above."""
+    """The entry of a segment in the header, in the order of the format above."""
 
     number: int
     kind: int

@@ -25,7 +25,7 @@ as in `unknown_keys`."""
 
 
 def unknown_keys(count: int) -> np.ndarray:
-    """KEY_VALUES[count]: of partitions of which nothing is known."""
+    """KEY_VALUES[count], for partitions of which nothing is known."""
     values = np.zeros(count, KEY_VALUES)
     values["frontier"] = NEVER
     values["value"] = NEVER
