@@ -1,8 +1,8 @@
 """The command line: the only place that writes files.
 
 `arguments` has the words of the command line. `command` runs a command and ends with an exit code;
-`run` is the command that reads events. `origins`, `events` and their neighbours read.
-`match_formats` and `table` give matches their form. `output` writes bytes.
+`run` is the command that reads events, by `reading/`. `match_formats` and `table` give matches
+their form. `output` writes bytes.
 """
 
 from celc.interfaces.cli.command import main

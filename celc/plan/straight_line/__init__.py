@@ -1,1 +1,4 @@
-"""Straight-line updates: the piles of partial matches, their bounds, and the shape of matches."""
+"""Straight-line updates: the piles of partial matches, their bounds, and the shape of matches.
+
+`piles` is the entry. `passing` rewrites the tables for it first.
+"""

@@ -37,7 +37,7 @@ _CLASSES = {
 }
 
 NODE = pa.struct([(name, pa.int32()) for name in ("event", "mark", "child", "next")])
-"""A node of a graph; see `arrow.compact`."""
+"""A node of a graph; see `arrow.matches.compact`."""
 
 
 @dataclass(frozen=True, slots=True)

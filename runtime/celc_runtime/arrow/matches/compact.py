@@ -12,7 +12,7 @@ A row has the partition attributes, `end_pos`, `end_time`, and
 A match is a path from the root to an event whose mark begins matches. From a merge it goes to
 `child` or `next`. From an event it goes to `child`, with the event, or to `next`, without it.
 Different paths are different matches, and each path is one. The metadata of the schema explain the
-marks (`plan.compact_form`), so a table can be expanded without the query (`arrow.expanding`).
+marks (`plan.compact_form`), so a table can be expanded without the query (`expanding`).
 """
 
 import numpy as np

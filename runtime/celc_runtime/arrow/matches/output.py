@@ -42,7 +42,7 @@ def matches_batch(
 
     found: the events of these matches. events: the batch with the matches' last events.
     entries_read: the number of entries so far. deadlines: int64[matches], the numbers of their
-    deadlines (`arrow.decided_times`), if the output says when matches are decided. in_instants: a
+    deadlines (`decided_times`), if the output says when matches are decided. in_instants: a
     match starts at the first position of its first instant, and ends at the last of its last.
     begins: int64[matches], for events with a duration, entries of events that start when the
     matches start.

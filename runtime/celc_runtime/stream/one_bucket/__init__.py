@@ -1,1 +1,1 @@
-"""One bucket of a stream in one micro-batch, without Spark."""
+"""One bucket of a stream in one micro-batch, without Spark; `bucket` is the entry."""

@@ -1,1 +1,1 @@
-"""Events and states of a stream as bytes."""
+"""Bytes that outlive a micro-batch: events (`rows`) and the state of a bucket (`state`)."""
