@@ -100,7 +100,7 @@ class _Values:
         self._random = random
         self.rows = rows
         found = np.array([0.0, *{float(one) for one in _NUMBER.findall(text)}])
-        self._numbers = np.concatenate([found - 1, found, found + 1])
+        self._numbers = np.concatenate([found - 1, found, found + 1, -found])
         self._texts = ["a", *(one.replace("''", "'") for one in _TEXT.findall(text))]
 
     def of(self, type: pa.DataType) -> pa.Array:
