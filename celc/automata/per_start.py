@@ -25,8 +25,8 @@ preferred, others."""
 
 
 def preferred_of_ends(graph: Graph, everything: Mask, budget: Budget, *, first: bool) -> Graph:
-    """Of the matches with one start and one end, those with the support that NXT prefers. With
-    `first`, of the matches with one start only those with the least end."""
+    """The matches that stay if one is chosen for each start and end: the one whose support NXT
+    prefers. With `first`, a match also goes if another one with its start ends earlier."""
     blocks = blocks_of(graph, everything, waits=False)
     matter = pairs_ending(graph, everything, lambda match, other: True)
 

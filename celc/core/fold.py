@@ -238,8 +238,8 @@ def fit(value: int | float, type: core.DataType) -> int | float | None:
 def round_to_float(value: int | float) -> float:
     """The nearest 32-bit number; infinity where the value is too large."""
     if isinstance(value, int):
-        # A large number would be rounded twice, to 53 bits first. Of the bits below the highest 50
-        # it only matters whether one is set.
+        # A large number would be rounded twice, to 53 bits first. So the bits below the highest 50
+        # become one bit: whether any of them is set is all that matters.
         below = max(0, abs(value).bit_length() - 50)
         rest = value & ((1 << below) - 1)
         value = float((value >> below | (rest != 0)) << below)

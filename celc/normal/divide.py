@@ -21,7 +21,7 @@ from celc.normal.traversal import forms_in, is_correlated, operands_of
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """Nothing is left: the automaton finds exactly the matches of the query."""
+    """The automaton finds exactly the matches of the query; nothing is left to check."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 Suppose that all conditions across events in an absent pattern are equalities, which tie its events
 to each other, and events of the match at most to that key. Then the events of each key can be
-followed by themselves, like those of a part without conditions (`AbsentPart`). Of the pattern's
-matches with one key that have ended so far, the one with the latest start lies behind an event if
-any does, and fits the window around the pattern if any does.
+followed by themselves, like those of a part without conditions (`AbsentPart`). Only one match of
+the pattern is remembered for each key: among those that have ended so far, the one with the latest
+start. If any of them lies behind an event, or fits the window around the pattern, this one does.
 
 Equalities are joined where they share a label and its value. A label that some match does not bind
 joins nothing, because the condition then holds without it. So every match binds at least two labels

@@ -2,8 +2,8 @@
 
 The definition is evaluated for each choice of events, at each event that may end a match. Without
 unlimited repetition the time is a power of the number of events: each event of the pattern is one
-factor. Absent events count as well, because they are looked for around each match. Of the operands
-of OR, only the largest counts.
+factor. Absent events count as well, because they are looked for around each match. An OR counts as
+its largest operand.
 """
 
 from celc.core.formula import Query

@@ -60,7 +60,7 @@ class CheckCode:
     bit_of: dict[str, int] = field(default_factory=dict)
     """The bit of each role and of each round mark."""
     later: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """For each role the roles that the same event or a later one can have."""
+    """For each role, the roles that the same event, or a later one, can have."""
     states: int = 0  # how many numbers are kept with each event of a path
     waiting: list[int] = field(default_factory=list)
     """The first such number of each clause that waits for a witness."""

@@ -63,8 +63,8 @@ class SymbolRow:
 class BranchFreeUpdate(TemplateView):
     """The function `update`, in which all symbols take the same steps.
 
-    - `header` says how the update runs, and why; `piles` what each pile is for. Of the last two
-      piles, one is always empty, and one takes dead cells.
+    - `header` says how the update runs, and why; `piles` what each pile is for. Two more piles
+      come last: one is always empty, and one takes dead cells.
     - `forget_from` is the place in the array of piles where their latest starts begin.
     - `bound` is the most nodes of one event.
     - `key_lines` set the event's key and the earliest key in its window; `latest` is the last key

@@ -2,8 +2,8 @@
 
 The generated module finds the symbols of the events, and the automaton runs over them here. A
 transition counts once for each event at which some partial match takes it. It does not count once
-for each partial match, because their number grows exponentially. Of the partial matches in one
-state, the one that began last fits a window if any does. So one start for each state is enough.
+for each partial match, because their number grows exponentially. If any partial match in a state
+fits a window, the one that began last does. So one start for each state is enough.
 """
 
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What functions are known by: the machine code of functions that do the same is made once."""
+"""Digests of functions. Functions that do the same have one digest, and share machine code."""
 
 import re
 from collections.abc import Callable
@@ -13,10 +13,10 @@ UNNUMBERED = re.compile(r"_\d+$")
 
 
 class HasContent:
-    """A kernel, for what tells kernels apart."""
+    """A kernel, as something that has a digest."""
 
     code: str | None
-    """What it does (`code_of`)."""
+    """The text of what it does (`code_of`)."""
 
     @property
     def content(self) -> str | None:
@@ -30,8 +30,8 @@ def is_of_runtime(module: dict[str, Any]) -> bool:
 
 
 def code_of(function: Callable[..., Any]) -> str | None:
-    """What a function of a module does, whatever it and its constants are called; for one of the
-    runtime its place. None where it has a closure, or uses something that cannot be told."""
+    """A text of what a function does, without its name and those of its constants. For a function
+    of the runtime: its place. None if it has a closure, or uses a value that has no text."""
     code, module = function.__code__, function.__globals__
     if function.__closure__:
         return None
@@ -54,7 +54,7 @@ def code_of(function: Callable[..., Any]) -> str | None:
 
 
 def _value_content(value: Any) -> str | None:
-    """What a global of a generated module is; None where that cannot be told."""
+    """A text that identifies the value of a global of a generated module; None: there is none."""
     if isinstance(value, HasContent):
         return value.code and f"kernel {sha256(value.code.encode()).hexdigest()}"
     if isinstance(value, np.ndarray) and value.dtype != object:
@@ -65,7 +65,8 @@ def _value_content(value: Any) -> str | None:
 
 
 def constant_content(value: Any) -> str | None:
-    """What a number or text, of Python or of NumPy, or a tuple of such is; None for others."""
+    """A text that identifies a number, a text (of Python or NumPy), or a tuple of these; None for
+    other values."""
     values = value if type(value) is tuple else (value,)
     if not all(type(o) in (int, bool, float, str) or isinstance(o, np.number) for o in values):
         return None

@@ -1,4 +1,4 @@
-"""What the past says of absent events: the latest start before each event, and the nearest event.
+"""The past that absent events are looked for in: the latest starts, and the nearest events.
 
 Imports: the arena.
 """
