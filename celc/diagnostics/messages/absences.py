@@ -12,7 +12,7 @@ def not_at_the_end(bang: Span, operand: str, absent: str) -> Diagnostic:
         "an absence at an end can only stand at the end of the whole formula, or of an operand of "
         "OR there: a match with it is known only later",
         "between two events write it without FOR: A ; !B ; C",
-        f"for none of it inside a match: ({operand}) UNLESS {absent}",
+        f"to forbid it inside a match, write ({operand}) UNLESS {absent}",
         "AS, renaming, PROJECT, FILTER and WITHIN[…] may stand around it",
     )
 

@@ -93,7 +93,7 @@ def text_in_aggregate(what: str, span: Span) -> Diagnostic:
 def function_in_aggregate(name: str, aggregate: str, span: Span) -> Diagnostic:
     """`STEP s = SUM(a)`, and a call of another aggregate or of itself; `name` as it is written."""
     reason = "an aggregate sees one position at a time"
-    hints = ("keep in STATE what is needed of the positions before: STEP total = total + a",)
+    hints = ("keep what STEP needs of earlier positions in STATE: STEP total = total + a",)
     if name == aggregate:
         reason = "an aggregate does not call itself: STEP is computed at each position anyway"
         hints = ("the values after the position before are in STATE: STEP total = total + a",)

@@ -280,7 +280,7 @@ def unbound_in_select(
 
 def partition_in_select(name: str, span: Span, item: Fix) -> Diagnostic:
     """`SELECT user, v … PARTITION BY user`; `item` is the change that leaves it out."""
-    message = f"PARTITION BY {written(name)} makes a column of it already: it is no item of SELECT"
+    message = f"PARTITION BY {written(name)} already adds this column: SELECT must not name it"
     hint = "leave it out" if not item.text else f"write {item.text} in its place"
     return error("partition-in-select", span, message, hint, fixes=(item,))
 
@@ -355,11 +355,11 @@ def duplicate_column(
 
     `what` says of each what it is; `first` is None for the columns that every output has.
     """
-    same = "the same name as" if name == other else "a name too like that of"
+    same = "the same name as" if name == other else "almost the same name as"
     return error(
         "duplicate-column",
         span,
-        f"{what} {quote(name)} would be an output column of {same} {other_what} {quote(other)}",
+        f"{what} {quote(name)} would be an output column with {same} {other_what} {quote(other)}",
         "names of columns must differ in more than case and Unicode form: rename one",
         related=() if first is None else (Related(first, f"{other_what} {quote(other)}"),),
     )

@@ -42,7 +42,7 @@ def _number_for_duration(left: str, right: str, span: Span, text: tuple[str, Spa
     """`y.ts - x.ts > 5`, which does not say of what unit it has five."""
     plural = "" if text[0] == "1" else "S"
     choices = [f"{text[0]} {unit}{plural}" for unit in ("SECOND", "MILLISECOND", "MINUTE")]
-    message = f"{left} and {right} cannot be compared: it is not said what {text[0]} counts"
+    message = f"{left} and {right} cannot be compared: no unit says what {text[0]} counts"
     hint = f"write {' or '.join(choices)}"
     fixes = tuple(Fix(text[1], choice) for choice in choices)
     return error("compared-types", span, message, hint, fixes=fixes)

@@ -85,7 +85,7 @@ def other_order(low: str, span: Span) -> Diagnostic:
     return error(
         "uncertain-order",
         span,
-        f"the order of events of uncertain time is that of {quote(low)}, and those of one time are "
+        f"events of uncertain time are ordered by {quote(low)}, and events of one time are "
         "simultaneous in each possible order",
         "leave out --order-by and --ties",
     )

@@ -75,7 +75,7 @@ def missing_unit(place: Place) -> Diagnostic | None:
     return error(
         "missing-unit",
         span,
-        f"it is not said what {number} counts",
+        f"no unit says what {number} counts",
         f"write {mended}" if mended else "write a unit after it",
         UNITS,
         fixes=[Fix(span, mended)] if mended else [],

@@ -35,6 +35,6 @@ def after_length(place: Place) -> Diagnostic | None:
         "misplaced-for",
         found.span,
         f"{described(found)} cannot stand after the length of an absence",
-        "for what is absent write it before FOR, as in !(B AS x) FOR 10 MINUTES ; A",
-        "for all of it write parentheses, as in (!B FOR 10 MINUTES ; A) AS x",
+        "if it belongs to what is absent, write it before FOR, as in !(B AS x) FOR 10 MINUTES ; A",
+        "if it belongs to all, write parentheses, as in (!B FOR 10 MINUTES ; A) AS x",
     )

@@ -242,7 +242,7 @@ def bounds(place: Place) -> Diagnostic | None:
         known = "one or more rounds are +, and a number of rounds stands in braces: {2} or {2,4}"
     elif closer is not None and place.before in _BRACES and place.found.type == "NAME":
         mended = ":+" if sign == ":{" else "+"
-        known = f"for any number, or a number such as {sign}2}}"
+        known = f"that is any number of rounds; a fixed number is written as {sign}2}}"
     else:
         return error("round-count", place.found.span, message, known)
     fixes = [Fix(span, mended)]

@@ -145,7 +145,7 @@ def bare_attribute(
             mended = f"NOT {mended}" if compared.negated else mended
             hints = [f"NaN is the one number but 0 that equals its opposite: {mended}"]
             fixes = [Fix(compared.span, mended)]
-    message = f"it is not said whose {shortened(attribute)} is meant"
+    message = f"no label says whose {shortened(attribute)} is meant"
     return error("bare-attribute", name.span, message, *hints, fixes=fixes)
 
 

@@ -104,7 +104,7 @@ def _missing_unit(place: Place) -> Diagnostic:
     return error(
         "missing-unit",
         number.span,
-        f"it is not said what {_word(place)} {number.text} counts",
+        f"no unit says what {_word(place)} {number.text} counts",
         f"write {' or '.join(_window(place, choice) for choice in choices)}",
         "a distance in the values of an attribute is written "
         f"{_window(place, '10 [attribute]')}",
