@@ -835,8 +835,8 @@ class PartitionKey:
     name: str
     type: DataType
     alternatives: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
-    """Of `[a, b]`: each attribute with the (stream, type) of the event types that have it, each
-    type once. Empty: one attribute of all event types is the key."""
+    """For `[a, b]`: each attribute, with the (stream, type) of the event types that have it, each
+    type once. Empty: the key is one attribute, which all event types have."""
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -1016,8 +1016,8 @@ class Query:
     """One row for each end of matches, with the union of their positions for each label in
     `output`."""
     parameters: Parameters | None = None
-    """Of FOR EACH; streams and `partition_by` then have its columns too; variables in `output` are
-    its attributes."""
+    """The parameter table of FOR EACH. The streams and `partition_by` have its columns too, and
+    variables in `output` are its attributes."""
     reads: tuple[str, ...] = ()
     """The queries that it reads, in the order of the file, each one of `streams`."""
     begin: AttributeDeclaration | None = None

@@ -121,7 +121,8 @@ class Checked:
     in_order: bool = False
     """A search that takes the latest events first finds the choice of LAST first."""
     greatest: bool = False
-    """Of matches that differ in events which only help, the greatest is wanted (`absorbs`)."""
+    """If matches differ only in events which only help, the greatest of them is wanted
+    (`absorbs`)."""
     summed: frozenset[tuple[str, str]] = frozenset()  # see `never_negative`
     takes_all: bool = False  # one match can hold all events that only help
     rounds: str = ""

@@ -51,7 +51,7 @@ class Builder:
     window: core.Window | None = None  # the window of the query
     selector: str | None = None  # the innermost of NXT, LAST and MAX around, if any
     asked: dict[Span, tuple[Predicate, ...]] = field(default_factory=dict)
-    """By the place of each filter, what it surely asks of single events."""
+    """For each filter, by its place: the conditions on single events that it certainly implies."""
 
     def build(self, scoped: Scoped, frame: Frame) -> core.Formula:
         """The core formula of a part whose filters see `frame` around their own labels."""

@@ -37,13 +37,13 @@ class Declarations:
 
     streams: Mapping[str, core.Stream]
     places: Mapping[tuple[str, ...], Span]
-    """By (stream,), (stream, type) and (stream, type, attribute)."""
+    """The keys are (stream,), (stream, type) and (stream, type, attribute)."""
     untyped: frozenset[str]
     """Attributes whose type is unknown: they are declared, but in none of the streams."""
     primary: Mapping[tuple[str, str], str]
-    """By (stream, type): the attribute that is declared as its time, if there is one."""
+    """For (stream, type), the attribute that is declared as its time, if there is one."""
     aggregates: Mapping[str, core.OwnAggregate | None] = field(default_factory=dict)
-    """Those that the file declares, None for a wrong declaration."""
+    """The aggregates that the file declares; None for a wrong declaration."""
     parameters: Mapping[str, ParameterSet] = field(default_factory=dict)
     """The file's parameter sets."""
     rows: Mapping[str, QueryRows] = field(default_factory=dict)

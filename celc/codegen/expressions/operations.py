@@ -59,7 +59,7 @@ def needs(node: Operation, text: Text, imports: Imports) -> Iterator[str]:
 def _midnights(
     sides: tuple[core.Expression, core.Expression], text: Text, imports: Imports
 ) -> Iterator[str]:
-    """That the midnights of DATEs are times."""
+    """The tests that the midnight of each DATE, cast to TIMESTAMP, is a time."""
     for side in sides:
         if isinstance(side, core.Cast) and side.type is core.DataType.TIMESTAMP:
             yield imports.call("begins_at_time", text(side.operand))

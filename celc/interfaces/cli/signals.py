@@ -75,8 +75,8 @@ def uninterrupted() -> Iterator[None]:
 
 
 def _ask_again(unraisable: sys.UnraisableHookArgs) -> None:
-    """Where Python cannot raise what a handler raises (in one of its callbacks), send the signal
-    again."""
+    """Send the signal again, if a handler raised in one of Python's callbacks, where nothing can be
+    raised."""
     stopped = unraisable.exc_value
     if not isinstance(stopped, Stopped):
         sys.__unraisablehook__(unraisable)

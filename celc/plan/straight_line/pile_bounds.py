@@ -146,7 +146,7 @@ class _Side:
 
     @staticmethod
     def of(side: core.Expression, constant: frozenset[str]) -> _Side | None:
-        """None where the side reads more than attributes of events."""
+        """The side of a comparison; None if it reads more than attributes of events."""
         reads = set()
         for node in nodes_of(side):
             match node:

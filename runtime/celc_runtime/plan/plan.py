@@ -259,7 +259,7 @@ class Choice:
     """The choice among the matches with one start; `limit` is then None."""
     deadlines: tuple[Deadline, ...] = ()  # those of absences at the end of a match, each once
     ruled_out: tuple[Deadline, ...] = ()
-    """Those of absences in branches without matches, for which no match waits."""
+    """The deadlines of absences in branches without matches. No match waits for them."""
     at_end: str = "open"
     """"closed" if the input is over, so that all deadlines have passed."""
     clock: int | float | None = None

@@ -80,7 +80,7 @@ class DeclaredTypes:
 
 
 class _Slots(NamedTuple):
-    """Where names are found. The code of a name is its number."""
+    """A hash table in which names are found. The code of a name is its number."""
 
     multiplier: np.ndarray  # uint64[1], of the hash
     shift: np.ndarray  # uint64[1], of the hash

@@ -106,8 +106,9 @@ class Shape(NamedTuple):
         return max(1, -(-self.measures // 64))
 
 
-_GROWTH = 192  # bits: the most by which a number itself grows between two calls of `settle`
-"""So a count is below 2³²⁰ and a sum below 2⁴⁵³, and their product fits a DOUBLE."""
+_GROWTH = 192
+"""Bits by which a number itself grows between two calls of `settle`, at most. So a count stays
+below 2³²⁰ and a sum below 2⁴⁵³, and their product fits a DOUBLE."""
 _ALL_BITS = np.uint64(2**64 - 1)
 _NONE = np.uint64(0)
 _1, _2, _3, _4 = (np.uint64(number) for number in (1, 2, 3, 4))

@@ -215,7 +215,7 @@ class _Listed(NamedTuple):
 
     @classmethod
     def of(cls, output: Output, memory: Memory) -> _Listed:
-        """Of buffers, and of the memory with which they were filled."""
+        """Read it from the buffers, and from the memory with which they were filled."""
         runs, base = int(output.used[0]), memory.counters[LEAF_BASE]
         newest, oldest = output.ends[:runs] - base, output.tags[:runs] - base
         return cls(output.rows[:runs], newest, oldest, memory.leaves[PADDING:])
