@@ -3,7 +3,8 @@ the defaults before it knows whether it compiles anything."""
 
 import math
 import os
-from dataclasses import dataclass
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK, SIMULTANEOUS
 
@@ -14,7 +15,7 @@ AT_END = ("open", "closed")
 """Whether more events may come after the input."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """The choices, with their defaults."""
 

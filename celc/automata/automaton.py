@@ -5,8 +5,9 @@ paper's automata mark with •; ours mark with the label set itself, like those 
 paper. Reading without a mark (○) is the empty set.
 """
 
-from dataclasses import dataclass
 from typing import NewType
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.automata.letters import Letters, Mask
 from celc.core.formula import EventType
@@ -15,7 +16,7 @@ from celc.normal.normal_form import EventClause
 State = NewType("State", int)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventPredicate:
     """Events of one type that satisfy every clause."""
 
@@ -23,7 +24,7 @@ class EventPredicate:
     clauses: tuple[EventClause, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LetterSet:
     """Events with one of some letters, as transitions of products read them. `version` is the
     version of the letters in which the mask was made."""
@@ -32,7 +33,7 @@ class LetterSet:
     mask: Mask
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Transition:
     """Read an event that satisfies `predicate` (None: any event), mark it, go to `target`.
 
@@ -48,7 +49,7 @@ class Transition:
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Automaton:
     """A complex event automaton.
 

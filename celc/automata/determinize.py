@@ -11,8 +11,9 @@ Subset states are made on demand. States from which no match can be completed ar
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NewType
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.automata.automaton import Automaton, State
 from celc.automata.letters import Mask, partition
@@ -26,7 +27,7 @@ from celc.normal.normal_form import SUPPORT, shown
 DetState = NewType("DetState", int)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Move:
     """A move on an event that is marked with `marks`. It accepts, or has a target, or both."""
 
@@ -35,7 +36,7 @@ class Move:
     target: DetState | None  # the state in which the match goes on; None: it cannot go on
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeterministicAutomaton:
     """An I/O-deterministic CEA over the letter classes 0 … `symbols`−1.
 

@@ -9,8 +9,9 @@ leaves the final one, so a path is one match with its first and last event.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, TypeVar, assert_never
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.automata.letters import Mask, partition
 from celc.diagnostics.deadline import look
@@ -30,7 +31,7 @@ class Edge(NamedTuple):
     names: tuple[str, ...]  # the atoms, as written, that the event stands for
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Graph:
     """A nondeterministic automaton over letters. All masks are of one version of the letters."""
 

@@ -13,9 +13,10 @@ Sets of letters are bit sets in Python integers: bit `context · symbols + symbo
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.automata.predicates import Alphabet
 from celc.core.bits import bits_of
@@ -34,7 +35,7 @@ class Place(IntEnum):
     LAST = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ContextMachine:
     """A machine over the symbols, or over the letters of another context machine. Context 0 is the
     first."""

@@ -11,7 +11,9 @@ Symbol 0 is always the class of events that no atom of the query asks for.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core.formula import EventType
 from celc.diagnostics.deadline import look
@@ -22,7 +24,7 @@ from celc.normal.normal_form import EventClause, NormalForm
 from celc.normal.traversal import events_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypeConditions:
     """The conditions of the atoms of one event type, in order of appearance.
 
@@ -39,7 +41,7 @@ class TypeConditions:
         return sum(1 << k for k, group in enumerate(self.groups) if wanted.issuperset(group))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Symbol:
     """A class of events: those of `type` that satisfy exactly the groups in `truth`."""
 
@@ -47,7 +49,7 @@ class Symbol:
     truth: int  # bit k: group k of the type's `TypeConditions`
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alphabet:
     """All symbols of a query; `symbols[0]` is the class of events that match no atom."""
 

@@ -35,7 +35,8 @@ of different types would track 2ⁿ sets.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.automata.graphs import (
     FINAL,
@@ -72,7 +73,7 @@ def strict(graph: Graph, budget: Budget) -> Graph:
     return explore(graph.version, (INITIAL, _BEFORE), moves, budget)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selection:
     """The matches that a strategy chooses, by the state of a tracker before their first event."""
 
@@ -84,7 +85,7 @@ class Selection:
     rejects: bool  # whether any match is ever rejected
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """Letters that all edges read in the same way."""
 
@@ -110,7 +111,7 @@ def select(strategy: Strategy, graph: Graph, everything: Mask, budget: Budget) -
     return exploration.selection()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Competition:
     """The rules by which a strategy compares a match with its competitors. Both fields have bit
     sets of competitors' states, for each state of a match."""

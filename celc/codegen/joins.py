@@ -1,8 +1,8 @@
 """A query as joins → its part of a module."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.joins import Joins
 
 from celc.codegen.text.emit import emit
@@ -12,7 +12,7 @@ from celc.core.formula import Query
 from celc.plan.code import code
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JoinsView(TemplateView):
     """The constant with the SQL of a query."""
 

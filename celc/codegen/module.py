@@ -6,9 +6,9 @@ the query and on the versions of Jinja and black.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.match_ids import NoMatchId
 
 from celc.codegen.query import Lowered, ModuleOptions, lower
@@ -21,7 +21,7 @@ from celc.plan.program import Program
 from celc.version import VERSION
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModuleStart(TemplateView):
     """The beginning of a module: the text that it was made from, and its imports. `command` and
     `language` stand in the docstring. `query_lines` are literals of the lines of the text."""
@@ -36,7 +36,7 @@ class ModuleStart(TemplateView):
     language: str = "CEL"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModuleEnd(TemplateView):
     """The end of a module: its queries by name. `update` is the update of its only query; it is
     empty where there are several."""
@@ -47,7 +47,7 @@ class ModuleEnd(TemplateView):
     update: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Module:
     """A module in its last representation: its queries by number from 1, and what they import."""
 

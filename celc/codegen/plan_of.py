@@ -1,10 +1,10 @@
 """A query → its `Plan`: all data that the runtime has of it, apart from code and strategy."""
 
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
 
 from celc_runtime.plan import parameters as rows
 from celc_runtime.plan import plan
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.uncertain import Uncertain
 
@@ -30,7 +30,7 @@ from celc.plan.strategy import ByDefinition, Checked, InWorlds, Listing
 from celc.plan.tables import Kind, Tables
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asked:
     """What a plan depends on besides its program.
 

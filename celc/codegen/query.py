@@ -1,10 +1,11 @@
 """One query → its parts of a module, in their order."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, assert_never
 
 from celc_runtime.plan import strategy
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.joins import NO_JOINS
 from celc_runtime.plan.match_ids import with_match_id
 from celc_runtime.plan.plan import Plan
@@ -48,7 +49,7 @@ from celc.plan.strategy import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryEnd(TemplateView):
     """The end of a query: the `CompiledQuery` made of all of it.
 
@@ -73,7 +74,7 @@ class QueryEnd(TemplateView):
     positions: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UpdatePart:
     """The update in a module, the parts before it, and the attributes that it reads."""
 
@@ -82,7 +83,7 @@ class UpdatePart:
     read: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListingPart:
     """The listing in a module, the parts before it, and the attributes that it reads.
 
@@ -98,7 +99,7 @@ class ListingPart:
     columns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lowered:
     """A query in its last representation: values of `celc_runtime.plan`, and the parts of the
     module."""
@@ -109,7 +110,7 @@ class Lowered:
     parts: tuple[TemplateView, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModuleOptions:
     """What a module depends on besides its programs: its text, `tiebreak`, `at_end`, and whether
     positions, `match_id` and joins are output."""

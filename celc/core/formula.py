@@ -10,9 +10,11 @@ Long: the nodes are one closed union, and a reader of a pass looks for all of th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Literal, TypeAlias
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.source import Span
 from celc.parse import syntax
@@ -61,7 +63,7 @@ both."""
 TIMES = (DataType.TIMESTAMP, DataType.DATE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttributeDeclaration:
     """An attribute of an event type: one column of the table that carries the stream."""
 
@@ -69,7 +71,7 @@ class AttributeDeclaration:
     type: DataType
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventType:
     """An event type of one stream; two streams may each have a type of the same name."""
 
@@ -90,7 +92,7 @@ def text_of_type(event_type: EventType) -> str:
     return f"{event_type.stream}>{event_type.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stream:
     """A declared stream."""
 
@@ -105,7 +107,7 @@ Value: TypeAlias = int | float | str | bool
 """The value of a constant, NULL aside."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Constant:
     """A literal; `value` None is NULL of any type.
 
@@ -124,7 +126,7 @@ TYPE = "type"
 this name. `x IS R` is a `Membership` of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttributeValue:
     """`x.a`: the attribute of the position chosen for label x."""
 
@@ -134,7 +136,7 @@ class AttributeValue:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arithmetic:
     """`left op right`.
 
@@ -152,7 +154,7 @@ class Arithmetic:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Negation:
     """`-e`, wrapping for whole numbers; NULL for the smallest INTERVAL."""
 
@@ -161,7 +163,7 @@ class Negation:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Absolute:
     """`ABS(e)`. For the smallest whole number it is that number (ANSI mode off), for the smallest
     INTERVAL NULL."""
@@ -171,7 +173,7 @@ class Absolute:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cast:
     """An implicit widening as Spark SQL inserts it (ANSI mode off), such as INT to DOUBLE. A DATE
     as a TIMESTAMP is its midnight in UTC, as a LONG the days since 1970-01-01."""
@@ -191,7 +193,7 @@ EXACT_CASTS = frozenset(
 """Casts that keep every value, and so their order."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Variable:
     """A name in one of these places:
 
@@ -205,7 +207,7 @@ class Variable:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Choice:
     """`LEAST(e, …)`, `GREATEST(e, …)` or `COALESCE(e, …)`, in the declaration of an aggregate;
     COALESCE also in MATCH_RECOGNIZE. Operands that are NULL are ignored. In a declaration no
@@ -217,7 +219,7 @@ class Choice:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conditional:
     """The value of the first branch whose condition is TRUE: CASE in MATCH_RECOGNIZE, and, of one
     branch, `IF(p, then, otherwise)` in the declaration of an aggregate. There no operand is a
@@ -229,7 +231,7 @@ class Conditional:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StateVariable:
     """A variable of an aggregate's STATE: its first value, and its value after a position. Where
     STEP does not name it, it keeps its value."""
@@ -240,7 +242,7 @@ class StateVariable:
     step: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OwnAggregate:
     """An aggregate that the file declares.
 
@@ -280,7 +282,7 @@ AggregateFunction = Literal[
 MAX_COUNT = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Aggregate:
     """A function of all positions of a label; with `prior`, of those before the chosen one."""
 
@@ -300,7 +302,7 @@ class Aggregate:
         return () if self.attribute is None else (self.attribute, *self.more)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Previous:
     """`PREV(x.a, distance)`: the value of x.a that many positions of x before the chosen one."""
 
@@ -314,7 +316,7 @@ class Previous:
 TotalFunction = Literal["COUNT", "APPROX_COUNT", "SUM", "AVG", "MIN", "MAX"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TotalOf:
     """`COUNT(*)`, `SUM(x.a)` and others: a function of all matches of a group, only in an item of
     TOTAL.
@@ -352,7 +354,7 @@ Variables: TypeAlias = frozenset[int]
 """The numbers of variables, in the order in which PATTERN first writes them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Navigation:
     """`PREV(FIRST(v.x, offset), k)`: `shift` rows after (before: negative) the row that is `offset`
     rows from the first or last of the visible rows of `variables`; None: of all variables. `final`:
@@ -365,12 +367,12 @@ class Navigation:
     final: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Argument:
     """Each row that an aggregate is taken over."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Here:
     """`shift` rows after the row at hand, in the partition."""
 
@@ -386,7 +388,7 @@ class InRowPatterns:
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ColumnAt(InRowPatterns):
     """The value of a column, given by its number in the table, at a row; NULL where there is no
     such row."""
@@ -397,7 +399,7 @@ class ColumnAt(InRowPatterns):
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LabelAt(InRowPatterns):
     """CLASSIFIER: the variable that a row is mapped to; NULL where there is no such row, and where
     the row is not mapped."""
@@ -407,7 +409,7 @@ class LabelAt(InRowPatterns):
     type: DataType = DataType.STRING
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MatchNumber(InRowPatterns):
     """`MATCH_NUMBER()`."""
 
@@ -415,7 +417,7 @@ class MatchNumber(InRowPatterns):
     type: DataType = DataType.LONG
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AggregateOfRows(InRowPatterns):
     """A function of the visible rows of `variables` (None: of all). `argument` reads the row
     `Argument`; None: COUNT of rows. `type` of ARRAY_AGG is that of its elements."""
@@ -428,7 +430,7 @@ class AggregateOfRows(InRowPatterns):
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Existing(InRowPatterns):
     """An expression over one row; NULL where there is no such row, whatever the expression is."""
 
@@ -438,7 +440,7 @@ class Existing(InRowPatterns):
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TimeDifference(InRowPatterns):
     """`TIMESTAMPDIFF(unit, start, end)` of two TIMESTAMPs; `unit` in microseconds."""
 
@@ -449,7 +451,7 @@ class TimeDifference(InRowPatterns):
     type: DataType = DataType.LONG
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asked(InRowPatterns):
     """A condition as a value: TRUE, FALSE, or NULL where the condition is neither."""
 
@@ -506,7 +508,7 @@ NEGATED: Mapping[ComparisonOperator, ComparisonOperator] = {
 """The operator of the negation, which is NULL for the same values."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """`left op right`, operands of one type; not TRUE where an operand is NULL."""
 
@@ -519,7 +521,7 @@ class Comparison:
     comparison, which names all their labels and looks back where they do."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Membership:
     """`operand IN values`, or NOT IN where `negated`."""
 
@@ -532,7 +534,7 @@ class Membership:
     beside: tuple[Expression, ...] = ()  # as in `Comparison`
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PatternMatch:
     """`operand [NOT] LIKE pattern` (SQL's % and _, escape `\\`) or RLIKE (RE2, found anywhere)."""
 
@@ -543,7 +545,7 @@ class PatternMatch:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NullTest:
     """`operand IS [NOT] NULL`."""
 
@@ -555,7 +557,7 @@ class NullTest:
 Predicate: TypeAlias = Comparison | Membership | PatternMatch | NullTest
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Every:
     """An AND, as it stands in the text."""
 
@@ -563,7 +565,7 @@ class Every:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Some:
     """An OR, as it stands in the text."""
 
@@ -576,7 +578,7 @@ Truth: TypeAlias = Predicate | Every | Some
 values; all but `Asked` ask only whether it is TRUE."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clause:
     """An OR of predicates that must be TRUE for every choice of a position for each of `labels`.
     Empty: FALSE."""
@@ -589,7 +591,7 @@ class Clause:
 # --- formulas -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Atom:
     """`R` or `S>R`: one event of any of `types` (one type, or one of the same name per stream)."""
 
@@ -598,7 +600,7 @@ class Atom:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class As:
     """`φ AS x`."""
 
@@ -607,7 +609,7 @@ class As:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rename:
     """`φ[x -> y]`, a scope."""
 
@@ -617,7 +619,7 @@ class Rename:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Project:
     """`PROJECT[L](φ)`, a scope; `labels` in the order of the text."""
 
@@ -626,7 +628,7 @@ class Project:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sequence:
     """`φ ; φ`, or `φ : φ` where the gap between two operands is `contiguous`. It is flat, because
     both operators are associative, also mixed."""
@@ -636,7 +638,7 @@ class Sequence:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Absence:
     """`left ; !middle ; right`: the middle, a scope, has no match strictly between the two."""
 
@@ -646,7 +648,7 @@ class Absence:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Iteration:
     """`φ+`, or `φ:+` where `contiguous`; `φ{least,most}`, most None: no limit. A scope."""
 
@@ -657,7 +659,7 @@ class Iteration:
     most: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Disjunction:
     """`φ OR φ OR …`."""
 
@@ -665,7 +667,7 @@ class Disjunction:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conjunction:
     """`φ AND φ`: the same triple on both sides."""
 
@@ -674,7 +676,7 @@ class Conjunction:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class All:
     """`φ ALL φ`: the union of two matches placed anyhow."""
 
@@ -683,7 +685,7 @@ class All:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unless:
     """`φ UNLESS φ`; the right side is a scope."""
 
@@ -692,7 +694,7 @@ class Unless:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filter:
     """`φ FILTER p`, p in conjunctive normal form."""
 
@@ -701,7 +703,7 @@ class Filter:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selector:
     """`STRICT(φ)`, `NXT(φ)`, `LAST(φ)` or `MAX(φ)`, a scope."""
 
@@ -718,7 +720,7 @@ class WindowUnit(Enum):
     VALUE = "VALUE"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Window:
     """WITHIN, or the length of an absence: it fits if value(end) − value(start) ≤ size. The value
     is the position for EVENTS, else `attribute`."""
@@ -732,7 +734,7 @@ class Window:
     end."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Within:
     """`WITHIN[w](φ)`, not a scope: the matches of φ that fit the window."""
 
@@ -741,7 +743,7 @@ class Within:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AbsenceBefore:
     """`!absent FOR length ; operand`: the matches of the operand with nothing before them.
 
@@ -755,7 +757,7 @@ class AbsenceBefore:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AbsenceAfter:
     """`operand ; !absent FOR length`: the matches of the operand with nothing after them.
 
@@ -796,7 +798,7 @@ MAX_FORMULA_DEPTH = 250  # nesting of formulas, so that passes over them can be 
 # --- queries --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutputLabel:
     """A label column: the attributes that its structs hold after `pos`, in output order."""
 
@@ -805,7 +807,7 @@ class OutputLabel:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Collection:
     """`COLLECT(x.a)`: the values at all positions of x in stream order, as an array of `type`. Only
     SELECT has it, as an item of its own."""
@@ -816,7 +818,7 @@ class Collection:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutputExpression:
     """`expression AS name` in SELECT. An AttributeValue in `value` is that of its label's only
     position."""
@@ -828,7 +830,7 @@ class OutputExpression:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionKey:
     """One key of PARTITION BY, with the name of the first attribute that is written."""
 
@@ -847,7 +849,7 @@ class PartitionKey:
         return f"[{', '.join(self.attributes)}]" if self.alternatives else self.name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PerStart:
     """The choice among the matches with one start, inside the window.
 
@@ -864,7 +866,7 @@ class PerStart:
         return f"{self.end} DISJOINT" if self.disjoint else self.end
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TotalItem:
     """`expression AS name` after TOTAL."""
 
@@ -875,7 +877,7 @@ class TotalItem:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PerEnd:
     """PER END: one row for each position at which matches end."""
 
@@ -885,7 +887,7 @@ class PerEnd:
         return "END"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PerPartition:
     """PER PARTITION: one row for each part with a match."""
 
@@ -895,7 +897,7 @@ class PerPartition:
         return "PARTITION"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PerSpan:
     """PER a duration: one row for the matches of a partition that end in one span of `size`
     microseconds.
@@ -914,7 +916,7 @@ class PerSpan:
 Per: TypeAlias = PerEnd | PerPartition | PerSpan
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Total:
     """SELECT TOTAL: one row for each group of matches. All matches count, with all labels of the
     formula."""
@@ -925,7 +927,7 @@ class Total:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ParameterPattern:
     """`x.attribute LIKE rule.parameter`: the column of events that holds the answer, a BOOLEAN."""
 
@@ -935,7 +937,7 @@ class ParameterPattern:
     parameter: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parameters:
     """FOR EACH: the answer is the union of the answers for each row of a table. The stream has a
     copy of each event for each row that the event concerns."""
@@ -963,7 +965,7 @@ class Parameters:
         return frozenset(values | patterns | {self.number, f"{self.number}pos"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Threshold:
     """WITH CONFIDENCE: at least this number from 0 to 1, or more than it where `strict`."""
 
@@ -971,7 +973,7 @@ class Threshold:
     strict: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Uncertainty:
     """The time of an event is one of low, low + step, low + 2 step, … up to high, each equally
     likely."""
@@ -983,7 +985,7 @@ class Uncertainty:
     """Only matches with such a confidence are rows; None: all that are possible."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Query:
     """One query of a file, resolved.
 

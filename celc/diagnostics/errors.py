@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from celc_runtime.plan.frozen import frozen
+
 from celc.diagnostics.source import Source, Span, visible
 
 Severity = Literal["error", "warning"]
@@ -18,7 +20,7 @@ Severity = Literal["error", "warning"]
 _MAX_LINE = 160
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Related:
     """A second place that explains a diagnostic, such as where a name was first bound."""
 
@@ -26,7 +28,7 @@ class Related:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fix:
     """A text to write in the place of a span, after which the diagnostic does not apply."""
 
@@ -34,7 +36,7 @@ class Fix:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Diagnostic:
     """One error or warning: a stable code, a place, the mistake, and the remedy."""
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
+from celc_runtime.plan.frozen import frozen
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
@@ -21,7 +23,7 @@ class Span:
         return Span(min(self.start, other.start), max(self.end, other.end))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """One query text with the name under which messages speak of it: a file, or the path of one
     among several."""

@@ -9,8 +9,10 @@ CELC_VERIFY=1 each result is verified before the next pass takes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, assert_never
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.automata.automaton import Automaton
 from celc.automata.construct import conditions_of_facts, construct
@@ -64,7 +66,7 @@ MINIMAL = "making the automaton smaller"
 TABLES = "writing the automaton as tables"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stages:
     """The results of all passes for one query."""
 
@@ -79,7 +81,7 @@ class Stages:
     why_listed: tuple[Cause, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompiledFile:
     """A compiled file: its tree, its queries pass by pass, and its warnings in order of place."""
 
@@ -89,7 +91,7 @@ class CompiledFile:
     warnings: tuple[Diagnostic, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compilation:
     """Compiled files, one or several, whose queries are in one module."""
 

@@ -15,12 +15,12 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
 
 from celc_runtime.jit.bootstrap import cache_root
 from celc_runtime.jit.shipping import module_of
+from celc_runtime.plan.frozen import frozen
 
 from celc.driver.matcher import Matcher, loaded_text
 
@@ -35,7 +35,7 @@ class NotWarmed(Exception):
     """Machine code cannot be made, or not be kept; with the reason in words."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Warmed:
     """A query whose machine code is there: what was compiled for it, and how long that took."""
 

@@ -5,8 +5,9 @@ wrong, all keywords are given. Names come from the outline of the whole text.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages.functions import FUNCTIONS
@@ -27,7 +28,7 @@ Kind = Literal[
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Completion:
     """A word that can stand at a place. `text` is how it is written there."""
 

@@ -2,7 +2,8 @@
 its meaning."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.source import Source, Span
@@ -14,7 +15,7 @@ from celc.parse.tables import grammar
 from celc.parse.tokens import Token, keyword_of, name_text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hover:
     """What is shown for a place, as Markdown, and the word it is about."""
 

@@ -5,7 +5,8 @@ and attributes there are, and which labels the query around a place binds.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.source import Source
@@ -14,7 +15,7 @@ from celc.parse.tokens import Token, begins_statement, keyword_of, name_text, to
 _CLOSING = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE", "COLON_LBRACE": "RBRACE"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attributes:
     """A declaration with attributes: an event type of a stream, or a parameter set (stream None).
     `attributes` are names and types as written."""
@@ -24,7 +25,7 @@ class Attributes:
     attributes: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outline:
     """The declarations of a text, and its tokens."""
 

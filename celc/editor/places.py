@@ -7,7 +7,9 @@ unless an editor asks for another.
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from celc_runtime.plan.frozen import frozen
 
 _UNITS: Mapping[str, Callable[[str], int]] = {
     "utf-8": lambda text: len(text.encode("utf-8", "surrogatepass")),
@@ -17,7 +19,7 @@ _UNITS: Mapping[str, Callable[[str], int]] = {
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Places:
     """The places of a text. `encoding` is utf-8, utf-16 or utf-32."""
 

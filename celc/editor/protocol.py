@@ -4,9 +4,9 @@ pygls drops what it cannot read, and writes a traceback to standard error. Then 
 for the answer waits for ever.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
+from celc_runtime.plan.frozen import frozen
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
@@ -17,7 +17,7 @@ _VERSION = "2.0"
 NO_JSON = (ValueError, RecursionError)  # what Python's reader of JSON raises
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Malformed:
     """A message that cannot be read, and why. `number` is that of a request; None: it needs no
     answer."""

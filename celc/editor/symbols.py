@@ -5,8 +5,10 @@ reads together. A label is one thing in its query, wherever the formula binds it
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any, Literal, TypeAlias
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.source import Span
 from celc.parse import syntax
@@ -20,7 +22,7 @@ SymbolKind = Literal[
 Scope: TypeAlias = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Symbol:
     """A thing with a name. `scope` distinguishes things of one kind and name."""
 
@@ -29,7 +31,7 @@ class Symbol:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Occurrence:
     """A place where a thing is named. `declares`: the thing gets its name there."""
 

@@ -36,6 +36,8 @@ definition, because then the candidates of one place depend on the event at anot
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from celc_runtime.plan.frozen import frozen
+
 from celc.core.formula import Clause, Expression
 from celc.core.terms import labels_in_order
 from celc.normal import normal_form as lp
@@ -48,7 +50,7 @@ class NotAChainError(Exception):
     """The matches that a selector compares are not those of a chain."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tie:
     """A term of a place that equalities join to the last place, and the number of their join."""
 
@@ -57,7 +59,7 @@ class Tie:
     written: Clause
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """A place of a chain."""
 
@@ -68,7 +70,7 @@ class Place:
     """The other conditions, each with its labels that are on the place."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chain:
     """A chain. The events of `form` have the roles of their places."""
 

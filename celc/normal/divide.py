@@ -5,8 +5,10 @@ one window, and a condition across events compares events of one match. Both are
 matches that end at an event are listed. The automaton then finds at least all those matches.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core.formula import AttributeValue, PerEnd, Query
 from celc.core.terms import nodes_named_in
@@ -19,19 +21,19 @@ from celc.normal.rewrite import relabel
 from celc.normal.traversal import forms_in, is_correlated, operands_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exact:
     """The automaton finds exactly the matches of the query; nothing is left to check."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Windowed:
     """The selector of SELECT, which compares the matches inside a window."""
 
     selected: lp.Selected
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Roles:
     """Conditions between the events of a match, which have roles, and a selector above them."""
 
@@ -39,7 +41,7 @@ class Roles:
     selector: str  # NXT, LAST, MAX or NXT_OF_ENDS; empty where SELECT does not compare matches
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Definitions:
     """The whole formula: only its definition decides its conditions across events."""
 
@@ -52,7 +54,7 @@ Rest: TypeAlias = Exact | Windowed | Roles | Definitions
 """The work that is left to the listing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Division:
     """A query's work, divided."""
 

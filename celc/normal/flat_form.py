@@ -17,8 +17,9 @@ events in the match's range (`AbsentEvent`).
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.formula import Clause, Expression, Window
@@ -40,7 +41,7 @@ def when_decided(clause: Clause) -> When:
     return "neighbours" if len(clause.labels) == 1 else "complete"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RoleClause:
     """A clause whose labels are roles.
 
@@ -91,7 +92,7 @@ class RoleClause:
         return frozenset(around[-1:])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyedPart:
     """A part that in each of its matches has events of one key only."""
 
@@ -100,7 +101,7 @@ class KeyedPart:
     terms: tuple[Expression, ...]  # the terms of the key
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AbsentEvent:
     """An event that must not lie inside a match. It is looked for between the events with the roles
     `first` and `last`. Its own role is `ABSENT`."""
@@ -115,7 +116,7 @@ class AbsentEvent:
     only if the latest start of the part's matches with its key lies in the range as well."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FirstWithKey:
     """The event with the role `role` is the first one of `events` with its key in its partition,
     wherever that begins."""
@@ -125,7 +126,7 @@ class FirstWithKey:
     role: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RoleWindow:
     """A window of a part of the formula, from the event with the role `first` to the next event
     with the role `last`.
@@ -139,7 +140,7 @@ class RoleWindow:
     last: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AbsentPart:
     """A part that must not lie inside a match: `!(WITHIN[w](φ))`, or right of UNLESS.
 
@@ -157,7 +158,7 @@ class AbsentPart:
     key: tuple[Expression, ...] = ()  # the terms of the key
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventBefore:
     """An event that must not lie before the event with the role `first`, as far back as `length`.
     It is one of `events` for which all clauses are TRUE, as in `AbsentEvent`."""
@@ -168,7 +169,7 @@ class EventBefore:
     first: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartBefore:
     """A part that must not end before the event with the role `first` and begin within `length`
     before it.
@@ -183,7 +184,7 @@ class PartBefore:
     first: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventAfter:
     """An event that must not lie after the last event of a match, within `length` from there.
 
@@ -196,7 +197,7 @@ class EventAfter:
     from_start: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartAfter:
     """A part that must not begin after the last event of a match and end within `length` from
     there.
@@ -226,7 +227,7 @@ def _common(chains: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return shortest
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotFlat:
     """Why the marked events of a match do not decide the conditions of a form."""
 
@@ -234,7 +235,7 @@ class NotFlat:
     span: Span  # the innermost part of the text for which this is so
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FlatForm:
     """A form whose events have roles, and the conditions on the events of these roles."""
 

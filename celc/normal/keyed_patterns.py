@@ -15,6 +15,8 @@ event has one value in each join, of the same attribute for all events. These va
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from celc_runtime.plan.frozen import frozen
+
 from celc.core.formula import Clause, Expression, Window
 from celc.core.terms import labels_in_order
 from celc.normal import normal_form as lp
@@ -27,7 +29,7 @@ class NotKeyedError(Exception):
     """The events of a pattern are not tied to each other by one key."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OuterTie:
     """The value of a label around the pattern equals a term of the key."""
 
@@ -37,7 +39,7 @@ class OuterTie:
     written: Clause
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyedPattern:
     """A pattern without its conditions, the window around it, and its key."""
 

@@ -16,8 +16,10 @@ which compare the first event of a match with its last, and absences before a pa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal, TypeAlias
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core.formula import Clause, EventType, Predicate, Window
 from celc.diagnostics.source import Span
@@ -29,14 +31,14 @@ def _span() -> Span:
     return field(compare=False, repr=False)  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventClause:
     """An OR of predicates about one event, each of which names it `EVENT`. Empty: FALSE."""
 
     predicates: tuple[Predicate, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Event:
     """One event of `type` that satisfies every clause and is marked with `labels` (sorted). An
     event without labels belongs to the match (it may start or end it) but is not shown."""
@@ -52,7 +54,7 @@ class Event:
     instant is earlier than the other's first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sequence:
     """Operands one after another. `contiguous[k]`: no event lies in gap k."""
 
@@ -61,7 +63,7 @@ class Sequence:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Iteration:
     """Rounds of the operand, without events between two rounds where `contiguous`."""
 
@@ -80,7 +82,7 @@ class Iteration:
         return self.least if self.most is None else self.most
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Disjunction:
     """Any of the operands; without operands it has no match."""
 
@@ -88,7 +90,7 @@ class Disjunction:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conjunction:
     """The matches of both: the same events with the same labels."""
 
@@ -97,7 +99,7 @@ class Conjunction:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class All:
     """The union of a match of each; both may lie anywhere."""
 
@@ -106,7 +108,7 @@ class All:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unless:
     """The matches of `left` that have no match of `right` inside them, end points included."""
 
@@ -117,7 +119,7 @@ class Unless:
     """Labels of the left side that conditions on the right name (`Correlated`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Absence:
     """`left`, then `right`, with no match of `middle` strictly between the two."""
 
@@ -138,7 +140,7 @@ INSIDE_MATCHES: Final = frozenset({"STRICT", "FIRST_OF_START", "NXT_OF_ENDS"})
 """Strategies that look at no event before the start of a match."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selected:
     """The choice of a selection strategy among the operand's matches, by their supports."""
 
@@ -147,7 +149,7 @@ class Selected:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Relabel:
     """The operand's matches; the changes map the label set of each event, one after another."""
 
@@ -156,7 +158,7 @@ class Relabel:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Where:
     """The operand's matches for which the fact is true."""
 
@@ -165,7 +167,7 @@ class Where:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Correlated:
     """The operand's matches for which every clause holds, for every choice of positions.
 
@@ -181,7 +183,7 @@ class Correlated:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scope:
     """The operand's matches. Clauses inside that look for one of `labels` find it here."""
 
@@ -190,7 +192,7 @@ class Scope:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Within:
     """The operand's matches that fit a window, from their first event to their last."""
 
@@ -199,7 +201,7 @@ class Within:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AbsenceBefore:
     """The operand's matches with no match of `absent` before them, as far back as `length`."""
 
@@ -211,7 +213,7 @@ class AbsenceBefore:
     """Labels of the operand that conditions in `absent` name (`Correlated`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AbsenceAfter:
     """The operand's matches with no match of `absent` after them, within `length` from their end.
     With `from_start` the length is counted from their start."""
@@ -225,7 +227,7 @@ class AbsenceAfter:
     """Labels of the operand that conditions in `absent` name (`Correlated`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MarkedEnds:
     """The operand's matches, with additional marks on their first event and on their last."""
 
@@ -258,7 +260,7 @@ NormalForm: TypeAlias = (
 # --- changes of label sets ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AddLabel:
     """AS: the label goes to every event that carries one."""
 
@@ -268,7 +270,7 @@ class AddLabel:
         return labels | {self.label} if shown(labels) else labels
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RenameLabel:
     """`[old -> new]`."""
 
@@ -279,7 +281,7 @@ class RenameLabel:
         return (labels - {self.old}) | {self.new} if self.old in labels else labels
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeepLabels:
     """PROJECT."""
 
@@ -293,7 +295,7 @@ class KeepLabels:
         return (labels & self._kept) | (labels - shown(labels))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeepSupport:
     """Keep these labels, and `SUPPORT` on every event that carried any label.
 
@@ -308,7 +310,7 @@ class KeepSupport:
         return KeepLabels(self.labels)(labels) | {SUPPORT}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AddToAll:
     """The role goes to every event."""
 
@@ -318,7 +320,7 @@ class AddToAll:
         return labels | {self.role}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AddRole:
     """The role goes to every event that carries the label."""
 
@@ -356,7 +358,7 @@ def changed(labels: Iterable[str], changes: Iterable[LabelChange]) -> tuple[str,
 # --- facts: finite-state conditions on the labels of a match --------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SomeEvent:
     """Some event with the label satisfies the clause (`holds`), or does not satisfy it."""
 
@@ -365,7 +367,7 @@ class SomeEvent:
     holds: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EndEvent:
     """The first (last) event with the label satisfies the clause. False where there is no event."""
 
@@ -374,7 +376,7 @@ class EndEvent:
     clause: EventClause
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CountOf:
     """How many events have the label: `truths[n]` for n events, the last entry for all larger
     numbers."""
@@ -383,14 +385,14 @@ class CountOf:
     truths: tuple[bool, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Not:
     """The fact is not true."""
 
     fact: Fact
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnyOf:
     """Some of the facts are true. Without facts it is false."""
 

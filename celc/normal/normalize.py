@@ -25,8 +25,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import assert_never
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.fold import fold_predicate
@@ -121,7 +122,7 @@ def warn_no_match(span: Span, reason: str) -> Diagnostic:
 # --- rewriting ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class _Binder:
     """Labels that conditions further inside may name, and the facts about them assumed in this
     case."""

@@ -16,7 +16,9 @@ The caller checks conditions on the whole run. Where further events keep one TRU
 longest run satisfies it if any match from its start does.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.terms import distances_looked_back, nodes_named_in
@@ -31,7 +33,7 @@ _NEVER_WRAP = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunOfEvents:
     """A longest match is a run of at least `least` events."""
 

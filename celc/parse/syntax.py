@@ -8,8 +8,10 @@ Long: the nodes are one tree, which a reader of the parser looks for in one plac
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias, TypeGuard
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.source import Span
 
@@ -18,7 +20,7 @@ def _span() -> Span:
     return field(compare=False, repr=False)  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Name:
     """An identifier as written; `text` is without backquotes."""
 
@@ -29,7 +31,7 @@ class Name:
 # --- formulas -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventAtom:
     """`R` or `S>R`."""
 
@@ -38,7 +40,7 @@ class EventAtom:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class As:
     """`φ AS x` (or IN)."""
 
@@ -47,7 +49,7 @@ class As:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rename:
     """`φ[x -> y]`."""
 
@@ -57,7 +59,7 @@ class Rename:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Iteration:
     """`φ +`, or `φ :+` where `contiguous`; `φ{least,most}` and `φ:{…}`, most None: no limit."""
 
@@ -68,7 +70,7 @@ class Iteration:
     most: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Link:
     """One step of a sequence: its operator (`;`, or `:` where `contiguous`), `!`, and operand.
 
@@ -82,7 +84,7 @@ class Link:
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sequence:
     """`φ ; φ : φ? : φ ; !φ ; φ …`, left to right, at least one link. An optional operand has the
     same operator on both sides, and no `!` beside it. Not all operands are optional."""
@@ -93,7 +95,7 @@ class Sequence:
     first_is_optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Joint:
     """One step of a chain of AND and ALL."""
 
@@ -102,7 +104,7 @@ class Joint:
     operator_span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conjunction:
     """`φ AND φ ALL φ …`, left to right, at least one joint."""
 
@@ -111,7 +113,7 @@ class Conjunction:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Disjunction:
     """`φ OR φ OR …`, at least two operands."""
 
@@ -119,7 +121,7 @@ class Disjunction:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unless:
     """`φ UNLESS φ`."""
 
@@ -128,7 +130,7 @@ class Unless:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filter:
     """`φ FILTER p`."""
 
@@ -140,7 +142,7 @@ class Filter:
 Strategy = Literal["ALL", "ANY", "STRICT", "NXT", "LAST", "MAX"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selector:
     """`STRICT(φ)`, `NXT(φ)`, `LAST(φ)`, `MAX(φ)`."""
 
@@ -149,7 +151,7 @@ class Selector:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Project:
     """`PROJECT[x, y](φ)`; the list may be empty."""
 
@@ -158,7 +160,7 @@ class Project:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Within:
     """`WITHIN[w](φ)`."""
 
@@ -167,7 +169,7 @@ class Within:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AbsenceBefore:
     """`!ψ FOR d ; φ`: `absent` is ψ, `length` is d, and φ the rest of the sequence."""
 
@@ -177,7 +179,7 @@ class AbsenceBefore:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AbsenceAfter:
     """`φ ; !ψ FOR d`: `operand` is φ, the rest of the sequence; `absent` is ψ; `length` is d, None
     without FOR. `bang` is the place of `!`."""
@@ -189,7 +191,7 @@ class AbsenceAfter:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OtherEvent:
     """CEQL's `NOT(R)`, one event that is not one of R's; R may have conditions."""
 
@@ -218,7 +220,7 @@ Formula: TypeAlias = (
 # --- conditions -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotCondition:
     """`NOT p`."""
 
@@ -226,7 +228,7 @@ class NotCondition:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AndCondition:
     """`p AND p AND …`, at least two operands."""
 
@@ -234,7 +236,7 @@ class AndCondition:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OrCondition:
     """`p OR p OR …`, at least two operands."""
 
@@ -245,7 +247,7 @@ class OrCondition:
 ComparisonOperator = Literal["=", "!=", "<", "<=", ">", ">="]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """`e op e`; `==` is written `=` here and `<>` is written `!=`."""
 
@@ -255,7 +257,7 @@ class Comparison:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Between:
     """`e [NOT] BETWEEN e AND e`."""
 
@@ -266,7 +268,7 @@ class Between:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InList:
     """`e [NOT] IN (e, …)`, also with CEQL's braces; at least one item."""
 
@@ -276,7 +278,7 @@ class InList:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PatternMatch:
     """`e [NOT] LIKE 'text'` or `e [NOT] RLIKE 'text'`; the pattern can be a parameter `rule.a`."""
 
@@ -287,7 +289,7 @@ class PatternMatch:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NullTest:
     """`e IS [NOT] NULL`."""
 
@@ -296,7 +298,7 @@ class NullTest:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypeTest:
     """`x IS R`, `x IS NOT S>R`: the type of the event of a label."""
 
@@ -307,7 +309,7 @@ class TypeTest:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventCondition:
     """CEQL's `x[p]`, where a bare attribute in p is x's."""
 
@@ -332,7 +334,7 @@ Condition: TypeAlias = (
 # --- expressions ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IntegerLiteral:
     """A whole number. The parser accepts any size."""
 
@@ -340,7 +342,7 @@ class IntegerLiteral:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DoubleLiteral:
     """`1.5` or `1e-3`."""
 
@@ -348,7 +350,7 @@ class DoubleLiteral:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextLiteral:
     """`'text'`, with doubled quotes undone."""
 
@@ -356,7 +358,7 @@ class TextLiteral:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BooleanLiteral:
     """TRUE or FALSE."""
 
@@ -364,14 +366,14 @@ class BooleanLiteral:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NullLiteral:
     """NULL."""
 
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TimeLiteral:
     """`TIMESTAMP 'text'` or `DATE 'text'`; the text is not read yet."""
 
@@ -380,7 +382,7 @@ class TimeLiteral:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DurationPart:
     """`10 MINUTES`; the unit is upper-case, singular or plural as written."""
 
@@ -389,7 +391,7 @@ class DurationPart:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DurationLiteral:
     """`1 HOUR 30 MINUTES` in an expression."""
 
@@ -397,7 +399,7 @@ class DurationLiteral:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attribute:
     """`x.a`, or a bare `a` (label None) inside CEQL's `x[…]`."""
 
@@ -406,7 +408,7 @@ class Attribute:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arithmetic:
     """`e op e`, one operator; chains lean to the left."""
 
@@ -416,7 +418,7 @@ class Arithmetic:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Negation:
     """`-e` (and `+e` leaves no node)."""
 
@@ -424,7 +426,7 @@ class Negation:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """`F(e)`, `F(x)`, `F(PRIOR e)` or `F(DISTINCT e)`. The parser does not check the function's
     name. A bare identifier as argument (`COUNT(x)`) is an `Attribute` without label."""
@@ -438,7 +440,7 @@ class Call:
     distinct: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallOfAll:
     """`F(*)`. The parser does not check the function's name."""
 
@@ -446,7 +448,7 @@ class CallOfAll:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conditional:
     """`IF(p, e, e)`."""
 
@@ -481,7 +483,7 @@ def is_bare_name(node: Expression) -> TypeGuard[Attribute]:
 # --- declarations, clauses, files -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttributeDeclaration:
     """`name: TYPE`."""
 
@@ -490,7 +492,7 @@ class AttributeDeclaration:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventDeclaration:
     """`EVENT R { … }`."""
 
@@ -499,7 +501,7 @@ class EventDeclaration:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ParametersDeclaration:
     """`PARAMETERS rule { … }`."""
 
@@ -508,7 +510,7 @@ class ParametersDeclaration:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UncertainClause:
     """`UNCERTAIN [low, high] BY 1 SECOND`; other numbers of names are errors later."""
 
@@ -517,7 +519,7 @@ class UncertainClause:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StreamDeclaration:
     """`CREATE STREAM S { … }`."""
 
@@ -527,7 +529,7 @@ class StreamDeclaration:
     uncertain: UncertainClause | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StateDeclaration:
     """`name: TYPE = e` in an aggregate's STATE."""
 
@@ -536,7 +538,7 @@ class StateDeclaration:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StepDeclaration:
     """`name = e` in an aggregate's STEP."""
 
@@ -545,7 +547,7 @@ class StepDeclaration:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AggregateDeclaration:
     """`AGGREGATE name(a: TYPE, …): TYPE STATE … STEP … RESULT e`."""
 
@@ -558,21 +560,21 @@ class AggregateDeclaration:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AllItems:
     """`SELECT *`."""
 
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoItems:
     """`SELECT NONE`."""
 
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LabelItem:
     """`x` or `x[a, b]` in SELECT; `attributes` is None without brackets."""
 
@@ -581,7 +583,7 @@ class LabelItem:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExpressionItem:
     """`expression AS name` in SELECT; `name` is None where the AS is missing (an error later)."""
 
@@ -593,7 +595,7 @@ class ExpressionItem:
 SelectItem: TypeAlias = LabelItem | ExpressionItem
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PerStart:
     """FIRST or LONGEST after SELECT, perhaps with DISJOINT."""
 
@@ -602,7 +604,7 @@ class PerStart:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Together:
     """TOTAL or COLLAPSED after SELECT: rows of many matches."""
 
@@ -610,7 +612,7 @@ class Together:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SelectClause:
     """`SELECT [strategy] items`; `strategy` None means ALL. `per_start` and `together` replace a
     strategy. Something beside `together` in that place is an error later."""
@@ -623,7 +625,7 @@ class SelectClause:
     together: Together | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventsWindow:
     """`WITHIN n EVENTS`."""
 
@@ -631,7 +633,7 @@ class EventsWindow:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DurationWindow:
     """`WITHIN 1 HOUR 30 MINUTES [ts]`."""
 
@@ -640,7 +642,7 @@ class DurationWindow:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValueWindow:
     """`WITHIN n [attribute]`."""
 
@@ -652,7 +654,7 @@ class ValueWindow:
 Window: TypeAlias = EventsWindow | DurationWindow | ValueWindow
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConsumeClause:
     """`CONSUME BY …`."""
 
@@ -660,7 +662,7 @@ class ConsumeClause:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PerClause:
     """`PER END`, `PER PARTITION` or `PER 1 HOUR`; other windows are errors later."""
 
@@ -668,7 +670,7 @@ class PerClause:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HavingClause:
     """`HAVING p`; names in p are `Attribute`s without label."""
 
@@ -676,7 +678,7 @@ class HavingClause:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfidenceClause:
     """`WITH CONFIDENCE >= 0.8`; other comparisons than `>=` and `>` are errors later."""
 
@@ -685,7 +687,7 @@ class ConfidenceClause:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LimitClause:
     """`LIMIT n`."""
 
@@ -693,7 +695,7 @@ class LimitClause:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alternatives:
     """CEQL's `[a, b]` in PARTITION BY: one key, the first of these that an event's type has."""
 
@@ -701,7 +703,7 @@ class Alternatives:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Query:
     """One query. A bare formula is a query whose `select` is None (meaning `SELECT *`).
 
@@ -724,7 +726,7 @@ class Query:
     confidence: ConfidenceClause | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class File:
     """A whole `.cel` file: declarations, then at least one query.
 

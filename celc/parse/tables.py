@@ -7,17 +7,18 @@ could stand at a place, and it takes half the time of Lark's.
 """
 
 import json
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
+
+from celc_runtime.plan.frozen import frozen
 
 TABLES = Path(__file__).with_name("tables.json")
 START = "file"
 END = "$END"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reduction:
     """Replace the top `size` values by the result of the builder's `method`.
 
@@ -33,7 +34,7 @@ class Reduction:
 Action: TypeAlias = int | Reduction
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grammar:
     """The tables of the grammar and its vocabulary.
 

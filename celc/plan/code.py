@@ -1,10 +1,11 @@
 """Parts of a plan that stand for code of the generated module."""
 
-from dataclasses import dataclass
 from typing import Any
 
+from celc_runtime.plan.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Code:
     """An expression of the module: a function, a table, or what a call into the runtime's engine
     returns.

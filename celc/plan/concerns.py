@@ -7,9 +7,9 @@ also counts there as a neighbour.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.parameters import Concern, OfBoth, OfEvent, OfRow, Test
 
 from celc.automata.predicates import TypeConditions
@@ -31,7 +31,7 @@ _MOST_WAYS = 64  # combinations of conditions on a type; beyond them only the ty
 _Clause: TypeAlias = tuple[Test, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Concerns:
     """The rows that events can affect, by event type. `of_types` is None where every event can
     affect every row; `why` says why."""

@@ -1,6 +1,6 @@
 """The deadlines of a query: when a match with an absence at its end is decided."""
 
-from dataclasses import dataclass
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.traversal import formulas_in
@@ -9,7 +9,7 @@ from celc.normal.traversal import forms_in
 from celc.plan.strategy import ByDefinition, Checked, Listing
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Deadline:
     """A match is decided when `length` has passed since its end, or since its start with
     `from_start`."""

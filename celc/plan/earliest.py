@@ -7,8 +7,9 @@ each event stands the set of the states from which some run accepts at the end. 
 states of a deterministic machine, the reverse of the automaton. It is usually small.
 """
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.automata.determinize import START, DeterministicAutomaton, DetState
 from celc.automata.letters import ContextMachine
@@ -21,7 +22,7 @@ MAX_SETS = 128
 MAX_STEPS_IN_TABLE = 500_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EarliestTables:
     """The automaton and its reverse."""
 

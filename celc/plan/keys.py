@@ -21,7 +21,8 @@ Other equalities are checked while matches are listed:
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.automata.determinize import START, DetState
 from celc.core import formula as core
@@ -36,7 +37,7 @@ from celc.plan.tables import Tables
 _MAX_ROLES = 12
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tie:
     """Roles whose events have one value in every match, with the term for that value for each role.
 
@@ -52,7 +53,7 @@ class Tie:
         return tuple(dict.fromkeys(term for role, term in self.terms if role in marks))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyPlan:
     """Ties, the keys of states (ascending numbers of ties), and the clauses that keys decide."""
 
@@ -151,7 +152,7 @@ def _is_among(clause: RoleClause, terms: set[Term], mark: str | None) -> bool:
 # --- events outside of a match ------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AbsentKey:
     """Equalities between an absent event and each event of one role of the match, in pairs.
     `absent` are the terms of the absent event, `asking` the terms of the role's events."""

@@ -1,8 +1,8 @@
 """The result of planning: a query and how it is run."""
 
-from dataclasses import dataclass
 from typing import assert_never
 
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.strategy import All, InRuns, Latest, United
 
 from celc.automata.automaton import Automaton
@@ -22,7 +22,7 @@ from celc.plan.strategy import (
 from celc.plan.tables import Kind, Tables
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Program:
     """All that code is generated from, for one query: its tables, and how it is run."""
 

@@ -7,9 +7,10 @@ Long: a reader finds everything that decides how a query runs in one place.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeAlias, assert_never
 
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.strategy import All, InRuns, Latest, United
 
 from celc.automata.determinize import DeterministicAutomaton, looks_alike
@@ -60,7 +61,7 @@ from celc.plan.window_selector import WindowSelector
 # --- how the update runs --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BranchFree:
     """Code over piles in which all symbols take the same steps, each with its own numbers."""
 
@@ -68,7 +69,7 @@ class BranchFree:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StraightLine:
     """Code over piles with a branch for each symbol."""
 
@@ -77,7 +78,7 @@ class StraightLine:
     bounds: PileBounds | None = None  # the bounds of its piles; None: there are none
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Keyed:
     """`StraightLine`, where some states have piles for each value of a key that equalities name."""
 
@@ -86,7 +87,7 @@ class Keyed:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnionLists:
     """The general engine, which follows tables and can run any query."""
 
@@ -103,7 +104,7 @@ and `Keyed` are forms of `StraightLine`, and are chosen only together with it.""
 # --- how matches are listed -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checked:
     """All matches that satisfy conditions, which cut branches of the walk."""
 
@@ -203,7 +204,7 @@ class Checked:
         return bool(self.clauses or self.windows or self.looks_outside)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InWindow:
     """The choice of a selector's automaton, which runs over the events of each window."""
 
@@ -211,7 +212,7 @@ class InWindow:
     all_events: bool  # it also reads events that the query does not ask about
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EarliestInWindow:
     """The earliest events in each window that still lead to the end."""
 
@@ -219,12 +220,12 @@ class EarliestInWindow:
     all_events: bool  # it also reads events that the query does not ask about
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Counted:
     """No matches: the tables find the totals of the matches that end at each event."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LongestRuns:
     """The longest matches, which are runs of events. They are read off the events without an
     update."""
@@ -237,7 +238,7 @@ class LongestRuns:
     keep TRUE. None: there are none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ByDefinition:
     """The matches that the definition of the formula finds among remembered events."""
 
@@ -246,7 +247,7 @@ class ByDefinition:
     max_work: int  # the most steps for one event
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InWorlds:
     """The matches in the possible worlds of events whose time is uncertain, with their
     confidences."""
@@ -277,7 +278,7 @@ Listing: TypeAlias = (
 # --- the choice -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChoiceInput:
     """Everything that the choice depends on."""
 
@@ -292,7 +293,7 @@ class ChoiceInput:
     """The shape of the longest matches, where they are runs of events."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Strategy:
     """The choice, the tables that the update follows, and why matches are listed in this way."""
 

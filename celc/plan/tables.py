@@ -8,7 +8,9 @@ are sorted: first those that begin a match, then those that continue one, then u
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.automata.automaton import State
 from celc.automata.determinize import START, DeterministicAutomaton, DetState, Move
@@ -16,7 +18,7 @@ from celc.automata.letters import ContextMachine
 from celc.diagnostics.deadline import look
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kind:
     """How an event of a match is marked: its labels, and whether a match may begin with it."""
 
@@ -24,7 +26,7 @@ class Kind:
     starts: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """The moves of one symbol and one label set that have the same outcome."""
 
@@ -33,7 +35,7 @@ class Step:
     target: DetState | None  # the state in which the match goes on; None: the event ends a match
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Contexts:
     """A machine over all events of the stream. It makes letters of symbols where the past
     matters."""
@@ -43,7 +45,7 @@ class Contexts:
     """`[context][symbol]`: the letter of the event in the tables."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tables:
     """Transition tables, indexed by symbols, or by letters where there are `contexts`."""
 
@@ -83,7 +85,7 @@ class Tables:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SelectionTables:
     """The automaton of a selector under WITHIN, which runs over a window once for each end in
     it."""

@@ -6,8 +6,8 @@ the listing.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.strategy import United
 
 from celc.normal.divide import Definitions, Roles, interleaves
@@ -19,7 +19,7 @@ from celc.plan.keys import UNTIED, why_no_key
 from celc.plan.strategy import ByDefinition, Checked, ChoiceInput, Counted, Strategy, UnionLists
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cause:
     """A reason, and what can be written instead."""
 

@@ -1,7 +1,9 @@
 """A selector under WITHIN as its own automata, which choose among the matches of a window. An
 automaton is made on demand, because a cheaper way to choose may not need it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.automata.construct import construct_selection
 from celc.automata.determinize import determinize_selection
@@ -18,7 +20,7 @@ from celc.plan.earliest import Chosen
 DETERMINISTIC = "making the automaton deterministic"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WindowSelector:
     """A selector that compares the matches of a window, and the input of its automata."""
 

@@ -5,7 +5,8 @@ than rounding can add, so both numbers are in one interval or in neighbouring on
 """
 
 import math
-from dataclasses import dataclass
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.formula import DataType, Expression
@@ -15,7 +16,7 @@ from celc.relational.relations import Condition, Relations
 _FLOATING = (DataType.FLOAT, DataType.DOUBLE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Band:
     """The value `left` of an event of scan `first` and `right` of one of scan `second` differ by
     less than half of `width`. `second` is joined later."""

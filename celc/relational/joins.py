@@ -1,8 +1,8 @@
 """A resolved query → what its module holds of it as joins."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.joins import Joins
 
 from celc.core.formula import AttributeValue, Collection, OutputLabel, Query, WindowUnit
@@ -17,7 +17,7 @@ from celc.relational.relations import NotRelational, Relations
 from celc.relational.select import columns_of, statement_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotJoined:
     """Why a query is none of joins, in words, and the part of the text that says so."""
 

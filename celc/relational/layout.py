@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 import sqlglot
+from celc_runtime.plan.frozen import frozen
 from sqlglot import exp
 from sqlglot.generator import Generator
 
 from celc.relational.expressions import Dialect
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Joining:
     """A table that is joined, and the conditions; without a condition, each row is joined with
     each."""
@@ -24,14 +24,14 @@ class Joining:
     on: tuple[exp.Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Without:
     """A condition: a SELECT has no row."""
 
     found: Select
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Select:
     """A SELECT. `table` is a table or a SELECT with a name. Spark is told to sort both sides when
     it joins `merged`."""

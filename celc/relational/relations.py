@@ -4,8 +4,9 @@ The mapping of operators to joins and anti-joins is that of CEP2ASP. Each event 
 of a `Scan`. A match is a choice of one row for each scan that satisfies all of `Relations`.
 """
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.traversal import windows_in
@@ -24,7 +25,7 @@ class NotRelational(Exception):
         self.span = span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scan:
     """The events that can be one event of a match: those of `types` that satisfy all `conditions`.
     The conditions name no other scan."""
@@ -34,7 +35,7 @@ class Scan:
     conditions: tuple[Condition, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Before:
     """The event of one scan comes before that of another; `adjacent`: directly before."""
 
@@ -43,7 +44,7 @@ class Before:
     adjacent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Within:
     """From the event of one scan to that of another it is at most `size`, in positions or in the
     measure of the query."""
@@ -54,7 +55,7 @@ class Within:
     of_positions: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Missing:
     """No event of a scan lies after all of `after` and before all of `before` and satisfies all
     `conditions`. With `inclusive`, the bounds themselves count too."""
@@ -66,7 +67,7 @@ class Missing:
     conditions: tuple[Condition, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Relations:
     """Everything that a match must satisfy."""
 

@@ -14,10 +14,11 @@ Long: the parts of one statement.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
+from celc_runtime.plan.frozen import frozen
 from sqlglot import exp
 
 from celc.core import formula as core
@@ -50,7 +51,7 @@ from celc.relational.relate import output_value, scans_of
 from celc.relational.relations import Missing, NotRelational, Relations, Scan, Within
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Columns:
     """The columns of `events` besides those that the query reads.
 

@@ -2,8 +2,9 @@
 formula."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.source import Span
 from celc.parse import syntax
@@ -12,7 +13,7 @@ MANY, UNLIMITED = 2, 3
 """Positions are counted 0, 1, many. The greatest number may also be without limit."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Extent:
     """The positions that a label, or a whole match, can have: event types and number."""
 
@@ -24,7 +25,7 @@ class Extent:
 NOTHING = Extent(0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Binding:
     """A label of a formula."""
 

@@ -1,9 +1,11 @@
 """Formulas: the syntax tree with its labels → core CEL, conditions resolved in their scopes."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice, pairwise
 from typing import Literal, assert_never
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.formula import Predicate
@@ -36,7 +38,7 @@ from celc.resolve.warnings.suspicions import check_search, check_sides, check_us
 _MOST_COMPARED = 50_000  # pairs of conditions of a filter and of those below it that are compared
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Builder:
     """Builds the core formula of one query."""
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Literal, TypeVar, assert_never
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostic, Diagnostics, Fix
@@ -44,7 +46,7 @@ As many are allowed when its conditions are moved to its events."""
 _NEAR = 80
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scoped:
     """A formula of the syntax tree with the labels that it can bind."""
 
@@ -61,7 +63,7 @@ class Scoped:
 Cut = Literal["negated", "unless", "projected", "renamed"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hidden:
     """A label that some part of the formula binds, and why the rest of the formula lacks it."""
 
@@ -310,7 +312,7 @@ def _around(node: syntax.Formula, part: Scoped, labels: Labels, support: Extent)
     return Scoped(node, labels, support, part.length, part.depth + 1, (part,), part.size)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Taken:
     """An operand of a sequence that is part of its match, if it is there at all."""
 

@@ -8,15 +8,16 @@ missing they see those of a scope further out.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chain:
     """The operands of a sequence, which of them are optional, and what is between each two. Between
     two operands is whether they are contiguous, or a formula without a match there."""

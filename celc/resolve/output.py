@@ -2,8 +2,10 @@
 
 import unicodedata
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.diagnostics.errors import Diagnostics, Fix
@@ -22,7 +24,7 @@ from celc.resolve.types.expressions import (
 OWN_COLUMNS = ("start_pos", "end_pos", "start_time", "end_time")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selection:
     """The columns that SELECT asks for, and the labels it projects on, with those that only
     expressions name."""

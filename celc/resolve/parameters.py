@@ -11,8 +11,10 @@ with values of rows beside those of events, which every update and listing would
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal, TypeVar, assert_never
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.formula import AttributeDeclaration, DataType, EventType
@@ -34,7 +36,7 @@ from celc.resolve.extents import Labels
 # --- declarations ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ParameterSet:
     """A declared parameter set."""
 
@@ -81,7 +83,7 @@ def declare_parameters(
 # --- the set of a query ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ForEach:
     """The parameter set of a query, with what the query reads of it. `read` and `patterns` grow
     while it is resolved."""

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import Literal, assert_never
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core.formula import NUMBERS, TIMES, AttributeDeclaration, PartitionKey, Window, WindowUnit
 from celc.diagnostics.errors import Diagnostic, Diagnostics
@@ -15,7 +16,7 @@ from celc.resolve.schema import Schema
 from celc.resolve.types import literals
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryClauses:
     """The clauses around the formula of a query, and the order columns named at the call."""
 

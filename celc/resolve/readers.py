@@ -7,7 +7,9 @@ more attribute, its start (`Query.begin`), and every window one more place to me
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.formula import AttributeDeclaration, EventType, Stream
@@ -24,7 +26,7 @@ ORDERED = (*core.NUMBERS, *core.TIMES)
 """The types of order columns that tell how long an event lasts."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryRows:
     """The rows of a query as events: `stream` has one event type; `places` are those of its
     attributes. `why_not` says why the rows cannot be read, else it is empty."""

@@ -7,7 +7,9 @@ of event types are bit masks over the types of FROM.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.bits import bits_of
@@ -31,7 +33,7 @@ PARAMETER_TYPES = {name: one for name, one in TYPE_NAMES.items() if name != PRIM
 RESERVED_ATTRIBUTES = frozenset({"pos", "type", "stream"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Declarations:
     """The streams of a file in order, and the places of their parts."""
 
@@ -146,7 +148,7 @@ def _attributes(
     return tuple(declared)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Schema:
     """The event types and attributes of one query; bit k of a mask stands for `event_types[k]`."""
 

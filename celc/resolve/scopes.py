@@ -7,12 +7,13 @@ stands on, of its scope, and of the scopes around it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.resolve.extents import Binding, Labels
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Beside:
     """The labels that are surely bound beside a part, and the parts of its sequence that bind
     them."""
@@ -23,7 +24,7 @@ class Beside:
     outer: Beside | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Frame:
     """The labels of one match around a filter, and the frames around it."""
 

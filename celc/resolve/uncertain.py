@@ -7,7 +7,9 @@ matches of one world. All of these are refused.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.formula import DataType, EventType, Uncertainty
@@ -74,7 +76,7 @@ def _step(
 # --- queries --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UncertainStreams:
     """The declared streams of a file with uncertain time, None for a wrong declaration; the places
     of all streams' names."""

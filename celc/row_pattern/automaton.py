@@ -17,10 +17,12 @@ import itertools
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from celc_runtime.plan.frozen import frozen
+
 from celc.row_pattern import core
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Move:
     """Takes a row of a variable, where `condition` holds (its number; −1: any row). `target` is the
     state after it."""
@@ -31,7 +33,7 @@ class Move:
     condition: int = -1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class State:
     """The moves in order of preference, and whether the pattern may end behind them (`accepts`), or
     end at the end of the partition (`accepts_at_end`)."""
@@ -41,7 +43,7 @@ class State:
     accepts_at_end: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Automaton:
     """`first` is the state before the first row of a partition, `start` before any other."""
 
@@ -165,7 +167,7 @@ def _can_be_empty(pattern: core.Pattern) -> bool:
 # --- following it ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Found:
     takes: tuple[int, ...]
     accepts: bool

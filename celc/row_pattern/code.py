@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, assert_never
 
+from celc_runtime.plan.frozen import frozen
+
 from celc.codegen.expressions.operations import Operation, as_float, comparison, needs, operation
 from celc.codegen.text.escape import comment_text
 from celc.codegen.text.imports import Imports
@@ -23,7 +25,7 @@ from celc.core.traversal import terms_of
 _Held: TypeAlias = core.Expression | core.Truth
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Value:
     """The text of a value, and of the truth that it is not NULL; None: it never is."""
 
@@ -31,7 +33,7 @@ class Value:
     known: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """The text of a row's number, and of the truth that there is such a row; None: there is."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core.limits import DEFAULT_MAX_WORK
 from celc.diagnostics.errors import Diagnostic, Diagnostics
@@ -17,7 +18,7 @@ from celc.row_pattern.resolver import resolve
 from celc.row_pattern.schemas import columns_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowCompilation:
     """A compiled text: its query, its program, and its warnings in order of place."""
 

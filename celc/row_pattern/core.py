@@ -7,8 +7,9 @@ after `celc.row_pattern.positions`, an offset from the row at hand.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core.formula import AggregateOfRows, DataType, Expression, Truth, Variables
 from celc.diagnostics.source import Span
@@ -17,7 +18,7 @@ from celc.row_pattern.syntax import RowsShown
 # --- patterns -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OneRow:
     """One row of a variable; `excluded`: it stands in `{- … -}`."""
 
@@ -25,28 +26,28 @@ class OneRow:
     excluded: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Anchor:
     """`^` or `$`: matches no row, only before the first row of a partition, or after its last."""
 
     first: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Concatenation:
     """Its parts, one after another. Without parts, it matches no row."""
 
     parts: tuple[Pattern, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alternation:
     """One of several, the preferred one first."""
 
     parts: tuple[Pattern, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Repetition:
     """From `least` to `most` rounds, None: without end."""
 
@@ -61,7 +62,7 @@ Pattern: TypeAlias = OneRow | Anchor | Concatenation | Alternation | Repetition
 # --- queries --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """A column of the table."""
 
@@ -69,7 +70,7 @@ class Column:
     type: DataType
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ordered:
     """A column of ORDER BY; `nulls_first` None: NULL is an error."""
 
@@ -78,7 +79,7 @@ class Ordered:
     nulls_first: bool | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measure:
     """A column that MEASURES computes."""
 
@@ -93,7 +94,7 @@ class Measure:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Output:
     """A column of the result: a column of the table or a measure, by its number there."""
 
@@ -102,7 +103,7 @@ class Output:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Skip:
     """AFTER MATCH SKIP: where the search for the next match begins. `targets` are the variables of
     TO FIRST or TO LAST."""
@@ -112,7 +113,7 @@ class Skip:
     target: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Query:
     """A resolved query.
 

@@ -11,8 +11,10 @@ Long: a function for each kind of expression, and they call one another.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, cast
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.formula import NEGATED, NUMBERS, TIMES, ComparisonOperator, Constant, DataType
@@ -47,7 +49,7 @@ FUNCTIONS = (
 MOST_OFFSET = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scope:
     """What an expression can name, and where it stands.
 

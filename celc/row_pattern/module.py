@@ -4,10 +4,11 @@ Long: what a module holds, in the order in which it stands there.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from celc_runtime.plan import row_pattern as plan
+from celc_runtime.plan.frozen import frozen
 
 from celc.codegen.module import ModuleStart
 from celc.codegen.text.emit import emit
@@ -34,7 +35,7 @@ if VERIFYING or TYPE_CHECKING:
     from celc.verify.rows import row_plan
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Function:
     """A function of the module."""
 
@@ -44,7 +45,7 @@ class Function:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowPatternPart(TemplateView):
     """All of a module but its beginning."""
 

@@ -11,8 +11,10 @@ each state that it leads to, and each part of an AND by itself. There are three 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.formula import Constant
@@ -25,7 +27,7 @@ Distance: TypeAlias = int | Literal["none", "several"]
 "several": it depends on the path."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Condition:
     """The condition of a move on its row, in two parts. Either may be missing."""
 
@@ -35,7 +37,7 @@ class Condition:
     """Reads the match so far."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conditions:
     """All conditions, each once."""
 

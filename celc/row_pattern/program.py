@@ -9,6 +9,8 @@ their registers. Where these are equal too, the search tries once what follows.
 
 from dataclasses import dataclass, field
 
+from celc_runtime.plan.frozen import frozen
+
 from celc.core import formula as core
 from celc.core.traversal import nodes_asked, nodes_of
 from celc.diagnostics.errors import Diagnostics
@@ -21,7 +23,7 @@ MOST_LOCAL = 62
 """Local conditions: a row has one bit for each, in one number of 64 bits."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowMemory:
     """The last or the first rows of some variables, in registers."""
 
@@ -37,7 +39,7 @@ class RowMemory:
     """The first register."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AggregateMemory:
     """An aggregate of the rows so far.
 
@@ -51,7 +53,7 @@ class AggregateMemory:
 Memory = RowMemory | AggregateMemory
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Program:
     """A query with its automaton, and what is computed along a path."""
 

@@ -1,8 +1,10 @@
 """The columns of a table as its reader knows them → types by column, as in CREATE TABLE."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from celc_runtime.plan.frozen import frozen
 
 _OF_ARROW = {
     "bool": "BOOLEAN",
@@ -36,7 +38,7 @@ _OF_SPARK = {
 _KNOWN = ("BOOLEAN", "INT", "INTEGER", "LONG", "BIGINT", "FLOAT", "DOUBLE", "STRING", "TIMESTAMP")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableColumns:
     """The columns of a table: of those that MATCH_RECOGNIZE can read the `types` as CREATE TABLE
     writes them, and of the `others` the types as the reader of the table calls them."""

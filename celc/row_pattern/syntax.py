@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.source import Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Name:
     """A name as it is written, without backquotes. Names are compared by `key`."""
 
@@ -24,7 +25,7 @@ class Name:
 # --- expressions ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Constant:
     """A number, a text, TRUE, FALSE or NULL. A whole number is an int, any other a float."""
 
@@ -32,7 +33,7 @@ class Constant:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Time:
     """`TIMESTAMP '…'` or `DATE '…'`."""
 
@@ -41,7 +42,7 @@ class Time:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Interval:
     """`INTERVAL '90' SECOND`: the number as it is written, and its unit."""
 
@@ -50,7 +51,7 @@ class Interval:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """`v.x` or `x`."""
 
@@ -59,7 +60,7 @@ class Column:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Star:
     """`*` or `v.*`, the argument of COUNT."""
 
@@ -67,7 +68,7 @@ class Star:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """`f(…)`, with RUNNING or FINAL before it, or DISTINCT in it, where these are written."""
 
@@ -78,7 +79,7 @@ class Call:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unary:
     """`-e` or `NOT e`."""
 
@@ -87,7 +88,7 @@ class Unary:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Binary:
     """Arithmetic, a comparison, AND or OR."""
 
@@ -97,7 +98,7 @@ class Binary:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NullTest:
     """`e IS [NOT] NULL`."""
 
@@ -106,7 +107,7 @@ class NullTest:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Between:
     """`e [NOT] BETWEEN low AND high`."""
 
@@ -117,7 +118,7 @@ class Between:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class In:
     """`e [NOT] IN (e, …)`."""
 
@@ -127,7 +128,7 @@ class In:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Like:
     """`e [NOT] LIKE '…'` or RLIKE."""
 
@@ -138,7 +139,7 @@ class Like:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Case:
     """`CASE [e] WHEN … THEN … [ELSE …] END`."""
 
@@ -166,7 +167,7 @@ Expression: TypeAlias = (
 # --- patterns -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Variable:
     """`v`: one row."""
 
@@ -174,14 +175,14 @@ class Variable:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Nothing:
     """`()`: no row."""
 
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Anchor:
     """`^` or `$`."""
 
@@ -189,7 +190,7 @@ class Anchor:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Concatenation:
     """`p q …`."""
 
@@ -197,7 +198,7 @@ class Concatenation:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alternation:
     """`p | q | …`, the preferred one first."""
 
@@ -205,7 +206,7 @@ class Alternation:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Permutation:
     """`PERMUTE(p, …)`."""
 
@@ -213,7 +214,7 @@ class Permutation:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exclusion:
     """`{- p -}`."""
 
@@ -221,7 +222,7 @@ class Exclusion:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Repetition:
     """`p*`, `p{n,m}` and so on; `most` None: without end. `bounds`: the place of the quantifier."""
 
@@ -240,7 +241,7 @@ Pattern: TypeAlias = (
 # --- clauses --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ColumnDeclaration:
     """`x INT` in CREATE TABLE."""
 
@@ -248,7 +249,7 @@ class ColumnDeclaration:
     type: Name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Table:
     """`CREATE TABLE t (…)`."""
 
@@ -257,7 +258,7 @@ class Table:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selected:
     """`[m.]x [AS name]` in SELECT."""
 
@@ -266,7 +267,7 @@ class Selected:
     alias: Name | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ordered:
     """`x [ASC | DESC] [NULLS FIRST | NULLS LAST]` in ORDER BY; `nulls_first` None: not said."""
 
@@ -275,7 +276,7 @@ class Ordered:
     nulls_first: bool | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measure:
     """`e AS name` in MEASURES."""
 
@@ -286,7 +287,7 @@ class Measure:
 RowsShown: TypeAlias = Literal["ONE ROW", "SHOW EMPTY", "OMIT EMPTY", "WITH UNMATCHED"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Skip:
     """AFTER MATCH SKIP; `target` is the variable of `TO [FIRST | LAST] v`."""
 
@@ -295,7 +296,7 @@ class Skip:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Subset:
     """`u = (v, …)`."""
 
@@ -303,7 +304,7 @@ class Subset:
     members: tuple[Name, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Definition:
     """`v AS condition`."""
 
@@ -311,7 +312,7 @@ class Definition:
     condition: Expression
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Query:
     """A whole text. `selected` None: `*`, which stands at `star_span`. `rows_span` and `match_span`
     are the places of the rows clause (or of PATTERN, where there is none) and of MATCH_RECOGNIZE.

@@ -1,11 +1,12 @@
 """How a broken representation is reported."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from celc_runtime.plan.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Violation:
     """One part of a representation that breaks an invariant; both in words."""
 

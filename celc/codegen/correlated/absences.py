@@ -8,6 +8,7 @@ event to an event of the match, only the events with that key are searched (`nea
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.strategy import KeyTerm, NearestEvent
 
 from celc.codegen.correlated.checks import CheckCode
@@ -21,7 +22,7 @@ from celc.plan.keys import absent_key, named_term
 from celc.plan.program import Program
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AbsentSymbols:
     """A constant of the module: for each symbol, whether its events must be absent."""
 
@@ -29,7 +30,7 @@ class AbsentSymbols:
     symbols: tuple[bool, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _KeyOfAbsent:
     """The numbers of the look-ups that find an absent event."""
 

@@ -1,10 +1,10 @@
 """Conditions across events → the literals of definitions and of checks in a module."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from celc_runtime.plan import strategy
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.past_columns import PastColumns
 
 from celc.codegen.correlated.absences import AbsenceCode, AbsentSymbols, symbols_of, terms_of
@@ -33,7 +33,7 @@ from celc.plan.strategy import ByDefinition, Checked
 from celc.plan.tables import Kind
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DefinitionLiteral(TemplateView):
     """The module's `ByDefinition`, with a function for each of its conditions. `columns` are the
     variables with the remembered columns of past events."""
@@ -46,7 +46,7 @@ class DefinitionLiteral(TemplateView):
     definition: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChecksLiteral(TemplateView):
     """The module's `Checked`, with its functions `admits` and `completes`.
 

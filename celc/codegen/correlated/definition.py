@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from celc_runtime.plan.frozen import frozen
+
 from celc.automata.predicates import Alphabet
 from celc.codegen.correlated.choices import ChoiceCode
 from celc.codegen.text.escape import comment_text, string_literal, string_tuple, tuple_text
@@ -17,7 +19,7 @@ from celc.normal.show import show_predicate
 from celc.normal.traversal import types_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConditionFunction:
     """A function that is true of a choice of events for the labels of a condition.
 

@@ -1,7 +1,8 @@
 """Classes of events → the function that finds the symbol of an event, and the legend of numbers."""
 
-from dataclasses import dataclass
 from typing import ClassVar
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.automata.determinize import DetState
 from celc.automata.predicates import TypeConditions
@@ -23,7 +24,7 @@ _STEP = 6  # conditions of one look-up step, where there are more
 _FEW_CONDITIONS = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConditionLine:
     """A condition on an event type, and the name of the variable with its truth."""
 
@@ -32,7 +33,7 @@ class ConditionLine:
     comment: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypeCode:
     """The code that finds the symbol of an event of one type."""
 
@@ -44,7 +45,7 @@ class TypeCode:
     """Lines that find the symbol in a table, for a type with more than a few conditions."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SymbolTable:
     """A constant of the module: symbols by the truths of all conditions on a type."""
 
@@ -52,7 +53,7 @@ class SymbolTable:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NumberList:
     """A constant of the module: the numbers of a long IN list."""
 
@@ -61,7 +62,7 @@ class NumberList:
     dtype: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Classifier(TemplateView):
     """The beginning of a query: a legend of its numbers, and the function `classify`.
 
@@ -87,7 +88,7 @@ class Classifier(TemplateView):
     sum: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypesCode:
     """The types of a query, the tables they need, and the terms whose sum is a symbol."""
 

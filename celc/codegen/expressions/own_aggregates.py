@@ -14,6 +14,7 @@ from typing import ClassVar, TypeAlias
 
 from celc_runtime.plan import expressions as plan
 from celc_runtime.plan.conditions import TextComparison, TextCondition
+from celc_runtime.plan.frozen import frozen
 
 from celc.codegen.expressions.conditions import ConditionCode
 from celc.codegen.text.escape import comment_text
@@ -26,7 +27,7 @@ from celc.plan.code import code
 _Key: TypeAlias = tuple[core.OwnAggregate, tuple[str, ...], tuple[core.DataType, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FunctionText:
     """The text of a function; `parameters` are the columns that it takes before the events. With
     `of_matches`, SELECT takes it of many matches."""
@@ -56,7 +57,7 @@ class OwnFunction:
         return self.text.name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OwnFunctions(TemplateView):
     """The functions of a query's own aggregates."""
 

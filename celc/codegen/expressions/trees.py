@@ -5,11 +5,11 @@ compiled code would save nothing, and a tree can be read.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import assert_never
 
 from celc_runtime.plan import expressions as plan
 from celc_runtime.plan import totals
+from celc_runtime.plan.frozen import frozen
 
 from celc.codegen.expressions.own_aggregates import OwnAggregateCode
 from celc.core import formula as core
@@ -46,7 +46,7 @@ def _type_of(value: core.Expression | core.Collection) -> str:
     return f"ARRAY<{type}>" if isinstance(value, core.Collection) else type
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Trees:
     """Expressions of SELECT. `parameters` are the columns of the parameter set's attributes."""
 

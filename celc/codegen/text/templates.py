@@ -5,18 +5,19 @@ made before such an object is made. A template has only layout, loops over parts
 fields.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
 import jinja2
+from celc_runtime.plan.frozen import frozen
 from markupsafe import Markup
 
 from celc.diagnostics.source import visible_lines
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TemplateView:
     """The variables of one template."""
 
@@ -28,7 +29,7 @@ class TemplateView:
         return environment().get_template(f"{self.template}.py.jinja").render(values)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LegendLine:
     """A comment that explains a number in generated code."""
 

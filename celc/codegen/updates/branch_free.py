@@ -6,8 +6,9 @@ same steps, each with its own numbers. A symbol with fewer steps makes dead cell
 this form is better while all symbols together have not many more steps than each of them.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.codegen.text.imports import Imports
 from celc.codegen.text.templates import LegendLine, TemplateView
@@ -16,7 +17,7 @@ from celc.codegen.updates.update import UpdateInput
 from celc.plan.straight_line.piles import PilePlan, Write
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Cell:
     """The cell that is made in one place of the rows, over all symbols."""
 
@@ -51,7 +52,7 @@ class _Cell:
         return f"step[{self.first_column + offset}]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SymbolRow:
     """The numbers of all cells that an event with one symbol makes."""
 
@@ -59,7 +60,7 @@ class SymbolRow:
     numbers: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BranchFreeUpdate(TemplateView):
     """The function `update`, in which all symbols take the same steps.
 
@@ -166,7 +167,7 @@ def branch_free_update(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _CellCode:
     """Writes the steps of one cell. `starts` is the distance, in the array of piles, from a pile's
     newest cell to its latest start."""

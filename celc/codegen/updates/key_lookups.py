@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.strategy import Keyed, KeyTable, KeyTerm
 
 from celc.codegen.text.escape import comment_text
@@ -23,7 +24,7 @@ _ROW_OF = {1: "row_of", 2: "row_of_two", 3: "row_of_three"}
 _HASH_OF = {1: "hash_of", 2: "hash_of_two", 3: "hash_of_three"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableOfPiles:
     """A table of piles by key; one event adds at most `entries` rows to it."""
 
@@ -32,7 +33,7 @@ class TableOfPiles:
     entries: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableRow:
     """The place of a cell in a table: names of variables, the column of the pile's newest cell, and
     the values of the key.

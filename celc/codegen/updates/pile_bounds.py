@@ -1,7 +1,8 @@
 """Bounds of piles → the lines of an update that keep and read them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.codegen.correlated.checks import EventCode
 from celc.codegen.text.escape import comment_text
@@ -15,7 +16,7 @@ from celc.plan.straight_line.piles import Write
 _REAL = (DataType.FLOAT, DataType.DOUBLE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BoundCode:
     """Writes the bounds of piles.
 

@@ -1,8 +1,9 @@
 """Straight-line updates → a branch for each symbol, with the lines that make each cell."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.automata.determinize import START
 from celc.codegen.text.escape import comment_text
@@ -14,7 +15,7 @@ from celc.plan.straight_line.piles import PilePlan, Removal, Write
 from celc.plan.tables import Kind
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WriteCode:
     """One cell that is made. `joined` are lines that make one list of several piles. `lines` make
     the cell where `condition` holds; without a condition, always."""
@@ -25,7 +26,7 @@ class WriteCode:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SymbolBranch:
     """The steps of an event with one symbol; `keyword` is `if` or `elif`.
 
@@ -45,7 +46,7 @@ class SymbolBranch:
     writes: tuple[WriteCode, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StraightLineUpdate(TemplateView):
     """The function `update`, with a branch for each symbol.
 
@@ -218,7 +219,7 @@ def _branches(
     return tuple(branches)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _BranchCode:
     """Writes the cells of one symbol. Piles in `saved` are read under their old names."""
 

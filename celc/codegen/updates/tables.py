@@ -2,8 +2,9 @@
 are nested tuples and dicts of numbers, which templates print as they are."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.automata.determinize import START
 from celc.codegen.text.imports import Imports
@@ -20,7 +21,7 @@ for each move: black takes seconds for thousands of tuples, and nobody reads the
 Rows: TypeAlias = tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ContextRows:
     """The machine over all events: rows by context."""
 
@@ -28,7 +29,7 @@ class ContextRows:
     letters: Rows
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TablesUpdate(TemplateView):
     """The `update` of the general engine, made from tables.
 
@@ -56,7 +57,7 @@ class TablesUpdate(TemplateView):
     instants: Rows
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SelectionLiteral(TemplateView):
     """The tables of a selector that runs over the events of a window. `following` and `symbols` are
     rows by state of the tracker. `starts`, `moves` and `skip`: see `TablesUpdate`."""
@@ -73,7 +74,7 @@ class SelectionLiteral(TemplateView):
     skip: Rows
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EarliestLiteral(TemplateView):
     """The tables of a selector that marks an event whenever the end can still be reached.
 

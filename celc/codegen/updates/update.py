@@ -1,7 +1,8 @@
 """The input of all forms of an update, besides their tables or piles."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.codegen.text.imports import Imports
 from celc.codegen.text.templates import LegendLine
@@ -10,7 +11,7 @@ from celc.codegen.updates.window import WindowCode
 from celc.plan.tables import Kind
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UpdateInput:
     """What an update of query `number` needs to know of the query and of the module.
 

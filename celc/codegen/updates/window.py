@@ -2,8 +2,9 @@
 window."""
 
 import math
-from dataclasses import dataclass
 from typing import Literal
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.codegen.text.imports import Imports
 from celc.core.formula import DataType, Query, WindowUnit
@@ -14,7 +15,7 @@ WindowMode = Literal["NO_WINDOW", "EVENTS", "KEYS", "FLOORS"]
 earliest key is found before the update."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WindowCode:
     """The window of an update. `latest` is an expression for the last key that is inside the window
     together with `earliest`."""

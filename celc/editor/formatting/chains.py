@@ -5,8 +5,9 @@ operand. Lists are broken after their commas. The content of brackets is put on 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.editor.formatting.documents import INDENT, SPACE, Box, Break, Document, box
 from celc.editor.formatting.tokens import BEGIN_PARTS, Word
@@ -22,7 +23,7 @@ _WIDE = frozenset({"EXCLUDE", "CASE"})
 _LINE = Break()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chains:
     """The words of a text, and for each opening bracket the place of the closing one."""
 

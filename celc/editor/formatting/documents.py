@@ -9,15 +9,16 @@ depend on them. A comment that ends its line breaks all boxes that go on after i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from celc_runtime.plan.frozen import frozen
 
 WIDTH = 88  # the width of a line, where it can be broken
 
 INDENT = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comment:
     """A comment as written. `blank`: there is an empty line above it."""
 
@@ -30,7 +31,7 @@ class Comment:
         return self.text.startswith("--") or "\n" in self.text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Piece:
     """A token in its canonical spelling, the comments on lines above it, and those after it.
     `blank`: there is an empty line directly above it."""
@@ -46,12 +47,12 @@ class Piece:
         return any(comment.ends_line for comment in self.behind)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Space:
     """A space, except at the beginning and the end of a line."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Break:
     """A place where a box can be broken. `flat` is written there if it is not.
 
@@ -66,7 +67,7 @@ class Break:
     keeps_blank: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Box:
     """Parts one after another. `whole` boxes are broken at all of their own places, or at none.
 

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from celc_runtime.plan.frozen import frozen
 
 _TOKEN = re.compile(
     r"(?P<comment>--[^\n]*|/\*[\s\S]*?(?:\*/|\Z))|(?P<text>'(?:[^']|'')*(?:'|\Z))"
@@ -10,7 +11,7 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowToken:
     """A piece of a text; `kind` is text, quoted, word, number or sign."""
 
@@ -32,7 +33,7 @@ class RowToken:
         return self.text.upper() if self.kind in ("word", "sign") else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowOutline:
     """The columns of the table with their types, the variables of the pattern, the subsets with
     their members, and the names of the measures."""

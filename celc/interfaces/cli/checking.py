@@ -5,10 +5,11 @@ SARIF is what code hosts and editors read; its form is the OASIS standard 2.1.0.
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.errors import CelError, Diagnostic, render_all
 from celc.diagnostics.files import SUFFIXES, query_files
@@ -23,7 +24,7 @@ from celc.version import VERSION
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckedFile:
     """The messages about one file; `source` has the name that messages use."""
 

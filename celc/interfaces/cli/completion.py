@@ -7,13 +7,14 @@ while a shell completes.
 import argparse
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from celc_runtime.plan.frozen import frozen
 
 SHELLS = ("bash", "zsh", "fish")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Option:
     """An option of a command."""
 
@@ -24,7 +25,7 @@ class _Option:
     help: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Command:
     name: str
     help: str

@@ -6,7 +6,8 @@ query once for each way to it, and there can be 2ⁿ ways with n queries.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.traversal import formulas_in
@@ -15,7 +16,7 @@ from celc.interfaces.explain.stages import text_of
 from celc.resolve.readers import columns_of_rows, why_rows_are_not_read
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """One name in FROM, a stream or a query, and those of its event types that the formula uses."""
 
@@ -24,7 +25,7 @@ class Reading:
     types: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Level:
     """A query of a chain, and the number of the highest level below it plus one."""
 

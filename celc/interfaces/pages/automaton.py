@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.automata.determinize import START, DeterministicAutomaton, DetState
 from celc.automata.letters import Letters
@@ -28,7 +29,7 @@ _LONGEST = 34
 _MOST_LINES = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Transition:
     """The moves between two states (or `MATCH`) with the same marks."""
 

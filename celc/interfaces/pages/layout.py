@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from celc_runtime.plan.frozen import frozen
+
 BETWEEN = 18.0  # the least space between two nodes of a layer
 
 GAP = 26.0  # the space between two layers
@@ -23,7 +25,7 @@ _SWEEPS = 12
 _MOVES = 12
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Size:
     """The width and height of a node, or of a label."""
 
@@ -31,7 +33,7 @@ class Size:
     height: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arrow:
     """An edge to draw, with the size of its label."""
 
@@ -40,7 +42,7 @@ class Arrow:
     label: Size
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drawing:
     """Where everything is drawn.
 

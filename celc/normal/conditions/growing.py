@@ -11,7 +11,8 @@ at most all values that the events below a node bring.
 
 import math
 from collections.abc import Set
-from dataclasses import dataclass
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.formula import DataType, Expression, Predicate, text_of_type
@@ -24,7 +25,7 @@ from celc.normal.traversal import events_of, forms_in, operands_of
 MANY = 2**31  # different values; no match has as many events
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VarietyBound:
     """A condition on a match: the events of a role have `least` to `most` different values."""
 

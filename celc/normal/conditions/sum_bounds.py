@@ -9,7 +9,7 @@ itself still decides each match, so a bound is only a necessary condition.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.formula import DataType, Expression
@@ -21,7 +21,7 @@ _NUMBERS = frozenset({DataType.INT, DataType.LONG, DataType.FLOAT, DataType.DOUB
 _ADDED_IN = frozenset({DataType.LONG, DataType.DOUBLE})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Weight:
     """The weight of an event of a role: factor · attribute + constant, where the attribute is not
     NULL.
@@ -37,7 +37,7 @@ class Weight:
     size: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SumBound:
     """The weights of the events of a match add up to `limit` at least."""
 
@@ -45,14 +45,14 @@ class SumBound:
     limit: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Term:
     function: core.Aggregate
     factor: float
     size: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Linear:
     """Terms and a constant, to be added up."""
 

@@ -8,8 +8,9 @@ apply.
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error
 from celc.diagnostics.source import Source, Span
@@ -25,7 +26,7 @@ MAX_ROUNDS = 10_000  # rounds; each is a part of the automaton
 Number: TypeAlias = syntax.IntegerLiteral | syntax.DoubleLiteral
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bounds:
     """`{least,most}` as written; `{n}` has the same number twice."""
 

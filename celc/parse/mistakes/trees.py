@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.messages.functions import NO_PRESENT
@@ -101,7 +102,7 @@ def not_of_several(keyword: Span, operand: str) -> Diagnostic:
 # --- attributes and `x[p]` ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compared:
     """`x.a = name`, or `x.a != name` (`negated`), with the place of all of it."""
 

@@ -22,7 +22,8 @@ bound in each cell, with which the walk could leave a pile in the middle.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.terms import labels_in_order
@@ -39,7 +40,7 @@ MAX_BOUNDS = 24
 EVENT = ""  # the label of the one event that a side of a pairing reads
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pairing:
     """A condition on a later event and an earlier one of the same match. The later value must be
     greater, or less where it `falls`. It may be equal unless `strict`."""
@@ -54,7 +55,7 @@ class Pairing:
     strict: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PileBounds:
     """The bounds that an update keeps."""
 
@@ -136,7 +137,7 @@ def _pairings(condition: RoleClause, constant: frozenset[str]) -> Iterator[Pairi
                 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Side:
     """One side of a comparison, read from one event. `reads` are the (role, whether by PREV) that
     it reads, without what is constant in a partition."""

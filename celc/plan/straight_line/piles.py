@@ -35,8 +35,10 @@ no later than those that it passes to itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.automata.determinize import START, DetState
 from celc.diagnostics.deadline import look
@@ -49,7 +51,7 @@ MAX_WRITES = 160
 are then better."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clock:
     """The latest start in some staying states, as known in a state that matches came to through
     others. START among the states is the event itself."""
@@ -65,7 +67,7 @@ class Clock:
         return Clock(self.states, (*self.through, state))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pile:
     """The cells of `target` that were made from `sources` (START: matches begin there) and follow
     one clock."""
@@ -76,7 +78,7 @@ class Pile:
     moved: bool = False  # it takes whole piles of its one source, and no single cells
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Write:
     """One cell to make."""
 
@@ -86,7 +88,7 @@ class Write:
     pile: int | None  # the pile it is put on; None: it ends a match
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Removal:
     """A pile that an unmarked event empties."""
 
@@ -94,7 +96,7 @@ class Removal:
     into: int | None  # the pile that gets the content, in front; None: it is lost
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PilePlan:
     """The piles of a query, and the cells that each symbol makes from them and puts on them.
 
@@ -216,7 +218,7 @@ def _taken_away(tables: Tables) -> tuple[frozenset[int], ...] | None:
     return tuple(taken)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _States:
     """The states of some tables, with the symbols that take their matches away (`taken`)."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.traversal import matched_parts_of
@@ -14,7 +16,7 @@ from celc.diagnostics.source import Span
 NO_LABELS = frozenset[str]()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BoundLabels:
     """The labels, event types aside, that a formula binds.
 

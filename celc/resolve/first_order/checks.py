@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import assert_never
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.terms import nodes_written_in
@@ -23,7 +25,7 @@ from celc.diagnostics.source import Span
 from celc.resolve.first_order.bounds import NO_LABELS, BoundLabels, Bounds, places_binding
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Findings:
     """The result of the checks of one formula.
 
@@ -42,7 +44,7 @@ def check(query: core.Query, bounds: Bounds, found: Diagnostics) -> Findings:
     return Findings(frozenset(checker.judged), frozenset(checker.confused))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Scope:
     """The labels that a filter sees around its operand: those of its scope, and of scopes around.
 

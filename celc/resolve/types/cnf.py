@@ -6,9 +6,10 @@ explode, so the size is counted first.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import chain, product
 from math import prod
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.terms import labels_chosen_from
@@ -19,7 +20,7 @@ from celc.diagnostics.source import Span
 _PREDICATES_PER_CLAUSE = 100
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Size:
     """How large the normal form of a condition is before duplicates are removed."""
 
@@ -72,7 +73,7 @@ def clauses_of(tree: core.Truth) -> tuple[core.Clause, ...]:
     return tuple(clauses)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Row:
     """A clause under construction: its predicates by number, so that equal ones are the same."""
 

@@ -2,8 +2,9 @@
 them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import fold
 from celc.core import formula as core
@@ -33,7 +34,7 @@ def common_type(left: core.DataType, right: core.DataType) -> core.DataType | No
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Misfit:
     """The operand, by its number, whose type has none in common with `before`, that of the operands
     before it."""

@@ -9,8 +9,10 @@ Long: a function for each kind of expression, and they call one another.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, Protocol, assert_never, cast
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.diagnostics.errors import Diagnostic, Diagnostics
@@ -70,7 +72,7 @@ class Names(Protocol):
         """Report a label."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Site:
     """The place of an expression: the names that it can use, and the diagnostics of its
     mistakes."""

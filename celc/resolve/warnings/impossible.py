@@ -2,11 +2,13 @@
 Many formulas that can match nothing are not found."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from itertools import combinations
 from operator import and_, or_
 from typing import TypeAlias, assert_never
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages.warnings import never_matches
@@ -28,7 +30,7 @@ from celc.resolve.warnings.suspicions import check_sides
 # --- what a match covers --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Reach:
     """The interval that a match can have: how many events it covers, and the types of its ends."""
 
@@ -124,7 +126,7 @@ def _all_of(masks: Sequence[int]) -> int:
 # --- AND ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Side:
     """An operand of AND or ALL, or several that are joined already."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, TextIO
 
@@ -27,6 +27,7 @@ from celc_runtime.chain.columns import (
 from celc_runtime.chain.run import ChainRun, why_gathered
 from celc_runtime.chain.tables import check_order, conforming_batches
 from celc_runtime.plan.errors import PlanWarning
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import DDL_TYPES, Plan
 from celc_runtime.program import Program, ShippedFunction, growth_line
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChainPlan:
     """How a chain runs on a DataFrame: its matches, the choice with its reasons, and warnings."""
 

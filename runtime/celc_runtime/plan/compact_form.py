@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ from celc_runtime.plan.expressions import (
     OwnAggregate,
     Tree,
 )
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import DDL_TYPES, Plan, quoted
 from celc_runtime.plan.schemas import input_schema, output_schema
@@ -40,7 +41,7 @@ NODE = pa.struct([(name, pa.int32()) for name in ("event", "mark", "child", "nex
 """A node of a graph; see `arrow.matches.compact`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShownLabel:
     """A label column."""
 
@@ -48,7 +49,7 @@ class ShownLabel:
     fields: tuple[int, ...]  # the fields of an event that it shows, as indices into its struct
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompactForm:
     """The meaning of compact answers."""
 

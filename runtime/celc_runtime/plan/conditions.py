@@ -3,10 +3,10 @@
 Data only: `arrow.text_conditions` evaluates them.
 """
 
-from dataclasses import dataclass
+from celc_runtime.plan.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextCondition:
     """A condition on one column."""
 
@@ -26,7 +26,7 @@ class TextCondition:
         return (self.attribute,)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextComparison:
     """A comparison of two text columns of one event."""
 

@@ -7,13 +7,13 @@ Data only: the schemas follow from their types and attributes. They are evaluate
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from celc_runtime.plan.conditions import TextComparison, TextCondition
+from celc_runtime.plan.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Constant:
     """A literal of a type of the language."""
 
@@ -22,7 +22,7 @@ class Constant:
     type: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Aggregate:
     """A function of a label's events. COLLECT is only at the top of an expression."""
 
@@ -33,7 +33,7 @@ class Aggregate:
     attribute: str | None = None  # None only for COUNT
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OwnAggregate:
     """An aggregate that the query's file declares, of a label's events."""
 
@@ -47,7 +47,7 @@ class OwnAggregate:
     type: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ParameterValue:
     """An attribute of the parameter set: the value of `column` at the last event of a match."""
 
@@ -55,7 +55,7 @@ class ParameterValue:
     type: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cast:
     """A conversion to another type of numbers; of a DATE, to LONG (days since 1970) or to TIMESTAMP
     (midnight in UTC, NULL if that does not fit)."""
@@ -64,7 +64,7 @@ class Cast:
     type: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Negation:
     """`-e`. It wraps for whole numbers, unless `checked`: then it is NULL for the least number."""
 
@@ -72,7 +72,7 @@ class Negation:
     checked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Absolute:
     """`ABS(e)`. The least whole number stays itself, or is NULL if `checked`."""
 
@@ -80,7 +80,7 @@ class Absolute:
     checked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arithmetic:
     """`left operator right` for + - * / %; both sides have the same type, DOUBLE for `/`.
 
@@ -98,7 +98,7 @@ Tree: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Computed:
     """An expression's column in the output."""
 

@@ -5,8 +5,7 @@ their joins. The table `events` itself also depends on the options of a call (th
 tiebreak, the column of types). So its text is written here, when somebody asks for the statement.
 """
 
-from dataclasses import dataclass
-
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.plan import Plan, sql_text
 
 SPARK, DUCKDB = "spark", "duckdb"
@@ -23,7 +22,7 @@ class NotJoined(ValueError):
     """A query cannot be run as joins. The message says why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Joins:
     """A query as joins. The statement is `scans`, then `numbered` or `plain`, then `found`."""
 

@@ -1,10 +1,11 @@
 """FOR EACH as data: the parameter set of a query, and the rows that an event can concern."""
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from celc_runtime.plan.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Parameter:
     """An attribute of the parameter set."""
 
@@ -12,7 +13,7 @@ class Parameter:
     type: str  # as the language names it
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pattern:
     """`x.attribute LIKE rule.parameter`."""
 
@@ -22,7 +23,7 @@ class Pattern:
     parameter: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OfEvent:
     """A condition on an attribute of an event and constants."""
 
@@ -33,7 +34,7 @@ class OfEvent:
     operands: tuple[int | float | str | bool, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OfRow:
     """A condition on an attribute of the parameter set and constants."""
 
@@ -43,7 +44,7 @@ class OfRow:
     operands: tuple[int | float | str | bool, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OfBoth:
     """`event.attribute operator rule.parameter`, compared in the type `type`."""
 
@@ -56,7 +57,7 @@ class OfBoth:
 Test: TypeAlias = OfEvent | OfRow | OfBoth
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Concern:
     """The parameter rows that an event of one type can concern."""
 
@@ -67,7 +68,7 @@ class Concern:
     be true of more rows than matter, but never of fewer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Parameters:
     """The parameter set of a query FOR EACH, and how its values come to the events."""
 

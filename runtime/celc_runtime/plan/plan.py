@@ -3,10 +3,11 @@
 Long: all that a module says of a query, and what follows from it.
 """
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 
 from celc_runtime.plan.conditions import TextComparison, TextCondition
 from celc_runtime.plan.expressions import Computed, attributes_of
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.parameters import Parameters
 from celc_runtime.plan.relevance import Relevant
@@ -26,7 +27,7 @@ DDL_TYPES = {"LONG": "BIGINT", "INTERVAL": "INTERVAL DAY TO SECOND"}
 """The types whose name in Spark's DDL differs from that in the language."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attribute:
     """A column that the query reads, with its type as the language names it."""
 
@@ -34,7 +35,7 @@ class Attribute:
     type: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Label:
     """A label column of the output: structs of `pos` and the attributes."""
 
@@ -45,7 +46,7 @@ class Label:
     last: bool = False  # whether this event ends the match
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kind:
     """How an event of a match is marked."""
 
@@ -53,7 +54,7 @@ class Kind:
     starts: bool  # whether it can be the first event of a match
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Window:
     """A window, of the clause WITHIN or of a part of the formula."""
 
@@ -64,7 +65,7 @@ class Window:
     begin: str | None = None  # for events with a duration, the column of their starts
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Deadline:
     """When matches with an absence at their end are decided: after a length from end or start."""
 
@@ -72,7 +73,7 @@ class Deadline:
     from_start: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PerStart:
     """The choice among matches with the same start, as far as the run makes it."""
 
@@ -89,7 +90,7 @@ class PerStart:
         return f"{self.end} DISJOINT" if self.disjoint else self.end
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChosenKey:
     """A key of PARTITION BY that is another attribute for each event type."""
 
@@ -102,7 +103,7 @@ class ChosenKey:
         return f"[{', '.join(name for name, _ in self.ways)}]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Source:
     """Whose rows are read, and in what order."""
 
@@ -226,7 +227,7 @@ class Source:
         return self.told_apart if self.relevant is None else self.relevant
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Matching:
     """How an event changes the partial matches."""
 
@@ -250,7 +251,7 @@ class Matching:
         return self.local_windows if self.window is None else (self.window, *self.local_windows)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Choice:
     """Which matches stay, and when that is known."""
 
@@ -273,7 +274,7 @@ class Choice:
         return self.per_start is not None and not self.per_start.known_at_end
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Answer:
     """What becomes of the matches that stay."""
 
@@ -312,7 +313,7 @@ class Answer:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Plan:
     """A compiled query without its code: four parts, and what follows from several of them."""
 

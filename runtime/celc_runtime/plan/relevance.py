@@ -1,10 +1,12 @@
 """The events that can change an answer, as data: Spark filters by it before it moves any rows."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import TypeAlias
 
+from celc_runtime.plan.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class AttributeTest:
     """A condition on one attribute that means the same in Spark as here, with or without ANSI
     mode."""
@@ -22,7 +24,7 @@ Clause: TypeAlias = tuple[AttributeTest, ...]
 Way: TypeAlias = tuple[Clause, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Relevant:
     """The events of one type that can change an answer; without ways, all events of the type.
 

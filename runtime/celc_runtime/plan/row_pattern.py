@@ -1,15 +1,16 @@
 """One query of MATCH_RECOGNIZE as its generated module writes it."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import Literal, TypeAlias
 
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.plan import DDL_TYPES
 
 Variables: TypeAlias = tuple[int, ...] | None
 """Numbers of variables; None: all of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowColumn:
     """A column of the table, with its type as the language names it."""
 
@@ -17,7 +18,7 @@ class RowColumn:
     type: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowOrder:
     """A column of ORDER BY, by its number; `nulls_first` None: NULL is an error."""
 
@@ -27,7 +28,7 @@ class RowOrder:
     nulls_first: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowMove:
     """A move of the automaton: a row of `variable` leads to the state `target`."""
 
@@ -38,7 +39,7 @@ class RowMove:
     excluded: bool = False  # the row is in {- … -}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowState:
     """A state of the automaton."""
 
@@ -61,7 +62,7 @@ def states_of(text: str) -> tuple[RowState, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MoveCondition:
     """The condition of a move on its row."""
 
@@ -69,7 +70,7 @@ class MoveCondition:
     path: bool = False  # whether the search decides another part, which reads the path
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowNavigation:
     """`shift` rows after the row that is `offset` rows from the first or last of the visible rows
     of `variables`; `final`: all rows of the match are visible, else those up to the current one."""
@@ -82,7 +83,7 @@ class RowNavigation:
     final: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowAggregate:
     """A function of the visible rows of `variables`. `argument` is a column of the table by its
     number, `label` the variable of a row, `computed` a number of `arguments`; none of them: COUNT
@@ -99,7 +100,7 @@ class RowAggregate:
     final: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValueOfRow:
     """A measure that is a column's value at a row."""
 
@@ -110,7 +111,7 @@ class ValueOfRow:
     row: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LabelOfRow:
     """A measure that is the variable of a row."""
 
@@ -120,7 +121,7 @@ class LabelOfRow:
     type: str = "STRING"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NumberOfMatch:
     """A measure that is the number of the match."""
 
@@ -128,7 +129,7 @@ class NumberOfMatch:
     type: str = "LONG"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValueOfAggregate:
     """A measure that is an aggregate."""
 
@@ -138,7 +139,7 @@ class ValueOfAggregate:
     aggregate: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ComputedValue:
     """A measure that generated code computes: `number` among these."""
 
@@ -151,7 +152,7 @@ class ComputedValue:
 Measure: TypeAlias = ValueOfRow | LabelOfRow | NumberOfMatch | ValueOfAggregate | ComputedValue
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowOutput:
     """A column of the result: a column of the table or a measure, by its number."""
 
@@ -164,7 +165,7 @@ Skip: TypeAlias = Literal["PAST LAST ROW", "TO NEXT ROW", "TO FIRST", "TO LAST"]
 Rows: TypeAlias = Literal["ONE ROW", "SHOW EMPTY", "OMIT EMPTY", "WITH UNMATCHED"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class RowPlan:
     """A query as data.
 

@@ -8,10 +8,11 @@ matches that end at an event are found. Both are closed unions: the compiler cho
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from celc_runtime.plan.conditions import TextComparison, TextCondition
+from celc_runtime.plan.frozen import frozen
 
 if TYPE_CHECKING:
     # The compiler makes these values. Importing NumPy takes longer than compiling a query.
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 # --- updates --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class BranchFree:
     """Code over `piles` piles. Every symbol takes the same steps, with other numbers in them."""
 
@@ -29,7 +30,7 @@ class BranchFree:
     piles: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class StraightLine:
     """Code over `piles` piles with a branch for each symbol."""
 
@@ -41,7 +42,7 @@ class StraightLine:
     listing remembers past events."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyTerm:
     """A part of a key."""
 
@@ -49,7 +50,7 @@ class KeyTerm:
     type: str  # the type of the value, which may be wider than the attribute's
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyTable:
     """A hash table of keys."""
 
@@ -58,7 +59,7 @@ class KeyTable:
     piles: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Keyed:
     """Straight-line code over `piles` piles, and further piles in tables with a row for each
     key."""
@@ -70,7 +71,7 @@ class Keyed:
     tables: tuple[KeyTable, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class UnionLists:
     """The general engine, which follows the tables of the automaton."""
 
@@ -82,12 +83,12 @@ Update: TypeAlias = BranchFree | StraightLine | Keyed | UnionLists
 # --- listings -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class All:
     """Each match that the update finds, up to LIMIT, newest first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class InRuns:
     """All matches, which have one shape."""
 
@@ -95,7 +96,7 @@ class InRuns:
     leaf_pile: int  # the pile of the events in the first place
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class WatchedPart:
     """An absent part of the formula, whose latest start must be known."""
 
@@ -112,7 +113,7 @@ class WatchedPart:
     of_key: bool = False  # whether only matches with the key of the asking event count
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NearestEvent:
     """For each event the nearest event in its partition with the key that it asks for.
 
@@ -127,7 +128,7 @@ class NearestEvent:
     ever: bool = False  # whether an event that has been dropped still counts as there
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Remembers:
     """The columns of past events to remember, besides those of the windows inside the formula.
 
@@ -146,7 +147,7 @@ class Remembers:
     nearest: tuple[NearestEvent, ...] = ()  # as entries
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Checked:
     """The matches that generated conditions admit, checked event by event while they are listed.
 
@@ -196,7 +197,7 @@ class Checked:
         return hasattr(self.admits, "py_func")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class InWindow:
     """The matches that a selector chooses: its automaton runs over the events of each window."""
 
@@ -204,7 +205,7 @@ class InWindow:
     all_events: bool  # whether it reads all events, not only those with a symbol
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class EarliestInWindow:
     """The match of the earliest events in each window that still lead to the present end."""
 
@@ -212,26 +213,26 @@ class EarliestInWindow:
     all_events: bool  # as in `InWindow`
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Latest:
     """The match of the latest events, found from its end back on the piles."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class United:
     """The union of all matches that the update finds at an event, from the nodes below it."""
 
     weighs: bool = False  # with the number of matches that contain each event
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Counted:
     """No match is listed. `tables` give the totals of the matches that end at each event."""
 
     tables: TransitionArrays
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class LongestRuns:
     """The longest matches are runs of events, read from the events; the update does not run."""
 
@@ -250,7 +251,7 @@ class Formula(Protocol):
         """Its matches that end at an event of a stretch."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class Way:
     """A formula whose matches have the same deadline."""
 
@@ -258,7 +259,7 @@ class Way:
     deadline: int | None  # its number in the plan; None: matches are decided when they end
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class ByDefinition:
     """The matches that the definition of a formula finds among remembered events."""
 
@@ -278,7 +279,7 @@ class ByDefinition:
     growth: str = ""  # how the time grows with the events, in words
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class InWorlds:
     """The matches in the possible worlds of events of uncertain time.
 

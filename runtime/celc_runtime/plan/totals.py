@@ -7,13 +7,14 @@ HAVING.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import TypeAlias
 
 from celc_runtime.plan.expressions import Constant, ParameterValue
+from celc_runtime.plan.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TotalOf:
     """A function of all matches of a group."""
 
@@ -25,14 +26,14 @@ class TotalOf:
     read: str | None = None  # the type of the attribute
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ItemValue:
     """The value of an item, in HAVING."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ItemCast:
     """A number in another type, or a DATE as the TIMESTAMP of its midnight in UTC."""
 
@@ -40,7 +41,7 @@ class ItemCast:
     type: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ItemNegation:
     """`-e`. It is an error if the result leaves the type."""
 
@@ -48,7 +49,7 @@ class ItemNegation:
     type: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ItemAbsolute:
     """`ABS(e)`. It is an error if the result leaves the type."""
 
@@ -56,7 +57,7 @@ class ItemAbsolute:
     type: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ItemArithmetic:
     """`left operator right` for + - * / %, with the type of the result.
 
@@ -69,7 +70,7 @@ class ItemArithmetic:
     type: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TotalItem:
     """A column of totals."""
 
@@ -78,7 +79,7 @@ class TotalItem:
     value: TotalTree  # has `TotalOf` in it
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compared:
     """`left operator right`; both sides have the same type."""
 
@@ -87,7 +88,7 @@ class Compared:
     right: TotalTree
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OneOf:
     """`operand [NOT] IN values`."""
 
@@ -97,7 +98,7 @@ class OneOf:
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IsNull:
     """`operand IS [NOT] NULL`."""
 
@@ -105,14 +106,14 @@ class IsNull:
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Every:
     """An AND."""
 
     parts: tuple[Having, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Some:
     """An OR."""
 
@@ -133,7 +134,7 @@ TotalTree: TypeAlias = (
 Having: TypeAlias = Compared | OneOf | IsNull | Every | Some
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Totals:
     """The rows of a query with TOTAL."""
 

@@ -1,13 +1,15 @@
 """Uncertain time as a generated module writes it."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
+
+from celc_runtime.plan.frozen import frozen
 
 CONFIDENCE = "confidence"  # the column with the probability of a match
 
 TOLERANCE = 1e-9  # how far a confidence may be from its bound, and from its exact value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Uncertain:
     """The time of an event is one of low, low + step, … up to high, all equally likely."""
 

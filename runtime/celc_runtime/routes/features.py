@@ -1,9 +1,9 @@
 """The features of a query that decide which routes it has; each is read from its program."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from celc_runtime.plan.compact_form import own_aggregate
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.joins import why_not_joined
 from celc_runtime.plan.strategy import ByDefinition, Checked
 from celc_runtime.program import Program
@@ -13,7 +13,7 @@ MOST_EVENTS = 1 << 20
 was not kept needs a row."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Feature:
     """Something that a query can have."""
 

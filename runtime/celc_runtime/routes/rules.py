@@ -15,10 +15,10 @@ Rejected: a check in each route, as there were about fifteen. Cases that nobody 
 refused nowhere, and no page could say which routes a query has.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 
 from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.joins import NotJoined
 from celc_runtime.routes import features as has
 from celc_runtime.routes.features import MOST_EVENTS, Feature
@@ -42,7 +42,7 @@ class Route(Enum):
     UNBOUNDED = "match_stream(allow_unbounded_state=True)"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reason:
     """Why a route has no answer."""
 
@@ -55,7 +55,7 @@ class Reason:
         return f"{self.why}: {self.instead}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """Routes that have no answer for a query with all of these features.
 

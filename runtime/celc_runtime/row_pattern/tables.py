@@ -1,6 +1,5 @@
 """Tables of any library → the columns that a query reads, in the types that it declares."""
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -10,12 +9,13 @@ from celc_runtime.arrow.arrays import as_keys, without_views
 from celc_runtime.arrow.events.conforming import conforming_column
 from celc_runtime.arrow.events.partition_keys import codes_of_keys
 from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.plan import Attribute
 from celc_runtime.plan.row_pattern import RowPlan
 from celc_runtime.row_pattern.schemas import input_schema
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reader:
     """A plan as the readers of `celc_runtime.arrow` see the plan of a query on events: a table
     whose rows have no event types."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,14 @@ from celc_runtime.arrow.arrays import as_keys, in_one_piece, plain
 from celc_runtime.arrow.events.conforming import conforming
 from celc_runtime.arrow.events.event_tables import table_of
 from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.parameters import OfBoth, Parameters
 from celc_runtime.plan.plan import Attribute, Plan, Source
 from celc_runtime.plan.strategy import All
 from celc_runtime.program import Program
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rows:
     """The rows of a table, numbered from 0."""
 

@@ -13,12 +13,12 @@ everything else            one task
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 from celc_runtime.arrow.events.sorting import sort_columns, sort_columns_without_order
 from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.names import unused_name
 from celc_runtime.spark.facts import Facts
 from celc_runtime.spark.file_statistics import FilesTell
@@ -98,7 +98,7 @@ class Request(NamedTuple):
     """Makes the step in which tasks find the matches of rows with these columns and ranges."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chosen:
     """The steps from the rows that are read to what the tasks send, and a warning."""
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Window
 from celc_runtime.spark.input.order_column import OrderColumn, ValueColumn
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _HASHES = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HotKey:
     """A key: the values of its columns in portable form, and its time ranges."""
 
@@ -52,7 +52,7 @@ class HotKey:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeySample:
     """A sample of the rows, each of which stands for `weight` rows.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.spark.input.probe import shuffled_columns
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ MATTERING = "those that can matter"
 _NOT_COUNTED = "not counted"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RowNumbers:
     """The numbers of rows of a plan, in words."""
 
@@ -42,7 +42,7 @@ class RowNumbers:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlanNumbers:
     """What a plan costs."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from celc_runtime.plan.errors import EventError, PlanWarning
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
 from celc_runtime.routes.rules import Route
@@ -42,7 +42,7 @@ _WHY_JOINS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SparkPlan:
     """How a query runs on a DataFrame: its matches, the choices and their reasons in words, and a
     warning."""

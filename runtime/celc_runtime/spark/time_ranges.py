@@ -25,11 +25,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.plan import Plan, Window
 from celc_runtime.spark.input.order_column import Number, OrderColumn
 from celc_runtime.spark.input.probe import asked
@@ -89,7 +89,7 @@ class TimeRange(NamedTuple):
         return self.start, self.first_position, rows, self.later
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sample:
     """`rows`: the estimated number of all rows. `grid`: the quantiles of the order column."""
 
@@ -201,7 +201,7 @@ def counted(rows: DataFrame, order: OrderColumn, borders: Sequence[Number]) -> l
 # --- choosing the ranges --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cuts:
     """Where a stream may be cut into ranges."""
 

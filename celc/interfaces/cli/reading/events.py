@@ -5,7 +5,6 @@ import csv
 import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +12,7 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
 from celc_runtime.arrow.events.paths import arrow_fields, path_of, with_fields
+from celc_runtime.plan.frozen import frozen
 
 from celc.interfaces.cli.problems import CommandProblem, words
 from celc.interfaces.cli.reading.json_fields import Fields, keys_of
@@ -24,7 +24,7 @@ from celc.interfaces.cli.reading.wanted import Wanted
 Progress = Callable[[int], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Form:
     """The form of texts in files."""
 

@@ -11,13 +11,13 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 from celc_runtime import EventWarning
 from celc_runtime.arrow.events.logged_tables import why_not_plain
+from celc_runtime.plan.frozen import frozen
 
 from celc.interfaces.cli.problems import CommandProblem, words
 from celc.interfaces.cli.reading.spool import Spool
@@ -36,7 +36,7 @@ _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """A source of events that can be read again."""
 

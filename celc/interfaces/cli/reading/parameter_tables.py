@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
 import pyarrow as pa
 from celc_runtime import EventError
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.parameters import Parameters
 from celc_runtime.plan.schemas import ARROW_TYPES
 from celc_runtime.query import CompiledQuery
@@ -20,7 +20,7 @@ from celc.interfaces.cli.reading.stream import EventStream
 from celc.interfaces.cli.reading.wanted import Wanted
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableFile:
     """The file of a parameter set: its name as it is given, and what is read."""
 

@@ -7,10 +7,10 @@ versions. So the rows that Arrow had read when it failed are measured.
 
 import io
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from celc_runtime.plan.frozen import frozen
 
 from celc.interfaces.cli.problems import CommandProblem
 from celc.interfaces.cli.reading.origins import Feed, Origin
@@ -30,7 +30,7 @@ _LONGEST_BLOCK = 64 << 20  # a block grows up to this size
 _GROWTH = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextRows:
     """The rows of one file. `durations` are its columns of INTERVALs, which Arrow reads as
     numbers."""

@@ -6,12 +6,12 @@ off in numbers.
 """
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from celc_runtime.plan.frozen import frozen
 
 from celc.interfaces.cli.problems import CommandProblem
 
@@ -34,7 +34,7 @@ _LAST = 253_402_300_800_000_000
 _FIRST = -62_135_596_800_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TimeForm:
     """The form of times in files."""
 

@@ -8,10 +8,10 @@ an error. Where it has none, the attribute is NULL, with a warning at the end of
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 from celc_runtime.chain.columns import levels_of, source_of
+from celc_runtime.plan.frozen import frozen
 from celc_runtime.query import CompiledQuery
 from celc_runtime.rules.inner import over_events
 
@@ -20,7 +20,7 @@ from celc.diagnostics.messages.wording import available, guess, quote, quoted
 from celc.interfaces.cli.problems import CommandProblem
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wanted:
     """The columns that a query reads from a file."""
 

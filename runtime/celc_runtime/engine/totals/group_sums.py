@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from celc_runtime.engine.totals.wide_columns import (
     sums_of_groups,
     together,
 )
+from celc_runtime.plan.frozen import frozen
 
 OF_NOTHING = -(2**60)  # the scale of a sum without a value
 OF_ZERO = int(ZERO)  # about the scale of a sum whose values are all 0
@@ -50,7 +50,7 @@ NOT_ASKED = np.zeros(0, np.bool_)
 """`known` of a sum where nobody asks whether it has values."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class GroupSums:
     """One row for each group of matches."""
 

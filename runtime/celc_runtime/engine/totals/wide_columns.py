@@ -6,11 +6,11 @@ NumPy has no such type. An array of Python's numbers takes ten times as long to 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from celc_runtime.engine.values.wide_numbers import FULL
+from celc_runtime.plan.frozen import frozen
 
 _HALF = 1 << 32
 _WORD = 1 << 64
@@ -20,7 +20,7 @@ _SHIFT = np.uint64(32)
 MOST_DIGITS = 10**38  # absolute values of DECIMAL(38, 0) are smaller than this
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@frozen(eq=False)
 class WideColumn:
     """Numbers in two's complement. A column of counts has no negative numbers."""
 

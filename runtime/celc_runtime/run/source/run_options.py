@@ -1,9 +1,9 @@
 """The options of a run, the same for every kind of run."""
 
-from dataclasses import dataclass
+from celc_runtime.plan.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunOptions:
     """What a run is told besides its program."""
 
