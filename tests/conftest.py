@@ -9,8 +9,6 @@ from places import ROOT
 # Before celc is imported: every compilation of every test, those in child processes too, is checked
 # between its passes.
 os.environ["CELC_VERIFY"] = "1"
-# Small inputs by machine code too: `tests/runtime/jit/test_kernels.py` has those that Python reads.
-os.environ["CELC_INTERPRETED_ROWS"] = "0"
 # Hundreds of processes are started here. Each would make the bytecode of both packages anew, which
 # takes longer than most of what they are started for.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -49,11 +47,40 @@ def update(request: pytest.FixtureRequest) -> bool:
     return chosen
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Small inputs are read by Python, whatever that takes; by machine code in tests that ask.
+
+    Both kinds do the same (`tests/test_conformance.py`), and to compile takes most of the time of
+    most tests.
+    """
+    from celc_runtime.jit import kernels
+
+    with pytest.MonkeyPatch.context() as patch:
+        if item.get_closest_marker("machine_code") is not None:
+            patch.setattr(kernels, "MOST_ROWS", 0)
+            patch.setenv("CELC_INTERPRETED_ROWS", "0")
+        else:
+            patch.setattr(kernels, "PATIENCE", float("inf"))
+        return (yield)
+
+
 # How long an example takes, or is drawn, says more of what else the machine does than of celc.
 hypothesis.settings.register_profile(
     "celc", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("celc")
+
+
+_BY_MACHINE_CODE = ("test_random", "test_kernel_forms", "test_standalone", "test_python_api")
+"""Files and tests that run small inputs by machine code too, besides those of `tests/runtime/jit`,
+and those whose names say so."""
+
+
+def _wants_machine_code(item: pytest.Item) -> bool:
+    says = any(word in item.name for word in ("numba", "machine_code", "are_compiled"))
+    listed = item.path.stem in _BY_MACHINE_CODE or item.name.partition("[")[0] in _BY_MACHINE_CODE
+    return says or listed or (item.path.parent.name == "jit" and item.path.stem != "test_kernels")
 
 
 _LONGEST = ("test_on_spark", "spark", "test_random_across")
@@ -76,6 +103,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     shared = config.pluginmanager.hasplugin("xdist")
     for item in items:
         assert isinstance(item, pytest.Function)
+        if _wants_machine_code(item):
+            item.add_marker(pytest.mark.machine_code)
         known = item._fixtureinfo.name2fixturedefs
         if "spark" in known:
             item.add_marker(pytest.mark.spark)

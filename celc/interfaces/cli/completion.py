@@ -189,5 +189,5 @@ def _fish_option(program: str, seen: str, option: _Option) -> str:
 
 
 def _single(text: str) -> str:
-    """A text in single quotes. The shells escape a quote in three ways, so ’ stands for it."""
+    """A text in single quotes. The shells escape a quote in different ways, so ’ stands for it."""
     return "'" + text.replace("'", "’") + "'"

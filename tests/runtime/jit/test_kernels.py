@@ -21,6 +21,7 @@ _FEW, _MANY = np.arange(3), np.arange(1 << 14)
 def plain_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """As for users."""
     monkeypatch.setattr(kernels, "MOST_ROWS", 1 << 13)
+    monkeypatch.setattr(kernels, "PATIENCE", 0.2)
 
 
 def _seen(values: Any) -> Any:
