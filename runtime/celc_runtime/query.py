@@ -1,6 +1,9 @@
 """A compiled query as its users see it: schemas, and the ways to run it.
 
 Long: all that users call, each with its documentation.
+
+A route is imported when it is first taken: most processes take one, and Spark's, streams and chains
+are half of the runtime.
 """
 
 from __future__ import annotations
@@ -14,20 +17,14 @@ import pyarrow as pa
 
 from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.chain.columns import source_of
-from celc_runtime.chain.on_spark import ChainPlan, chain_matches, chain_plan
 from celc_runtime.chain.refusals import check_without_tables
-from celc_runtime.chain.tables import chain_of_events, chain_of_table
 from celc_runtime.display import queries_html, query_text
-from celc_runtime.expanding import expand
-from celc_runtime.many.all_queries import AllQueries
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import input_schema
 from celc_runtime.program import Program, ShippedFunction, warn_of_growth
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
-from celc_runtime.rules.rows import given_rows
-from celc_runtime.rules.tables import matches_for_each
 from celc_runtime.run.matching import (
     compact_of_events,
     compact_of_table,
@@ -38,18 +35,12 @@ from celc_runtime.run.matching import (
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.source.run_options import RunOptions
-from celc_runtime.spark.answers.compact import is_spark_frame
-from celc_runtime.spark.in_numbers import in_numbers
-from celc_runtime.spark.input.parameters import given_rules
-from celc_runtime.spark.input.probe import jobs_told
-from celc_runtime.spark.match import SparkPlan, spark_compact, spark_matches, spark_plan
-from celc_runtime.spark.progress import watched
-from celc_runtime.spark.sql import registered
-from celc_runtime.stream.explain import explain_stream
-from celc_runtime.stream.match import stream_matches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from celc_runtime.chain.on_spark import ChainPlan
+    from celc_runtime.spark.match import SparkPlan
 
 
 class CompiledQuery:
@@ -126,6 +117,8 @@ class CompiledQuery:
         stream, with PARTITION BY one partition after another (CONSUME BY ANY: in one common order).
         For `mapInArrow` on partitioned and sorted data.
         """
+        from celc_runtime.chain.tables import chain_of_events
+
         self._enter(Route.ARROW)
         matches = chain_of_events if self.plan.source.reads else matches_of_events
         return ShippedFunction(self.program, "match_arrow", matches)
@@ -171,9 +164,13 @@ class CompiledQuery:
         self._enter(Route.TABLE)
         first = FirstMatches(max_matches)
         if self.plan.source.reads:
+            from celc_runtime.chain.tables import chain_of_table
+
             check_without_tables(self.program, parameters)
             found = chain_of_table(self.program, events, first)
         elif self.plan.source.parameters is not None or parameters:
+            from celc_runtime.rules.tables import matches_for_each
+
             found = matches_for_each(self.program, events, parameters, first)
         else:
             found = matches_of_table(self.program, events, first)
@@ -207,10 +204,16 @@ class CompiledQuery:
         query's file), where the query reads others, and FOR EACH row of a table, which `parameters`
         would give; and as `match_table` and `match` do.
         """
+        from celc_runtime.spark.answers.compact import is_spark_frame
+
         self._enter(Route.COMPACT)
         if parameters:
+            from celc_runtime.rules.rows import given_rows
+
             given_rows(self.program, parameters)
         if is_spark_frame(events):
+            from celc_runtime.spark.match import spark_compact
+
             return spark_compact(self.program.on_spark, events, ranges, presorted=presorted)
         if ranges is not None or presorted:
             raise ValueError("ranges and presorted are for a DataFrame of Spark: leave them out")
@@ -218,6 +221,8 @@ class CompiledQuery:
 
     def expand(self, compact: Any, limit: int | None = None) -> Any:
         """`celc_runtime.expand`, also where a standalone module brings the runtime."""
+        from celc_runtime.expanding import expand
+
         return expand(compact, limit)
 
     @property
@@ -260,6 +265,11 @@ class CompiledQuery:
         Raises EventError where the query names no order column, or the DataFrame does not fit it,
         ValueError for options that cannot be, and where no joins say what the query says.
         """
+        from celc_runtime.chain.on_spark import chain_matches
+        from celc_runtime.spark.input.parameters import given_rules
+        from celc_runtime.spark.match import spark_matches
+        from celc_runtime.spark.progress import watched
+
         if plan != "joins":
             self._enter(Route.SPARK)
         program = self.program.on_spark
@@ -290,6 +300,13 @@ class CompiledQuery:
         takes them. Raises ValueError for `ranges` or
         `presorted` with a stream.
         """
+        from celc_runtime.chain.on_spark import chain_plan
+        from celc_runtime.spark.in_numbers import in_numbers
+        from celc_runtime.spark.input.parameters import given_rules
+        from celc_runtime.spark.input.probe import jobs_told
+        from celc_runtime.spark.match import spark_plan
+        from celc_runtime.stream.explain import explain_stream
+
         program = self.program.on_spark
         if events.isStreaming:
             if ranges is not None or presorted:
@@ -348,6 +365,9 @@ class CompiledQuery:
         the query or the DataFrame does not fit a stream, ValueError for options that cannot be,
         TypeError where `buckets` is no whole number, RuntimeError for a session that cannot run it.
         """
+        from celc_runtime.spark.input.parameters import given_rules
+        from celc_runtime.stream.match import stream_matches
+
         query = self
         if tiebreak is not None:
             query = query.with_options(tiebreak=tiebreak)
@@ -391,6 +411,8 @@ class CompiledQuery:
         cannot call or that a function of Spark has, and where a query's rows cannot be sorted by
         tasks.
         """
+        from celc_runtime.spark.sql import registered
+
         self._enter(Route.SQL)
         return registered(self.program.on_spark, spark, name, sorts=sorts)
 
@@ -472,7 +494,6 @@ def module_names(
     """`__getattr__` and `__dir__` of a generated module: its queries by name, the ways to run all
     of them at once, and in a module of one query its attributes as well."""
     of_query = _MODULE_NAMES if len(queries) == 1 else ()
-    of_all = AllQueries({name: query.program for name, query in queries.items()})
     names = [*queries, *of_query, *_NAMES_OF_ALL]
 
     def attribute(name: str) -> Any:
@@ -481,6 +502,9 @@ def module_names(
             (query,) = queries.values()
             return getattr(query, name)
         if name in _NAMES_OF_ALL:
+            from celc_runtime.many.all_queries import AllQueries
+
+            of_all = AllQueries({name: query.program for name, query in queries.items()})
             return getattr(of_all, name)
         if name in queries:
             return queries[name]

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
+import celc
+
 _LIBRARIES = frozenset(
     {"black", "jinja2", "lark", "llvmlite", "numba", "numpy", "pandas", "sqlglot"}
 )
@@ -60,6 +62,14 @@ def _of_runtime(modules: set[str]) -> set[str]:
     return {name for name in modules if name.startswith("celc_runtime.")}
 
 
+_ON_SPARK = ("chain.on_spark", "many.on_spark", "spark.match", "stream")
+
+
+def _of_rooms(modules: set[str], *rooms: str) -> set[str]:
+    rooms = tuple(f"celc_runtime.{room}" for room in rooms)
+    return {name for name in modules if name.startswith(rooms)}
+
+
 def _command(*arguments: str) -> str:
     """Runs a command, which may end the process."""
     return (
@@ -98,6 +108,15 @@ def test_a_run_imports_nothing_that_only_readers_spark_and_frames_need(tmp_path:
     assert {"jinja2", "pyarrow"} <= packages
     assert packages.isdisjoint({"black", "lark", "pandas", "pyspark", "sqlglot"}), packages
     assert not [name for name in modules if name.startswith("celc.relational")]
+    assert not _of_rooms(modules, *_ON_SPARK)
+
+
+def test_an_import_of_a_module_imports_no_route_but_that_of_tables(tmp_path: Path) -> None:
+    query = (ROOT / "examples" / "weather.cel").read_text("utf-8")
+    (tmp_path / "weather_udf.py").write_text(celc.compile(query, name="weather.cel").source)
+    _, modules = _modules(f"sys.path.insert(0, {str(tmp_path)!r})\nimport weather_udf")
+    assert "celc_runtime.run.matching" in modules
+    assert not _of_rooms(modules, *_ON_SPARK, "chain.run", "rules", "spark")
 
 
 def test_a_compilation_imports_nothing_that_reads_events(tmp_path: Path) -> None:
@@ -123,7 +142,5 @@ def test_names_that_are_imported_late_are_there() -> None:
 
 
 def test_a_name_that_celc_does_not_have_is_an_attribute_error() -> None:
-    import celc
-
     with pytest.raises(AttributeError, match="module 'celc' has no attribute 'nothing'"):
         _ = celc.nothing

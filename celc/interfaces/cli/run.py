@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from celc_runtime import EventError, EventWarning
 from celc_runtime.arrow.matches.output import FirstMatches
+from celc_runtime.plan.errors import EventError, EventWarning
 from celc_runtime.query import CompiledQuery
 from celc_runtime.row_pattern.query import RowPatternQuery
 

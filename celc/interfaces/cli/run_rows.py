@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import IO
 
 import pyarrow as pa
-from celc_runtime import EventError
+from celc_runtime.plan.errors import EventError
 from celc_runtime.row_pattern.query import RowPatternQuery
 
 from celc.driver.matcher import Matcher

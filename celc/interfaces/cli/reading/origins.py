@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-from celc_runtime import EventWarning
 from celc_runtime.arrow.events.logged_tables import why_not_plain
+from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.frozen import frozen
 
 from celc.interfaces.cli.problems import CommandProblem, words

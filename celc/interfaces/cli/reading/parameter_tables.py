@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 import pyarrow as pa
-from celc_runtime import EventError
+from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.parameters import Parameters
 from celc_runtime.plan.schemas import ARROW_TYPES
