@@ -141,7 +141,7 @@ def test_every_job_of_a_plan_is_told() -> None:
     """`asked` runs the jobs that choose a plan; two more answers come without one in a classic
     session: Spark's EXPLAIN and the question for a class."""
     folder = Path(facts.__file__).parent
-    found = {path.name: path.read_text().count(".collect()") for path in folder.glob("*.py")}
+    found = {path.name: path.read_text().count(".collect()") for path in folder.rglob("*.py")}
     assert {name: count for name, count in found.items() if count} == {
         "probe.py": 3,
         "workers.py": 1,  # the garbage collector's
