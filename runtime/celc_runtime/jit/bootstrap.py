@@ -201,6 +201,16 @@ def store(name: str, content: bytes) -> None:
 
 
 @cache
+def stored_kernels() -> frozenset[str]:
+    """The names of the kernels that are kept, without their types, when this process first asks."""
+    root, names = cache_root(), []
+    if root is not None:
+        with suppress(OSError):
+            names = os.listdir(root)
+    return frozenset(name.rpartition("-")[0] for name in names if name.endswith(".kernel"))
+
+
+@cache
 def _evict_oldest(root: Path) -> None:
     """Once in a process that stores: delete the files unused for longest, if there is too much."""
     entries = []

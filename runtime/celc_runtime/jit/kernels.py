@@ -24,10 +24,14 @@ from typing import Any
 
 import numpy as np
 
-from celc_runtime.jit.contents import HasContent, code_of, is_of_runtime
+from celc_runtime.jit.bootstrap import stored_kernels
+from celc_runtime.jit.contents import HasContent, code_of, content_of, is_of_runtime, kept_as
 
 PATIENCE = 0.2
 """Seconds of CPU for which Python may run one kernel, over all its calls in this process."""
+
+PATIENCE_TO_LOAD = 0.02
+"""The same, where an earlier process has made the machine code: it takes milliseconds to load."""
 
 MOST_ROWS = int(os.environ.get("CELC_INTERPRETED_ROWS", 1 << 13))
 """Larger inputs are read by machine code from the start; 0: all are."""
@@ -76,9 +80,13 @@ class Kernel(HasContent):
     @cached_property
     def content(self) -> str | None:
         """A digest of all that decides its machine code; None where that cannot be known."""
-        from celc_runtime.jit.machine_code import content_of
-
         return content_of(self.py_func, self.targetoptions, self.code) if self.kept else None
+
+    @cached_property
+    def is_made(self) -> bool:
+        """Whether an earlier process has kept machine code of it, for arguments of some types."""
+        content = self.content
+        return content is not None and kept_as(self.py_func.__name__, content) in stored_kernels()
 
     @property
     def compiled(self) -> Any:
@@ -96,9 +104,13 @@ class Kernel(HasContent):
     def _call(self, arguments: tuple[Any, ...]) -> Any:
         if _now.interprets:
             return self.py_func(*arguments)
-        if _now.compiles or self._seconds > PATIENCE or _rows(arguments) >= MOST_ROWS:
+        if _now.compiles or self._is_worth_it() or _rows(arguments) >= MOST_ROWS:
             return self.compiled(*arguments)
         return self.interpreted(*arguments)
+
+    def _is_worth_it(self) -> bool:
+        seconds = self._seconds
+        return seconds > PATIENCE or (seconds > PATIENCE_TO_LOAD and self.is_made)
 
     def interpreted(self, *arguments: Any) -> Any:
         """What Python makes of these arguments, and of all kernels that are called on the way."""

@@ -21,7 +21,6 @@ import platform
 import sys
 from collections.abc import Callable
 from functools import cache
-from types import FunctionType
 from typing import Any
 
 import llvmlite
@@ -32,10 +31,9 @@ from numba.core.environment import Environment, lookup_environment
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
-from celc_runtime.jit.bootstrap import cache_root, digest_of, store, stored, warn_not_kept
-from celc_runtime.jit.contents import UNNUMBERED, HasContent, constant_content, is_of_runtime
+from celc_runtime.jit.bootstrap import cache_root, store, stored, warn_not_kept
+from celc_runtime.jit.contents import UNNUMBERED, is_of_runtime, kept_as
 from celc_runtime.jit.machine_instructions import teach_numba
-from celc_runtime.jit.shipping import runtime_sources, text_of
 from celc_runtime.jit.watching import watchers
 
 
@@ -59,7 +57,6 @@ class _Teller(event.Listener):  # type: ignore[misc]  # Numba has no types
 teach_numba()
 event.register("numba:compile", _Teller())
 
-_DIGEST = "__celc_digest__"
 _SWITCHES = (
     *("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE"),
     *("ENABLE_AVX", "NRT_STATS", "FULL_TRACEBACKS"),
@@ -78,28 +75,8 @@ def compiled(function: Callable[..., Any], options: dict[str, Any], content: str
         function.__qualname__ += f"_{content[:16]}"
     dispatcher = numba.njit(**options)(function)
     if content is not None:
-        dispatcher._cache = KernelCache(UNNUMBERED.sub("", function.__name__), content)
+        dispatcher._cache = KernelCache(function.__name__, content)
     return dispatcher
-
-
-def content_of(
-    function: Callable[..., Any], options: dict[str, Any], code: str | None
-) -> str | None:
-    """A digest of all that decides the machine code of a function; None where that cannot be known.
-
-    `code`: what `code_of` says of it.
-    """
-    cells = _cell_contents(function)
-    module = _module_content(function.__globals__)
-    if cells is None or module is None:
-        return None
-    chosen = repr(sorted(options.items()))
-    if code is not None and not is_of_runtime(function.__globals__):
-        parts = [_runtime_digest(), __name__, code, chosen]
-    else:
-        place = f"{function.__qualname__} {function.__code__.co_firstlineno}"
-        parts = [module, place, chosen, *cells]
-    return digest_of({str(number): part for number, part in enumerate(parts)})
 
 
 class KernelCache:
@@ -158,7 +135,7 @@ class KernelCache:
         settings = [getattr(config, name, None) for name in _SWITCHES]
         state = hashlib.sha256(self.content.encode())
         state.update(repr((types, codegen.magic_tuple(), settings, _versions())).encode())
-        return f"{self._name}-{state.hexdigest()[:40]}.kernel"
+        return f"{kept_as(self._name, self.content)}-{state.hexdigest()[:40]}.kernel"
 
 
 def _rebuilt(data: bytes, sig: Any, target_context: Any) -> CompileResult:
@@ -208,46 +185,3 @@ def _versions() -> tuple[str, ...]:
         *(sys.implementation.cache_tag or "", platform.python_version()),
         *(numba.__version__, llvmlite.__version__),
     )
-
-
-def _cell_contents(function: Callable[..., Any]) -> list[str] | None:
-    """What stands in the closure of a function; None where something there cannot be known.
-
-    A function of the runtime that is no kernel there can be one that `numba.extending.overload`
-    knows.
-    """
-    found = []
-    for cell in function.__closure__ or ():
-        value = cell.cell_contents
-        content = value.content if isinstance(value, HasContent) else constant_content(value)
-        if isinstance(value, FunctionType) and is_of_runtime(value.__globals__):
-            cells = _cell_contents(value)
-            if cells is not None:
-                place = value.__module__, value.__qualname__, value.__code__.co_firstlineno
-                content = repr((*place, cells))
-        if content is None:
-            return None
-        found.append(content)
-    return found
-
-
-def _module_content(module: dict[str, Any]) -> str | None:
-    """A digest of a module's text and the runtime's; None: they cannot be found."""
-    try:
-        if is_of_runtime(module):
-            return f"{module['__name__']} {_runtime_digest()}"
-        # Cached, because a standalone module is a long text, and each of its functions needs it.
-        if _DIGEST not in module:
-            module[_DIGEST] = digest_of({"module": text_of(module)})
-        # `__name__`: by this name the process finds the classes of the runtime.
-        return digest_of(
-            {"module": module[_DIGEST], "runtime": _runtime_digest(), "name": __name__}
-        )
-    except (RuntimeError, OSError) as problem:  # for example if there are only .pyc files
-        warn_not_kept(str(problem))
-        return None
-
-
-@cache
-def _runtime_digest() -> str:
-    return digest_of(runtime_sources())

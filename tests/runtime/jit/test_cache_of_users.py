@@ -26,11 +26,11 @@ SOMEBODY, ELSE = 54321, 54322  # users without a home, whom the system does not 
 _SCRIPT = """
 import json, os, sys, warnings
 import numpy as np
-from celc_runtime.jit import kernels, machine_code
+from celc_runtime.jit import contents, kernels
 user, count = map(int, sys.argv[1:3])
 ones = np.ones(1, np.int64)
 assert kernels.njit(cache=False)(lambda values: values[0] + 1)(ones) == 2  # imports everything
-machine_code._runtime_digest()
+contents._runtime_digest()
 os.setgid(user), os.setuid(user)
 hits = misses = 0
 with warnings.catch_warnings(record=True) as told:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from celc_runtime.engine.arena.batch import NO_INTEGERS, Batch
 from celc_runtime.jit import kernels
 from celc_runtime.jit.kernels import njit
+from other_processes import run
 
 _FEW, _MANY = np.arange(3), np.arange(1 << 14)
 
@@ -65,6 +67,17 @@ def test_a_kernel_that_takes_long_is_compiled(monkeypatch: pytest.MonkeyPatch) -
     assert _is_compiled(kernel)
 
 
+def test_machine_code_that_is_kept_is_loaded_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 0.03, 1.0])
+    monkeypatch.setattr(kernels, "thread_time", lambda: next(clock))
+    kernel = njit(cache=False)(_seen)
+    vars(kernel)["is_made"] = True
+    kernel(_FEW)
+    assert not _is_compiled(kernel)
+    kernel(_FEW)
+    assert _is_compiled(kernel)
+
+
 def test_what_python_runs_calls_python() -> None:
     """Also a kernel that is compiled: its types would be others."""
     inner = njit(cache=False)(_seen)
@@ -109,6 +122,25 @@ def test_threads_do_not_disturb_each_other() -> None:
     assert _is_compiled(kernel)
     leave.set()
     thread.join()
+
+
+def test_a_process_knows_what_an_earlier_one_has_made(tmp_path: Path) -> None:
+    script = """
+import json, sys
+import celc, pyarrow as pa
+text = "CREATE STREAM S { EVENT A { id: INT }, EVENT B { id: INT } }\\n"
+query, = celc.compile(text + "QUERY q: SELECT * FROM S WHERE A ; B").queries.values()
+events = pa.table({"type": ["A", "B"], "id": pa.array([1, 2], pa.int32())})
+query.match_table(events)
+from celc_runtime.jit import kernels
+import gc
+print(json.dumps(sorted(o.__name__ for o in gc.get_objects()
+                        if isinstance(o, kernels.Kernel) and o.is_made)))
+"""
+    cache = {"CELC_CACHE_DIR": str(tmp_path)}
+    run(script, **cache, CELC_INTERPRETED_ROWS="0")
+    made = run(script, **cache, CELC_INTERPRETED_ROWS=None)
+    assert {"update_1", "classify_1"} <= set(made)
 
 
 def test_numba_is_imported_when_it_is_needed() -> None:

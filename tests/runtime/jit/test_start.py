@@ -18,7 +18,7 @@ from typing import Any
 
 import celc_runtime
 import pytest
-from celc_runtime.jit import bootstrap, kernels, machine_code
+from celc_runtime.jit import bootstrap, contents, kernels, machine_code
 from other_processes import COUNT, DECLARED, MORE_PLANS, PLANS, run, started
 
 import celc
@@ -200,7 +200,7 @@ def test_machine_code_is_named_after_all_that_it_depends_on(
 
     others = [content(_KERNEL + "\n"), content(number=2), content(error_model="numpy")]
     with monkeypatch.context() as patch:
-        patch.setattr(machine_code, "_runtime_digest", lambda: "another version")
+        patch.setattr(contents, "_runtime_digest", lambda: "another version")
         others.append(content())
     assert len({content(), *others}) == 5
     assert content() == content()
