@@ -36,6 +36,10 @@ PATIENCE_TO_LOAD = 0.02
 MOST_ROWS = int(os.environ.get("CELC_INTERPRETED_ROWS", 1 << 13))
 """Larger inputs are read by machine code from the start; 0: all are."""
 
+STEPS_IN_PYTHON = 20_000
+"""Steps of a search, some 0.2 s: a search may take many more for a few rows, so that whoever calls
+it stops it there, and lets machine code go on (`compiling`)."""
+
 _SHARED = "__celc_shared__"
 
 

@@ -10,11 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from celc_runtime import WorkLimitError
 from celc_runtime.engine.arena.batch import NO_INTEGERS, Batch
+from celc_runtime.engine.walk.collected_listing import collected_listing
+from celc_runtime.engine.walk.walk import listing_kernel
 from celc_runtime.jit import kernels
 from celc_runtime.jit.kernels import njit
 from other_processes import run
+
+import celc
 
 _FEW, _MANY = np.arange(3), np.arange(1 << 14)
 
@@ -122,6 +128,34 @@ def test_threads_do_not_disturb_each_other() -> None:
     assert _is_compiled(kernel)
     leave.set()
     thread.join()
+
+
+_SEARCHES = {
+    "listed": "SELECT * FROM S WHERE ((A AS x)+ ; B) FILTER SUM(x.v) = -1",
+    "collected": "SELECT MAX * FROM S WHERE ((A AS x)+ ; B) FILTER SUM(x.v) = -1",
+}
+_DECLARED = "CREATE STREAM S { EVENT A { v: DOUBLE }, EVENT B { v: DOUBLE } }\n"
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No kernel is compiled because it took long."""
+    monkeypatch.setattr(kernels, "PATIENCE", float("inf"))
+    monkeypatch.setattr(kernels, "PATIENCE_TO_LOAD", float("inf"))
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("text", [pytest.param(one, id=name) for name, one in _SEARCHES.items()])
+def test_a_search_over_few_events_is_not_left_to_python(text: str) -> None:
+    """It takes more steps than Python should, and is not started again where it can go on."""
+    (query,) = celc.compile(_DECLARED + text, max_work=300_000).queries.values()
+    values = np.random.default_rng(1).normal(size=41)
+    events = pa.table({"type": ["A"] * 40 + ["B"], "v": values})
+    checks = query.program.listing
+    kernel = collected_listing(checks) if text.startswith("SELECT MAX") else listing_kernel(checks)
+    with pytest.raises(WorkLimitError, match="more than 300,000 steps"):
+        query.match_table(events)
+    assert _is_compiled(kernel)
 
 
 def test_a_process_knows_what_an_earlier_one_has_made(tmp_path: Path) -> None:

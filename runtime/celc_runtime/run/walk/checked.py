@@ -15,6 +15,7 @@ from celc_runtime.engine.arena.nodes import (
     PADDING,
     STACK_FULL,
     STACK_SIZE,
+    TOO_MUCH_WORK,
     WINDOW_FULL,
     Memory,
     with_deeper_stack,
@@ -36,6 +37,7 @@ from celc_runtime.engine.walk.search import (
     with_more_tops,
 )
 from celc_runtime.engine.walk.walk import listing_kernel
+from celc_runtime.jit.kernels import STEPS_IN_PYTHON, compiling
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Checked
 from celc_runtime.run.past.history import History
@@ -104,9 +106,17 @@ class CheckedWalk(WalkOfRun):
         history, checks = self._history, self._checks
         given = Given(history.past, history.first, self._max_work, self._consumes, self._search)
         if self._collects:
-            listing = collected_listing(checks)
-            return int(listing(memory, output, kinds, given, self._collected, self._wanted))
-        return int(listing_kernel(checks)(memory, output, kinds, given))
+            # What is collected is compared at once: that cannot go on where it was stopped.
+            collect = collected_listing(checks)
+            with compiling():
+                return int(collect(memory, output, kinds, given, self._collected, self._wanted))
+        listing = listing_kernel(checks)
+        first = given._replace(most_work=min(self._max_work, STEPS_IN_PYTHON))  # it can go on
+        status = int(listing(memory, output, kinds, first))
+        if status == TOO_MUCH_WORK and self._max_work > STEPS_IN_PYTHON:
+            with compiling():
+                status = int(listing(memory, output, kinds, given))
+        return status
 
     def counts(self, output: Output) -> WideColumn | None:
         if not self._checks.rounds:

@@ -61,6 +61,7 @@ from celc_runtime.engine.worlds.possible_walk import (
     walker,
     with_room,
 )
+from celc_runtime.jit.kernels import compiling
 from celc_runtime.plan.errors import EventError, WorkLimitError
 from celc_runtime.plan.strategy import InWorlds, UnionLists
 from celc_runtime.program import Program
@@ -359,7 +360,8 @@ class WorldsWalk(WalkOfRun):
         past, walk_on = self._past(), walker(self._checks)
         rows = new_rows(_MATCHES, _EVENTS_OF_MATCHES)
         while True:
-            with np.errstate(over="ignore"):  # hashes wrap around; plain Python would warn
+            # Few events can come in many orders. Hashes wrap around; plain Python would warn.
+            with compiling(), np.errstate(over="ignore"):
                 status = walk_on(walk, events, self._moves, reached, asked, rows, past)
             matches, used = map(int, rows.used)
             if status == OUT_OF_WORK:
@@ -397,7 +399,7 @@ class WorldsWalk(WalkOfRun):
             end = stop if whole else begin + 1
             if not reached.can_end[begin:end].any():
                 continue
-            with np.errstate(over="ignore"):
+            with compiling(), np.errstate(over="ignore"):
                 status, *found = sets_of_ends(
                     begin, end, events, self._moves, reached, self._asked, whole
                 )
