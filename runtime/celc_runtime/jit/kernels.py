@@ -33,8 +33,20 @@ PATIENCE = 0.2
 PATIENCE_TO_LOAD = 0.02
 """The same, where an earlier process has made the machine code: it takes milliseconds to load."""
 
-MOST_ROWS = int(os.environ.get("CELC_INTERPRETED_ROWS", 1 << 13))
-"""Larger inputs are read by machine code from the start; 0: all are."""
+
+def _most_rows(told: str | None) -> int:
+    """What CELC_INTERPRETED_ROWS says. Raises ValueError where it is no number of rows."""
+    if told is None:
+        return 1 << 13
+    if not (told.isascii() and told.isdigit()):
+        raise ValueError(
+            f"CELC_INTERPRETED_ROWS must be a whole number of rows, 0 or more, not {told!r}"
+        )
+    return int(told)
+
+
+MOST_ROWS = _most_rows(os.environ.get("CELC_INTERPRETED_ROWS"))
+"""Inputs of so many rows, and larger ones, are read by machine code from the start."""
 
 STEPS_IN_PYTHON = 20_000
 """Steps of a search, some 0.2 s: a search may take many more for a few rows, so that whoever calls

@@ -158,6 +158,13 @@ def test_a_search_over_few_events_is_not_left_to_python(text: str) -> None:
     assert _is_compiled(kernel)
 
 
+@pytest.mark.parametrize("told", ["", "-1", "many", "1e3"])
+def test_a_wrong_number_of_rows_is_an_error(told: str) -> None:
+    with pytest.raises(ValueError, match="CELC_INTERPRETED_ROWS must be a whole number of rows"):
+        kernels._most_rows(told)
+    assert kernels._most_rows("0") == 0
+
+
 def test_a_process_knows_what_an_earlier_one_has_made(tmp_path: Path) -> None:
     script = """
 import json, sys
