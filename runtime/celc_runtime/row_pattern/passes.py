@@ -15,7 +15,7 @@ import numpy as np
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.row_pattern import RowPlan
 
-NO_MATCH, NO_ROOM, TOO_MUCH_WORK, NO_STACK, NO_MEMORY = -1, -2, -3, -4, -5
+NO_MATCH, NO_ROOM, TOO_MUCH_WORK, NO_STACK, NO_MEMORY, PAUSED = -1, -2, -3, -4, -5, -6
 """A step returns one of these if it returns no number of rows."""
 
 DONE, FULL, TARGET_MISSING, TARGET_FIRST = 0, 1, 2, 3

@@ -12,6 +12,7 @@ Long: a partition goes through all of it, step by step.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import numbers, sortable, whole_numbers
 from celc_runtime.arrow.events.partition_keys import codes_of_keys
+from celc_runtime.jit.kernels import STEPS_IN_PYTHON, compiling
 from celc_runtime.plan.errors import EventError, WorkLimitError
 from celc_runtime.plan.row_pattern import (
     ComputedValue,
@@ -53,6 +55,7 @@ from celc_runtime.row_pattern.passes import (
     NO_MEMORY,
     NO_ROOM,
     NO_STACK,
+    PAUSED,
     ROW,
     START,
     TARGET_FIRST,
@@ -64,7 +67,7 @@ from celc_runtime.row_pattern.passes import (
 )
 from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.schemas import output_schema
-from celc_runtime.row_pattern.search import Searched, find_by_search
+from celc_runtime.row_pattern.search import NO_LIMIT, Searched, find_by_search
 from celc_runtime.row_pattern.tables import conforming_table, last_border
 from celc_runtime.row_pattern.texts import Texts
 
@@ -242,22 +245,26 @@ class _Run:
         """Some matches at a time, and the moves of their rows; the next ones overwrite both."""
         plan = self._plan
         find, data = self.finder()
+        if isinstance(data, Searched):
+            data = data._replace(most_steps=STEPS_IN_PYTHON)
         cursor = np.zeros(CURSOR, np.int64)
         cursor[ROW] = -1
-        matches = np.empty((_MATCHES, MATCH_COLUMNS), np.int64)
-        labels = np.empty(_LABELS, np.int32)
+        # As small as the input, so that the kernel knows a small one (`kernels.MOST_ROWS`).
+        matches = np.empty((min(_MATCHES, self._rows), MATCH_COLUMNS), np.int64)
+        labels = np.empty(min(_LABELS, self._rows), np.int32)
         targets = np.zeros(max(len(self._moves.variable), 1), np.bool_)
         targets[: len(self._moves.variable)] = np.isin(self._moves.variable, plan.targets)
         skip = passes.SKIPS[plan.skip]
         unmatched = plan.rows == "WITH UNMATCHED"
         while True:
             given = data, self.offsets, skip, targets, unmatched, cursor, matches, labels
-            with np.errstate(over="ignore"):  # plain Python, as in tests, would tell of hashing
+            compiles = compiling() if self._is_long(data) else nullcontext()
+            with compiles, np.errstate(over="ignore"):  # plain Python would tell of hashing
                 status = find(*given)
             if status == NO_ROOM and cursor[MATCHES] == 0:
                 labels = np.empty(2 * len(labels), np.int32)
                 continue
-            if status in (NO_STACK, NO_MEMORY):
+            if status in (NO_STACK, NO_MEMORY, PAUSED):
                 data = _larger(data, status)
                 continue
             if status not in (DONE, FULL, NO_ROOM):
@@ -267,6 +274,16 @@ class _Run:
             if status == DONE:
                 return
             cursor[MATCHES] = cursor[LABELS] = 0
+            if len(matches) < _MATCHES:
+                matches = np.empty((2 * len(matches), MATCH_COLUMNS), np.int64)
+            if len(labels) < _LABELS:
+                labels = np.empty(2 * len(labels), np.int32)
+
+    def _is_long(self, data: Any) -> bool:
+        """Whether `find` takes more steps than Python should, though the rows may be few."""
+        if isinstance(data, Earliest):
+            return self._rows * len(self._moves.target) > STEPS_IN_PYTHON
+        return isinstance(data, Searched) and data.most_steps > STEPS_IN_PYTHON
 
     # --- columns for the kernels ------------------------------------------------------------------
 
@@ -373,11 +390,12 @@ class _Run:
             live=np.array(live, np.int32),
             failures=np.zeros((_FAILURES, 2 + max(sizes, default=0)), np.int64),
             stamps=np.full(_FAILURES, -1, np.int64),
-            counters=np.zeros(2, np.int64),
+            counters=np.zeros(3, np.int64),
             times=times,
             within=plan.within or 0,
             remembers=plan.remembers,
             max_work=plan.max_work,
+            most_steps=NO_LIMIT,
         )
         return find_by_search(self._program.advance, self._program.holds), data
 
@@ -642,7 +660,9 @@ def _frozen(values: np.ndarray) -> np.ndarray:
 
 
 def _larger(data: Searched, status: int) -> Searched:
-    """The same with more room for the stack, or for failures."""
+    """The same with more room for the stack or for failures, or as many steps as it takes."""
+    if status == PAUSED:
+        return data._replace(most_steps=NO_LIMIT)
     if status == NO_STACK:
         size = 2 * len(data.states)
         registers = np.zeros((size, data.registers.shape[1]), np.int64)

@@ -22,6 +22,7 @@ from celc_runtime.row_pattern.passes import (
     NO_MEMORY,
     NO_ROOM,
     NO_STACK,
+    PAUSED,
     TOO_MUCH_WORK,
     Moves,
     finder,
@@ -37,7 +38,8 @@ class Searched(NamedTuple):
     backwards over these. `code`: the first arguments of generated functions. `states`, `pointers`,
     `path`: the stack. `registers` and `reals` are one memory, by depth, as whole numbers and as
     DOUBLEs. `live_begin`, `live`: the registers that tell paths apart, by state. `failures`: row,
-    state and registers that lead nowhere, with the start in `stamps`.
+    state and registers that lead nowhere, with the start in `stamps`. A start takes at most
+    `max_work` steps; after `most_steps` of all starts the search pauses.
     """
 
     found: np.ndarray
@@ -60,10 +62,14 @@ class Searched(NamedTuple):
     within: int
     remembers: bool
     max_work: int
+    most_steps: int
 
 
-STAMP, FAILED = 0, 1
-"""Places of `counters`: the stamp of the start, and its failures."""
+STAMP, FAILED, STEPS = 0, 1, 2
+"""Places of `counters`: the stamp of the start, its failures, and the steps of all starts."""
+
+NO_LIMIT = 1 << 62
+"""Of `most_steps`."""
 
 
 @njit(**KERNEL)
@@ -112,6 +118,7 @@ def find_by_search(advance: Callable[..., None], holds: Callable[..., bool]) -> 
         data.counters[FAILED] = 0
         last = last_row(data.times, data.within, start, end)
         work, depth = 0, 0
+        most = min(data.max_work, data.most_steps - data.counters[STEPS])
         data.states[0], data.pointers[0] = state, moves.begin[state]
         while True:
             row, state = start + depth, data.states[depth]
@@ -128,8 +135,8 @@ def find_by_search(advance: Callable[..., None], holds: Callable[..., bool]) -> 
                     elif not data.viable[data.following[data.edges[row + 1]], target]:
                         continue
                     work += 1
-                    if work > data.max_work:
-                        return TOO_MUCH_WORK
+                    if work > most:
+                        return TOO_MUCH_WORK if work > data.max_work else PAUSED
                     if depth + 2 > data.states.shape[0]:
                         return NO_STACK
                     label = moves.variable[move]
@@ -178,8 +185,10 @@ def find_by_search(advance: Callable[..., None], holds: Callable[..., bool]) -> 
             if taken:
                 continue
             if moves.accepts_at_end[state] if row == end else moves.accepts[state]:
+                data.counters[STEPS] += work
                 return depth
             if depth == 0:
+                data.counters[STEPS] += work
                 return NO_MATCH
             if data.remembers:
                 slot, known = place_of(data, row, state, depth)

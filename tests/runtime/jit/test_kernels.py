@@ -18,6 +18,8 @@ from celc_runtime.engine.walk.collected_listing import collected_listing
 from celc_runtime.engine.walk.walk import listing_kernel
 from celc_runtime.jit import kernels
 from celc_runtime.jit.kernels import njit
+from celc_runtime.row_pattern import passes
+from celc_runtime.row_pattern.search import find_by_search
 from other_processes import run
 
 import celc
@@ -184,17 +186,74 @@ print(json.dumps(sorted(o.__name__ for o in gc.get_objects()
     assert {"update_1", "classify_1"} <= set(made)
 
 
-def test_numba_is_imported_when_it_is_needed() -> None:
-    """A run over a few events needs none of it; NumPy and Arrow only."""
-    script = """
-import sys
-import celc, pyarrow as pa
+_ROW_PATTERN = """CREATE TABLE t (id INT, v DOUBLE, ts TIMESTAMP);
+SELECT * FROM t MATCH_RECOGNIZE (ORDER BY {order} MEASURES COUNT(*) AS n PATTERN {pattern}
+DEFINE {condition})"""
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_search_over_few_rows_is_not_left_to_python() -> None:
+    """It pauses, and goes on by machine code; its limit is that of each start."""
+    text = _ROW_PATTERN.format(
+        order="id", pattern="((A | B)+ X)", condition="X AS SUM(A.v) = 1 AND SUM(B.v) = 1"
+    )
+    (query,) = celc.compile(text, dialect="match_recognize").queries.values()
+    program = query.program
+    find = find_by_search(program.advance, program.holds)
+    few = {"id": list(range(8)), "v": [2.0**k for k in range(8)]}
+    assert len(query.match_table(few)) == 0
+    assert not _is_compiled(find)
+    many = {"id": list(range(40)), "v": [2.0**k for k in range(29)] + [0.0] * 11}
+    with pytest.raises(WorkLimitError, match="more than max_work=10,000 steps"):
+        query.with_options(max_work=10_000).match_table(many)
+    assert not _is_compiled(find)
+    with pytest.raises(WorkLimitError, match="more than max_work=300,000 steps"):
+        query.with_options(max_work=300_000).match_table(many)
+    assert _is_compiled(find)
+
+
+@pytest.mark.usefixtures("patient")
+def test_earliest_ends_of_many_states_are_machine_code() -> None:
+    """They take a step for each row and move, so that the rows alone do not tell."""
+    found = {}
+    for size in (2, 1000):
+        text = _ROW_PATTERN.format(
+            order="ts", pattern=f"(A{{{size}}}) WITHIN INTERVAL '1' HOUR", condition="A AS v > 0"
+        )
+        (query,) = celc.compile(text, dialect="match_recognize").queries.values()
+        kernel = passes.find_earliest
+        kernel._compiled = None
+        rows = {"v": [1.0] * 2000, "ts": pa.array(range(2000), pa.timestamp("us"))}
+        found[size] = len(query.match_table(pa.table(rows))), _is_compiled(kernel)
+    assert found == {2: (1000, False), 1000: (2, True)}
+
+
+_FEW_AND_MANY = {
+    "CEL": """
 text = "CREATE STREAM S { EVENT A { id: INT }, EVENT B { id: INT } }\\n"
 query, = celc.compile(text + "QUERY q: SELECT * FROM S WHERE A ; B").queries.values()
 events = pa.table({"type": ["A", "B"], "id": pa.array([1, 2], pa.int32())})
-assert len(query.match_table(events)) == 1
-assert not {"numba", "llvmlite"} & {*sys.modules}
 many = pa.table({"type": ["A"] * 9999 + ["B"], "id": pa.array(range(10_000), pa.int32())})
+""",
+    "MATCH_RECOGNIZE": """
+text = "CREATE TABLE t (id INT);\\nSELECT * FROM t MATCH_RECOGNIZE (ORDER BY id MEASURES "
+text += "LAST(B.id) AS b PATTERN (A B) DEFINE A AS id % 2 = 0, B AS id = PREV(id) + 1)"
+query, = celc.compile(text, dialect="match_recognize").queries.values()
+events = pa.table({"id": pa.array([2, 3], pa.int32())})
+many = pa.table({"id": pa.array(range(2 * 9999), pa.int32())})
+""",
+}
+
+
+@pytest.mark.parametrize("language", _FEW_AND_MANY)
+def test_numba_is_imported_when_it_is_needed(language: str) -> None:
+    """A run over a few events needs none of it; NumPy and Arrow only."""
+    script = f"""
+import sys
+import celc, pyarrow as pa
+{_FEW_AND_MANY[language]}
+assert len(query.match_table(events)) == 1
+assert not {{"numba", "llvmlite"}} & {{*sys.modules}}
 assert len(query.match_table(many)) == 9999
 assert "numba" in sys.modules
 """
