@@ -49,6 +49,7 @@ LAYERS = {
         ("routes",),
         ("program",),
         ("plan",),
+        ("values",),
         ("jit",),
     ),
 }
@@ -85,7 +86,7 @@ _MOST_ARROWS = 15
 """Between the rooms of one folder: so few that a reader keeps them in mind."""
 
 _FOLDERS = {"celc": ROOT / "celc", "celc_runtime": ROOT / "runtime" / "celc_runtime"}
-_MOST_ROOMS = 17
+_MOST_ROOMS = 18
 _MOST_FILES = 20
 
 
@@ -197,7 +198,7 @@ def test_of_the_compiler_only_the_outermost_layers_know_the_runtime(
         _room(module)[1]
         for module in MODULES["celc"]
         for other in imports[module]
-        if _room(other)[0] == "celc_runtime" and _room(other)[1] != "plan"
+        if _room(other)[0] == "celc_runtime" and _room(other)[1] not in ("plan", "values")
     }
     assert rooms <= {"driver", "interfaces"}
 

@@ -226,7 +226,7 @@ def fit(value: int | float, type: core.DataType) -> int | float | None:
             return (int(value) + 2**31) % 2**32 - 2**31
         case core.DataType.LONG:
             return (int(value) + 2**63) % 2**64 - 2**63
-        case core.DataType.DECIMAL:
+        case core.COUNTS:
             assert abs(value) < 10**38, "only whole numbers of 64 bits become DECIMALs"
             return int(value)
         case core.DataType.FLOAT:

@@ -15,6 +15,11 @@ from enum import Enum
 from typing import Literal, TypeAlias
 
 from celc_runtime.plan.frozen import frozen
+from celc_runtime.values.types import COUNTS as COUNTS
+from celc_runtime.values.types import NUMBERS as NUMBERS
+from celc_runtime.values.types import SIMPLE_TYPES
+from celc_runtime.values.types import DataType as DataType
+from celc_runtime.values.types import DecimalType as DecimalType
 
 from celc.diagnostics.source import Span
 from celc.parse import syntax
@@ -27,38 +32,7 @@ def _span() -> Span:
 # --- types and declarations -----------------------------------------------------------------------
 
 
-class DataType(Enum):
-    """The types of the language, named as in Spark SQL. Attributes have all but DECIMAL, which is
-    for totals of whole numbers."""
-
-    BOOLEAN = "BOOLEAN"
-    INT = "INT"
-    LONG = "LONG"
-    FLOAT = "FLOAT"
-    DOUBLE = "DOUBLE"
-    STRING = "STRING"
-    TIMESTAMP = "TIMESTAMP"
-    DATE = "DATE"
-    INTERVAL = "INTERVAL"
-    DECIMAL = "DECIMAL(38, 0)"
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether it is a type of numbers."""
-        return self in (*NUMBERS, DataType.DECIMAL)
-
-    @property
-    def is_checked(self) -> bool:
-        """Whether arithmetic of this type is NULL where 64 bits do not hold the result. Its values
-        are microseconds. Arithmetic on numbers wraps."""
-        return self in (DataType.TIMESTAMP, DataType.INTERVAL)
-
-
-ATTRIBUTE_TYPES = tuple(one for one in DataType if one is not DataType.DECIMAL)
-
-NUMBERS = (DataType.INT, DataType.LONG, DataType.FLOAT, DataType.DOUBLE)
-"""The numeric types of attributes, narrow ones first: of two the later one holds the values of
-both."""
+ATTRIBUTE_TYPES = SIMPLE_TYPES
 
 TIMES = (DataType.TIMESTAMP, DataType.DATE)
 
@@ -342,8 +316,8 @@ TIME_OPERANDS: Mapping[tuple[str, DataType, DataType], DataType] = {
     ("-", DataType.INTERVAL, DataType.INTERVAL): DataType.INTERVAL,
     ("*", DataType.INTERVAL, DataType.LONG): DataType.INTERVAL,
     ("*", DataType.LONG, DataType.INTERVAL): DataType.INTERVAL,
-    ("*", DataType.INTERVAL, DataType.DECIMAL): DataType.INTERVAL,
-    ("*", DataType.DECIMAL, DataType.INTERVAL): DataType.INTERVAL,
+    ("*", DataType.INTERVAL, COUNTS): DataType.INTERVAL,
+    ("*", COUNTS, DataType.INTERVAL): DataType.INTERVAL,
 }
 """The type of arithmetic with times, by the operator and the types of both sides."""
 

@@ -195,13 +195,12 @@ class Schema:
             found.update(dict.fromkeys(item.name for item in one.attributes))
         return tuple(core.AttributeDeclaration(name, self.types[name]) for name in found)
 
-    def shared(self, *, of: Iterable[core.DataType] = core.DataType) -> tuple[str, ...]:
+    def shared(self, *, of: Iterable[core.DataType] | None = None) -> tuple[str, ...]:
         """The names of the attributes that every event type has, of the given types only."""
-        wanted = set(of)
         return tuple(
             name
             for name, mask in self.having.items()
-            if mask == self.everything and self.types[name] in wanted
+            if mask == self.everything and (of is None or self.types[name] in of)
         )
 
     def attribute(self, name: str) -> core.AttributeDeclaration:

@@ -218,7 +218,7 @@ class _Totals:
     def _of_all(self, node: syntax.CallOfAll, site: Site) -> core.Expression | None:
         name = node.function.text.upper()
         if name == "COUNT":
-            return core.TotalOf("COUNT", None, None, core.DataType.DECIMAL, node.span)
+            return core.TotalOf("COUNT", None, None, core.COUNTS, node.span)
         if name == "APPROX_COUNT":
             return core.TotalOf("APPROX_COUNT", None, None, core.DataType.DOUBLE, node.span)
         if name in messages.TOTALS:
@@ -262,12 +262,12 @@ class _Totals:
         assert isinstance(found, core.Aggregate)
         function = cast("core.TotalFunction", found.function)
         if found.attribute is None:
-            return core.TotalOf(function, found.label, None, core.DataType.DECIMAL, node.span)
+            return core.TotalOf(function, found.label, None, core.COUNTS, node.span)
         read = self.plain.known[found.label, found.attribute]
         assert isinstance(read, core.DataType), "the call has a type"
         # SUM of whole numbers has no end.
         is_whole_sum = function == "SUM" and found.type is core.DataType.LONG
-        data_type = core.DataType.DECIMAL if is_whole_sum else found.type
+        data_type = core.COUNTS if is_whole_sum else found.type
         return core.TotalOf(function, found.label, found.attribute, data_type, node.span, read)
 
 

@@ -239,5 +239,5 @@ _VALUES: dict[DataType, type] = {
     DataType.STRING: str,
     **dict.fromkeys((DataType.INT, DataType.LONG, DataType.TIMESTAMP, DataType.DATE), int),
     DataType.INTERVAL: int,
-    DataType.DECIMAL: int,
+    core.COUNTS: int,
 }

@@ -22,7 +22,7 @@ from celc_runtime.plan.errors import PlanWarning
 from celc_runtime.plan.joins import NO_JOINS, Joins
 from celc_runtime.plan.match_ids import with_match_id
 from celc_runtime.plan.plan import Plan
-from celc_runtime.plan.schemas import ARROW_TYPES, input_schema, match_schema, output_schema
+from celc_runtime.plan.schemas import arrow_type, input_schema, match_schema, output_schema
 from celc_runtime.plan.strategy import (
     ByDefinition,
     Checked,
@@ -316,7 +316,7 @@ def clock_of(plan: Plan, clock: object) -> int | float:
             raise _no_clock(plan, type, clock)
         return clock
     try:
-        value = pa.scalar(clock, ARROW_TYPES[type]).value
+        value = pa.scalar(clock, arrow_type(type)).value
     except (pa.ArrowInvalid, pa.ArrowTypeError, AttributeError):
         raise _no_clock(plan, type, clock) from None
     assert isinstance(value, int)

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from celc_runtime import EventError
-from celc_runtime.plan.plan import DDL_TYPES
+from celc_runtime.values.types import ddl_of
 from row_patterns import RowCase, compiled, row_cases, rows_of, same, table_of
 from spark_routes import has_table_functions
 
@@ -20,7 +20,7 @@ _SLICE = _CASES[5::36]
 def _frame(spark: Any, case: RowCase) -> Any:
     if not case.table:
         # Over Connect the types of a table without rows are not taken from Arrow.
-        types = {name: DDL_TYPES.get(type, type) for name, type in case.schema.items()}
+        types = {name: ddl_of(type) for name, type in case.schema.items()}
         ddl = ", ".join(f"`{name}` {type}" for name, type in types.items())
         return spark.createDataFrame([], ddl)
     return spark.createDataFrame(table_of(case.schema, case.table))

@@ -78,11 +78,11 @@ def test_cases_that_are_errors() -> None:
 @pytest.mark.parametrize(
     ("item", "data_type"),
     [
-        ("COUNT(*)", DataType.DECIMAL),
-        ("count(x)", DataType.DECIMAL),
+        ("COUNT(*)", core.COUNTS),
+        ("count(x)", core.COUNTS),
         ("APPROX_COUNT(*)", DataType.DOUBLE),
-        ("SUM(x.i)", DataType.DECIMAL),
-        ("SUM(x.l)", DataType.DECIMAL),
+        ("SUM(x.i)", core.COUNTS),
+        ("SUM(x.l)", core.COUNTS),
         ("SUM(x.f)", DataType.DOUBLE),
         ("SUM(x.d)", DataType.DOUBLE),
         ("SUM(x.v)", DataType.INTERVAL),
@@ -93,10 +93,10 @@ def test_cases_that_are_errors() -> None:
         ("MAX(x.b)", DataType.BOOLEAN),
         ("MIN(x.t)", DataType.TIMESTAMP),
         ("MIN(x.y)", DataType.DATE),
-        ("COUNT(*) + 1", DataType.DECIMAL),
-        ("2 * COUNT(x) - SUM(x.i) % 3", DataType.DECIMAL),
-        ("-COUNT(*)", DataType.DECIMAL),
-        ("COUNT(*) + NULL", DataType.DECIMAL),
+        ("COUNT(*) + 1", core.COUNTS),
+        ("2 * COUNT(x) - SUM(x.i) % 3", core.COUNTS),
+        ("-COUNT(*)", core.COUNTS),
+        ("COUNT(*) + NULL", core.COUNTS),
         ("COUNT(x) / COUNT(*)", DataType.DOUBLE),
         ("COUNT(x) + 0.5", DataType.DOUBLE),
         ("COUNT(x) * MAX(x.f)", DataType.DOUBLE),
@@ -114,8 +114,8 @@ def test_types(item: str, data_type: DataType) -> None:
 
 def test_casts_are_explicit() -> None:
     (item,) = total_of("COUNT(x) / 2 + SUM(x.i) AS n WHERE A AS x").items
-    count = core.TotalOf("COUNT", "x", None, DataType.DECIMAL, NOWHERE)
-    sum_of = core.TotalOf("SUM", "x", "i", DataType.DECIMAL, NOWHERE, DataType.INT)
+    count = core.TotalOf("COUNT", "x", None, core.COUNTS, NOWHERE)
+    sum_of = core.TotalOf("SUM", "x", "i", core.COUNTS, NOWHERE, DataType.INT)
     double = DataType.DOUBLE
     quotient = core.Arithmetic(
         "/",
@@ -179,7 +179,7 @@ def test_the_time_of_decisions_is_taken_after_absences(items: str) -> None:
 
 def test_having_names_items() -> None:
     having = total_of("COUNT(*) AS n, AVG(x.d) AS m WHERE A AS x HAVING n > m AND NOT n = 3").having
-    n = core.Variable("n", DataType.DECIMAL, NOWHERE)
+    n = core.Variable("n", core.COUNTS, NOWHERE)
     assert having == core.Every(
         (
             core.Comparison(
@@ -188,7 +188,7 @@ def test_having_names_items() -> None:
                 core.Variable("m", DataType.DOUBLE, NOWHERE),
                 NOWHERE,
             ),
-            core.Comparison("!=", n, core.Constant(3, DataType.DECIMAL, NOWHERE), NOWHERE),
+            core.Comparison("!=", n, core.Constant(3, core.COUNTS, NOWHERE), NOWHERE),
         ),
         NOWHERE,
     )
@@ -288,17 +288,15 @@ def _item(value: core.Expression) -> tuple[core.TotalItem, ...]:
     ("query", "invariant"),
     [
         (
-            _broken(items=_item(core.TotalOf("COUNT", "z", None, DataType.DECIMAL, NOWHERE))),
+            _broken(items=_item(core.TotalOf("COUNT", "z", None, core.COUNTS, NOWHERE))),
             texts.OUTPUT_BOUND,
         ),
         (
-            _broken(
-                items=_item(core.TotalOf("SUM", "x", "z", DataType.DECIMAL, NOWHERE, DataType.INT))
-            ),
+            _broken(items=_item(core.TotalOf("SUM", "x", "z", core.COUNTS, NOWHERE, DataType.INT))),
             texts.TYPES_DECLARED,
         ),
         (
-            _broken(items=_item(core.Variable("n", DataType.DECIMAL, NOWHERE))),
+            _broken(items=_item(core.Variable("n", core.COUNTS, NOWHERE))),
             texts.TYPED,
         ),
         (_broken(items=()), texts.ITEMS_NAMED),

@@ -12,7 +12,7 @@ import pytest
 from celc_runtime import EventError, WorkLimitError
 from celc_runtime.row_pattern import passes, run
 from engines import interpreted
-from row_patterns import RowCase, arrow_type, compiled, row_cases, rows_of, same, table_of
+from row_patterns import RowCase, column_type, compiled, row_cases, rows_of, same, table_of
 
 import celc
 from celc import CelError
@@ -42,7 +42,7 @@ def test_cases(case: RowCase) -> None:
     with interpreted():
         query = compiled(case.query)
     found = query.match_table(table_of(case.schema, case.table))
-    wanted = [(name, arrow_type(type)) for name, type in case.types.items()]
+    wanted = [(name, column_type(type)) for name, type in case.types.items()]
     assert found.schema == pa.schema(wanted)
     assert same(case, rows_of(found)), found.to_pylist()
 

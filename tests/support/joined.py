@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 from celc_runtime.plan.joins import Joins, joins_text
-from celc_runtime.plan.schemas import ARROW_TYPES
+from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.query import CompiledQuery
 from engines import Event, interpreted, only_query, table_of
 
@@ -129,10 +129,10 @@ def _with_all_columns(table: pa.Table, joined: Joins) -> pa.Table:
     """The table with the columns of the statement that the query itself does not read."""
     for name, type in joined.reads:
         if name not in table.column_names:
-            table = table.append_column(name, pa.nulls(len(table), ARROW_TYPES[type]))
+            table = table.append_column(name, pa.nulls(len(table), arrow_type(type)))
         elif table[name].type == pa.null():
             place = table.column_names.index(name)
-            table = table.set_column(place, name, table[name].cast(ARROW_TYPES[type]))
+            table = table.set_column(place, name, table[name].cast(arrow_type(type)))
     return table
 
 

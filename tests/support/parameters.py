@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 from celc_runtime import CompiledQuery
-from celc_runtime.plan.schemas import ARROW_TYPES
+from celc_runtime.plan.schemas import arrow_type
 from engines import Event, Row, answer_of, column, table_of
 
 
@@ -17,7 +17,7 @@ def rows_table(query: CompiledQuery, rows: Sequence[Mapping[str, Any]]) -> pa.Ta
     assert parameters is not None
     return pa.table(
         {
-            one.name: column([row.get(one.name) for row in rows], ARROW_TYPES[one.type])
+            one.name: column([row.get(one.name) for row in rows], arrow_type(one.type))
             for one in parameters.attributes
         }
     )

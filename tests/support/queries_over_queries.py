@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from celc_runtime import CompiledQuery
 from celc_runtime.chain.columns import source_of
 from celc_runtime.chain.run import why_gathered
-from celc_runtime.plan.schemas import ARROW_TYPES
+from celc_runtime.plan.schemas import arrow_type
 from engines import Event, Row, column
 from reference import difference
 
@@ -19,7 +19,7 @@ def source_table(query: CompiledQuery, events: Sequence[Event]) -> pa.Table:
     """The events of the declared streams that a chain reads, as a table in the declared types."""
     plan = source_of(query.program).plan
     columns = {
-        one.name: column([event.get(one.name) for event in events], ARROW_TYPES[one.type])
+        one.name: column([event.get(one.name) for event in events], arrow_type(one.type))
         for one in plan.source.attributes
     }
     columns["type"] = pa.array([event["type"] for event in events], pa.string())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from celc_runtime.plan.schemas import ARROW_TYPES
+from celc_runtime.plan.schemas import arrow_type
 from places import CASES
 
 from celc import Matcher
@@ -62,11 +62,9 @@ def row_cases() -> list[RowCase]:
     return found
 
 
-def arrow_type(type: str) -> pa.DataType:
+def column_type(type: str) -> pa.DataType:
     """The Arrow type of a column of a case."""
-    if type.startswith("ARRAY<"):
-        return pa.list_(arrow_type(type[6:-1]))
-    return ARROW_TYPES[{"BIGINT": "LONG", "INTEGER": "INT"}.get(type, type)]
+    return arrow_type(type.replace("BIGINT", "LONG").replace("INTEGER", "INT"))
 
 
 def table_of(schema: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> pa.Table:
@@ -76,7 +74,7 @@ def table_of(schema: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> pa
         for name, type in schema.items():
             columns[name].append(_value(row.get(name), type))
     return pa.table(
-        {name: pa.array(values, arrow_type(schema[name])) for name, values in columns.items()}
+        {name: pa.array(values, column_type(schema[name])) for name, values in columns.items()}
     )
 
 

@@ -12,7 +12,7 @@ from celc_runtime.arrow.events.event_tables import table_of
 from celc_runtime.row_pattern.passes import FIRST_LABEL, LENGTH, MATCH_COLUMNS, PARTITION, START
 from celc_runtime.row_pattern.query import RowPatternQuery
 from celc_runtime.row_pattern.run import columns_and_order, run_of
-from celc_runtime.row_pattern.schemas import arrow_type
+from celc_runtime.row_pattern.schemas import column_type
 from celc_runtime.row_pattern.tables import Reader, conforming_table
 
 from celc.interfaces.pages.marks import Marks
@@ -79,7 +79,7 @@ def _marks(
         for match in reversed(matches[matches[:, LENGTH] > 0].tolist()):
             start, length, first = match[START], match[LENGTH], match[FIRST_LABEL]
             types[start : start + length] = variables[first : first + length]
-    empty = {n: pa.nulls(0, arrow_type(plan, n)) for n in (*plan.partition_by, *_ordering(query))}
+    empty = {n: pa.nulls(0, column_type(plan, n)) for n in (*plan.partition_by, *_ordering(query))}
     columns = columns or empty
     order = _ordering(query)
     return Marks(

@@ -24,9 +24,9 @@ def common_type(left: core.DataType, right: core.DataType) -> core.DataType | No
     """
     if left is right:
         return left
-    if left.is_numeric and right.is_numeric and core.DataType.DECIMAL in (left, right):
-        whole = (core.DataType.INT, core.DataType.LONG, core.DataType.DECIMAL)
-        return core.DataType.DECIMAL if left in whole and right in whole else core.DataType.DOUBLE
+    if left.is_numeric and right.is_numeric and core.COUNTS in (left, right):
+        whole = (core.DataType.INT, core.DataType.LONG, core.COUNTS)
+        return core.COUNTS if left in whole and right in whole else core.DataType.DOUBLE
     if left.is_numeric and right.is_numeric:
         return max(left, right, key=core.NUMBERS.index)
     if left in core.TIMES and right in core.TIMES:

@@ -29,7 +29,7 @@ from celc_runtime.chain.tables import check_order, conforming_batches
 from celc_runtime.plan.errors import PlanWarning
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.names import unused_name
-from celc_runtime.plan.plan import DDL_TYPES, Plan
+from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program, ShippedFunction, growth_line
 from celc_runtime.routes.rules import Route
 from celc_runtime.run.feeding import read_all
@@ -40,6 +40,7 @@ from celc_runtime.spark.input.event_types import is_of_types
 from celc_runtime.spark.input.key_columns import utc_instant
 from celc_runtime.spark.input.probe import UNKNOWN, told_rows
 from celc_runtime.spark.match import check_events, spark_plan
+from celc_runtime.values.types import ddl_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -230,7 +231,7 @@ def _columns(plan: Plan, told: Column, values: dict[str, Column]) -> list[Column
     for one in plan.source.attributes:
         key = "begin" if one.name == plan.source.begin else one.name
         value = values.get(key, functions.lit(None))
-        found.append(value.cast(DDL_TYPES.get(one.type, one.type).lower()).alias(one.name))
+        found.append(value.cast(ddl_of(one.type).lower()).alias(one.name))
     return found
 
 

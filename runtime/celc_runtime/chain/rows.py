@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from celc_runtime.chain.columns import Types, declared_types
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
-from celc_runtime.plan.schemas import ARROW_TYPES
+from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.program import Program
 
 
@@ -104,7 +104,7 @@ def _of_declared(plan: Plan, table: pa.Table, types: Types) -> pa.Table:
         named = [of_type[name] for name in columns[plan.source.type_name].to_pylist()]
         columns["stream"] = pc.coalesce(given, pa.array(named, pa.string()))
     for one in plan.source.attributes:
-        type = ARROW_TYPES[one.type]
+        type = arrow_type(one.type)
         if one.name == plan.source.begin:
             columns[one.name] = _typed(table.column(plan.source.order_by[0]), type)
         elif one.name in plan.source.declared:
@@ -125,7 +125,7 @@ def _of_rows(plan: Plan, level: Plan, answer: pa.Table) -> pa.Table:
     if plan.source.stream_column:
         columns["stream"] = columns[plan.source.type_name]
     for one in plan.source.attributes:
-        type = ARROW_TYPES[one.type]
+        type = arrow_type(one.type)
         if one.name == plan.source.begin:
             columns[one.name] = _typed(answer.column("start_time"), type)
         elif one.name in values:

@@ -19,7 +19,7 @@ from celc_runtime.jit.kernels import compiling
 from celc_runtime.jit.watching import watched_by
 from celc_runtime.plan.errors import EventError, EventWarning
 from celc_runtime.plan.row_pattern import RowPlan
-from celc_runtime.plan.schemas import ARROW_TYPES
+from celc_runtime.plan.schemas import arrow_type
 
 _MANY, _FEW = 300, 24  # rows
 _BATCHES = 3
@@ -66,7 +66,7 @@ def _run(query: Any, values: _Values, most: int, *, in_order: bool) -> None:
     parameters = query.plan.source.parameters
     tables = {}
     if parameters is not None:
-        columns = {one.name: values.of(ARROW_TYPES[one.type]) for one in parameters.attributes}
+        columns = {one.name: values.of(arrow_type(one.type)) for one in parameters.attributes}
         tables[parameters.name] = pa.table(columns)
     events = _events(query, values)
     if not in_order:

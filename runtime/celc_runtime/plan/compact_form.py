@@ -28,8 +28,9 @@ from celc_runtime.plan.expressions import (
 )
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.names import unused_name
-from celc_runtime.plan.plan import DDL_TYPES, Plan, quoted
+from celc_runtime.plan.plan import Plan, quoted
 from celc_runtime.plan.schemas import input_schema, output_schema
+from celc_runtime.values.types import ddl_of
 
 _VERSION = 1
 _CLASSES = {
@@ -274,7 +275,7 @@ def compact_ddl(plan: Plan) -> list[tuple[str, str]]:
     event = [("pos", "BIGINT")] if plan.answer.positions else []
     for name in plan.stored_attributes:
         type = plan.source.type_of(name)
-        event.append((name, DDL_TYPES.get(type, type)))
+        event.append((name, ddl_of(type)))
     node = [(field.name, "INT") for field in NODE]
     return [known[place] for place in places] + [
         (name, f"ARRAY<STRUCT<{', '.join(f'{quoted(n)}: {t}' for n, t in parts)}>>")

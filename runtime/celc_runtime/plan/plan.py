@@ -13,6 +13,7 @@ from celc_runtime.plan.parameters import Parameters
 from celc_runtime.plan.relevance import Relevant
 from celc_runtime.plan.totals import Totals
 from celc_runtime.plan.uncertain import CONFIDENCE, Uncertain
+from celc_runtime.values.types import ddl_of
 
 DECIDED_TIME = "decided_time"
 """The column with the time when a match with a last absence is decided."""
@@ -22,9 +23,6 @@ MATCHES = "matches"  # the column of COLLAPSED: the number of matches of a row
 MATCH_ID = "match_id"  # the column that identifies a match, the same on every route
 
 COUNTS = "DECIMAL(38, 0)"  # the type of counts of matches
-
-DDL_TYPES = {"LONG": "BIGINT", "INTERVAL": "INTERVAL DAY TO SECOND"}
-"""The types whose name in Spark's DDL differs from that in the language."""
 
 
 @frozen
@@ -453,7 +451,7 @@ class Plan:
         if self.answer.totals is not None:
             places = self.place_columns(self.answer.totals)
             items = [(item.name, item.type) for item in self.answer.totals.items]
-            typed = [(name, DDL_TYPES.get(type, type)) for name, type in (*places, *items)]
+            typed = [(name, ddl_of(type)) for name, type in (*places, *items)]
             return columns + typed
         if self.answer.positions:
             columns += [("start_pos", "BIGINT"), ("end_pos", "BIGINT")]
@@ -480,18 +478,16 @@ class Plan:
         return [("pos", "BIGINT"), *fields] if self.answer.positions else fields
 
     def _row_ddl(self, parameters: Parameters) -> str:
-        types = (
-            (one.name, DDL_TYPES.get(one.type, one.type)) for one in parameters.shown_attributes
-        )
+        types = ((one.name, ddl_of(one.type)) for one in parameters.shown_attributes)
         return f"STRUCT<{', '.join(f'{quoted(name)}: {type}' for name, type in types)}>"
 
     def _ddl_type(self, attribute: str) -> str:
         type = self.source.type_of(attribute)
-        return DDL_TYPES.get(type, type)
+        return ddl_of(type)
 
 
 def computed_ddl(item: Computed) -> str:
-    element = DDL_TYPES.get(item.element_type, item.element_type)
+    element = ddl_of(item.element_type)
     return f"ARRAY<{element}>" if item.is_array else element
 
 

@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY
 from typing import Literal, TypeAlias
 
 from celc_runtime.plan.frozen import frozen
-from celc_runtime.plan.plan import DDL_TYPES
+from celc_runtime.values.types import ddl_of
 
 Variables: TypeAlias = tuple[int, ...] | None
 """Numbers of variables; None: all of them."""
@@ -250,4 +250,4 @@ class RowPlan:
 def _ddl_type(type: str) -> str:
     if type.startswith("ARRAY<"):
         return f"ARRAY<{_ddl_type(type[6:-1])}>"
-    return DDL_TYPES.get(type, type)
+    return ddl_of(type)

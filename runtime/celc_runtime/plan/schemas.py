@@ -16,20 +16,62 @@ from celc_runtime.plan.plan import (
 )
 from celc_runtime.plan.totals import Totals
 from celc_runtime.plan.uncertain import CONFIDENCE
+from celc_runtime.values.types import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructType,
+    decimal_of,
+    type_of,
+)
 
-ARROW_TYPES: dict[str, pa.DataType] = {
+_ARROW_TYPES: dict[str, pa.DataType] = {
     "BOOLEAN": pa.bool_(),
+    "BYTE": pa.int8(),
+    "SHORT": pa.int16(),
     "INT": pa.int32(),
     "LONG": pa.int64(),
     "FLOAT": pa.float32(),
     "DOUBLE": pa.float64(),
     "STRING": pa.string(),
+    "BINARY": pa.binary(),
     "TIMESTAMP": pa.timestamp("us", tz="UTC"),
+    "TIMESTAMP_NTZ": pa.timestamp("us"),
     "DATE": pa.date32(),
     "INTERVAL": pa.duration("us"),
-    "DECIMAL(38, 0)": pa.decimal128(38, 0),
 }
-"""The Arrow type of each attribute type."""
+
+
+def arrow_type(type: str) -> pa.DataType:
+    """The Arrow type of a type of the language, by its text."""
+    found = _ARROW_TYPES.get(type)
+    return _arrow_type(type_of(type)) if found is None else found
+
+
+def _arrow_type(type: DataType) -> pa.DataType:
+    match type:
+        case DecimalType():
+            return pa.decimal128(type.precision, type.scale)
+        case ArrayType():
+            return pa.list_(_arrow_type(type.element))
+        case MapType():
+            return pa.map_(pa.string(), _arrow_type(type.element))
+        case StructType():
+            return pa.struct([pa.field(name, _arrow_type(one)) for name, one in type.fields])
+        case _:
+            return _ARROW_TYPES[type.value]
+
+
+NAMES_OF_TYPES = {str(arrow): name for name, arrow in _ARROW_TYPES.items()}
+"""The types without parameters, by the text of their Arrow type."""
+
+
+def named_type(arrow: pa.DataType) -> str | None:
+    """The text of the type that has this Arrow type; None: there is none."""
+    if pa.types.is_decimal128(arrow) and 0 <= arrow.scale <= arrow.precision:
+        return decimal_of(arrow.precision, arrow.scale).value
+    return NAMES_OF_TYPES.get(str(arrow))
 
 
 def input_schema(plan: Plan) -> pa.Schema:
@@ -41,7 +83,7 @@ def input_schema(plan: Plan) -> pa.Schema:
 def _input_schema(texts: tuple[str, ...], attributes: tuple[Attribute, ...]) -> pa.Schema:
     # Each batch of each of a thousand queries asks for it, and making it takes 0.2 ms.
     named = [pa.field(name, pa.string(), nullable=False) for name in texts]
-    return pa.schema([*named, *(pa.field(one.name, ARROW_TYPES[one.type]) for one in attributes)])
+    return pa.schema([*named, *(pa.field(one.name, arrow_type(one.type)) for one in attributes)])
 
 
 def output_schema(plan: Plan) -> pa.Schema:
@@ -59,11 +101,11 @@ def match_schema(plan: Plan) -> pa.Schema:
 def row_type(plan: Plan) -> pa.StructType:
     """The type of the column of the parameter set."""
     shown = () if plan.source.parameters is None else plan.source.parameters.shown_attributes
-    return pa.struct([pa.field(one.name, ARROW_TYPES[one.type]) for one in shown])
+    return pa.struct([pa.field(one.name, arrow_type(one.type)) for one in shown])
 
 
 def struct_type(plan: Plan, label: Label) -> pa.StructType:
-    fields = [pa.field(name, ARROW_TYPES[plan.source.type_of(name)]) for name in label.attributes]
+    fields = [pa.field(name, arrow_type(plan.source.type_of(name))) for name in label.attributes]
     return pa.struct([pa.field("pos", pa.int64()), *fields] if plan.answer.positions else fields)
 
 
@@ -73,14 +115,14 @@ def _matches_schema(plan: Plan, *, collapsed: bool) -> pa.Schema:
     if plan.answer.positions:
         fields += [pa.field("start_pos", pa.int64()), pa.field("end_pos", pa.int64())]
     if plan.source.order_by:
-        time = ARROW_TYPES[plan.source.type_of(plan.source.order_by[0])]
+        time = arrow_type(plan.source.type_of(plan.source.order_by[0]))
         fields += [pa.field("start_time", time), pa.field("end_time", time)]
         if plan.shows_decided_time and not collapsed:
             fields.append(pa.field(DECIDED_TIME, time))
     if plan.source.uncertain is not None:
         fields.append(pa.field(CONFIDENCE, pa.float64()))
     if collapsed:
-        fields.append(pa.field(MATCHES, ARROW_TYPES[COUNTS]))
+        fields.append(pa.field(MATCHES, arrow_type(COUNTS)))
     for item in plan.answer.items:
         if isinstance(item, Computed):
             fields.append(pa.field(item.name, _computed_type(item)))
@@ -90,21 +132,21 @@ def _matches_schema(plan: Plan, *, collapsed: bool) -> pa.Schema:
 
 
 def _computed_type(item: Computed) -> pa.DataType:
-    element = ARROW_TYPES[item.element_type]
+    element = arrow_type(item.element_type)
     return pa.list_(element) if item.is_array else element
 
 
 def _totals_schema(plan: Plan, totals: Totals) -> pa.Schema:
     fields = _key_fields(plan)
     for name, type in plan.place_columns(totals):
-        fields.append(pa.field(name, ARROW_TYPES[type]))
-    fields += [pa.field(item.name, ARROW_TYPES[item.type]) for item in totals.items]
+        fields.append(pa.field(name, arrow_type(type)))
+    fields += [pa.field(item.name, arrow_type(item.type)) for item in totals.items]
     return pa.schema(fields)
 
 
 def _key_fields(plan: Plan) -> list[pa.Field]:
     source = plan.source
-    fields = [pa.field(name, ARROW_TYPES[source.type_of(name)]) for name in source.partition_by]
+    fields = [pa.field(name, arrow_type(source.type_of(name))) for name in source.partition_by]
     if source.parameters is not None:
         fields.append(pa.field(source.parameters.name, row_type(plan)))
     return fields

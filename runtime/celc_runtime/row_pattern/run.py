@@ -33,7 +33,7 @@ from celc_runtime.plan.row_pattern import (
     ValueOfRow,
     Variables,
 )
-from celc_runtime.plan.schemas import ARROW_TYPES
+from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.row_pattern import passes
 from celc_runtime.row_pattern.measures import (
     FUNCTIONS,
@@ -517,7 +517,7 @@ class _Listed:
 
         if type == "STRING":
             return self._run._texts.decoded(values, known)
-        arrow = ARROW_TYPES[type]
+        arrow = arrow_type(type)
         if type == "BOOLEAN":
             return pa.array(values.astype(np.bool_), mask=~known)
         if pa.types.is_temporal(arrow):

@@ -3,32 +3,26 @@
 import pyarrow as pa
 
 from celc_runtime.plan.row_pattern import RowPlan
-from celc_runtime.plan.schemas import ARROW_TYPES
+from celc_runtime.plan.schemas import arrow_type
 
 
 def input_schema(plan: RowPlan) -> pa.Schema:
     """The columns of the table that are read."""
     return pa.schema(
-        [pa.field(plan.columns[n].name, arrow_type(plan, n)) for n in plan.columns_read]
+        [pa.field(plan.columns[n].name, column_type(plan, n)) for n in plan.columns_read]
     )
 
 
-def arrow_type(plan: RowPlan, column: int) -> pa.DataType:
+def column_type(plan: RowPlan, column: int) -> pa.DataType:
     """The Arrow type of a column of the table."""
-    return ARROW_TYPES[plan.columns[column].type]
+    return arrow_type(plan.columns[column].type)
 
 
 def output_schema(plan: RowPlan) -> pa.Schema:
     """The columns of the result."""
     return pa.schema(
         [
-            pa.field(output.name, _arrow_type(type))
+            pa.field(output.name, arrow_type(type))
             for output, type in zip(plan.outputs, plan.output_types(), strict=True)
         ]
     )
-
-
-def _arrow_type(type: str) -> pa.DataType:
-    if type.startswith("ARRAY<"):
-        return pa.list_(ARROW_TYPES[type[6:-1]])
-    return ARROW_TYPES[type]

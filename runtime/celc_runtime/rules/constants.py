@@ -6,7 +6,7 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import coded, text_truth
 from celc_runtime.plan.conditions import TextCondition
 from celc_runtime.plan.parameters import OfEvent, OfRow
-from celc_runtime.plan.schemas import ARROW_TYPES
+from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.rules.keys import number_keys
 
 
@@ -46,7 +46,7 @@ def truth_of(test: OfEvent | OfRow, column: pa.Array) -> np.ndarray:
 
 
 def _array(test: OfEvent | OfRow) -> pa.Array:
-    type = ARROW_TYPES[test.type]
+    type = arrow_type(test.type)
     if pa.types.is_temporal(type):
         whole = pa.int32() if pa.types.is_date32(type) else pa.int64()
         return pa.array(test.operands, whole).cast(type)

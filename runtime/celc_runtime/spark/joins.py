@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.joins import Joins, joins_text
-from celc_runtime.plan.plan import DDL_TYPES, Plan
+from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import Keyed
 from celc_runtime.program import Program
 from celc_runtime.routes.rules import Route
@@ -28,6 +28,7 @@ from celc_runtime.spark.input.pushdown import (
     why_all_matter,
     why_not_filtered,
 )
+from celc_runtime.values.types import ddl_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -169,7 +170,7 @@ def _with_declared_types(plan: Plan, joins: Joins, rows: DataFrame) -> DataFrame
             column_named(name) if wanted is None else _converted(name, found, wanted).alias(name)
         )
     columns += [
-        functions.lit(None).cast(DDL_TYPES.get(type, type)).alias(name)
+        functions.lit(None).cast(ddl_of(type)).alias(name)
         for name, type in joins.reads
         if name not in rows.columns
     ]
@@ -187,5 +188,5 @@ def _converted(name: str, found: str, wanted: str) -> Column:
         clock = (functions.hour(column), functions.minute(column))
         second = functions.extract(functions.lit("SECOND"), column)
         return functions.make_timestamp_ltz(*date, *clock, second, functions.lit("UTC"))
-    type = DDL_TYPES.get(wanted, wanted)
+    type = ddl_of(wanted)
     return column if found.upper() == type else column.cast(type)

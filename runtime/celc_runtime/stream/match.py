@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.names import unused_name
-from celc_runtime.plan.plan import DDL_TYPES, Plan, quoted
-from celc_runtime.plan.schemas import ARROW_TYPES, output_schema
+from celc_runtime.plan.plan import Plan, quoted
+from celc_runtime.plan.schemas import named_type, output_schema
 from celc_runtime.program import Program
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
@@ -49,6 +49,7 @@ from celc_runtime.stream.tasks import (
     task_route,
     unpacking_route,
 )
+from celc_runtime.values.types import ddl_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -299,11 +300,10 @@ def _ddl(plan: Plan, options: StreamOptions) -> str:
     if options.late != "side":
         return plan.output_ddl()
     event = side_schema(plan, options).field("event").type
-    names = {arrow: name for name, arrow in ARROW_TYPES.items()}
     fields = []
     for field in event:
-        type = names.get(field.type, "BINARY")
-        fields.append(f"{quoted(field.name)}: {DDL_TYPES.get(type, type)}")
+        type = named_type(field.type) or "BINARY"
+        fields.append(f"{quoted(field.name)}: {ddl_of(type)}")
     own = plan.output_ddl()
     return f"kind STRING, {own}{', ' if own else ''}`event` STRUCT<{', '.join(fields)}>"
 

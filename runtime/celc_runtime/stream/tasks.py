@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
-from celc_runtime.plan.schemas import ARROW_TYPES, output_schema
+from celc_runtime.plan.schemas import arrow_type, output_schema
 from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.rules.rows import Rows as Rules
 from celc_runtime.rules.rows import rows_of_batch
@@ -178,7 +178,7 @@ def refused_schema(plan: Plan, options: StreamOptions) -> pa.Schema:
         fields.append(pa.field(plan.source.type_name, pa.string()))
     if plan.source.stream_column:
         fields.append(pa.field("stream", pa.string()))
-    fields += [pa.field(a.name, ARROW_TYPES[a.type]) for a in plan.source.attributes]
+    fields += [pa.field(a.name, arrow_type(a.type)) for a in plan.source.attributes]
     known = {field.name for field in fields} | {*plan.source.chosen_columns}
     fields += [
         pa.field(f.name, f.arrow_type)

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pytest
 from celc_runtime import CompiledQuery, EventError, EventWarning
-from celc_runtime.plan.schemas import ARROW_TYPES
+from celc_runtime.plan.schemas import named_type
 from celc_runtime.spark.worker.task_columns import EVENTS_ALONE
 from celc_runtime.spark.worker.tasks import matches_of_task
 from engines import interpreted, only_query
@@ -836,7 +836,9 @@ def keyed(name: str, rng: random.Random) -> tuple[pa.Table, list[Any]]:
 
 def declared(name: str) -> str:
     """The type of an attribute of ONE_OF_EACH; Spark SQL knows it by the same name."""
-    return next(kind for kind, arrow_type in ARROW_TYPES.items() if arrow_type == TYPES[name])
+    kind = named_type(TYPES[name])
+    assert kind is not None
+    return kind
 
 
 def partition_query(name: str, consume: str = "") -> CompiledQuery:

@@ -7,7 +7,7 @@ import pyarrow as pa
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.parameters import Parameters
-from celc_runtime.plan.schemas import ARROW_TYPES
+from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.query import CompiledQuery
 from celc_runtime.rules.rows import rows_of
 
@@ -93,7 +93,7 @@ def tables_of(
                 f"{file.name}: no row has {names}, which parameter set "
                 f"{quote(parameters.name)} declares"
             )
-        schema = pa.schema([(one.name, ARROW_TYPES[one.type]) for one in parameters.attributes])
+        schema = pa.schema([(one.name, arrow_type(one.type)) for one in parameters.attributes])
         table = pa.concat_tables(found, promote_options="default") if found else None
         table = schema.empty_table() if table is None else table
         rows_of(query.name, parameters, table)
@@ -104,7 +104,7 @@ def tables_of(
 
 def _wanted(query: str, parameters: Parameters) -> Wanted:
     """The attributes of the set. A file must have all of them."""
-    types = {one.name: ARROW_TYPES[one.type] for one in parameters.attributes}
+    types = {one.name: arrow_type(one.type) for one in parameters.attributes}
     owners = {name: frozenset({parameters.name}) for name in types}
     # Readers look for a column of types; the rows of a set have none.
     no_type = parameters.number

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 import pyarrow as pa
-from celc_runtime.plan.schemas import ARROW_TYPES
+from celc_runtime.plan.schemas import NAMES_OF_TYPES
 
 Row = tuple[int, bytes]
 """The number of a row's first line, counted from 1, and its bytes."""
@@ -28,7 +28,6 @@ _NO_NUMBER = re.compile(
 _COUNT = re.compile(r"CSV parse error: (?:Row #\d+: )?Expected (\d+) columns, got (\d+)")
 _JSON_KIND = re.compile(r"JSON parse error: Column\(/(.*)\) changed from (\w+) to (\w+)")
 _JSON_VALUE = re.compile(r"Failed to convert JSON to ([^,]+), couldn't parse: ?(.*)", re.DOTALL)
-_TYPES = {str(type): name for name, type in ARROW_TYPES.items()}
 
 
 def csv_rows(stream: io.RawIOBase, delimiter: str) -> Iterator[Row]:
@@ -170,4 +169,4 @@ def in_words(problem: str, names: Sequence[str] | None, durations: Collection[st
 
 def _type(arrow: str) -> str:
     """A type as queries name it."""
-    return _TYPES.get(arrow, arrow)
+    return NAMES_OF_TYPES.get(arrow, arrow)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.plan.plan import ChosenKey, Plan
-from celc_runtime.plan.schemas import ARROW_TYPES
+from celc_runtime.plan.schemas import arrow_type
 
 
 def columns_of_keys(plan: Plan, keys: Iterable[ChosenKey]) -> list[str]:
@@ -25,7 +25,7 @@ def key_values(plan: Plan, key: ChosenKey, columns: Mapping[str, pa.Array]) -> p
 
     columns: those of `columns_of_keys`, in their declared types, not dictionary-coded.
     """
-    values = pa.nulls(len(columns[plan.source.type_name]), ARROW_TYPES[key.type])
+    values = pa.nulls(len(columns[plan.source.type_name]), arrow_type(key.type))
     for attribute, types in key.ways:
         values = pc.if_else(_are_of(plan, types, columns), columns[attribute], values)
     return values

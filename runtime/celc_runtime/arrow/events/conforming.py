@@ -15,8 +15,8 @@ from celc_runtime.arrow.arrays import is_ordered, shown, without_views
 from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.arrow.events.row_names import row_text
 from celc_runtime.plan.errors import EventError
-from celc_runtime.plan.plan import COUNTS, Plan
-from celc_runtime.plan.schemas import ARROW_TYPES, input_schema
+from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.schemas import input_schema, named_type
 
 _WIDENING = {
     "INT": (pa.int8(), pa.int16(), pa.uint8(), pa.uint16()),
@@ -133,8 +133,8 @@ def _remedies(plan: Plan, field: pa.Field, type: pa.DataType) -> Iterator[str]:
         yield f"cast the column to {field.type}"
     else:
         yield f"give it a column of the type {field.type}, made of this one"
-    fits = next((name for name, arrow in ARROW_TYPES.items() if arrow == type), COUNTS)
-    if fits != COUNTS and any(attribute.name == field.name for attribute in plan.source.attributes):
+    fits = named_type(type)
+    if fits and any(attribute.name == field.name for attribute in plan.source.attributes):
         yield f"declare the attribute as {fits}"
 
 

@@ -35,7 +35,7 @@ from celc_runtime.engine.totals.wide_columns import (
 from celc_runtime.plan.errors import TotalError
 from celc_runtime.plan.expressions import Constant, ParameterValue
 from celc_runtime.plan.plan import COUNTS, Plan
-from celc_runtime.plan.schemas import ARROW_TYPES
+from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.plan.totals import (
     Compared,
     Every,
@@ -107,7 +107,7 @@ def _places(plan: Plan, totals: Totals, groups: Groups) -> list[pa.Array]:
     if totals.per == "PARTITION":
         return []
     if isinstance(totals.per, int):
-        type = ARROW_TYPES["TIMESTAMP"]
+        type = arrow_type("TIMESTAMP")
         starts = groups.places * totals.per
         return [pa.array(starts).cast(type), pa.array(starts + totals.per).cast(type)]
     columns = [pa.array(groups.places)] if plan.answer.positions else []
@@ -474,7 +474,7 @@ def _like(numbers: np.ndarray, value: Any) -> np.ndarray:
 
 
 def _column(item: TotalItem, value: _Value) -> pa.Array:
-    type, known = ARROW_TYPES[item.type], value.known
+    type, known = arrow_type(item.type), value.known
     mask = None if known.all() else ~known
     if item.type == COUNTS:
         words = wide(value.numbers) if value.words is None else value.words
@@ -497,5 +497,5 @@ def decimals(words: WideColumn, known: np.ndarray | None) -> pa.Array:
     both = np.empty((len(words), 2), np.uint64)
     both[:, 0], both[:, 1] = words.low, words.high
     validity = None if known is None else pa.array(known).buffers()[1]
-    type = ARROW_TYPES[COUNTS]
+    type = arrow_type(COUNTS)
     return pa.Array.from_buffers(type, len(words), [validity, pa.py_buffer(both)])

@@ -56,7 +56,7 @@ from celc_runtime.plan.expressions import (
     ParameterValue,
     Tree,
 )
-from celc_runtime.plan.schemas import ARROW_TYPES
+from celc_runtime.plan.schemas import arrow_type
 
 _NUMPY_TYPES: dict[str, type[np.generic]] = {
     "INT": np.int32,
@@ -130,14 +130,14 @@ def computed_column(item: Computed, labels: LabelValues) -> pa.Array:
     tree = item.value
     if isinstance(tree, Constant):
         # Also for types without arithmetic.
-        return pa.repeat(pa.scalar(tree.value, ARROW_TYPES[tree.type]), labels.matches)
+        return pa.repeat(pa.scalar(tree.value, arrow_type(tree.type)), labels.matches)
     if isinstance(tree, ParameterValue):
         return labels.at_end(tree.column)
     if isinstance(tree, Aggregate) and tree.function not in _COMPUTED:
         return _from_events(tree, labels)
     with np.errstate(all="ignore"):
         numbers = _numbers(tree, labels)
-    type = ARROW_TYPES[item.type]
+    type = arrow_type(item.type)
     if item.type in ("BOOLEAN", "DATE"):
         narrow = numbers.values.astype(np.bool_ if item.type == "BOOLEAN" else np.int32)
         return pa.array(narrow, mask=~numbers.known).cast(type)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from celc_runtime.plan.plan import DDL_TYPES, ChosenKey, Plan
+from celc_runtime.plan.plan import ChosenKey, Plan
 from celc_runtime.spark.input.columns import column_named
 from celc_runtime.spark.input.event_types import is_of_types
+from celc_runtime.values.types import ddl_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -40,7 +41,7 @@ def _as_declared(plan: Plan, key: ChosenKey, attribute: str, types: Mapping[str,
     column = column_named(attribute)
     if types[attribute] == "timestamp_ntz":
         return utc_instant(column)
-    return column.cast(DDL_TYPES.get(key.type, key.type).lower())
+    return column.cast(ddl_of(key.type).lower())
 
 
 def utc_instant(column: Column) -> Column:

@@ -16,7 +16,7 @@ from celc_runtime.arrow.events.event_order import tie_error
 from celc_runtime.arrow.events.paths import received
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
-from celc_runtime.plan.schemas import ARROW_TYPES
+from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.run.feeding import NewRun, ReadsRanges
 from celc_runtime.run.run_of import run_of
@@ -251,7 +251,7 @@ class _RangeReader:
             return
         plan = self._program.plan
         name = plan.source.order_by[0]
-        column = rows.events.column(name).cast(ARROW_TYPES[plan.source.type_of(name)])
+        column = rows.events.column(name).cast(arrow_type(plan.source.type_of(name)))
         values, known = numbers(column)
         is_own = np.ones(len(values), np.bool_)
         if self._start is not None:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import numbers, zeros
 from celc_runtime.plan.errors import StateError
-from celc_runtime.plan.schemas import ARROW_TYPES
+from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.stream.stored.compression import from_planes, planes
 
 _FORMATS = {
@@ -36,9 +36,6 @@ _FORMATS = {
     "DATE": "<i4",
     "INTERVAL": "<i8",
 }
-
-ROW_TYPES = {**ARROW_TYPES, "BINARY": pa.binary()}
-"""The Arrow type of each type that a row can hold."""
 
 _MOST_TEXT = 2**31 - 1  # bytes: the texts of one column in Arrow, and one value in Spark
 
@@ -56,7 +53,7 @@ class RowField(NamedTuple):
 
     @property
     def arrow_type(self) -> pa.DataType:
-        return ROW_TYPES[self.type]
+        return arrow_type(self.type)
 
 
 class Rows(NamedTuple):

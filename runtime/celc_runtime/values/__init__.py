@@ -1,0 +1,1 @@
+"""Types of values, which the compiler and all routes share."""
