@@ -1,8 +1,8 @@
-"""The tables of `grammar.lark` for the lexer and the parser.
+"""The tables of a `grammar.lark` for its lexer and parser.
 
 Lark makes them (`tools/parser_tables.py`), and `tables.json` keeps them, because making them takes
 longer than compiling most queries. The loop that runs over them is ours
-(`celc.parse.machine`): the kind of a word depends on the parser's state, errors ask what else
+(`celc.parse.stacks`): the kind of a word depends on the parser's state, errors ask what else
 could stand at a place, and it takes half the time of Lark's.
 """
 
@@ -22,12 +22,14 @@ END = "$END"
 class Reduction:
     """Replace the top `size` values by the result of the builder's `method`.
 
-    `method` is None where a single value passes through unchanged.
+    `method` is None where a single value passes through unchanged. `kept` are the places of the
+    values that the method gets, with None for a part that is left out; None: it gets all.
     """
 
     size: int
     target: str
     method: str | None
+    kept: list[int | None] | None = None
 
 
 # A state number to shift to, or a reduction.
@@ -40,7 +42,8 @@ class Grammar:
 
     `actions[state]` gives the action on a terminal, and on a nonterminal the state to go to.
     `keywords` gives the terminal of an upper-case word; `patterns` gives regular expressions for
-    all other terminals, and for the `ignored` ones, which leave no token.
+    all other terminals, those first that are tried first, and for the `ignored` ones, which leave
+    no token.
     """
 
     actions: tuple[dict[str, Action], ...]
@@ -54,8 +57,13 @@ class Grammar:
 
 @cache
 def grammar() -> Grammar:
-    """The tables, read at the first call."""
-    fields = json.loads(TABLES.read_text(encoding="utf-8"))
+    """The tables of CEL, read at the first call."""
+    return read_tables(TABLES)
+
+
+def read_tables(path: Path) -> Grammar:
+    """The tables that a file keeps."""
+    fields = json.loads(path.read_text(encoding="utf-8"))
     reductions = [Reduction(*reduction) for reduction in fields["reductions"]]
     return Grammar(
         actions=tuple(_row(state, reductions) for state in fields["states"]),

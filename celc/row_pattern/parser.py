@@ -1,21 +1,20 @@
 """Text of MATCH_RECOGNIZE → syntax tree.
 
-The grammar is lark's, which gives the words that could follow where a text ends too early or goes
-wrong. sqlglot was rejected: it keeps PATTERN as a text, refuses SUBSET, WITHIN and SKIP TO a
-variable, and knows few places.
+The machine is that of CEL, with tables of its own; it gives the words that could follow where a
+text ends too early or goes wrong. sqlglot was rejected: it keeps PATTERN as a text, refuses SUBSET,
+WITHIN and SKIP TO a variable, and knows few places.
 """
 
-import re
 from functools import cache
-from importlib import resources
 from typing import Any, Literal
-
-import lark
 
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import row_patterns as messages
 from celc.diagnostics.source import Source, Span
+from celc.parse.tables import END
+from celc.parse.tokens import BAD, Token
 from celc.row_pattern import syntax
+from celc.row_pattern.machine import Node, RowMachine, grammar
 
 MAX_BOUND = 1000
 """The largest bound of a quantifier."""
@@ -34,117 +33,93 @@ def parse(source: Source, found: Diagnostics | None = None) -> syntax.Query:
     that later passes find theirs as well; None: these are raised, too.
     """
     diagnostics = Diagnostics(source) if found is None else found
-    try:
-        tree = _grammar().parse(source.text)
-    except lark.exceptions.UnexpectedCharacters as problem:
-        at = problem.pos_in_stream or 0
-        diagnostics.add(messages.odd_character(source.text[at : at + 1], _place(source, at)))
-    except lark.exceptions.UnexpectedToken as problem:
-        diagnostics.add(_unexpected(problem, source))
+    machine = RowMachine(source.text)
+    wrong = machine.run()
+    if wrong is not None and wrong.type == BAD:
+        diagnostics.add(messages.odd_character(wrong.text, wrong.span))
+    elif wrong is not None:
+        diagnostics.add(_unexpected(wrong, machine.accepted(), source))
     diagnostics.raise_errors()
-    deep = _too_deep(tree)
+    deep = _too_deep(machine.result)
     if deep is not None:
         diagnostics.add(messages.too_deep(MAX_DEPTH, deep))
         diagnostics.raise_errors()
-    query: syntax.Query = _Builder(diagnostics).transform(tree)
+    query: syntax.Query = _built(machine.nodes, _Builder(diagnostics))
     if found is None:
         diagnostics.raise_errors()
     return query
 
 
-def tokens_of(source: Source) -> list[lark.Token]:
+def tokens_of(source: Source) -> list[Token]:
     """The tokens of a text that `parse` accepts; `type` is the terminal."""
-    return list(_grammar().parse_interactive(source.text).iter_parse())
+    machine = RowMachine(source.text)
+    machine.run()
+    return machine.tokens
 
 
 def accepted_after(text: str) -> frozenset[str] | None:
     """The terminals that can follow a text; None where it is already wrong."""
-    parser = _grammar().parse_interactive(text)
-    try:
-        parser.exhaust_lexer()
-    except lark.exceptions.UnexpectedInput:
-        return None
-    return frozenset(parser.accepts())  # type: ignore[no-untyped-call]
+    machine = RowMachine(text)
+    return machine.accepted() if machine.read() is None else None
 
 
 @cache
 def keywords() -> frozenset[str]:
     """The words that have a meaning of their own in the grammar, in capitals."""
-    patterns = {item.name: item.pattern.value for item in _grammar().terminals}
-    return frozenset(
-        name for name, value in patterns.items() if re.match(rf"{name}(\\b|\(\?=)", value, re.I)
-    )
+    return frozenset(grammar().keywords)
 
 
-@cache
-def _grammar() -> lark.Lark:
-    text = resources.files("celc.row_pattern").joinpath("grammar.lark").read_text("utf-8")
-    return lark.Lark(
-        text, start="query", parser="lalr", maybe_placeholders=True, propagate_positions=True
-    )
-
-
-def _place(source: Source, at: int) -> Span:
-    return Span(min(at, len(source.text)), min(at + 1, len(source.text)))
-
-
-def _unexpected(problem: lark.exceptions.UnexpectedToken, source: Source) -> Any:
-    accepted = frozenset(problem.accepts or problem.expected)
-    token = problem.token
-    if token.type == "$END":
+def _unexpected(token: Token, accepted: frozenset[str], source: Source) -> Any:
+    if token.type == END:
         end = len(source.text.rstrip())
         return messages.unexpected(None, accepted, Span(end, end))
-    return messages.unexpected(str(token), accepted, Span(token.start_pos, token.end_pos))
+    return messages.unexpected(token.text, accepted, token.span)
 
 
-def _too_deep(tree: lark.Tree[Any]) -> Span | None:
+def _too_deep(tree: Node) -> Span | None:
     """The place of a node below `MAX_DEPTH` levels that later passes see; None: there is none."""
     waiting = [(tree, 0)]
     while waiting:
         node, level = waiting.pop()
         if level > MAX_DEPTH:
-            return Span(node.meta.start_pos, node.meta.end_pos)
-        is_level = len(node.children) > 1 or node.data in ("minus", "negated", "call")
-        waiting += [(c, level + is_level) for c in node.children if isinstance(c, lark.Tree)]
+            return node.span
+        is_level = len(node.parts) > 1 or node.name in ("minus", "negated", "call")
+        waiting += [(c, level + is_level) for c in node.parts if isinstance(c, Node)]
     return None
 
 
-def _span(meta: lark.tree.Meta) -> Span:
-    return Span(meta.start_pos, meta.end_pos)
-
-
-def _of(token: lark.Token) -> Span:
-    assert token.start_pos is not None
-    assert token.end_pos is not None
-    return Span(token.start_pos, token.end_pos)
+def _built(nodes: list[Node], builder: Any) -> Any:
+    """What a builder makes of nodes, of which the lower ones come first; the value of the last."""
+    for node in nodes:
+        parts = [part.value if isinstance(part, Node) else part for part in node.parts]
+        node.value = getattr(builder, node.name)(node.span, parts)
+    return nodes[-1].value
 
 
 _SIGNS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
-@lark.v_args(meta=True)
-class _Builder(lark.visitors.Transformer_NonRecursive):  # type: ignore[type-arg]
-    """Makes nodes of the syntax out of lark's tree, the lower ones first."""
+class _Builder:
+    """Makes the syntax of the nodes: a method for each rule or alias, with its place and parts."""
 
     def __init__(self, diagnostics: Diagnostics) -> None:
-        super().__init__()
         self._found = diagnostics
 
     # --- clauses ----------------------------------------------------------------------------------
 
-    def query(self, meta: Any, parts: list[Any]) -> syntax.Query:
+    def query(self, span: Span, parts: list[Any]) -> syntax.Query:
         table, _, selected, _, name, match, *rest = parts
-        nodes = [part for part in rest if not isinstance(part, lark.Token)]
+        nodes = [part for part in rest if not isinstance(part, Token)]
         pattern_at = next(
-            part for part in rest if isinstance(part, lark.Token) and part.type == "PATTERN"
+            part for part in rest if isinstance(part, Token) and part.type == "PATTERN"
         )
         partition, order, measures, rows, skip, pattern = nodes[:6]
         within, subsets, definitions, alias = nodes[6:10]
         shown: syntax.RowsShown = "ONE ROW"
-        rows_span = _of(pattern_at)
+        rows_span = pattern_at.span
         if rows is not None:
             shown, rows_span = rows
-        past = syntax.Skip("PAST LAST ROW", None, _of(pattern_at))
+        past = syntax.Skip("PAST LAST ROW", None, pattern_at.span)
         return syntax.Query(
             table=table,
             selected=None if isinstance(selected, Span) else selected,
@@ -161,148 +136,148 @@ class _Builder(lark.visitors.Transformer_NonRecursive):  # type: ignore[type-arg
             subsets=subsets or (),
             definitions=definitions or (),
             alias=alias,
-            match_span=_of(match),
-            span=_span(meta),
+            match_span=match.span,
+            span=span,
         )
 
-    def optional(self, meta: Any, parts: list[Any]) -> Any:
+    def optional(self, span: Span, parts: list[Any]) -> Any:
         return parts[0]
 
-    def table(self, meta: Any, parts: list[Any]) -> syntax.Table:
+    def table(self, span: Span, parts: list[Any]) -> syntax.Table:
         _, _, name, *columns = parts
         declared = tuple(part for part in columns if isinstance(part, syntax.ColumnDeclaration))
-        return syntax.Table(name, declared, _span(meta))
+        return syntax.Table(name, declared, span)
 
-    def declaration(self, meta: Any, parts: list[Any]) -> syntax.ColumnDeclaration:
+    def declaration(self, span: Span, parts: list[Any]) -> syntax.ColumnDeclaration:
         return syntax.ColumnDeclaration(*parts)
 
-    def every(self, meta: Any, parts: list[Any]) -> Span:
-        return _span(meta)
+    def every(self, span: Span, parts: list[Any]) -> Span:
+        return span
 
-    def chosen(self, meta: Any, parts: list[Any]) -> tuple[syntax.Selected, ...]:
+    def chosen(self, span: Span, parts: list[Any]) -> tuple[syntax.Selected, ...]:
         return tuple(part for part in parts if isinstance(part, syntax.Selected))
 
-    def selected(self, meta: Any, parts: list[Any]) -> syntax.Selected:
+    def selected(self, span: Span, parts: list[Any]) -> syntax.Selected:
         table, column, _, alias = parts
         return syntax.Selected(table, column, alias)
 
-    def alias(self, meta: Any, parts: list[Any]) -> syntax.Name:
+    def alias(self, span: Span, parts: list[Any]) -> syntax.Name:
         name: syntax.Name = parts[1]
         return name
 
-    def partition(self, meta: Any, parts: list[Any]) -> tuple[syntax.Name, ...]:
+    def partition(self, span: Span, parts: list[Any]) -> tuple[syntax.Name, ...]:
         return tuple(part for part in parts if isinstance(part, syntax.Name))
 
-    def order(self, meta: Any, parts: list[Any]) -> tuple[syntax.Ordered, ...]:
+    def order(self, span: Span, parts: list[Any]) -> tuple[syntax.Ordered, ...]:
         return tuple(part for part in parts if isinstance(part, syntax.Ordered))
 
-    def ordered(self, meta: Any, parts: list[Any]) -> syntax.Ordered:
+    def ordered(self, span: Span, parts: list[Any]) -> syntax.Ordered:
         column, direction, nulls, where = parts
         descending = direction is not None and direction.type == "DESC"
         return syntax.Ordered(column, descending, None if nulls is None else where.type == "FIRST")
 
-    def measures(self, meta: Any, parts: list[Any]) -> tuple[syntax.Measure, ...]:
+    def measures(self, span: Span, parts: list[Any]) -> tuple[syntax.Measure, ...]:
         return tuple(part for part in parts if isinstance(part, syntax.Measure))
 
-    def measure(self, meta: Any, parts: list[Any]) -> syntax.Measure:
+    def measure(self, span: Span, parts: list[Any]) -> syntax.Measure:
         expression, _, name = parts
         return syntax.Measure(expression, name)
 
-    def one_row(self, meta: Any, parts: list[Any]) -> tuple[syntax.RowsShown, Span]:
-        return "ONE ROW", _span(meta)
+    def one_row(self, span: Span, parts: list[Any]) -> tuple[syntax.RowsShown, Span]:
+        return "ONE ROW", span
 
-    def all_rows(self, meta: Any, parts: list[Any]) -> tuple[syntax.RowsShown, Span]:
-        return parts[-1] or "SHOW EMPTY", _span(meta)
+    def all_rows(self, span: Span, parts: list[Any]) -> tuple[syntax.RowsShown, Span]:
+        return parts[-1] or "SHOW EMPTY", span
 
-    def show(self, meta: Any, parts: list[Any]) -> syntax.RowsShown:
+    def show(self, span: Span, parts: list[Any]) -> syntax.RowsShown:
         return "SHOW EMPTY"
 
-    def omit(self, meta: Any, parts: list[Any]) -> syntax.RowsShown:
+    def omit(self, span: Span, parts: list[Any]) -> syntax.RowsShown:
         return "OMIT EMPTY"
 
-    def unmatched(self, meta: Any, parts: list[Any]) -> syntax.RowsShown:
+    def unmatched(self, span: Span, parts: list[Any]) -> syntax.RowsShown:
         return "WITH UNMATCHED"
 
-    def skip_past(self, meta: Any, parts: list[Any]) -> syntax.Skip:
-        return syntax.Skip("PAST LAST ROW", None, _span(meta))
+    def skip_past(self, span: Span, parts: list[Any]) -> syntax.Skip:
+        return syntax.Skip("PAST LAST ROW", None, span)
 
-    def skip_next(self, meta: Any, parts: list[Any]) -> syntax.Skip:
-        return syntax.Skip("TO NEXT ROW", None, _span(meta))
+    def skip_next(self, span: Span, parts: list[Any]) -> syntax.Skip:
+        return syntax.Skip("TO NEXT ROW", None, span)
 
-    def skip_first(self, meta: Any, parts: list[Any]) -> syntax.Skip:
-        return syntax.Skip("TO FIRST", parts[-1], _span(meta))
+    def skip_first(self, span: Span, parts: list[Any]) -> syntax.Skip:
+        return syntax.Skip("TO FIRST", parts[-1], span)
 
-    def skip_last(self, meta: Any, parts: list[Any]) -> syntax.Skip:
-        return syntax.Skip("TO LAST", parts[-1], _span(meta))
+    def skip_last(self, span: Span, parts: list[Any]) -> syntax.Skip:
+        return syntax.Skip("TO LAST", parts[-1], span)
 
     skip_to = skip_last
 
-    def within(self, meta: Any, parts: list[Any]) -> syntax.Interval:
+    def within(self, span: Span, parts: list[Any]) -> syntax.Interval:
         interval: syntax.Interval = parts[1]
         return interval
 
-    def subsets(self, meta: Any, parts: list[Any]) -> tuple[syntax.Subset, ...]:
+    def subsets(self, span: Span, parts: list[Any]) -> tuple[syntax.Subset, ...]:
         return tuple(part for part in parts if isinstance(part, syntax.Subset))
 
-    def subset(self, meta: Any, parts: list[Any]) -> syntax.Subset:
+    def subset(self, span: Span, parts: list[Any]) -> syntax.Subset:
         name, *members = (part for part in parts if isinstance(part, syntax.Name))
         return syntax.Subset(name, tuple(members))
 
-    def definitions(self, meta: Any, parts: list[Any]) -> tuple[syntax.Definition, ...]:
+    def definitions(self, span: Span, parts: list[Any]) -> tuple[syntax.Definition, ...]:
         return tuple(part for part in parts if isinstance(part, syntax.Definition))
 
-    def definition(self, meta: Any, parts: list[Any]) -> syntax.Definition:
+    def definition(self, span: Span, parts: list[Any]) -> syntax.Definition:
         name, _, condition = parts
         return syntax.Definition(name, condition)
 
     # --- patterns ---------------------------------------------------------------------------------
 
-    def alternation(self, meta: Any, parts: list[Any]) -> syntax.Pattern:
-        return parts[0] if len(parts) == 1 else syntax.Alternation(tuple(parts), _span(meta))
+    def alternation(self, span: Span, parts: list[Any]) -> syntax.Pattern:
+        return parts[0] if len(parts) == 1 else syntax.Alternation(tuple(parts), span)
 
-    def concatenation(self, meta: Any, parts: list[Any]) -> syntax.Pattern:
-        return parts[0] if len(parts) == 1 else syntax.Concatenation(tuple(parts), _span(meta))
+    def concatenation(self, span: Span, parts: list[Any]) -> syntax.Pattern:
+        return parts[0] if len(parts) == 1 else syntax.Concatenation(tuple(parts), span)
 
-    def variable(self, meta: Any, parts: list[Any]) -> syntax.Variable:
-        return syntax.Variable(parts[0], _span(meta))
+    def variable(self, span: Span, parts: list[Any]) -> syntax.Variable:
+        return syntax.Variable(parts[0], span)
 
-    def nothing(self, meta: Any, parts: list[Any]) -> syntax.Nothing:
-        return syntax.Nothing(_span(meta))
+    def nothing(self, span: Span, parts: list[Any]) -> syntax.Nothing:
+        return syntax.Nothing(span)
 
-    def group(self, meta: Any, parts: list[Any]) -> syntax.Pattern:
+    def group(self, span: Span, parts: list[Any]) -> syntax.Pattern:
         inner: syntax.Pattern = parts[0]
         return inner
 
-    def anchor(self, meta: Any, parts: list[Any]) -> syntax.Anchor:
-        sign: Literal["^", "$"] = "^" if parts[0] == "^" else "$"
-        return syntax.Anchor(sign, _span(meta))
+    def anchor(self, span: Span, parts: list[Any]) -> syntax.Anchor:
+        sign: Literal["^", "$"] = "^" if parts[0].text == "^" else "$"
+        return syntax.Anchor(sign, span)
 
-    def permutation(self, meta: Any, parts: list[Any]) -> syntax.Permutation:
-        permuted = tuple(part for part in parts if not isinstance(part, lark.Token))
+    def permutation(self, span: Span, parts: list[Any]) -> syntax.Permutation:
+        permuted = tuple(part for part in parts if not isinstance(part, Token))
         if len(permuted) > MAX_PERMUTED:
-            self._found.add(messages.too_many_permuted(len(permuted), MAX_PERMUTED, _span(meta)))
-        return syntax.Permutation(permuted, _span(meta))
+            self._found.add(messages.too_many_permuted(len(permuted), MAX_PERMUTED, span))
+        return syntax.Permutation(permuted, span)
 
-    def exclusion(self, meta: Any, parts: list[Any]) -> syntax.Exclusion:
-        return syntax.Exclusion(parts[1], _span(meta))
+    def exclusion(self, span: Span, parts: list[Any]) -> syntax.Exclusion:
+        return syntax.Exclusion(parts[1], span)
 
-    def repetition(self, meta: Any, parts: list[Any]) -> syntax.Repetition:
+    def repetition(self, span: Span, parts: list[Any]) -> syntax.Repetition:
         part, (least, most, reluctant, bounds) = parts
-        return syntax.Repetition(part, least, most, reluctant, bounds, _span(meta))
+        return syntax.Repetition(part, least, most, reluctant, bounds, span)
 
-    def sign(self, meta: Any, parts: list[Any]) -> tuple[int, int | None, bool, Span]:
+    def sign(self, span: Span, parts: list[Any]) -> tuple[int, int | None, bool, Span]:
         sign, reluctant = parts
-        return *_SIGNS[str(sign)], reluctant is not None, _span(meta)
+        return *_SIGNS[sign.text], reluctant is not None, span
 
-    def exactly(self, meta: Any, parts: list[Any]) -> tuple[int, int | None, bool, Span]:
+    def exactly(self, span: Span, parts: list[Any]) -> tuple[int, int | None, bool, Span]:
         _, bound, reluctant = parts
-        size = int(bound)
-        return self._bounds(size, size, reluctant is not None, _span(meta))
+        size = int(bound.text)
+        return self._bounds(size, size, reluctant is not None, span)
 
-    def bounds(self, meta: Any, parts: list[Any]) -> tuple[int, int | None, bool, Span]:
+    def bounds(self, span: Span, parts: list[Any]) -> tuple[int, int | None, bool, Span]:
         _, low, _, high, reluctant = parts
-        least, most = int(low or 0), None if high is None else int(high)
-        return self._bounds(least, most, reluctant is not None, _span(meta))
+        least, most = 0 if low is None else int(low.text), None if high is None else int(high.text)
+        return self._bounds(least, most, reluctant is not None, span)
 
     def _bounds(
         self, least: int, most: int | None, reluctant: bool, span: Span
@@ -317,98 +292,98 @@ class _Builder(lark.visitors.Transformer_NonRecursive):  # type: ignore[type-arg
 
     # --- expressions ------------------------------------------------------------------------------
 
-    def binary(self, meta: Any, parts: list[Any]) -> syntax.Binary:
+    def binary(self, span: Span, parts: list[Any]) -> syntax.Binary:
         left, operator, right = parts
-        text = {"==": "=", "<>": "!="}.get(str(operator), str(operator).upper())
-        return syntax.Binary(text, left, right, _span(meta))
+        text = {"==": "=", "<>": "!="}.get(operator.text, operator.text.upper())
+        return syntax.Binary(text, left, right, span)
 
-    def negated(self, meta: Any, parts: list[Any]) -> syntax.Unary:
-        return syntax.Unary("NOT", parts[1], _span(meta))
+    def negated(self, span: Span, parts: list[Any]) -> syntax.Unary:
+        return syntax.Unary("NOT", parts[1], span)
 
-    def minus(self, meta: Any, parts: list[Any]) -> syntax.Expression:
-        return syntax.Unary("-", parts[1], _span(meta))
+    def minus(self, span: Span, parts: list[Any]) -> syntax.Expression:
+        return syntax.Unary("-", parts[1], span)
 
-    def null_test(self, meta: Any, parts: list[Any]) -> syntax.NullTest:
+    def null_test(self, span: Span, parts: list[Any]) -> syntax.NullTest:
         operand, _, negated, _ = parts
-        return syntax.NullTest(operand, negated is not None, _span(meta))
+        return syntax.NullTest(operand, negated is not None, span)
 
-    def between(self, meta: Any, parts: list[Any]) -> syntax.Between:
+    def between(self, span: Span, parts: list[Any]) -> syntax.Between:
         operand, negated, _, low, _, high = parts
-        return syntax.Between(operand, low, high, negated is not None, _span(meta))
+        return syntax.Between(operand, low, high, negated is not None, span)
 
-    def within_list(self, meta: Any, parts: list[Any]) -> syntax.In:
+    def within_list(self, span: Span, parts: list[Any]) -> syntax.In:
         operand, negated, _, *values = parts
-        kept = tuple(value for value in values if not isinstance(value, lark.Token))
-        return syntax.In(operand, kept, negated is not None, _span(meta))
+        kept = tuple(value for value in values if not isinstance(value, Token))
+        return syntax.In(operand, kept, negated is not None, span)
 
-    def like(self, meta: Any, parts: list[Any]) -> syntax.Like:
+    def like(self, span: Span, parts: list[Any]) -> syntax.Like:
         operand, negated, operator, pattern = parts
         kind: Literal["LIKE", "RLIKE"] = "LIKE" if operator.type == "LIKE" else "RLIKE"
-        return syntax.Like(kind, operand, pattern, negated is not None, _span(meta))
+        return syntax.Like(kind, operand, pattern, negated is not None, span)
 
-    def integer(self, meta: Any, parts: list[Any]) -> syntax.Constant:
-        return syntax.Constant(int(parts[0]), _span(meta))
+    def integer(self, span: Span, parts: list[Any]) -> syntax.Constant:
+        return syntax.Constant(int(parts[0].text), span)
 
-    def real(self, meta: Any, parts: list[Any]) -> syntax.Constant:
-        return syntax.Constant(float(parts[0]), _span(meta))
+    def real(self, span: Span, parts: list[Any]) -> syntax.Constant:
+        return syntax.Constant(float(parts[0].text), span)
 
-    def text(self, meta: Any, parts: list[Any]) -> syntax.Constant:
-        return syntax.Constant(_text(parts[0]), _span(meta))
+    def text(self, span: Span, parts: list[Any]) -> syntax.Constant:
+        return syntax.Constant(_text(parts[0]), span)
 
-    def word(self, meta: Any, parts: list[Any]) -> syntax.Constant:
+    def word(self, span: Span, parts: list[Any]) -> syntax.Constant:
         value = {"TRUE": True, "FALSE": False, "NULL": None}[parts[0].type]
-        return syntax.Constant(value, _span(meta))
+        return syntax.Constant(value, span)
 
-    def time(self, meta: Any, parts: list[Any]) -> syntax.Time:
+    def time(self, span: Span, parts: list[Any]) -> syntax.Time:
         kind, text = parts
-        constant = syntax.Constant(_text(text), _of(text))
-        return syntax.Time("DATE" if kind.type == "DATE" else "TIMESTAMP", constant, _span(meta))
+        constant = syntax.Constant(_text(text), text.span)
+        return syntax.Time("DATE" if kind.type == "DATE" else "TIMESTAMP", constant, span)
 
-    def interval(self, meta: Any, parts: list[Any]) -> syntax.Interval:
+    def interval(self, span: Span, parts: list[Any]) -> syntax.Interval:
         _, amount, unit = parts
-        return syntax.Interval(str(amount).strip("'").strip(), unit, _span(meta))
+        return syntax.Interval(amount.text.strip("'").strip(), unit, span)
 
-    def column(self, meta: Any, parts: list[Any]) -> syntax.Column:
+    def column(self, span: Span, parts: list[Any]) -> syntax.Column:
         names = [part for part in parts if isinstance(part, syntax.Name)]
-        return syntax.Column(names[0] if len(names) == 2 else None, names[-1], _span(meta))
+        return syntax.Column(names[0] if len(names) == 2 else None, names[-1], span)
 
-    def star(self, meta: Any, parts: list[Any]) -> syntax.Star:
+    def star(self, span: Span, parts: list[Any]) -> syntax.Star:
         named = parts[0] if isinstance(parts[0], syntax.Name) else None
-        return syntax.Star(named, _span(meta))
+        return syntax.Star(named, span)
 
-    def call(self, meta: Any, parts: list[Any]) -> syntax.Call:
+    def call(self, span: Span, parts: list[Any]) -> syntax.Call:
         semantics, function, given = parts
         distinct, arguments = given or (None, ())
-        kept = None if semantics is None else syntax.Name(semantics.type, _of(semantics))
-        return syntax.Call(function, arguments, kept, distinct, _span(meta))
+        kept = None if semantics is None else syntax.Name(semantics.type, semantics.span)
+        return syntax.Call(function, arguments, kept, distinct, span)
 
-    def arguments(self, meta: Any, parts: list[Any]) -> tuple[Span | None, tuple[Any, ...]]:
+    def arguments(self, span: Span, parts: list[Any]) -> tuple[Span | None, tuple[Any, ...]]:
         distinct, *values = parts
-        kept = tuple(value for value in values if not isinstance(value, lark.Token))
-        return None if distinct is None else _of(distinct), kept
+        kept = tuple(value for value in values if not isinstance(value, Token))
+        return None if distinct is None else distinct.span, kept
 
-    def case(self, meta: Any, parts: list[Any]) -> syntax.Case:
+    def case(self, span: Span, parts: list[Any]) -> syntax.Case:
         _, operand, *rest = parts
         branches = tuple(part for part in rest if isinstance(part, tuple))
         _, otherwise, _ = rest[len(branches) :]
-        return syntax.Case(operand, branches, otherwise, _span(meta))
+        return syntax.Case(operand, branches, otherwise, span)
 
-    def branch(self, meta: Any, parts: list[Any]) -> tuple[Any, Any]:
+    def branch(self, span: Span, parts: list[Any]) -> tuple[Any, Any]:
         _, condition, _, value = parts
         return condition, value
 
-    def in_parentheses(self, meta: Any, parts: list[Any]) -> syntax.Expression:
+    def in_parentheses(self, span: Span, parts: list[Any]) -> syntax.Expression:
         inner: syntax.Expression = parts[0]
         return inner
 
     # --- names ------------------------------------------------------------------------------------
 
-    def plain(self, meta: Any, parts: list[Any]) -> syntax.Name:
-        return syntax.Name(str(parts[0]), _span(meta))
+    def plain(self, span: Span, parts: list[Any]) -> syntax.Name:
+        return syntax.Name(parts[0].text, span)
 
-    def quoted(self, meta: Any, parts: list[Any]) -> syntax.Name:
-        return syntax.Name(str(parts[0])[1:-1].replace("``", "`"), _span(meta))
+    def quoted(self, span: Span, parts: list[Any]) -> syntax.Name:
+        return syntax.Name(parts[0].text[1:-1].replace("``", "`"), span)
 
 
-def _text(token: lark.Token) -> str:
-    return str(token)[1:-1].replace("''", "'")
+def _text(token: Token) -> str:
+    return token.text[1:-1].replace("''", "'")

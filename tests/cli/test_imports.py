@@ -111,6 +111,19 @@ def test_a_run_imports_nothing_that_only_readers_spark_and_frames_need(tmp_path:
     assert not _of_rooms(modules, *_ON_SPARK)
 
 
+def test_a_run_of_match_recognize_imports_as_little(tmp_path: Path) -> None:
+    rows, query = tmp_path / "rows.csv", tmp_path / "v.sql"
+    rows.write_text("id,v\n1,3\n2,1\n3,2\n")
+    query.write_text(
+        "CREATE TABLE t (id INT, v INT); SELECT * FROM t MATCH_RECOGNIZE (ORDER BY id "
+        "MEASURES COUNT(*) AS n PATTERN (S D U) DEFINE D AS v < PREV(v), U AS v > PREV(v))"
+    )
+    packages, modules = _modules_of_process("run", str(query), str(rows))
+    assert {"jinja2", "pyarrow"} <= packages
+    assert packages.isdisjoint({"black", "lark", "pandas", "pyspark", "sqlglot"}), packages
+    assert not _of_rooms(modules, "stream", "spark.match")
+
+
 def test_an_import_of_a_module_imports_no_route_but_that_of_tables(tmp_path: Path) -> None:
     query = (ROOT / "examples" / "weather.cel").read_text("utf-8")
     (tmp_path / "weather_udf.py").write_text(celc.compile(query, name="weather.cel").source)

@@ -36,14 +36,14 @@ _PINS = dict(
     for pin in tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
         "optional-dependencies"
     ]["dev"]
-    if pin.startswith(("black", "jinja2", "lark", "sqlglot"))
+    if pin.startswith(("black", "jinja2", "sqlglot"))
 )
 _FORMATTED_AS_PINNED = all(version(name) == pin for name, pin in _PINS.items())
 """Whether black and the others that decide the bytes of a module are those of the golden files."""
 
 
 def _compare_modules(path: Path, text: str, update: bool) -> None:
-    """The same bytes; with other versions of black, Jinja, Lark or sqlglot the same program."""
+    """The same bytes; with other versions of black, Jinja or sqlglot the same program."""
     if _FORMATTED_AS_PINNED or update:
         compare(path, text, update)
     else:
@@ -62,7 +62,7 @@ def _program(text: str) -> str:
 
 
 def test_the_pins_are_those_of_the_golden_files() -> None:
-    assert set(_PINS) == {"black", "jinja2", "lark", "sqlglot"}
+    assert set(_PINS) == {"black", "jinja2", "sqlglot"}
     users = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
     # Users can have celc beside packages that need other versions.
     assert not any("==" in requirement for requirement in users)

@@ -36,10 +36,8 @@ def words_of(source: Source) -> tuple[syntax.Query, list[Word]]:
     tree = parse(source)
     words = []
     for token in tokens_of(source):
-        assert token.start_pos is not None
-        assert token.end_pos is not None
-        spelled = str(token).upper() if token.type in keywords() else str(token)
-        words.append(Word(token.type, spelled, token.start_pos, token.end_pos))
+        spelled = token.text.upper() if token.type in keywords() else token.text
+        words.append(Word(token.type, spelled, token.start, token.end))
     end = len(source.text)
     words.append(Word("$END", "", end, end))
     attach_comments(source.text, words)
