@@ -19,6 +19,11 @@ _MORE = frozenset({"pyarrow", "pyspark", "rich"})
 _FROZEN = frozenset({"celc_runtime.plan", "celc_runtime.plan.frozen"})
 """Of the runtime what the classes of the compiler are made with."""
 
+_ROWS = (
+    "CREATE TABLE t (id INT, v INT); SELECT * FROM t MATCH_RECOGNIZE (ORDER BY id "
+    "MEASURES COUNT(*) AS n PATTERN (S D U) DEFINE D AS v < PREV(v), U AS v > PREV(v))"
+)
+
 _LOADED = """
 import sys
 {body}
@@ -96,7 +101,8 @@ def test_check_imports_the_compiler_but_nothing_that_writes_or_runs_modules() ->
     assert "celc.codegen.module" not in modules
     # Of the runtime it takes classes of the plan, and nothing that runs one.
     of_runtime = _of_runtime(modules)
-    assert all(name.startswith("celc_runtime.plan") for name in of_runtime), of_runtime
+    plain = ("celc_runtime.plan", "celc_runtime.values")
+    assert all(name.startswith(plain) for name in of_runtime), of_runtime
     assert "celc_runtime.plan.strategy" in of_runtime
 
 
@@ -114,10 +120,7 @@ def test_a_run_imports_nothing_that_only_readers_spark_and_frames_need(tmp_path:
 def test_a_run_of_match_recognize_imports_as_little(tmp_path: Path) -> None:
     rows, query = tmp_path / "rows.csv", tmp_path / "v.sql"
     rows.write_text("id,v\n1,3\n2,1\n3,2\n")
-    query.write_text(
-        "CREATE TABLE t (id INT, v INT); SELECT * FROM t MATCH_RECOGNIZE (ORDER BY id "
-        "MEASURES COUNT(*) AS n PATTERN (S D U) DEFINE D AS v < PREV(v), U AS v > PREV(v))"
-    )
+    query.write_text(_ROWS)
     packages, modules = _modules_of_process("run", str(query), str(rows))
     assert {"jinja2", "pyarrow"} <= packages
     assert packages.isdisjoint({"black", "lark", "pandas", "pyspark", "sqlglot"}), packages
@@ -137,6 +140,25 @@ def test_a_compilation_imports_nothing_that_reads_events(tmp_path: Path) -> None
     packages, _ = _modules_of_process("compile", query, "-o", str(tmp_path / "flights_udf.py"))
     assert {"black", "jinja2", "sqlglot"} <= packages
     assert packages.isdisjoint({"lark", "numba", "numpy", "pandas", "pyarrow", "rich"}), packages
+
+
+_COMPILES = """
+import celc
+text = "CREATE STREAM S {{ EVENT A {{ id: INT }}, EVENT B {{ id: INT }} }} "
+celc.compile(text + "QUERY q: SELECT * FROM S WHERE A ; B")
+celc.compile({rows!r}, dialect="match_recognize")
+"""
+
+
+def test_a_call_of_compile_imports_nothing_that_formats_compiles_or_shows() -> None:
+    """The module is loaded, so NumPy and Arrow are. It holds the query as SQL, for Spark: that is
+    what sqlglot writes."""
+    packages, modules = _modules(_COMPILES.format(rows=_ROWS))
+    assert {"jinja2", "numpy", "pyarrow", "sqlglot"} <= packages
+    unwanted = _LIBRARIES | _MORE
+    assert packages.isdisjoint(unwanted - {"jinja2", "numpy", "pyarrow", "sqlglot"}), packages
+    assert not _of_rooms(modules, *_ON_SPARK)
+    assert not [name for name in modules if name.startswith("celc.interfaces")]
 
 
 def test_an_import_of_celc_is_no_import_of_the_compiler() -> None:

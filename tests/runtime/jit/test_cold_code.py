@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from other_processes import DECLARED, MORE_PLANS, PLANS, run
+from places import ROOT
 
 _ARITHMETIC = ("celc_", "numba.np.", "numba.cpython.builtins", "numba.cpython.numbers")
 """An array that is assigned to a slice or to a row takes 2 s, in `numba.cpython.unicode`."""
 
 _COMPILED = """
-import json, sys
-import numpy as np, pyarrow as pa
+import io, json, sys
+import numpy as np, pyarrow as pa, pyarrow.csv
 from numba.core import event
 
 class Listener(event.Listener):
@@ -31,27 +33,62 @@ listener = Listener()
 event.register("numba:compile", listener)
 import celc
 rows = np.arange(60)
-events = pa.table({
+made = pa.table({
     "type": pa.array(np.array(list("ABC"))[rows * 7 % 5 % 3]),
     "id": pa.array(rows % 3, pa.int32()), "value": pa.array(rows * 0.25), "ts": pa.array(rows)})
-for text in json.loads(sys.argv[1]):
-    query, = celc.compile(text).queries.values()
-    assert len(query.match_table(events))
+types = pa.csv.ConvertOptions(column_types={"price": pa.float64()})
+for text, dialect, events in json.loads(sys.argv[1]):
+    query, = celc.compile(text, dialect=dialect).queries.values()
+    events = events and pa.csv.read_csv(io.BytesIO(events.encode()), convert_options=types)
+    assert len(query.match_table(events or made))
 print(json.dumps(listener.found))
 """
 
 
-@pytest.mark.parametrize(
-    "plans",
-    [
-        pytest.param(["plain"], id="plain"),
-        pytest.param([*PLANS, *MORE_PLANS], id="all", marks=pytest.mark.long),
-    ],
-)
-def test_no_texts_are_compiled(plans: list[str], tmp_path: Path) -> None:
-    every = PLANS | MORE_PLANS
-    texts = [DECLARED + every[name] for name in plans]
-    found = run(_COMPILED, json.dumps(texts), CELC_CACHE_DIR=str(tmp_path))
-    assert len(found) > 20
-    wrong = {(name, of) for name, of in found if not name.startswith(_ARITHMETIC)}
-    assert not wrong
+def _shown(page: str, name: str) -> str:
+    """A file that a page shows."""
+    found = re.search(
+        rf"<!-- file: {re.escape(name)} -->\n```\w+\n(.*?)```", (ROOT / page).read_text(), re.DOTALL
+    )
+    assert found is not None, name
+    return found[1]
+
+
+def _of_pages() -> dict[str, tuple[str, str, str]]:
+    """What users run first: the README's query, one with a condition between events under a `+`,
+    and the first one of MATCH_RECOGNIZE."""
+    query, farm = _shown("README.md", "fire.cel"), _shown("README.md", "farm.csv")
+    pattern = "(T AS hot ; H AS dry) FILTER hot.value > 40"
+    assert pattern in query
+    under_plus = "(T AS hot ; (H AS dry)+) FILTER dry.value < hot.value AND hot.value > 40"
+    page = "docs/match-recognize.md"
+    return {
+        "README": (query, "cel", farm),
+        "another class": (query.replace(pattern, under_plus), "cel", farm),
+        "row pattern": (_shown(page, "v_shape.sql"), "match_recognize", _shown(page, "quotes.csv")),
+    }
+
+
+def _of_plans() -> list[tuple[str, str, str]]:
+    return [(DECLARED + text, "cel", "") for text in (PLANS | MORE_PLANS).values()]
+
+
+@pytest.mark.parametrize("name", _of_pages())
+def test_a_first_run_of_machine_code_compiles_our_kernels_and_arithmetic(
+    name: str, tmp_path: Path
+) -> None:
+    found = run(_COMPILED, json.dumps([_of_pages()[name]]), CELC_CACHE_DIR=str(tmp_path))
+    kernels = {name for name, _ in found if name.startswith("celc_")}
+    assert 5 < len(kernels) < 40, sorted(kernels)
+    assert not {(name, of) for name, of in found if not name.startswith(_ARITHMETIC)}
+
+
+def test_a_first_run_of_few_events_compiles_nothing(tmp_path: Path) -> None:
+    settings = {"CELC_CACHE_DIR": str(tmp_path), "CELC_INTERPRETED_ROWS": None}
+    assert run(_COMPILED, json.dumps([*_of_pages().values()]), **settings) == []
+
+
+@pytest.mark.long
+def test_no_plan_compiles_texts(tmp_path: Path) -> None:
+    found = run(_COMPILED, json.dumps(_of_plans()), CELC_CACHE_DIR=str(tmp_path))
+    assert not {(name, of) for name, of in found if not name.startswith(_ARITHMETIC)}
