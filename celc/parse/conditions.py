@@ -160,12 +160,8 @@ class ConditionBuilder:
             self._compared[right.span.start] = tree_errors.Compared(value, written == "!=", span)
         return syntax.Comparison(written, left, right, left.span.to(right.span))
 
-    def truth(self, c: Values) -> syntax.Comparison:
-        """TRUE or FALSE as a condition. It is compared with TRUE, so later stages need no case for
-        it."""
-        (word,) = c
-        value = syntax.BooleanLiteral(word.text.upper() == "TRUE", word.span)
-        return syntax.Comparison("=", value, syntax.BooleanLiteral(True, word.span), word.span)
+    def truth(self, c: Values) -> syntax.Holds:
+        return syntax.Holds(c[0], c[0].span)
 
     def between(self, c: Values) -> syntax.Between:
         return syntax.Between(c[0], c[-3], c[-1], len(c) == 6, c[0].span.to(c[-1].span))

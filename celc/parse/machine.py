@@ -7,7 +7,7 @@ from celc.diagnostics.deadline import look
 from celc.parse.queries import QueryBuilder
 from celc.parse.stacks import Stacks
 from celc.parse.tables import Reduction, grammar
-from celc.parse.tokens import BEGIN, Token, begins_formula, terminal_of
+from celc.parse.tokens import BEGIN, HOLDS, Token, begins_formula, may_hold, terminal_of
 
 _ENDS_OF_AGGREGATE = ("RESULT", "AGGREGATE", "CREATE", "PARAMETERS", "QUERY", "SELECT")
 
@@ -21,6 +21,7 @@ class Machine(Stacks):
         self._methods: dict[str, Callable[[list[Any]], Any]] = {}
         # Whether an AGGREGATE is being read, and whether the expression of its RESULT is.
         self.in_aggregate = self._in_result = False
+        self._in_having = False
 
     def run(self, tokens: Sequence[Token], start: int, end: int | None = None) -> int | None:
         """Take tokens from `start` up to `end` (None: all of them).
@@ -35,6 +36,8 @@ class Machine(Stacks):
             if self._in_result and self.accepts(BEGIN) and begins_formula(tokens, index):
                 self.take(Token(BEGIN, "", token.start, token.start))
                 self.in_aggregate = self._in_result = False
+            if self._ends_value(tokens, index):
+                self.take(Token(HOLDS, "", token.start, token.start))
             if token.type == "NAME":
                 token.type = terminal_of(tokens, index, self.accepts)
                 if token.type == "IF" and not self.in_aggregate:
@@ -44,7 +47,23 @@ class Machine(Stacks):
             if token.type in _ENDS_OF_AGGREGATE:
                 self._in_result = token.type == "RESULT"
                 self.in_aggregate = token.type in ("RESULT", "AGGREGATE")
+                self._in_having = False
+            self._in_having |= token.type == "HAVING"
         return None
+
+    def _ends_value(self, tokens: Sequence[Token], index: int) -> bool:
+        """Whether the value before a token is the condition: the token can follow a condition, but
+        not the value."""
+        if HOLDS not in self._grammar.actions[self._states[-1]]:
+            return False
+        if not may_hold(tokens, index, named=self.in_aggregate or self._in_having):
+            return False
+        after, token = self._accepts_after_value, tokens[index]
+        terminal = terminal_of(tokens, index, after) if token.type == "NAME" else token.type
+        return self.accepts(HOLDS, terminal) and not self.accepts(terminal)
+
+    def _accepts_after_value(self, terminal: str) -> bool:
+        return self.accepts(terminal) or self.accepts(HOLDS, terminal)
 
     def _shifted(self, token: Token) -> Any:
         leaf = self._builder.leaves.get(token.type)

@@ -299,6 +299,14 @@ class NullTest:
 
 
 @frozen
+class Holds:
+    """`e`: a value that is the condition, TRUE or FALSE."""
+
+    value: Expression
+    span: Span = _span()
+
+
+@frozen
 class TypeTest:
     """`x IS R`, `x IS NOT S>R`: the type of the event of a label."""
 
@@ -327,6 +335,7 @@ Condition: TypeAlias = (
     | InList
     | PatternMatch
     | NullTest
+    | Holds
     | TypeTest
     | EventCondition
 )

@@ -25,6 +25,8 @@ MAX_DIGITS = 1_000
 BAD = "BAD"
 # Between the last declaration of a file and the formula that is the rest of it.
 BEGIN = "BEGIN"
+# After a value that is a condition.
+HOLDS = "HOLDS"
 
 
 @dataclass(slots=True)
@@ -269,8 +271,6 @@ def terminal_of(tokens: Sequence[Token], index: int, accepts: Callable[[str], bo
     keyword = keyword_of(token)
     if keyword is None:
         return name
-    if keyword in ("TRUE", "FALSE") and accepts("TRUTH") and not _is_compared(tokens, index):
-        return "TRUTH"
     if (
         keyword in ("CREATE", "QUERY", "AGGREGATE", "PARAMETERS")
         and (name == "NAME" or accepts("EVENTS"))
@@ -337,17 +337,14 @@ def _is_keyword(keyword: str, following: Sequence[Token], accepts: Callable[[str
             return True
 
 
-def _is_compared(tokens: Sequence[Token], index: int) -> bool:
-    """Whether TRUE or FALSE, where a condition can begin, is a value: `(TRUE) = x.a`.
-
-    Only parentheses that open directly before it may close after it. After other parentheses IN and
-    `+` belong to the formula, as in `(A FILTER TRUE) IN x`.
-    """
-    before, after = index - 1, index + 1
-    while tokens[before].type == "LPAR" and tokens[after].type == "RPAR":
-        before, after = before - 1, after + 1
-    keyword = keyword_of(tokens[after])
-    return tokens[after].type in _AFTER_VALUE or keyword in _PREDICATES
+def may_hold(tokens: Sequence[Token], index: int, *, named: bool) -> bool:
+    """Whether the value before a token may be a condition. A number and a text never are, nor a
+    name alone; `named`: here it is a value."""
+    before, token = tokens[index - 1], tokens[index]
+    if before.type in _NO_TRUTHS or (before.type == "NAME" and not named):
+        return False
+    # `x[last].a` was meant as an index.
+    return token.type != "RSQB" or tokens[index + 1].type != "DOT"
 
 
 def _ends_item(token: Token) -> bool:
@@ -393,7 +390,6 @@ def begins_formula(tokens: Sequence[Token], index: int) -> bool:
 
 
 _IN_RESULT = ("ABS", "LEAST", "GREATEST", "COALESCE", "IF")
-_AFTER_VALUE = _COMPARING | {"PLUS", "MINUS", "STAR", "SLASH", "PERCENT"}
-_PREDICATES = frozenset({"IS", "IN", "NOT", "BETWEEN", "LIKE", "RLIKE"})
+_NO_TRUTHS = ("INTEGER", "DOUBLE", "TEXT", "UNIT", "NULL")
 _BEFORE_ATTRIBUTE = frozenset({"DOT", "LSQB", "COMMA", "LBRACE"})
 _BEGINS_ITEM = frozenset({"STAR", "NAME", "LPAR", "MINUS", "PLUS", "INTEGER", "DOUBLE", "TEXT"})

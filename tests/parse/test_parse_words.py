@@ -247,10 +247,37 @@ _TRUE, _FALSE = (syntax.BooleanLiteral(one, S) for one in (True, False))
 
 @pytest.mark.parametrize("text", ["TRUE", "true", "(TRUE)", "((True))"])
 def test_true_is_a_condition(text: str) -> None:
-    assert condition(text) == compared(_TRUE, "=", _TRUE)
-    true, false = compared(_TRUE, "=", _TRUE), compared(_FALSE, "=", _TRUE)
+    true, false = syntax.Holds(_TRUE, S), syntax.Holds(_FALSE, S)
+    assert condition(text) == true
     assert condition(f"{text} OR FALSE") == syntax.OrCondition((true, false), S)
     assert condition(f"x[{text}]") == condition("x[TRUE]")
+
+
+@pytest.mark.parametrize("text", ["x.a", "(x.a)", "((x.a))", "FIRST(x.a)", "PREV(x.a)"])
+def test_a_value_is_a_condition(text: str) -> None:
+    one = condition(text)
+    assert isinstance(one, syntax.Holds)
+    assert condition(f"{text} AND NOT ({text})") == syntax.AndCondition(
+        (one, syntax.NotCondition(one, S)), S
+    )
+    assert condition(f"({text} OR x.b = 1)") == condition(f"{text} OR x.b = 1")
+    assert isinstance(condition(f"{text} = TRUE"), syntax.Comparison)
+
+
+@pytest.mark.parametrize("end", ["", " WITHIN 5 EVENTS", " PARTITION BY id LIMIT 2"])
+def test_a_value_is_a_condition_before_what_follows(end: str) -> None:
+    (query,) = parsed(
+        f"SELECT * FROM S WHERE (A FILTER (x.a)) IN y ; B FILTER y[a OR (b)]{end}"
+    ).queries
+    assert isinstance(query.formula, syntax.Filter)
+    assert isinstance(query.formula.condition, syntax.EventCondition)
+    assert isinstance(query.formula.condition.condition, syntax.OrCondition)
+
+
+def test_a_name_of_items_is_a_condition() -> None:
+    (query,) = parsed("SELECT TOTAL MAX(x.a) AS any FROM S WHERE A HAVING any LIMIT 2").queries
+    assert query.having is not None
+    assert isinstance(query.having.condition, syntax.Holds)
 
 
 @pytest.mark.parametrize("text", ["TRUE", "(TRUE)", "((TRUE))"])

@@ -117,7 +117,10 @@ class ConditionParser:
             return Comparison("ISNULL", (left,), negated)
         negated = cursor.accept_word("NOT") is not None
         word = cursor.accept_word("BETWEEN", "IN", "LIKE", "RLIKE")
-        is_truth = isinstance(left, Literal) and left.datum.kind is Kind.BOOLEAN
+        # A value of type BOOLEAN is a condition. Of an attribute the type is not known here.
+        is_truth = isinstance(left, Attribute | Previous | Aggregate | Variable) or (
+            isinstance(left, Literal) and left.datum.kind is Kind.BOOLEAN
+        )
         if word is None and is_truth and not negated:
             return Comparison("=", (left, Literal(Datum(Kind.BOOLEAN, True))))
         if word is None:

@@ -77,6 +77,9 @@ def advice_on(
     if word in _WITHOUT_NULL and "COALESCE" in functions:
         mended = f"COALESCE({', '.join(arguments)})"
         return (f"write {mended if arguments else 'COALESCE'}",), mended if arguments else None
+    if word in ("ISNAN", "IS_NAN"):
+        mended = f"({first} = -{first} AND {first} != 0)"
+        return (f"NaN is the one number but 0 that equals its opposite: {mended}",), mended
     told = _told(word, first, arguments)
     if told:
         return (told,), None

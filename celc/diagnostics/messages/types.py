@@ -38,6 +38,16 @@ def compared_types(
     )
 
 
+def not_a_condition(text: str, type: str, span: Span) -> Diagnostic:
+    """`FILTER x.price`."""
+    usual = {"STRING": "= 'text'", "TIMESTAMP": "IS NOT NULL", "DATE": "IS NOT NULL"}
+    usual["INTERVAL"] = "IS NOT NULL"
+    mended = f"{text} {usual.get(type, '> 0')}"
+    message = f"{quote(text)} is a value of type {type}, not a condition"
+    hints = [f"compare it: {mended}"]
+    return error("bare-condition", span, message, *hints, fixes=[Fix(span, mended)])
+
+
 def _number_for_duration(left: str, right: str, span: Span, text: tuple[str, Span]) -> Diagnostic:
     """`y.ts - x.ts > 5`, which does not say of what unit it has five."""
     plural = "" if text[0] == "1" else "S"

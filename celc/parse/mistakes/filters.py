@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
-from celc.diagnostics.messages.functions import advice_on, is_function
+from celc.diagnostics.messages.functions import is_function
 from celc.parse.mistakes.place import CLAUSES, COMPARISONS, Place, described
 from celc.parse.mistakes.surroundings import (
     NUMBERS,
@@ -60,8 +60,6 @@ def bare_condition(place: Place) -> Diagnostic | None:
         message = f"'{value}' is a value, not a condition"
         mended = [f"{value} {_usual_comparison(place, start)}"]
         hints = [f"compare it: {mended[0]}"]
-    elif kinds[-1:] == ["RPAR"] and kinds[0] == "NAME" and not is_function(value.split("(")[0]):
-        return _unknown_call(place, start)
     else:
         message = f"'{value}' is a value, not a condition"
         hints = ["compare something with it (x.a = TRUE, x.a IS NULL), or leave it out"]
@@ -125,23 +123,6 @@ def _usual_comparison(place: Place, start: int) -> str:
     if len(names) == 1 and not any(one.type in ("UNIT", "TEXT") for one in tokens):
         return usual_value(place, names[0])
     return "> 0" if types <= {None, *NUMBERS} else "IS NOT NULL"
-
-
-def _unknown_call(place: Place, start: int) -> Diagnostic:
-    """`ISNAN(x.a)`: a call of a function that there is not, where a condition is wanted."""
-    name, closer = place.tokens[start], place.index - 1
-    argument = place.text(start + 2, closer)
-    hints, mended = advice_on(name.text, [argument] if argument else [])
-    span = place.span(start, place.index)
-    if word_of(name) in ("ISNAN", "IS_NAN"):
-        mended = f"({argument} = -{argument} AND {argument} != 0)"
-        hints = (f"NaN is the one number but 0 that equals its opposite: {offered(mended)}",)
-    elif mended is not None:
-        mended = f"{mended} > 0"
-        hints = (f"write {offered(mended)}",)
-    message = f"there is no function '{name.text}'"
-    fixes = [Fix(span, mended)] if mended else []
-    return error("unknown-function", name.span, message, *hints, fixes=fixes)
 
 
 def _some_attribute(place: Place, label: str) -> str:

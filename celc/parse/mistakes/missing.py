@@ -66,7 +66,8 @@ def missing_word(place: Place) -> Diagnostic | None:
         return _missing(place, at, what, f"PARTITION BY {example}", example)
     if before == "BY" and place.accepts("NONE", "ANY", "PARTITION"):
         policy = "PARTITION" if place.last("PARTITION") is not None else "ANY"
-        fixes = [Fix(at if place.at_end else found.span, f" {policy}" if place.at_end else policy)]
+        behind = Span(place.previous.end, place.previous.end)
+        fixes = [Fix(behind, f" {policy}") if place.at_end else Fix(found.span, policy)]
         message = "CONSUME BY needs NONE, ANY or PARTITION"
         hints = ["write CONSUME BY ANY, or CONSUME BY PARTITION for each partition on its own"]
         return error("missing-word", found.span, message, *hints, fixes=fixes)

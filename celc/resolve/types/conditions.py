@@ -46,6 +46,8 @@ def condition(node: syntax.Condition, site: Site, *, negated: bool = False) -> c
             if operand is None:
                 return None
             return core.NullTest(operand, negated != node.negated, node.span)
+        case syntax.Holds():
+            return _holds(node, site, negated)
         case syntax.TypeTest():
             return _type_test(node, site, negated != node.negated)
         case syntax.EventCondition():
@@ -87,6 +89,21 @@ def _type_test(node: syntax.TypeTest, site: Site, negated: bool) -> core.Truth |
     texts = tuple(map(core.text_of_type, site.schema.types_of(mask)))
     operand = core.AttributeValue(label.text, core.TYPE, core.DataType.STRING, label.span)
     return core.Membership(operand, texts, False, negated, node.span)
+
+
+def _holds(node: syntax.Holds, site: Site, negated: bool) -> core.Truth | None:
+    """A value as a condition. It is compared with TRUE, so later stages need no case for it."""
+    value = expression(node.value, site)
+    if value is None:
+        return None
+    if value.type is not core.DataType.BOOLEAN:
+        text = site.found.source.slice(node.span)
+        site.found.add(types.not_a_condition(text, value.type.value, node.span))
+        return None
+    operator: syntax.ComparisonOperator = "!=" if negated else "="
+    return core.Comparison(
+        operator, value, core.Constant(True, core.DataType.BOOLEAN, node.span), node.span
+    )
 
 
 def _comparison(node: syntax.Comparison, site: Site, negated: bool) -> core.Truth | None:
