@@ -127,6 +127,7 @@ def started(
     changed = {**os.environ, **env}
     return subprocess.Popen(
         [sys.executable, *flags, "-c", script, *map(str, arguments)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -34,6 +34,7 @@ from numba.core.serialize import dumps
 from celc_runtime.jit.bootstrap import cache_root, store, stored, warn_not_kept
 from celc_runtime.jit.contents import UNNUMBERED, is_of_runtime, kept_as
 from celc_runtime.jit.machine_instructions import teach_numba
+from celc_runtime.jit.turns import turn
 from celc_runtime.jit.watching import watchers
 
 
@@ -75,7 +76,14 @@ def compiled(function: Callable[..., Any], options: dict[str, Any], content: str
         function.__qualname__ += f"_{content[:16]}"
     dispatcher = numba.njit(**options)(function)
     if content is not None:
-        dispatcher._cache = KernelCache(function.__name__, content)
+        kept = dispatcher._cache = KernelCache(function.__name__, content)
+        compile_alone = dispatcher.compile
+
+        def compile_or_load(sig: Any) -> Any:
+            with turn(kept.file_of(sig, dispatcher.targetctx.codegen())):
+                return compile_alone(sig)
+
+        dispatcher.compile = compile_or_load
     return dispatcher
 
 
@@ -110,7 +118,7 @@ class KernelCache:
         """The function compiled for these types; None: it is not there."""
         if not self._enabled:
             return None
-        name = self._file(sig, target_context.codegen())
+        name = self.file_of(sig, target_context.codegen())
         data = stored(name)
         if data is None:
             return None
@@ -128,9 +136,10 @@ class KernelCache:
         """Keep a function that has been compiled for these types."""
         # Code with large global arrays contains addresses of this process.
         if self._enabled and not data.library.has_dynamic_globals:
-            store(self._file(sig, data.codegen), dumps(data._reduce()))
+            store(self.file_of(sig, data.codegen), dumps(data._reduce()))
 
-    def _file(self, sig: Any, codegen: Any) -> str:
+    def file_of(self, sig: Any, codegen: Any) -> str:
+        """The name of the file for these types."""
         types, _ = sigutils.normalize_signature(sig)
         settings = [getattr(config, name, None) for name in _SWITCHES]
         state = hashlib.sha256(self.content.encode())

@@ -137,8 +137,11 @@ def test_a_folder_of_another_user_is_one_warning(place: Path) -> None:
 def test_processes_that_begin_at_once_do_not_disturb_each_other(place: Path) -> None:
     env: dict[str, Any] = {"CELC_CACHE_DIR": str(place / "cache")}
     together = [_started(SOMEBODY, 6, **env) for _ in range(3)]
+    compiled = 0
     for process in together:
         hits, misses, told = _found(process)
         assert (hits + misses, told) == (6, [])
+        compiled += misses
+    assert compiled == 6
     assert _ran(SOMEBODY, 6, **env) == (6, 0, [])
-    assert {path.suffix for path in (place / "cache").iterdir()} == {".kernel"}
+    assert {path.suffix for path in (place / "cache").iterdir()} == {".kernel", ".lock"}

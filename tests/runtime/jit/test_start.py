@@ -226,9 +226,9 @@ def test_settings_of_numba_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> No
     from numba.core.registry import cpu_target
 
     cache, codegen = machine_code.KernelCache("f", "content"), cpu_target.target_context.codegen()
-    names = {cache._file((), codegen)}
+    names = {cache.file_of((), codegen)}
     monkeypatch.setattr(machine_code.config, "BOUNDSCHECK", 1)
-    names.add(cache._file((), codegen))
+    names.add(cache.file_of((), codegen))
     assert len(names) == 2
 
 
@@ -374,5 +374,5 @@ def test_processes_that_start_at_once(processes: int, tmp_path: Path) -> None:
         assert process.returncode == 0, error
         assert not error
         assert json.loads(out)[0] == [1, 5]
-    assert sorted(path.name.partition("-")[0] for path in cache.iterdir()) == ["answer"] * 2
+    assert sorted(path.name.partition("-")[0] for path in cache.glob("*.kernel")) == ["answer"] * 2
     assert run(_ANSWERS, module, 5, **env) == [[1, 5], 2]
