@@ -19,8 +19,9 @@ from celc.parse.machine import Machine
 from celc.parse.queries import QueryBuilder
 from celc.parse.tables import grammar
 from celc.parse.tokens import Token, begins_statement, is_unit, keyword_of, name_text
-from celc.resolve.schema import PARAMETER_TYPES, TYPE_NAMES
+from celc.parse.types import declared_attributes
 from celc.resolve.types.own_aggregates import IN_AGGREGATES
+from celc.resolve.types.written import PARAMETER_TYPES, TYPE_NAMES
 
 Kind = Literal[
     "attribute", "label", "type", "stream", "query", "parameters", "function", "data type", "unit",
@@ -133,7 +134,8 @@ def _names(
     first = keyword_of(statement[0]) if statement else None
     if word in ("AS", "QUERY", "STREAM", "EVENT", "AGGREGATE", "PARAMETERS", "ARROW"):
         return  # a new name
-    if word == "COLON" and first in ("CREATE", "PARAMETERS", "AGGREGATE"):
+    is_part = "ATTRIBUTE" in accepted and "TEXT" not in accepted and _is_in_type(before)
+    if (word == "COLON" or is_part) and first in ("CREATE", "PARAMETERS", "AGGREGATE"):
         known_types = TYPE_NAMES if first == "CREATE" else PARAMETER_TYPES
         yield from (Completion(name, name, "data type", "data type") for name in known_types)
     elif first == "CREATE" and len(statement) > 2 and _is_in_brackets(before):
@@ -160,6 +162,12 @@ def _names(
             yield from _functions(known, before)
 
 
+def _is_in_type(before: Sequence[Token]) -> bool:
+    """Whether a `<` is open before a place, where a name stands and no value."""
+    kinds = [token.type for token in before]
+    return kinds.count("LESS") > kinds.count("GREATER")
+
+
 def _is_in_brackets(before: Sequence[Token]) -> bool:
     kinds = [token.type for token in before]
     return kinds.count("LSQB") > kinds.count("RSQB")
@@ -167,10 +175,9 @@ def _is_in_brackets(before: Sequence[Token]) -> bool:
 
 def _variables(statement: Sequence[Token]) -> Iterator[Completion]:
     """The parameters and the state of an aggregate, and the functions of its expressions."""
-    for name, colon, kind in zip(statement, statement[1:], statement[2:], strict=False):
-        if name.type == "NAME" and colon.type == "COLON" and kind.type == "NAME":
-            text = name_text(name)
-            yield Completion(text, written(text), "variable", kind.text.upper())
+    for name, kind in declared_attributes(statement, 0, len(statement)):
+        text = name_text(name)
+        yield Completion(text, written(text), "variable", kind)
     for function in IN_AGGREGATES:
         yield Completion(function, function, "function", words.IN_AGGREGATES[function])
 

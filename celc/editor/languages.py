@@ -134,8 +134,8 @@ class _Cel(Language):
     def words(self) -> Mapping[str, frozenset[str]]:
         from celc.diagnostics.messages.functions import FUNCTIONS
         from celc.parse.tables import grammar
-        from celc.resolve.schema import TYPE_NAMES
         from celc.resolve.types.own_aggregates import IN_AGGREGATES
+        from celc.resolve.types.written import TYPE_NAMES
 
         return {
             "keyword": frozenset(grammar().keywords),

@@ -11,6 +11,7 @@ from celc_runtime.plan.frozen import frozen
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.source import Source
 from celc.parse.tokens import Token, begins_statement, keyword_of, name_text, tokenize
+from celc.parse.types import declared_attributes
 
 _CLOSING = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE", "COLON_LBRACE": "RBRACE"}
 
@@ -137,12 +138,9 @@ def _events(stream: str, tokens: Sequence[Token], start: int) -> Iterator[Attrib
 
 
 def _fields(tokens: Sequence[Token], start: int) -> tuple[tuple[str, str], ...]:
-    found = []
-    for index in range(start + 1, min(closing_of(tokens, start), len(tokens) - 2)):
-        name, colon, kind = tokens[index : index + 3]
-        if (name.type, colon.type, kind.type) == ("NAME", "COLON", "NAME"):
-            found.append((name_text(name), kind.text.upper()))
-    return tuple(found)
+    end = min(closing_of(tokens, start), len(tokens) - 1)
+    found = declared_attributes(tokens, start + 1, end)
+    return tuple((name_text(name), data_type) for name, data_type in found)
 
 
 def _statement(tokens: Sequence[Token], offset: int) -> tuple[Token, ...]:

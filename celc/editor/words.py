@@ -63,6 +63,10 @@ OF_CEL: Mapping[str, str] = {
     "CONFIDENCE": "WITH CONFIDENCE >= 0.8: keeps the matches that are at least so likely.",
     "TIMESTAMP": "A time: TIMESTAMP '2026-07-01 12:00:00'; also the type of such attributes.",
     "DATE": "A day: DATE '2026-07-01'; also the type of such attributes.",
+    "PRECISION": "DOUBLE PRECISION: the same type as DOUBLE.",
+    "WITHOUT": "TIMESTAMP WITHOUT TIME ZONE: the same type as TIMESTAMP_NTZ.",
+    "TIME": "TIMESTAMP WITHOUT TIME ZONE, TIMESTAMP WITH TIME ZONE: types of attributes.",
+    "ZONE": "TIMESTAMP WITHOUT TIME ZONE, TIMESTAMP WITH TIME ZONE: types of attributes.",
 }
 
 OF_ROW_PATTERNS: Mapping[str, str] = {

@@ -14,6 +14,7 @@ from celc.parse.mistakes import trees as tree_errors
 from celc.parse.mistakes.tokens import is_full
 from celc.parse.syntax import Name
 from celc.parse.tokens import Token, name_text
+from celc.parse.types import type_word
 
 
 @dataclass(slots=True)
@@ -70,12 +71,31 @@ class QueryBuilder(FormulaBuilder):
         attributes = tuple(c[3]) if len(c) == 5 else ()
         name = name_text(c[1])
         self._attributes[name] = frozenset(one.name.text for one in attributes)
-        times = (one.name.text for one in attributes if one.type.text.upper() == "TIMESTAMP")
+        times = (
+            one.name.text for one in attributes if type_word(one.type.name.text) == "TIMESTAMP"
+        )
         self._times[name] = tuple(times)
         return syntax.EventDeclaration(name_of(c[1]), attributes, c[0].span.to(c[-1].span))
 
     def attribute_declaration(self, c: Values) -> syntax.AttributeDeclaration:
-        return syntax.AttributeDeclaration(name_of(c[0]), name_of(c[2]), c[0].span.to(c[2].span))
+        return syntax.AttributeDeclaration(name_of(c[0]), c[2], c[0].span.to(c[2].span))
+
+    def type(self, c: Values) -> syntax.WrittenType:
+        return syntax.WrittenType(c[0], (), (), c[0].span)
+
+    def sized_type(self, c: Values) -> syntax.WrittenType:
+        sizes = tuple(number.value for number in c[2])
+        return syntax.WrittenType(c[0], sizes, (), c[0].span.to(c[3].span))
+
+    def type_of_parts(self, c: Values) -> syntax.WrittenType:
+        return syntax.WrittenType(c[0], (), tuple(c[2]), c[0].span.to(c[3].span))
+
+    def type_name(self, c: Values) -> Name:
+        words = " ".join((name_text(c[0]), *(token.text.upper() for token in c[1:])))
+        return Name(words, c[0].span.to(c[-1].span))
+
+    def type_field(self, c: Values) -> syntax.TypeField:
+        return syntax.TypeField(name_of(c[0]), c[2], c[0].span.to(c[2].span))
 
     def parameters_declaration(self, c: Values) -> syntax.ParametersDeclaration:
         attributes = tuple(c[3]) if len(c) == 5 else ()
@@ -88,7 +108,7 @@ class QueryBuilder(FormulaBuilder):
         return syntax.AggregateDeclaration(
             name_of(c[1]),
             tuple(c[3]),
-            name_of(c[6]),
+            c[6],
             tuple(c[8]),
             tuple(c[10]),
             c[12],

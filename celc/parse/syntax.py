@@ -493,11 +493,33 @@ def is_bare_name(node: Expression) -> TypeGuard[Attribute]:
 
 
 @frozen
+class WrittenType:
+    """`INT`, `DECIMAL(10, 2)`, `ARRAY<INT>` or `STRUCT<a: INT>`.
+
+    The words of `TIMESTAMP WITHOUT TIME ZONE` are one name. Which parts a type has is known later.
+    """
+
+    name: Name
+    sizes: tuple[int, ...]
+    parts: tuple[WrittenType | TypeField, ...]
+    span: Span = _span()
+
+
+@frozen
+class TypeField:
+    """`name: TYPE` inside a type."""
+
+    name: Name
+    type: WrittenType
+    span: Span = _span()
+
+
+@frozen
 class AttributeDeclaration:
     """`name: TYPE`."""
 
     name: Name
-    type: Name
+    type: WrittenType
     span: Span = _span()
 
 
@@ -562,7 +584,7 @@ class AggregateDeclaration:
 
     name: Name
     parameters: tuple[AttributeDeclaration, ...]
-    type: Name
+    type: WrittenType
     state: tuple[StateDeclaration, ...]
     steps: tuple[StepDeclaration, ...]
     result: Expression

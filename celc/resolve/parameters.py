@@ -27,11 +27,11 @@ from celc.core.traversal import (
     with_types_and_windows,
 )
 from celc.diagnostics.errors import Diagnostics
-from celc.diagnostics.messages import names
 from celc.diagnostics.messages import parameters as messages
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve.extents import Labels
+from celc.resolve.types.written import type_of_written
 
 # --- declarations ---------------------------------------------------------------------------------
 
@@ -48,12 +48,11 @@ class ParameterSet:
 
 def declare_parameters(
     nodes: Iterable[syntax.ParametersDeclaration],
-    types: Mapping[str, DataType],
     event_types: Mapping[str, Span],
     found: Diagnostics,
 ) -> Mapping[str, ParameterSet]:
-    """The parameter sets of a file; of two with one name the first counts. `types` are the names of
-    types, `event_types` the places of the file's event types."""
+    """The parameter sets of a file; of two with one name the first counts. `event_types` are the
+    places of the file's event types."""
     declared: dict[str, ParameterSet] = {}
     for node in nodes:
         name, place = node.name.text, node.name.span
@@ -70,10 +69,8 @@ def declare_parameters(
                 found.add(messages.duplicate_parameter(text, name, span, places[text]))
                 continue
             places[text] = span
-            data_type = types.get(one.type.text.upper())
-            if data_type is None:
-                found.add(names.unknown_type(one.type.text, list(types), one.type.span))
-            else:
+            data_type = type_of_written(one.type, found)
+            if data_type is not None:
                 attributes[text] = data_type
         flawed = frozenset(places.keys() - attributes.keys())
         declared[name] = ParameterSet(name, attributes, flawed, place)

@@ -6,7 +6,15 @@ from typing import Literal, assert_never
 
 from celc_runtime.plan.frozen import frozen
 
-from celc.core.formula import NUMBERS, TIMES, AttributeDeclaration, PartitionKey, Window, WindowUnit
+from celc.core.formula import (
+    NUMBERS,
+    TIMES,
+    AttributeDeclaration,
+    DataType,
+    PartitionKey,
+    Window,
+    WindowUnit,
+)
 from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.messages import clauses, names, warnings
 from celc.diagnostics.source import Span
@@ -14,6 +22,7 @@ from celc.parse import syntax
 from celc.resolve.ends import lengths_of_absences
 from celc.resolve.schema import Schema
 from celc.resolve.types import literals
+from celc.resolve.types.conversions import is_compared
 
 
 @frozen
@@ -125,12 +134,12 @@ def order_columns(
         if attribute.text not in schema.shared():
             return ()
         return (schema.attribute(attribute.text),)
-    columns = {}
+    columns: dict[str, AttributeDeclaration | None] = {}
     for name in order_by:
         if name in columns:
             found.add(clauses.repeated_order_column(name, span))
             continue
-        columns[name] = _shared_attribute(
+        column = columns[name] = _shared_attribute(
             name,
             span,
             schema,
@@ -138,6 +147,9 @@ def order_columns(
             unknown=clauses.unknown_order_column,
             partial=clauses.partial_order_column,
         )
+        if column is not None and not (is_compared(column.type) and column.type.is_ordered):
+            found.add(clauses.order_column_type(name, column.type.value, span))
+            columns[name] = None
     return tuple(column for column in columns.values() if column is not None)
 
 
@@ -298,7 +310,16 @@ def _plain_key(name: syntax.Name, schema: Schema, found: Diagnostics) -> Partiti
             name, lacking, span, schema.place_of_type(next(iter(lacking)))
         ),
     )
-    return None if attribute is None else PartitionKey(attribute.name, attribute.type)
+    if attribute is None or not _is_key(attribute.type, name.span, found):
+        return None
+    return PartitionKey(attribute.name, attribute.type)
+
+
+def _is_key(data_type: DataType, span: Span, found: Diagnostics) -> bool:
+    """Whether values of a type can be keys; if not, that is reported."""
+    if not is_compared(data_type):
+        found.add(clauses.partition_key_type(data_type.value, span))
+    return is_compared(data_type)
 
 
 def _chosen_key(
@@ -332,6 +353,8 @@ def _chosen_key(
             both = (first.value, schema.types[other].value)
             found.add(clauses.partition_key_types((listed[0], other), both, places[other]))
             return None
+    if not _is_key(first, node.span, found):
+        return None
     ways = tuple((attribute, tuple(having)) for attribute, having in types.items())
     return PartitionKey(listed[0], first, ways)
 

@@ -23,7 +23,7 @@ from celc.resolve.query_clauses import (
     window_of,
 )
 from celc.resolve.readers import ORDERED, check_reader, over_queries, rows_of
-from celc.resolve.schema import PARAMETER_TYPES, Declarations, declare, schema_of
+from celc.resolve.schema import Declarations, declare, schema_of
 from celc.resolve.scopes import Frame
 from celc.resolve.totals import check_choices, check_collapsed, total_of
 from celc.resolve.types.expressions import Site
@@ -53,7 +53,7 @@ def resolve(
     own = declare_aggregates(file.aggregates, found)
     declarations = declare(file.streams, found)
     event_types = {key[1]: place for key, place in declarations.places.items() if len(key) == 2}
-    sets = declare_parameters(file.parameters, PARAMETER_TYPES, event_types, found)
+    sets = declare_parameters(file.parameters, event_types, found)
     named = {one.name.text: one.name.span for one in file.queries if one.name is not None}
     declarations = replace(declarations, aggregates=own, parameters=sets, queries=named)
     _check_query_names(file, event_types, declarations, found)

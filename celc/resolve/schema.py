@@ -21,15 +21,9 @@ from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve.parameters import ForEach, ParameterSet, for_each_of
 from celc.resolve.readers import QueryRows
+from celc.resolve.types.written import is_primary_time, type_of_written
 from celc.resolve.uncertain import UncertainStreams, uncertainty_of
 
-# CORE's type of the attribute that orders a stream and measures its windows.
-PRIMARY_TIME = "PRIMARY_TIME"
-TYPE_NAMES = {data_type.value: data_type for data_type in core.ATTRIBUTE_TYPES} | {
-    "BIGINT": core.DataType.LONG,
-    PRIMARY_TIME: core.DataType.TIMESTAMP,
-}
-PARAMETER_TYPES = {name: one for name, one in TYPE_NAMES.items() if name != PRIMARY_TIME}
 RESERVED_ATTRIBUTES = frozenset({"pos", "type", "stream"})
 
 
@@ -115,7 +109,7 @@ def _untyped(
 
 
 def _primary_time(event: syntax.EventDeclaration, found: Diagnostics) -> str | None:
-    times = [one for one in event.attributes if one.type.text.upper() == PRIMARY_TIME]
+    times = [one for one in event.attributes if is_primary_time(one.type)]
     for one in times[1:]:
         first = times[0].type.span
         found.add(names.repeated_primary_time(event.name.text, one.type.span, first))
@@ -138,12 +132,9 @@ def _attributes(
         places[key] = span
         if name.lower() in RESERVED_ATTRIBUTES:
             found.add(names.reserved_attribute(name, span))
-        data_type = TYPE_NAMES.get(attribute.type.text.upper())
-        if data_type is None:
-            found.add(
-                names.unknown_type(attribute.type.text, list(TYPE_NAMES), attribute.type.span)
-            )
-        else:
+        is_time = is_primary_time(attribute.type)
+        data_type = core.DataType.TIMESTAMP if is_time else type_of_written(attribute.type, found)
+        if data_type is not None:
             declared.append(core.AttributeDeclaration(name, data_type))
     return tuple(declared)
 

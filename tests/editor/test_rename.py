@@ -253,6 +253,8 @@ _OF_THE_LANGUAGE = {
     ("Interval", "unit"),
     ("Call", "function"),
     ("CallOfAll", "function"),
+    ("WrittenType", "name"),
+    ("TypeField", "name"),
     ("Call", "semantics"),
 }
 

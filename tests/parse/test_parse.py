@@ -305,6 +305,38 @@ def test_consumption(policy: Any) -> None:
     assert tree.consume == syntax.ConsumeClause(policy, S)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("DECIMAL(10, 2)", ("DECIMAL", (10, 2), ())),
+        ("Timestamp Without Time Zone", ("Timestamp WITHOUT TIME ZONE", (), ())),
+        ("DOUBLE precision", ("DOUBLE PRECISION", (), ())),
+        ("ARRAY<ARRAY<INT>>", ("ARRAY", (), [("ARRAY", (), [("INT", (), ())])])),
+        (
+            "MAP<STRING, STRUCT<a: INT, time: DECIMAL(5)>>",
+            (
+                *("MAP", ()),
+                [
+                    ("STRING", (), ()),
+                    ("STRUCT", (), [("a", ("INT", (), ())), ("time", ("DECIMAL", (5,), ()))]),
+                ],
+            ),
+        ),
+    ],
+)
+def test_types(text: str, expected: Any) -> None:
+    file = f"CREATE STREAM S {{ EVENT A {{ time: {text}, zone: INT }} }} SELECT * FROM S WHERE A"
+    time, zone = parsed(file).streams[0].events[0].attributes
+    assert (time.name.text, zone.name.text) == ("time", "zone")
+    assert _shape(time.type) == expected
+
+
+def _shape(node: syntax.WrittenType | syntax.TypeField) -> Any:
+    if isinstance(node, syntax.TypeField):
+        return node.name.text, _shape(node.type)
+    return node.name.text, node.sizes, [*map(_shape, node.parts)] or ()
+
+
 def test_partition_in_brackets() -> None:
     keys = query("SELECT * WHERE A PARTITION BY [a, b], c, [d]").partition_by
     assert keys is not None
@@ -321,8 +353,12 @@ def test_declarations() -> None:
         "SELECT * WHERE A"
     )
     declared = syntax.AttributeDeclaration
-    first = (declared(name("id"), name("INT"), S), declared(name("v"), name("double"), S))
-    second = (declared(name("odd name"), name("STRING"), S),)
+
+    def written(word: str) -> syntax.WrittenType:
+        return syntax.WrittenType(name(word), (), (), S)
+
+    first = (declared(name("id"), written("INT"), S), declared(name("v"), written("double"), S))
+    second = (declared(name("odd name"), written("STRING"), S),)
     events = syntax.EventDeclaration
     assert file.streams == (
         syntax.StreamDeclaration(

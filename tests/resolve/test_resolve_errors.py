@@ -1,9 +1,9 @@
 """What a person reads when the meaning of a query is wrong: messages as golden files.
 
-Each `.cel` file under tests/errors/{absences,aggregates,names,parameters,queries,totals,types,
-clauses,uncertain,warnings} has all its messages beside it, rendered, as `.expected`. A first line
-`-- order-by: ts,id` names order columns; in the folder `instants`, simultaneous events have no
-order.
+Each `.cel` file under tests/errors/{absences,aggregates,declared-types,names,parameters,queries,
+totals,types,clauses,uncertain,warnings} has all its messages beside it, rendered, as `.expected`. A
+first line `-- order-by: ts,id` names order columns; in the folder `instants`, simultaneous events
+have no order.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from celc.diagnostics.messages import (
     absences,
     aggregates,
     clauses,
+    declared_types,
     instants,
     names,
     parameters,
@@ -40,6 +41,7 @@ CATALOGUE = {
     "names": names,
     "types": types,
     "clauses": clauses,
+    "declared-types": declared_types,
     "instants": instants,
     "absences": absences,
     "aggregates": aggregates,

@@ -90,6 +90,13 @@ def text_in_aggregate(what: str, span: Span) -> Diagnostic:
     )
 
 
+def type_in_aggregate(type: str, span: Span) -> Diagnostic:
+    """`AGGREGATE f(tags: ARRAY<INT>)`."""
+    message = f"aggregates do not compute with values of the type {type}"
+    hint = "they compute with INT, LONG, FLOAT, DOUBLE, BOOLEAN, times and durations"
+    return error("type-in-aggregate", span, message, hint)
+
+
 def function_in_aggregate(name: str, aggregate: str, span: Span) -> Diagnostic:
     """`STEP s = SUM(a)`, and a call of another aggregate or of itself; `name` as it is written."""
     reason = "an aggregate sees one position at a time"

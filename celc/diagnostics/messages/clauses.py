@@ -227,6 +227,19 @@ def partial_alternatives(
     )
 
 
+def partition_key_type(type: str, span: Span) -> Diagnostic:
+    """`PARTITION BY tags`."""
+    message = f"values of the type {type} cannot be compared, so they are no keys"
+    return error("partition-key-type", span, message, "partition by an attribute of another type")
+
+
+def order_column_type(name: str, type: str, span: Span) -> Diagnostic:
+    """The caller's `order_by=["tags"]`."""
+    message = f"{quote(name)} is {type}, which has no order"
+    hint = "order by a number, a time or a text"
+    return error("order-column-type", span, message, hint)
+
+
 def partition_key_types(
     alternatives: tuple[str, str], types: tuple[str, str], span: Span
 ) -> Diagnostic:

@@ -14,32 +14,6 @@ from celc.diagnostics.messages.wording import (
 )
 from celc.diagnostics.source import Span
 
-# What other systems call the types of this language.
-_OTHER_TYPE_NAMES = {
-    "BOOL": "BOOLEAN",
-    "INTEGER": "INT",
-    "INT32": "INT",
-    "SMALLINT": "INT",
-    "TINYINT": "INT",
-    "SHORT": "INT",
-    "BYTE": "INT",
-    "INT64": "LONG",
-    "REAL": "FLOAT",
-    "FLOAT32": "FLOAT",
-    "FLOAT64": "DOUBLE",
-    "NUMBER": "DOUBLE",
-    "NUMERIC": "DOUBLE",
-    "DECIMAL": "DOUBLE",
-    "CHAR": "STRING",
-    "VARCHAR": "STRING",
-    "TEXT": "STRING",
-    "STR": "STRING",
-    "DATETIME": "TIMESTAMP",
-    "TIME": "TIMESTAMP",
-    "DURATION": "INTERVAL",
-    "TIMEDELTA": "INTERVAL",
-}
-
 # --- declarations ---------------------------------------------------------------------------------
 
 
@@ -84,15 +58,6 @@ def reserved_attribute(name: str, span: Span) -> Diagnostic:
         f"an attribute cannot be called {quote(name)}: celc needs a column of this name itself",
         "reserved, whatever the case: 'pos', 'type', 'stream'",
     )
-
-
-def unknown_type(name: str, types: Collection[str], span: Span) -> Diagnostic:
-    """`EVENT A { id: INTEGER }`."""
-    meant = _OTHER_TYPE_NAMES.get(name.upper())
-    guesses = (f"did you mean {quote(meant)}?",) if meant else guess(name, types)
-    message = f"{quote(name)} is not a type"
-    fixes = (Fix(span, meant),) if meant else guessed(name, types, span)
-    return error("unknown-type", span, message, *guesses, *available("types", types), fixes=fixes)
 
 
 def conflicting_attribute(

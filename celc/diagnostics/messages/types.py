@@ -257,6 +257,12 @@ def aggregate_type(
     )
 
 
+def distinct_type(type: str, argument: str, span: Span) -> Diagnostic:
+    """`COUNT(DISTINCT x.tags)`."""
+    message = f"values of the type {type} cannot be compared, so different ones cannot be counted"
+    return error("distinct-type", span, message, f"COLLECT({argument}) AS name gives them all")
+
+
 def misplaced_prior(function: str, functions: Collection[str], span: Span) -> Diagnostic:
     """`ABS(PRIOR x.a)`; `functions` are those that PRIOR goes with."""
     message = f"PRIOR cannot stand in {function}"

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from celc.parse.mistakes.place import CLAUSES, CLOSERS, Place
 from celc.parse.tables import grammar
 from celc.parse.tokens import keyword_of, name_text
+from celc.parse.types import declared_attributes
 
 _TIMES = ("TIMESTAMP", "DATE")
-NUMBERS = ("INT", "LONG", "FLOAT", "DOUBLE", "BIGINT")
+NUMBERS = ("BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE")
 _ENDS_FORMULA = frozenset(CLAUSES) | {"PER", "HAVING", "GROUP", "ORDER"}
 
 
@@ -81,13 +82,9 @@ def _all_declared(place: Place) -> Declared:
 
 
 def _attributes(place: Place, start: int, end: int) -> Iterator[tuple[str, str]]:
-    for index in range(start, end):
-        kind = place.tokens[index].type
-        if kind == "RBRACE":
-            return
-        if kind == "COLON":
-            name, data_type = place.tokens[index - 1], place.tokens[index + 1]
-            yield name_text(name), data_type.text.upper()
+    closing = (i for i in range(start, end) if place.tokens[i].type == "RBRACE")
+    for name, data_type in declared_attributes(place.tokens, start, next(closing, end)):
+        yield name_text(name), data_type
 
 
 # --- the statement --------------------------------------------------------------------------------

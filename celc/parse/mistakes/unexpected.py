@@ -158,6 +158,7 @@ _VALUE = frozenset(
 _ATOM = frozenset(
     {"NAME", "LPAR", "BANG", "NOT", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PROJECT", "WITHIN"}
 )
+_REST_OF_TYPE = frozenset({"PRECISION", "WITH", "WITHOUT", "LPAR", "LESS"})
 _STATEMENTS = frozenset({"CREATE", "QUERY", "SELECT"})
 _OF_TOTALS = ("PER", "HAVING")
 
@@ -194,6 +195,8 @@ def expected(place: Place) -> list[str]:
     elif place.wants_value:
         take(_VALUE | {"STAR"}, "a value such as x.price, 10 or 'text'")
     rest.discard("UNIT")
+    if rest >= {"PRECISION", "WITHOUT"}:  # a type may go on, but rarely does
+        rest -= _REST_OF_TYPE
     if place.before == "UNIT":
         rest -= {"INTEGER", "DOUBLE"}  # a duration may go on, but rarely does
     if rest & {"INTEGER"}:

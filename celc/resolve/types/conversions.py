@@ -22,6 +22,8 @@ def common_type(left: core.DataType, right: core.DataType) -> core.DataType | No
     It is the wider of two numbers. FLOAT counts as wider than LONG, although it cannot hold all
     LONG values. For a FLOAT and a DECIMAL it is DOUBLE, for a DATE and a TIMESTAMP it is TIMESTAMP.
     """
+    if not (is_compared(left) and is_compared(right)):
+        return None
     if left is right:
         return left
     if left.is_numeric and right.is_numeric and core.COUNTS in (left, right):
@@ -32,6 +34,17 @@ def common_type(left: core.DataType, right: core.DataType) -> core.DataType | No
     if left in core.TIMES and right in core.TIMES:
         return core.DataType.TIMESTAMP
     return None
+
+
+def is_compared(data_type: core.DataType) -> bool:
+    """Whether two values of a type can be compared."""
+    is_counted = data_type is core.COUNTS or not isinstance(data_type, core.DecimalType)
+    return is_counted and data_type.is_compared
+
+
+def is_number(data_type: core.DataType) -> bool:
+    """Whether values of a type can be calculated with."""
+    return data_type.is_numeric and is_compared(data_type)
 
 
 @frozen

@@ -8,7 +8,7 @@ Long: a function for each kind of expression, and they call one another.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Literal, Protocol, assert_never, cast
 
@@ -32,13 +32,13 @@ from celc.resolve.types.conversions import (
     arithmetic,
     calculates_with_times,
     common_type,
+    is_compared,
     is_null,
+    is_number,
     negation,
 )
 
 _AGGREGATED_TYPES: Mapping[str, tuple[core.DataType, ...]] = {
-    "FIRST": core.ATTRIBUTE_TYPES,
-    "LAST": core.ATTRIBUTE_TYPES,
     "MIN": (*core.NUMBERS, *core.TIMES, core.DataType.INTERVAL, core.DataType.BOOLEAN),
     "MAX": (*core.NUMBERS, *core.TIMES, core.DataType.INTERVAL, core.DataType.BOOLEAN),
     "SUM": (*core.NUMBERS, core.DataType.INTERVAL),
@@ -47,7 +47,7 @@ _AGGREGATED_TYPES: Mapping[str, tuple[core.DataType, ...]] = {
     "STDDEV": core.NUMBERS,
     "MEDIAN": (*core.NUMBERS, core.DataType.INTERVAL),
 }
-AGGREGATES = (*_AGGREGATED_TYPES, "COUNT")
+AGGREGATES = ("FIRST", "LAST", *_AGGREGATED_TYPES, "COUNT")
 _FUNCTIONS = {
     "filter": (*AGGREGATES, "PREV", "ABS"),
     "select": (*AGGREGATES, "COLLECT", "ABS"),
@@ -284,7 +284,7 @@ def _arithmetic(node: syntax.Arithmetic, site: Site) -> core.Expression | None:
         site.found.add(types.time_arithmetic(node.operator, operand_types, texts, node.span))
         return None
     for side in (left, right):
-        if not is_null(side) and not side.type.is_numeric:
+        if not is_null(side) and not is_number(side.type):
             site.found.add(types.arithmetic_type(node.operator, side.type.value, side.span))
     return None
 
@@ -308,7 +308,7 @@ def numeric(operator: str, node: syntax.Expression, site: Site) -> core.Expressi
     operand = expression(node, site)
     if operand is None or is_null(operand):
         return operand
-    if not operand.type.is_numeric and operand.type is not core.DataType.INTERVAL:
+    if not is_number(operand.type) and operand.type is not core.DataType.INTERVAL:
         site.found.add(types.arithmetic_type(operator, operand.type.value, operand.span))
         return None
     return operand
@@ -446,8 +446,7 @@ def _calls_offered(node: syntax.Call, site: Site) -> list[str]:
     label = look_up(site.frame, argument.attribute.text)
     if label is not None:
         attributes = site.schema.attributes_of(label[0].extent.types)
-        allowed = _types_taken(name, site)
-        named = [one.name for one in attributes if one.type in allowed][:3]
+        named = [one.name for one in attributes if _takes(name, one.type, site)][:3]
         own = slice_of(argument.span)
         return [f"{name}({prior}{own}.{written(attribute)})" for attribute in named]
     return [
@@ -456,17 +455,16 @@ def _calls_offered(node: syntax.Call, site: Site) -> list[str]:
     ]
 
 
-def _types_taken(name: str, site: Site) -> Collection[core.DataType]:
-    """The types of attributes that a function of one argument takes."""
+def _takes(name: str, data_type: core.DataType, site: Site) -> bool:
+    """Whether a function of one argument takes attributes of a type."""
     own = site.schema.declarations.aggregates.get(name)
     if own is None:
-        return _AGGREGATED_TYPES.get(name.upper(), core.ATTRIBUTE_TYPES)
+        taken = _AGGREGATED_TYPES.get(name.upper())
+        return taken is None or data_type in taken
     if len(own.parameters) > 1:
-        return ()
+        return False
     (parameter,) = own.parameters
-    return [
-        one for one in core.ATTRIBUTE_TYPES if common_type(one, parameter.type) is parameter.type
-    ]
+    return common_type(data_type, parameter.type) is parameter.type
 
 
 # The functions for which f(c · values) = c · f(values), for a positive number c.
@@ -503,10 +501,14 @@ def _aggregate(
     if argument is None:
         return None
     label, attribute, data_type = argument
+    if name == "DISTINCT" and not is_compared(data_type):
+        argument_text = site.found.source.slice(node.argument.span)
+        site.found.add(types.distinct_type(data_type.value, argument_text, node.argument.span))
+        return None
     if name == "DISTINCT":
         long, read = core.DataType.LONG, (data_type,)
         return core.Aggregate(name, label, attribute, node.prior, long, node.span, read=read)
-    if data_type not in _AGGREGATED_TYPES[name]:
+    if not _takes(name, data_type, site):
         allowed = [one.value for one in _AGGREGATED_TYPES[name]]
         span = node.argument.span
         argument_text = site.found.source.slice(span)

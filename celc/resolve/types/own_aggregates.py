@@ -13,20 +13,25 @@ from celc.core import fold
 from celc.core import formula as core
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import aggregates as messages
-from celc.diagnostics.messages import names, types
+from celc.diagnostics.messages import types
 from celc.diagnostics.messages.functions import FUNCTIONS
 from celc.diagnostics.messages.totals import TOTALS
 from celc.diagnostics.source import Span
 from celc.parse import syntax
-from celc.resolve.schema import TYPE_NAMES, Declarations, Schema
+from celc.resolve.schema import Declarations, Schema
 from celc.resolve.scopes import Frame
 from celc.resolve.types.conditions import condition
 from celc.resolve.types.conversions import Misfit, common_type, convert, is_null, meeting_type
 from celc.resolve.types.expressions import AGGREGATES, Site, expression, numeric
+from celc.resolve.types.written import type_of_written
 
 Part = Literal["STATE", "STEP", "RESULT"]
 
 IN_AGGREGATES = ("ABS", "LEAST", "GREATEST", "COALESCE", "IF")
+_COMPUTED = (
+    *(core.DataType.BOOLEAN, core.DataType.STRING, core.DataType.INTERVAL),
+    *(*core.NUMBERS, *core.TIMES),
+)
 _FORMS = {
     "ABS": "ABS(a - b)",
     "LEAST": "LEAST(low, a)",
@@ -205,7 +210,7 @@ class _Declaration:
                 self._refuse_text(f"{name!r} in STATE", state[name], one.declared.type.span)
                 firsts[name] = self._first(one, state[name])
         steps = self._steps(state, parameters)
-        result_type = self._type(node.type)
+        result_type = self._declared_type(node.type)
         self._refuse_text("an aggregate", result_type, node.type.span)
         result = self._value(
             node.result, "RESULT", state, frozenset(parameters), "the aggregate", result_type
@@ -226,12 +231,6 @@ class _Declaration:
         )
         return core.OwnAggregate(node.name.text, given, tuple(variables), result)
 
-    def _type(self, name: syntax.Name) -> core.DataType | None:
-        data_type = TYPE_NAMES.get(name.text.upper())
-        if data_type is None:
-            self.found.add(names.unknown_type(name.text, list(TYPE_NAMES), name.span))
-        return data_type
-
     def _declare(
         self,
         declared: syntax.AttributeDeclaration,
@@ -239,12 +238,19 @@ class _Declaration:
         into: dict[str, core.DataType | None],
     ) -> None:
         name = declared.name
-        data_type = self._type(declared.type)
+        data_type = self._declared_type(declared.type)
         if name.text in places:
             first = places[name.text]
             self.found.add(messages.taken_variable(name.text, name.span, first))
         else:
             places[name.text], into[name.text] = name.span, data_type
+
+    def _declared_type(self, node: syntax.WrittenType) -> core.DataType | None:
+        data_type = type_of_written(node, self.found)
+        if data_type is None or data_type in _COMPUTED:
+            return data_type
+        self.found.add(messages.type_in_aggregate(data_type.value, node.span))
+        return None
 
     def _refuse_text(self, what: str, data_type: core.DataType | None, span: Span) -> None:
         if data_type is core.DataType.STRING:

@@ -48,6 +48,16 @@ class DataType:
         return self in NUMBERS or isinstance(self, DecimalType)
 
     @property
+    def is_compared(self) -> bool:
+        """Whether two values can be compared. ARRAY, MAP and STRUCT are only carried."""
+        return not isinstance(self, ArrayType | MapType | StructType)
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether one of two values is the smaller one."""
+        return self.is_compared and self is not DataType.BINARY
+
+    @property
     def is_checked(self) -> bool:
         """Whether arithmetic of this type is NULL where 64 bits do not hold the result. Its values
         are microseconds. Arithmetic on numbers wraps."""
