@@ -108,6 +108,7 @@ def compile(
     """
     from celc.options import Options
 
+    _refuse_no_process(processes)
     options = Options(
         None if order_by is None else _names(order_by),
         _names(tiebreak),
@@ -151,6 +152,7 @@ def compile_files(
     from celc.editor.languages import language_of
     from celc.options import Options
 
+    _refuse_no_process(processes)
     given = [paths] if isinstance(paths, str | PathLike) else paths
     files, wrong = query_files(map(Path, given))
     if wrong or not files:
@@ -305,6 +307,12 @@ def _language_and_source(dialect: str, name: str, text: str) -> tuple[Language, 
     if language is not CEL and name == "query.cel":
         name = f"query{language.suffix}"
     return language, Source(name, text)
+
+
+def _refuse_no_process(processes: int | None) -> None:
+    """Raises ValueError for a number of processes that cannot be."""
+    if processes is not None and processes < 1:
+        raise ValueError(f"processes must be 1 or more, not {processes}")
 
 
 def _refuse_foreign(language: Language, options: Options, schema: Any) -> None:

@@ -48,10 +48,8 @@ def warm(queries: Sequence[tuple[str, str]], processes: int) -> Iterator[Warmed]
     """Make the machine code of queries, in so many processes.
 
     queries: the text of a generated module, and a query's name in it. Yields what was made, in
-    their order. Raises NotWarmed, and ValueError for a number of processes that cannot be.
+    their order. Raises NotWarmed.
     """
-    if processes < 1:
-        raise ValueError(f"processes must be 1 or more, not {processes}")
     _check_cache()
     workers = [_Worker() for _ in range(min(processes, len(queries)))]
     idle: SimpleQueue[_Worker] = SimpleQueue()

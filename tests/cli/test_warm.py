@@ -128,6 +128,9 @@ def test_a_process_that_dies_is_said(folder: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("processes", [0, -1])
-def test_so_many_processes_cannot_be(processes: int, folder: Path) -> None:
+def test_so_many_processes_cannot_be(processes: int) -> None:
+    """That is said before a text is compiled, or a file is looked for."""
     with pytest.raises(ValueError, match=f"processes must be 1 or more, not {processes}"):
-        celc.compile(DECLARED + QUERIES, processes=processes)
+        celc.compile("no query", processes=processes)
+    with pytest.raises(ValueError, match=f"processes must be 1 or more, not {processes}"):
+        celc.compile_files("no file", processes=processes)
