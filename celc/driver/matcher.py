@@ -13,7 +13,6 @@ from celc_runtime.chain.columns import source_of
 from celc_runtime.display import file_text, queries_html
 from celc_runtime.jit.shipping import TOLD, module_of, text_of
 from celc_runtime.query import CompiledQuery
-from celc_runtime.row_pattern.query import RowPatternQuery
 from celc_runtime.rules.inner import over_events
 
 from celc.diagnostics.errors import Diagnostic
@@ -70,7 +69,7 @@ class Matcher:
         no meaning with them.
         """
         query = self._module.with_options.__self__
-        if isinstance(query, RowPatternQuery):
+        if not isinstance(query, CompiledQuery):
             given = {"order_by": order_by, "ties": ties}
             options |= {name: value for name, value in given.items() if value is not None}
             return query.with_options(**options)
@@ -90,13 +89,13 @@ class Matcher:
 
     def __repr__(self) -> str:
         queries = list(self.queries.values())
-        if isinstance(queries[0], RowPatternQuery):
+        if not isinstance(queries[0], CompiledQuery):
             return repr(queries[0])
         return file_text(query.plan for query in queries)
 
     def _repr_html_(self) -> str:
         queries = list(self.queries.values())
-        if isinstance(queries[0], RowPatternQuery):
+        if not isinstance(queries[0], CompiledQuery):
             return str(queries[0]._repr_html_())
         return queries_html([query.plan for query in queries], self._module.QUERY)
 

@@ -47,7 +47,8 @@ def _modules(body: str) -> tuple[set[str], set[str]]:
 
 
 def _modules_of_process(*arguments: str) -> tuple[set[str], set[str]]:
-    """The same of the command as a process of its own, which ends without an end of Python."""
+    """The same of the command as a process of its own, which ends without an end of Python, and the
+    modules of pyarrow."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "celc", *arguments],
         capture_output=True,
@@ -59,7 +60,7 @@ def _modules_of_process(*arguments: str) -> tuple[set[str], set[str]]:
     lines = (line for line in done.stderr.splitlines() if line.startswith("import time:"))
     names = {line.rpartition("|")[2].strip() for line in lines}
     names.discard("pandas")  # looked for; where it is found, it has modules
-    own = {name for name in names if name.startswith(("celc.", "celc_runtime."))}
+    own = {name for name in names if name.startswith(("celc.", "celc_runtime.", "pyarrow."))}
     return {name.partition(".")[0] for name in names}, own
 
 
@@ -114,7 +115,9 @@ def test_a_run_imports_nothing_that_only_readers_spark_and_frames_need(tmp_path:
     assert {"jinja2", "pyarrow"} <= packages
     assert packages.isdisjoint({"black", "lark", "pandas", "pyspark", "sqlglot"}), packages
     assert not [name for name in modules if name.startswith("celc.relational")]
-    assert not _of_rooms(modules, *_ON_SPARK)
+    assert not _of_rooms(modules, *_ON_SPARK, "row_pattern.query")
+    assert "pyarrow.csv" in modules
+    assert "pyarrow.parquet" not in modules
 
 
 def test_a_run_of_match_recognize_imports_as_little(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Matches as `celc run` writes them. A writer takes batches of matches, and None at the end."""
 
+from __future__ import annotations
+
 import json
 import math
 import re
@@ -7,19 +9,20 @@ from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.parquet
 from celc_runtime.plan.plan import DECIDED_TIME, MATCH_ID, MATCHES
 from celc_runtime.plan.uncertain import CONFIDENCE
 from celc_runtime.query import CompiledQuery
-from celc_runtime.row_pattern.query import RowPatternQuery
 
 from celc.diagnostics.source import visible, visible_json
 from celc.interfaces.cli.output import is_written_directly
 from celc.interfaces.cli.problems import CommandProblem
+
+if TYPE_CHECKING:
+    from celc_runtime.row_pattern.query import RowPatternQuery
 
 Writer = Callable[[pa.RecordBatch | None], None]
 
@@ -76,7 +79,7 @@ def check_csv_safe(format: str, *, safe: bool) -> None:
 def json_lines(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer:
     """One object per line, as docs/language.md defines it. Rows that are not matches have other
     objects."""
-    if isinstance(query, RowPatternQuery) or query.plan.answer.totals is not None:
+    if not isinstance(query, CompiledQuery) or query.plan.answer.totals is not None:
         return _lines_of_rows(query, out)
     partition_by, labels = query.plan.source.partition_by, [
         label.name for label in query.plan.answer.labels
@@ -128,7 +131,7 @@ def _parameters(
     query: CompiledQuery | RowPatternQuery, row: dict[str, object]
 ) -> dict[str, object]:
     """The row of the parameter set, which is then not among the other columns."""
-    parameters = None if isinstance(query, RowPatternQuery) else query.plan.source.parameters
+    parameters = query.plan.source.parameters if isinstance(query, CompiledQuery) else None
     if parameters is None:
         return {}
     return {"parameters": {parameters.name: json_ready(row.pop(parameters.name))}}
@@ -188,7 +191,16 @@ def _is_formula(text: str) -> bool:
 
 def parquet(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer:
     """A parquet file of the output schema."""
-    writer = _ParquetWriter(out, query.output_schema)
+    import pyarrow.parquet  # it takes longer than a query to compile
+
+    class Quiet(pyarrow.parquet.ParquetWriter):  # type: ignore[misc]
+        """A writer that is dropped silently where the events turn out to be wrong."""
+
+        def __del__(self) -> None:
+            # The base class would try to finish the file, which is closed by then.
+            pass
+
+    writer = Quiet(out, query.output_schema)
 
     def write(matches: pa.RecordBatch | None) -> None:
         if matches is None:
@@ -197,14 +209,6 @@ def parquet(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer:
             writer.write_batch(matches)
 
     return write
-
-
-class _ParquetWriter(pyarrow.parquet.ParquetWriter):  # type: ignore[misc]
-    """A writer that is dropped silently where the events turn out to be wrong."""
-
-    def __del__(self) -> None:
-        # The base class would try to finish the file, which is closed by then.
-        pass
 
 
 def _flat(matches: pa.RecordBatch, spelled: Callable[[str], str]) -> pa.RecordBatch:

@@ -1,5 +1,7 @@
 """`celc run`: events in, matches out."""
 
+from __future__ import annotations
+
 import argparse
 import shutil
 import sys
@@ -8,12 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.plan.errors import EventError, EventWarning
 from celc_runtime.query import CompiledQuery
-from celc_runtime.row_pattern.query import RowPatternQuery
 
 from celc.diagnostics.files import SUFFIX, query_files
 from celc.driver.matcher import Matcher, matches_of
@@ -40,6 +41,9 @@ from celc.interfaces.cli.reading.parameter_tables import (
 from celc.interfaces.cli.reading.stream import EventStream
 from celc.interfaces.cli.reading.times import EPOCH_UNITS, TimeForm
 from celc.interfaces.cli.reading.wanted import Wanted
+
+if TYPE_CHECKING:
+    from celc_runtime.row_pattern.query import RowPatternQuery
 
 WIDTH = 80  # signs in a line of a table that does not go to a terminal
 

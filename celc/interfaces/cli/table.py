@@ -4,19 +4,23 @@ The first matches decide the layout. No column becomes narrower than its longest
 numbers can be read and copied.
 """
 
+from __future__ import annotations
+
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import pyarrow as pa
 from celc_runtime.arrow.arrays import duration_text
 from celc_runtime.query import CompiledQuery
-from celc_runtime.row_pattern.query import RowPatternQuery
 from rich.cells import cell_len
 
 from celc.diagnostics.source import visible
+
+if TYPE_CHECKING:
+    from celc_runtime.row_pattern.query import RowPatternQuery
 
 _BETWEEN_COLUMNS = 2  # spaces between two columns
 

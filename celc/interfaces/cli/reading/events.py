@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
-import pyarrow.parquet
 from celc_runtime.arrow.events.paths import arrow_fields, path_of, with_fields
 from celc_runtime.plan.frozen import frozen
 
@@ -169,6 +168,8 @@ class EventFile:
     # --- formats ----------------------------------------------------------------------------------
 
     def _parquet(self, progress: Progress) -> Iterator[pa.RecordBatch]:
+        import pyarrow.parquet  # it takes longer than a query to compile
+
         schema = self._wanted.schema
         with self.origin.seekable() as stream:
             file = pyarrow.parquet.ParquetFile(stream)
