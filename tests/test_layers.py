@@ -77,7 +77,7 @@ ROOMS = {
         ("source",),
     ),
     "celc_runtime.stream": (("",), ("one_bucket",), ("stored",)),
-    "celc_runtime.arrow": (("matches",), ("events",), ("",)),
+    "celc_runtime.arrow": (("matches",), ("tables",), ("events",), ("",)),
     "celc_runtime.spark": (("",), ("worker",), ("answers",), ("input",)),
 }
 """The layers of the rooms of a folder, likewise; "" are the modules beside the rooms."""

@@ -14,6 +14,7 @@ from celc.codegen.expressions.trees import (
     attributes_in,
     attributes_in_totals,
     computed_columns,
+    derived_columns,
     totals_of,
 )
 from celc.core import formula as core
@@ -63,6 +64,7 @@ def plan_of(program: Program, asked: Asked) -> plan.Plan:
 def _source(program: Program, asked: Asked) -> plan.Source:
     query = program.query
     lasts = query.begin is not None
+    read = attributes_read(query, asked.read)
     relevant, told_apart = _relevant(program, sees_all=asked.sees_all_events)
     return plan.Source(
         streams=tuple(stream.name for stream in query.streams),
@@ -70,7 +72,8 @@ def _source(program: Program, asked: Asked) -> plan.Source:
         other_types=_other_types(program),
         type_column=query.needs_type_column,
         stream_column=query.needs_stream_column,
-        attributes=_attributes(query, attributes_read(query, asked.read)),
+        attributes=_attributes(query, read),
+        derived=derived_columns(query, {one.name for one in read}),
         order_candidates=_attributes(query, common_attributes(query)),
         partition_by=tuple(key.name for key in _written_keys(query)),
         chosen_keys=_chosen_keys(query),

@@ -129,6 +129,8 @@ def evaluate(expression: core.Expression) -> Value:
             return cast(evaluate(expression.operand), expression.operand.type, expression.type)
         case core.Arithmetic():
             return _arithmetic(expression)
+        case core.Call():
+            return _called(expression)
         case core.Choice():
             return _chosen(expression)
         case core.Conditional():
@@ -158,6 +160,21 @@ def holds(truth: core.Truth) -> bool | None:
             return None if None in parts else not decisive
         case _:
             return fold_predicate(truth)
+
+
+def _called(call: core.Call) -> Value:
+    """The value of a function, by the code that columns go through."""
+    # Imported here, because loading Arrow takes longer than compiling most queries.
+    import pyarrow as pa
+    from celc_runtime.plan.schemas import arrow_type
+    from celc_runtime.values.code import called
+
+    operands = [pa.scalar(evaluate(one), arrow_type(one.type.value)) for one in call.operands]
+    found = called(call.function, operands, 1, call.zone)[0]
+    if pa.types.is_temporal(found.type):
+        found = found.cast(pa.int32() if pa.types.is_date32(found.type) else pa.int64())
+    value: Value = found.as_py()
+    return value
 
 
 def _chosen(choice: core.Choice) -> Value:

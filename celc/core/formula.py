@@ -182,10 +182,24 @@ class Variable:
 
 
 @frozen
+class Call:
+    """A function of the table `celc_runtime.values.functions`. Where its operands are constants and
+    attributes of one event, and it stands in a condition, a derived column takes its place.
+
+    `zone`: the time zone of calendar parts; None: the function has none.
+    """
+
+    function: str
+    operands: tuple[Expression, ...]
+    type: DataType
+    zone: str | None
+    span: Span = _span()
+
+
+@frozen
 class Choice:
-    """`LEAST(e, …)`, `GREATEST(e, …)` or `COALESCE(e, …)`, in the declaration of an aggregate;
-    COALESCE also in MATCH_RECOGNIZE. Operands that are NULL are ignored. In a declaration no
-    operand is a STRING."""
+    """`LEAST(e, …)`, `GREATEST(e, …)` or `COALESCE(e, …)`. Operands that are NULL are ignored. In
+    the declaration of an aggregate no operand is a STRING."""
 
     function: Literal["LEAST", "GREATEST", "COALESCE"]
     operands: tuple[Expression, ...]
@@ -195,9 +209,8 @@ class Choice:
 
 @frozen
 class Conditional:
-    """The value of the first branch whose condition is TRUE: CASE in MATCH_RECOGNIZE, and, of one
-    branch, `IF(p, then, otherwise)` in the declaration of an aggregate. There no operand is a
-    STRING."""
+    """The value of the first branch whose condition is TRUE: CASE, and, of one branch, `IF(p, then,
+    otherwise)`. In the declaration of an aggregate no operand is a STRING."""
 
     branches: tuple[tuple[Truth, Expression], ...]
     otherwise: Expression
@@ -322,6 +335,20 @@ TIME_OPERANDS: Mapping[tuple[str, DataType, DataType], DataType] = {
 """The type of arithmetic with times, by the operator and the types of both sides."""
 
 
+@frozen
+class Derived:
+    """A column that is made of others of the same event before the query reads it. The attributes
+    in `value` are those of the event, and their label is empty."""
+
+    name: str
+    value: Expression
+
+    @property
+    def type(self) -> DataType:
+        """The type of its values."""
+        return self.value.type
+
+
 # --- rows, which MATCH_RECOGNIZE reads ------------------------------------------------------------
 
 Variables: TypeAlias = frozenset[int]
@@ -444,6 +471,7 @@ Expression: TypeAlias = (
     | Aggregate
     | Previous
     | Variable
+    | Call
     | Choice
     | Conditional
     | TotalOf
@@ -1000,6 +1028,8 @@ class Query:
     uncertain: Uncertainty | None = None
     """The times of events are uncertain; the formula has only event types, `;`, `+`, OR, labels,
     conditions."""
+    derived: tuple[Derived, ...] = ()
+    """The derived columns that its streams have."""
 
     @property
     def lasting(self) -> bool:

@@ -188,7 +188,7 @@ def terms_of(expression: Expression) -> tuple[Expression, ...]:
             return () if expression.argument is None else (expression.argument,)
         case core.TimeDifference():
             return (expression.start, expression.end)
-        case core.Choice():
+        case core.Choice() | core.Call():
             return expression.operands
         case core.Conditional():
             ways = (one for asked, then in expression.branches for one in (*_asked(asked), then))
@@ -229,7 +229,7 @@ def with_terms(node: Expression, change: Callable[[Expression], Expression]) -> 
             return core.Arithmetic(node.operator, left, right, node.type, node.span)
         case core.Negation() | core.Absolute() | core.Cast() | core.Existing():
             return replace(node, operand=change(node.operand))
-        case core.Choice():
+        case core.Choice() | core.Call():
             return replace(node, operands=tuple(map(change, node.operands)))
         case core.Conditional():
             branches = tuple(
@@ -279,7 +279,7 @@ def map_expression(node: Expression, change: Callable[[Leaf], Expression]) -> Ex
     match node:
         case core.AttributeValue() | core.Aggregate() | core.Previous():
             return change(node)
-        case core.Variable() | core.Choice() | core.Conditional():
+        case core.Variable():
             raise AssertionError(IN_DECLARATION)
         case core.TotalOf():
             raise AssertionError(IN_TOTAL)

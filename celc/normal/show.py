@@ -44,14 +44,29 @@ def show_expression(expression: core.Expression) -> str:
             return expression.name
         case core.Choice():
             return f"{expression.function}({', '.join(map(show_expression, expression.operands))})"
+        case core.Call():
+            return _call(expression)
         case core.Conditional():
-            ((asked, then),) = expression.branches  # IF has one
-            ways = map(show_expression, (then, expression.otherwise))
-            return f"IF({show_truth(asked)}, {', '.join(ways)})"
+            otherwise = show_expression(expression.otherwise)
+            if len(expression.branches) == 1:
+                ((asked, then),) = expression.branches
+                return f"IF({show_truth(asked)}, {show_expression(then)}, {otherwise})"
+            ways = " ".join(
+                f"WHEN {show_truth(asked)} THEN {show_expression(then)}"
+                for asked, then in expression.branches
+            )
+            return f"CASE {ways} ELSE {otherwise} END"
         case core.InRowPatterns():
             raise AssertionError(IN_ROW_PATTERNS)
         case _:
             assert_never(expression)
+
+
+def _call(call: core.Call) -> str:
+    operands = [show_expression(one) for one in call.operands]
+    if call.zone not in (None, "UTC"):
+        operands[-1] += f" AT TIME ZONE '{call.zone}'"
+    return f"{call.function}({', '.join(operands)})"
 
 
 def call_text(node: core.Aggregate, arguments: str) -> str:

@@ -18,6 +18,7 @@ from sqlglot import exp
 from celc.core import formula as core
 from celc.core.formula import DataType, Expression, Predicate
 from celc.normal.show import show_interval
+from celc.relational import functions
 from celc.relational.relations import Condition, NotRelational
 
 Dialect: TypeAlias = Literal["spark", "duckdb"]
@@ -89,7 +90,7 @@ class Writer:
     def __init__(
         self, dialect: Dialect, *, by_stream: bool = False, alone: str | None = None
     ) -> None:
-        self._dialect: Dialect = dialect
+        self.dialect: Dialect = dialect
         self._by_stream = by_stream
         self._alone = alone
 
@@ -131,12 +132,24 @@ class Writer:
                 return self._absolute(operand, node.type)
             case core.Cast(operand=operand):
                 return self._cast(operand, node.type)
-            case core.Choice(function=function, operands=operands):
-                name = exp.Least if function == "LEAST" else exp.Greatest
-                first, *rest = map(self.value, operands)
-                return name(this=first, expressions=rest, ignore_nulls=True)
+            case core.Call():
+                return functions.call(node, self)
+            case core.Choice():
+                return functions.chosen(node, self)
+            case core.Conditional():
+                return functions.conditional(node, self)
             case _:
                 raise NotRelational("an aggregate stands in an expression", node.span)
+
+    def truth(self, truth: core.Truth) -> exp.Expr:
+        """A condition of ANDs and ORs, in parentheses."""
+        match truth:
+            case core.Every():
+                return exp.paren(exp.and_(*map(self.truth, truth.parts), copy=False), copy=False)
+            case core.Some():
+                return exp.paren(exp.or_(*map(self.truth, truth.parts), copy=False), copy=False)
+            case _:
+                return exp.paren(self.predicate(truth), copy=False)
 
     # --- predicates -------------------------------------------------------------------------------
 
@@ -180,7 +193,7 @@ class Writer:
             )
         pattern = exp.Literal.string(node.pattern)
         found: exp.Expr = exp.Like(this=enclosed(self.value(node.operand)), expression=pattern)
-        if "\\" in node.pattern and self._dialect == "duckdb":
+        if "\\" in node.pattern and self.dialect == "duckdb":
             found = exp.Escape(this=found, expression=exp.Literal.string("\\"))
         return exp.Not(this=found) if node.negated else found
 
@@ -192,7 +205,7 @@ class Writer:
     def _constant(self, node: core.Constant) -> exp.Expr:
         value, type = node.value, node.type
         if value is None:
-            return cast(exp.null(), TYPES.get(type, "BIGINT"), self._dialect)
+            return cast(exp.null(), TYPES.get(type, "BIGINT"), self.dialect)
         match type:
             case DataType.BOOLEAN:
                 return exp.true() if value else exp.false()
@@ -215,31 +228,31 @@ class Writer:
     def _floating(self, value: float, type: DataType) -> exp.Expr:
         """A floating number. Without its mark it would be a decimal number."""
         if not math.isfinite(value):
-            return cast(exp.Literal.string(str(value)), TYPES[type], self._dialect)
-        mark = "" if "e" in repr(value) else ("D" if self._dialect == "spark" else "e0")
+            return cast(exp.Literal.string(str(value)), TYPES[type], self.dialect)
+        mark = "" if "e" in repr(value) else ("D" if self.dialect == "spark" else "e0")
         literal: exp.Expr = exp.Literal(this=f"{abs(value)!r}{mark}", is_string=False)
         if math.copysign(1, value) < 0:
             literal = exp.Neg(this=literal)
-        return literal if type is DataType.DOUBLE else cast(literal, "FLOAT", self._dialect)
+        return literal if type is DataType.DOUBLE else cast(literal, "FLOAT", self.dialect)
 
     def _timestamp(self, value: int) -> exp.Expr:
         """A time. As a text it has its zone, and ends with the year 9999."""
         try:
             text = (_EPOCH + dt.timedelta(microseconds=value)).isoformat(" ")
         except OverflowError:
-            name = "TIMESTAMP_MICROS" if self._dialect == "spark" else "MAKE_TIMESTAMPTZ"
+            name = "TIMESTAMP_MICROS" if self.dialect == "spark" else "MAKE_TIMESTAMPTZ"
             return exp.Anonymous(this=name, expressions=[number(value)])
-        return cast(exp.Literal.string(f"{text}+00:00"), "TIMESTAMPTZ", self._dialect)
+        return cast(exp.Literal.string(f"{text}+00:00"), "TIMESTAMPTZ", self.dialect)
 
     def _date(self, value: int) -> exp.Expr:
         try:
             text = (_EPOCH + dt.timedelta(days=value)).date().isoformat()
         except OverflowError:
-            if self._dialect == "spark":
+            if self.dialect == "spark":
                 return exp.Anonymous(this="DATE_FROM_UNIX_DATE", expressions=[number(value)])
-            epoch = cast(exp.Literal.string("1970-01-01"), "DATE", self._dialect)
+            epoch = cast(exp.Literal.string("1970-01-01"), "DATE", self.dialect)
             return exp.Add(this=epoch, expression=number(value))
-        return cast(exp.Literal.string(text), "DATE", self._dialect)
+        return cast(exp.Literal.string(text), "DATE", self.dialect)
 
     def _arithmetic(self, node: core.Arithmetic) -> exp.Expr:
         if node.type.is_checked:
@@ -256,26 +269,26 @@ class Writer:
 
     def _whole(self, operator: str, left: exp.Expr, right: exp.Expr, type: DataType) -> exp.Expr:
         """Arithmetic on whole numbers. Results outside the type wrap, by way of wider numbers."""
-        wide = "DECIMAL(38, 0)" if self._dialect == "spark" else "HUGEINT"
-        narrow = "DECIMAL(20, 0)" if self._dialect == "spark" else "HUGEINT"
+        wide = "DECIMAL(38, 0)" if self.dialect == "spark" else "HUGEINT"
+        narrow = "DECIMAL(20, 0)" if self.dialect == "spark" else "HUGEINT"
         half, whole = 2 ** (_BITS[type] - 1), 2 ** _BITS[type]
         # No product here needs more than 38 digits.
-        one, other = (cast(side.copy(), narrow, self._dialect) for side in (left, right))
+        one, other = (cast(side.copy(), narrow, self.dialect) for side in (left, right))
         exact = _OPERATORS[operator](this=one, expression=other)
-        shifted = exp.Add(this=cast(exact, wide, self._dialect), expression=number(half))
-        if self._dialect == "spark":
+        shifted = exp.Add(this=cast(exact, wide, self.dialect), expression=number(half))
+        if self.dialect == "spark":
             rest: exp.Expr = exp.Anonymous(this="PMOD", expressions=[shifted, number(whole)])
         else:
             once = exp.Mod(this=exp.paren(shifted), expression=number(whole))
             again = exp.paren(exp.Add(this=once, expression=number(whole)))
             rest = exp.Mod(this=again, expression=number(whole))
-        wrapped = cast(exp.Sub(this=rest, expression=number(half)), TYPES[type], self._dialect)
+        wrapped = cast(exp.Sub(this=rest, expression=number(half)), TYPES[type], self.dialect)
         fast = self._tried(operator, left, right)
         return exp.Coalesce(this=fast, expressions=[wrapped])
 
     def _tried(self, operator: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:
         """Arithmetic on whole numbers that is NULL where the result is outside the type."""
-        if self._dialect == "spark":
+        if self.dialect == "spark":
             name = {"+": "TRY_ADD", "-": "TRY_SUBTRACT", "*": "TRY_MULTIPLY"}[operator]
             return exp.Anonymous(this=name, expressions=[left, right])
         plain = _OPERATORS[operator](this=left, expression=right)
@@ -286,7 +299,7 @@ class Writer:
             return self._tried("-", number(0), self.micros(operand))
         value = enclosed(self.value(operand))
         if type in _BITS:
-            zero = cast(number(0), TYPES[type], self._dialect)
+            zero = cast(number(0), TYPES[type], self.dialect)
             return self._whole("-", zero, value, type)
         return exp.Neg(this=value)
 
@@ -307,7 +320,7 @@ class Writer:
             return self.micros(operand)
         if operand.type is DataType.DATE:
             return self._days(operand)
-        return cast(self.value(operand), TYPES[type], self._dialect)
+        return cast(self.value(operand), TYPES[type], self.dialect)
 
     # --- times as numbers -------------------------------------------------------------------------
 
@@ -320,7 +333,7 @@ class Writer:
                 assert isinstance(value, int)
                 return duration(value) if type is DataType.INTERVAL else number(value)
             case core.AttributeValue(type=DataType.TIMESTAMP):
-                name = "UNIX_MICROS" if self._dialect == "spark" else "EPOCH_US"
+                name = "UNIX_MICROS" if self.dialect == "spark" else "EPOCH_US"
                 return exp.Anonymous(this=name, expressions=[self._attribute(node)])
             case core.AttributeValue(type=DataType.INTERVAL):
                 raise NotRelational("it reads an attribute of the type INTERVAL", node.span)
@@ -342,18 +355,20 @@ class Writer:
                 name_ = exp.Least if function == "LEAST" else exp.Greatest
                 first, *rest = map(self.micros, operands)
                 return name_(this=first, expressions=rest, ignore_nulls=True)
+            case core.Call() | core.Conditional():
+                return exp.Anonymous(this="UNIX_MICROS", expressions=[self.value(node)])
             case _:
                 raise NotRelational("an aggregate stands in an expression", node.span)
 
     def _days(self, operand: Expression) -> exp.Expr:
         """A DATE as the days since 1970, a BIGINT."""
         value = self.value(operand)
-        if self._dialect == "spark":
+        if self.dialect == "spark":
             days: exp.Expr = exp.Anonymous(this="UNIX_DATE", expressions=[value])
         else:
-            epoch = cast(exp.Literal.string("1970-01-01"), "DATE", self._dialect)
+            epoch = cast(exp.Literal.string("1970-01-01"), "DATE", self.dialect)
             days = exp.paren(exp.Sub(this=enclosed(value), expression=epoch))
-        return cast(days, "BIGINT", self._dialect)
+        return cast(days, "BIGINT", self.dialect)
 
 
 def is_of_types(

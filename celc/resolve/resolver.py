@@ -10,6 +10,7 @@ from celc.diagnostics.messages import clauses, names
 from celc.diagnostics.messages import queries as messages
 from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
+from celc.resolve.derived import with_derived
 from celc.resolve.ends import absences_at_ends, check_ends
 from celc.resolve.formulas import Builder
 from celc.resolve.labels import Annotator
@@ -188,6 +189,7 @@ def _query(
         collapsed=together is not None and together.kind == "COLLAPSED",
         uncertain=uncertain,
     )
+    query = with_derived(query, schema.made)
     if reads:
         return over_queries(query, reads) if len(query.order_by) == 1 else None
     if schema.for_each is None:

@@ -19,6 +19,7 @@ from celc.diagnostics.messages import names, warnings
 from celc.diagnostics.messages import queries as messages
 from celc.diagnostics.source import Span
 from celc.parse import syntax
+from celc.resolve.derived import DerivedColumns
 from celc.resolve.parameters import ForEach, ParameterSet, for_each_of
 from celc.resolve.readers import QueryRows
 from celc.resolve.types.written import is_primary_time, type_of_written
@@ -152,6 +153,8 @@ class Schema:
     flawed: frozenset[str]  # attributes with a wrong declaration, which has been reported
     order: Mapping[tuple[str, str], int]  # the numbers of the declarations of event types
     for_each: ForEach | None = None  # the parameter set
+    made: DerivedColumns = field(default_factory=DerivedColumns)
+    """The columns that are made of others, so far."""
     read: tuple[tuple[syntax.Name, QueryRows], ...] = ()
     """The queries whose rows are among the streams, by their names in FROM."""
 
@@ -255,7 +258,7 @@ def schema_of(query: syntax.Query, declarations: Declarations, found: Diagnostic
         frozenset(flawed),
         order,
         for_each,
-        _read(query, declarations),
+        read=_read(query, declarations),
     )
 
 

@@ -222,7 +222,9 @@ def _node_types(node: core.Expression, attributes: set[tuple[str, DataType]]) ->
             for argument in zip(node.attributes, node.read, strict=bool(node.read)):
                 if argument not in attributes:
                     yield Violation(TYPES_DECLARED, f"{_place(node)} reads {argument}")
-        case core.Variable() | core.Choice() | core.Conditional() | core.TotalOf():
+        case core.Call() | core.Choice() | core.Conditional():
+            right = True
+        case core.Variable() | core.TotalOf():
             right = False
         case core.InRowPatterns():
             right = False

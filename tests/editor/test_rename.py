@@ -277,7 +277,10 @@ def test_no_name_of_a_query_is_overlooked_and_none_is_taken_for_two_things() -> 
                 for one in value if isinstance(value, tuple) else (value,):
                     is_name = isinstance(one, syntax.Name | row_syntax.Name)
                     if is_name and (type(node).__name__, field.name) not in _OF_THE_LANGUAGE:
-                        is_unit = isinstance(node, row_syntax.Column) and one.key in ("minute", "second")
+                        is_unit = isinstance(node, row_syntax.Column) and one.key in (
+                            "minute",
+                            "second",
+                        )
                         assert one.span in places or is_unit, (name, one)
         undeclared += any(one.symbol.kind == "unknown" for one in found)
     # Queries that name what there is not, and those of the documents without their declarations.

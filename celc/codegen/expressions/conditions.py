@@ -92,7 +92,7 @@ class ConditionCode:
                 pass
             case core.AttributeValue():
                 known[self._column(expression.attribute)[1]] = None
-            case core.Cast() | core.Negation() | core.Absolute() | core.Arithmetic():
+            case core.Cast() | core.Negation() | core.Absolute() | core.Arithmetic() | core.Call():
                 for operand in terms_of(expression):
                     self._needs(operand, known)
                 known |= dict.fromkeys(needs(expression, self._value, self.imports))
@@ -116,7 +116,7 @@ class ConditionCode:
                 return self._constant(expression.value, expression.type)
             case core.AttributeValue():
                 return self._column(expression.attribute)[0]
-            case core.Cast() | core.Negation() | core.Absolute() | core.Arithmetic():
+            case core.Cast() | core.Negation() | core.Absolute() | core.Arithmetic() | core.Call():
                 return operation(expression, self._value, self.imports)
             case (
                 core.Aggregate()

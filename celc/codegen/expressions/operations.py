@@ -8,11 +8,13 @@ operands are: a reader gives the text of each.
 from collections.abc import Callable, Iterator
 from typing import TypeAlias, assert_never
 
+from celc_runtime.values.functions import FUNCTIONS
+
 from celc.codegen.text.imports import Imports
 from celc.core import formula as core
 
 Operation: TypeAlias = (
-    core.Arithmetic | core.Negation | core.Absolute | core.Cast | core.TimeDifference
+    core.Arithmetic | core.Negation | core.Absolute | core.Cast | core.TimeDifference | core.Call
 )
 """What is calculated from the values of operands, none of which is NULL."""
 
@@ -30,6 +32,7 @@ _LONG = (core.DataType.LONG, core.DataType.TIMESTAMP, core.DataType.INTERVAL)
 
 _OPERATIONS = {"+": "add", "-": "subtract", "*": "multiply"}
 _SMALLEST = -(2**63)
+_ABOVE_ZERO = ("LN", "LOG10")  # NULL of all other numbers
 
 
 def needs(node: Operation, text: Text, imports: Imports) -> Iterator[str]:
@@ -49,6 +52,10 @@ def needs(node: Operation, text: Text, imports: Imports) -> Iterator[str]:
             divides = node.operator in ("/", "%")
             if divides and not (isinstance(right, core.Constant) and right.value):
                 yield f"({text(right)} != 0)"
+        case core.Call():
+            if node.function in _ABOVE_ZERO:
+                (operand,) = node.operands
+                yield f"(not ({text(operand)} <= 0))"
         case core.TimeDifference():
             yield from _midnights((node.start, node.end), text, imports)
             yield imports.call("can_subtract", text(node.end), text(node.start))
@@ -84,6 +91,8 @@ def operation(node: Operation, text: Text, imports: Imports) -> str:
             return imports.call("absolute_long", value) if node.type in _LONG else f"abs({value})"
         case core.Arithmetic():
             return _arithmetic(node, text(node.left), text(node.right), imports)
+        case core.Call():
+            return imports.call(FUNCTIONS[node.function].kernel, *map(text, node.operands))
         case core.TimeDifference():
             return imports.call("units_between", text(node.start), text(node.end), str(node.unit))
         case _:

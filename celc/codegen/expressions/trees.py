@@ -4,7 +4,8 @@ They are not generated code. The runtime evaluates each node once for a whole ba
 compiled code would save nothing, and a tree can be read.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from dataclasses import field
 from typing import assert_never
 
 from celc_runtime.plan import expressions as plan
@@ -13,7 +14,8 @@ from celc_runtime.plan.frozen import frozen
 
 from celc.codegen.expressions.own_aggregates import OwnAggregateCode
 from celc.core import formula as core
-from celc.core.traversal import IN_DECLARATION, IN_ROW_PATTERNS, IN_TOTAL, nodes_of
+from celc.core.like import like_to_regex
+from celc.core.traversal import IN_ROW_PATTERNS, IN_TOTAL, nodes_of
 
 
 def computed_columns(query: core.Query, own: OwnAggregateCode) -> tuple[plan.Computed, ...]:
@@ -48,20 +50,25 @@ def _type_of(value: core.Expression | core.Collection) -> str:
 
 @frozen
 class _Trees:
-    """Expressions of SELECT. `parameters` are the columns of the parameter set's attributes."""
+    """Expressions of SELECT, or `of_event`. `parameters` are the columns of the parameter set's
+    attributes."""
 
-    own: OwnAggregateCode
-    parameters: Mapping[str, str]
+    own: OwnAggregateCode | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    of_event: bool = False
 
     def of(self, value: core.Expression | core.Collection) -> plan.Tree:
         """The tree of an expression."""
         match value:
             case core.Constant():
                 return plan.Constant(value.value, value.type.value)
+            case core.AttributeValue() if self.of_event:
+                return plan.Column(value.attribute, value.type.value)
             case core.AttributeValue():
                 # The label has one position in every match, which is its first.
                 return plan.Aggregate("FIRST", value.label, value.attribute)
             case core.Aggregate(function="OWN"):
+                assert self.own is not None, "no aggregate is of one event"
                 return self.own.tree(value)
             case core.Aggregate():
                 return plan.Aggregate(value.function, value.label, value.attribute)
@@ -80,14 +87,86 @@ class _Trees:
                 raise AssertionError("the resolver refuses PREV in SELECT")
             case core.Variable():
                 return plan.ParameterValue(self.parameters[value.name], value.type.value)
-            case core.Choice() | core.Conditional():
-                raise AssertionError(IN_DECLARATION)
+            case core.Call():
+                operands = tuple(map(self.of, value.operands))
+                types = tuple(one.type.value for one in value.operands)
+                return plan.Call(value.function, operands, types, value.type.value, value.zone)
+            case core.Choice():
+                operands = tuple(map(self.of, value.operands))
+                return plan.Choice(value.function, operands, value.type.value)
+            case core.Conditional():
+                branches = tuple((self.truth(one), self.of(then)) for one, then in value.branches)
+                return plan.Conditional(branches, self.of(value.otherwise), value.type.value)
             case core.TotalOf():
                 raise AssertionError(IN_TOTAL)
             case core.InRowPatterns():
                 raise AssertionError(IN_ROW_PATTERNS)
             case _:
                 assert_never(value)
+
+    def truth(self, asked: core.Truth) -> plan.Truth:
+        """The tree of a condition in an expression."""
+        match asked:
+            case core.Every():
+                return plan.Every(tuple(map(self.truth, asked.parts)))
+            case core.Some():
+                return plan.Some(tuple(map(self.truth, asked.parts)))
+            case core.Comparison():
+                return plan.Compared(asked.operator, self.of(asked.left), self.of(asked.right))
+            case core.NullTest():
+                return plan.IsNull(self.of(asked.operand), negated=asked.negated)
+            case core.PatternMatch():
+                is_like = asked.operator == "LIKE"
+                pattern = like_to_regex(asked.pattern) if is_like else asked.pattern
+                return plan.Matches(self.of(asked.operand), pattern, negated=asked.negated)
+            case core.Membership(operand=core.AttributeValue(attribute=core.TYPE)):
+                pairs = (str(value).split(">", 1) for value in asked.values)
+                return plan.OfTypes(
+                    tuple((stream, name) for stream, name in pairs), negated=asked.negated
+                )
+            case core.Membership(operand=operand):
+                return plan.OneOf(
+                    self.of(operand),
+                    operand.type.value,
+                    asked.values,
+                    has_null=asked.has_null,
+                    negated=asked.negated,
+                )
+            case _:
+                assert_never(asked)
+
+
+# --- derived columns ------------------------------------------------------------------------------
+
+
+def derived_columns(query: core.Query, read: Set[str]) -> tuple[plan.Derived, ...]:
+    """Those of a query's derived columns that it reads."""
+    wanted = [one for one in query.derived if one.name in read]
+    if not wanted:
+        return ()
+    # Imported here, because loading sqlglot takes longer than most queries need.
+    from celc.relational.derived import sql_of
+
+    return tuple(
+        plan.Derived(
+            one.name,
+            one.type.value,
+            _Trees(of_event=True).of(one.value),
+            sql_of(query, one),
+            _inputs(one),
+        )
+        for one in wanted
+    )
+
+
+def _inputs(derived: core.Derived) -> tuple[tuple[str, str], ...]:
+    """The columns of the input that a derived column is made of, with their types."""
+    found = {
+        node.attribute: node.type.value
+        for node in nodes_of(derived.value)
+        if isinstance(node, core.AttributeValue) and node.attribute != core.TYPE
+    }
+    return tuple(found.items())
 
 
 # --- totals ---------------------------------------------------------------------------------------
@@ -159,8 +238,8 @@ def _total(value: core.Expression) -> totals.TotalTree:
             return plan.ParameterValue(value.attribute, type)
         case core.Aggregate() | core.Previous():
             raise AssertionError("the resolver refuses functions of one match in totals")
-        case core.Choice() | core.Conditional():
-            raise AssertionError(IN_DECLARATION)
+        case core.Call() | core.Choice() | core.Conditional():
+            raise AssertionError("the resolver refuses functions of one match in totals")
         case core.InRowPatterns():
             raise AssertionError(IN_ROW_PATTERNS)
         case _:

@@ -75,6 +75,10 @@ _NAMES_OF = {
         *("average_interval", "begins_at_time", "can_add", "can_multiply", "can_subtract"),
         *("can_sum_interval", "sum_interval", "units_between"),
     ),
+    "celc_runtime.engine.values.functions": (
+        *("angle", "ceiling", "cosine", "decimal_logarithm", "exponential", "floor", "logarithm"),
+        *("power", "radians", "sign", "sine", "square_root"),
+    ),
     "celc_runtime.engine.walk.runs": ("list_runs",),
     "celc_runtime.plan.row_pattern": ("states_of",),
     "celc_runtime.row_pattern.program": ("RowProgram",),

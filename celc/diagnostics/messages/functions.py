@@ -2,7 +2,11 @@
 
 from collections.abc import Collection, Sequence
 
-from celc.diagnostics.messages.wording import available, guess, guesses
+from celc_runtime.values.functions import Function
+
+from celc.diagnostics.errors import Diagnostic, error
+from celc.diagnostics.messages.wording import available, counted, guess, guesses
+from celc.diagnostics.source import Span
 
 FUNCTIONS = (
     *("FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "COUNT", "VARIANCE", "STDDEV", "MEDIAN"),
@@ -120,3 +124,45 @@ def _told(word: str, first: str, arguments: Sequence[str]) -> str | None:
             f"{first} >= DATE '2024-01-31'"
         )
     return None
+
+
+# --- calls of functions of values -----------------------------------------------------------------
+
+
+def number_of_arguments(function: Function, span: Span) -> Diagnostic:
+    """`SQRT(x.a, 2)`."""
+    least = sum("?" not in one for one in function.parameters)
+    most = len(function.parameters)
+    wanted = counted(least, "argument") if least == most else f"{least} to {most} arguments"
+    if function.parameters[-1].endswith("*"):
+        wanted = f"{counted(least, 'argument')} or more"
+    message = f"{function.name} takes {wanted}"
+    return error("number-of-arguments", span, message, f"as in {function.example[0]}")
+
+
+_KINDS = {
+    "DOUBLE": "a number",
+    "NUMBER": "a number",
+    "INT": "a whole number of the type INT",
+    "TIME": "a TIMESTAMP or a DATE",
+    "TEXT": "a STRING",
+}
+
+
+def wrong_argument(function: Function, kind: str, found: str, span: Span) -> Diagnostic:
+    """`SQRT(x.name)`."""
+    message = f"{function.name} takes {_KINDS[kind]} here, and this is {found}"
+    return error("argument-type", span, message, f"as in {function.example[0]}")
+
+
+def not_a_literal(function: Function, span: Span) -> Diagnostic:
+    """`ROUND(x.a, x.b)`."""
+    message = f"{function.name} takes a literal here, the same for all events"
+    return error("needs-literal", span, message, f"as in {function.example[0]}")
+
+
+def between_events(function: str, span: Span) -> Diagnostic:
+    """`UPPER(x.a)` joined with another event's value in a condition."""
+    message = f"{function} is computed of one event, and these arguments are of several"
+    hint = f"compare values of one event each, as in {function}(x.a) = {function}(y.a)"
+    return error("between-events", span, message, hint)

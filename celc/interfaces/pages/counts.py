@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 from celc_runtime.arrow.events.columns import Columns
-from celc_runtime.arrow.events.event_tables import table_of
 from celc_runtime.arrow.events.sorting import sorted_for
+from celc_runtime.arrow.tables.event_tables import table_of
 from celc_runtime.program import Program
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check

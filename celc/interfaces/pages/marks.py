@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from celc_runtime.arrow.arrays import as_keys, in_one_piece, numbers, plain
 from celc_runtime.arrow.events.columns import Columns
 from celc_runtime.arrow.events.conforming import conforming
-from celc_runtime.arrow.events.event_tables import table_of
 from celc_runtime.arrow.events.partition_keys import codes_of_keys
 from celc_runtime.arrow.events.sorting import sorted_for
+from celc_runtime.arrow.tables.event_tables import table_of
 from celc_runtime.chain.columns import as_run, source_of
 from celc_runtime.chain.rows import declared_rows, event_table
 from celc_runtime.chain.tables import check_order

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-from celc_runtime.arrow.events.event_tables import table_of
+from celc_runtime.arrow.tables.event_tables import table_of
 from celc_runtime.row_pattern.passes import FIRST_LABEL, LENGTH, MATCH_COLUMNS, PARTITION, START
 from celc_runtime.row_pattern.query import RowPatternQuery
 from celc_runtime.row_pattern.run import columns_and_order, run_of

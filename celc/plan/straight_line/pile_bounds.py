@@ -163,6 +163,7 @@ class _Side:
                     | core.Negation()
                     | core.Absolute()
                     | core.Cast()
+                    | core.Call()
                 ):
                     pass
                 case _:

@@ -9,23 +9,22 @@ Long: a function for each kind of expression, and they call one another.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
-from typing import Literal, Protocol, assert_never, cast
+from dataclasses import replace
+from typing import assert_never, cast
 
-from celc_runtime.plan.frozen import frozen
+from celc_runtime.values.functions import FUNCTIONS as TABLE
 
 from celc.core import formula as core
-from celc.diagnostics.errors import Diagnostic, Diagnostics
+from celc.diagnostics.errors import Diagnostic
 from celc.diagnostics.messages import aggregates, names, parameters, totals, types, warnings
 from celc.diagnostics.messages.functions import FUNCTIONS
 from celc.diagnostics.messages.wording import counted, quote, written
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve.extents import Binding
-from celc.resolve.labels import Hidden
 from celc.resolve.parameters import ForEach
-from celc.resolve.schema import Schema
-from celc.resolve.scopes import Frame, look_up, visible_labels
+from celc.resolve.scopes import look_up, visible_labels
+from celc.resolve.types import functions as calls
 from celc.resolve.types import literals
 from celc.resolve.types.conversions import (
     aggregated_type,
@@ -37,6 +36,7 @@ from celc.resolve.types.conversions import (
     is_number,
     negation,
 )
+from celc.resolve.types.site import Site as Site
 
 _AGGREGATED_TYPES: Mapping[str, tuple[core.DataType, ...]] = {
     "MIN": (*core.NUMBERS, *core.TIMES, core.DataType.INTERVAL, core.DataType.BOOLEAN),
@@ -48,6 +48,7 @@ _AGGREGATED_TYPES: Mapping[str, tuple[core.DataType, ...]] = {
     "MEDIAN": (*core.NUMBERS, core.DataType.INTERVAL),
 }
 AGGREGATES = ("FIRST", "LAST", *_AGGREGATED_TYPES, "COUNT")
+_OF_POSITIONS = (*AGGREGATES, "PREV", "COLLECT")
 _FUNCTIONS = {
     "filter": (*AGGREGATES, "PREV", "ABS"),
     "select": (*AGGREGATES, "COLLECT", "ABS"),
@@ -55,40 +56,6 @@ _FUNCTIONS = {
 
 
 LITERALS = (syntax.IntegerLiteral, syntax.DoubleLiteral)
-
-
-class Names(Protocol):
-    """The names that can be used in the declaration of an aggregate (`own_aggregates`), in an item
-    of TOTAL and in HAVING (`celc.resolve.totals`)."""
-
-    def value(
-        self,
-        node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional,
-        site: Site,
-    ) -> core.Expression | None:
-        """The meaning of a name or a call."""
-
-    def no_label(self, label: str, span: Span, site: Site) -> None:
-        """Report a label."""
-
-
-@frozen
-class Site:
-    """The place of an expression: the names that it can use, and the diagnostics of its
-    mistakes."""
-
-    schema: Schema
-    frame: Frame
-    hidden: Mapping[str, Hidden]
-    found: Diagnostics
-    use: Literal["filter", "select"]
-    inside: str | None = None  # the label of the `x[…]` around it
-    known: dict[tuple[str, str | None], core.DataType | Binding | None] = field(
-        default_factory=dict
-    )
-    """The answer for each label and attribute, so that a mistake is reported once in a filter."""
-    declared: Names | None = None
-    """The names where no label can be used, as in the declaration of an aggregate."""
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -319,11 +286,12 @@ def numeric(operator: str, node: syntax.Expression, site: Site) -> core.Expressi
 
 def _call(node: syntax.Call, site: Site) -> core.Expression | None:
     name = node.function.text.upper()
-    assert site.inside is None or name == "ABS", "the parser refuses other functions inside x[…]"
+    assert site.inside is None or name not in _OF_POSITIONS, "the parser refuses them inside x[…]"
     own = site.schema.declarations.aggregates
     if site.inside is None and node.function.text in own:
         return _own_aggregate(node, own[node.function.text], site)
-    if node.distinct and name in FUNCTIONS and name != "COUNT":
+    known = name in FUNCTIONS or name in TABLE
+    if node.distinct and known and name != "COUNT":
         text = site.found.source.slice(node.argument.span)
         site.found.add(aggregates.misplaced_distinct(name, text, node.span))
         return None
@@ -333,7 +301,7 @@ def _call(node: syntax.Call, site: Site) -> core.Expression | None:
         second = _comma_before(node.more[0], site)
         site.found.add(aggregates.one_argument(node.function.text, arguments, second, node.span))
         return None
-    if node.prior and name not in AGGREGATES and name in FUNCTIONS:
+    if node.prior and name not in AGGREGATES and known:
         site.found.add(types.misplaced_prior(name, AGGREGATES, node.span))
         return None
     if site.use == "select" and (name == "PREV" or node.prior):
@@ -362,26 +330,25 @@ def _call(node: syntax.Call, site: Site) -> core.Expression | None:
             return _previous(node, site)
         case "FIRST" | "LAST" | "MIN" | "MAX" | "SUM" | "AVG" | "VARIANCE" | "STDDEV" | "MEDIAN":
             return _aggregate(name, node, site)
+        case _ if name in TABLE:
+            return calls.function_call(TABLE[name], node, site, expression)
         case _:
-            functions = (*_FUNCTIONS[site.use], *site.schema.declarations.aggregates)
-            slice_of = site.found.source.slice
-            written_arguments = [slice_of(one.span) for one in (node.argument, *node.more)]
-            site.found.add(
-                types.unknown_function(
-                    node.function.text,
-                    functions,
-                    node.function.span,
-                    written_arguments,
-                    node.span,
-                )
-            )
+            _refuse_unknown(node, site)
             return None
+
+
+def _refuse_unknown(node: syntax.Call, site: Site) -> None:
+    slice_of = site.found.source.slice
+    arguments = [slice_of(one.span) for one in (node.argument, *node.more)]
+    known = (*_FUNCTIONS[site.use], *TABLE, *site.schema.declarations.aggregates)
+    name = node.function
+    site.found.add(types.unknown_function(name.text, known, name.span, arguments, node.span))
 
 
 def refuse_star(node: syntax.CallOfAll, site: Site) -> None:
     """Report a * as the argument of a function that takes none there."""
     name = node.function.text
-    known = (*FUNCTIONS, *totals.TOTALS)
+    known = (*FUNCTIONS, *TABLE, *totals.TOTALS)
     if name.upper() not in known:
         functions = (*_FUNCTIONS[site.use], *site.schema.declarations.aggregates)
         span = node.function.span

@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 
 from celc_runtime.arrow.events.conforming import conforming
-from celc_runtime.arrow.events.event_tables import batches_of, table_of
 from celc_runtime.arrow.matches.output import FirstMatches
+from celc_runtime.arrow.tables.event_tables import batches_of, table_of
 from celc_runtime.chain.columns import as_run, levels_of, source_of, types_of_chain
 from celc_runtime.chain.rows import declared_rows, event_table, rows_for
 from celc_runtime.chain.run import ChainRun, why_gathered

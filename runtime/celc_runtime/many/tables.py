@@ -5,8 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from celc_runtime.arrow.events.event_tables import table_of
 from celc_runtime.arrow.events.sorting import sorted_for
+from celc_runtime.arrow.tables.event_tables import table_of
 from celc_runtime.many.groups import reading_all, reading_groups
 from celc_runtime.many.runs import ManyRuns
 from celc_runtime.program import Program

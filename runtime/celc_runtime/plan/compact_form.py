@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
@@ -19,23 +18,35 @@ from celc_runtime.plan.expressions import (
     Absolute,
     Aggregate,
     Arithmetic,
+    Call,
     Cast,
+    Choice,
+    Compared,
     Computed,
+    Conditional,
     Constant,
+    Every,
+    IsNull,
+    Matches,
     Negation,
+    OneOf,
     OwnAggregate,
-    Tree,
+    Some,
+    nodes_in,
 )
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan, quoted
-from celc_runtime.plan.schemas import input_schema, output_schema
+from celc_runtime.plan.schemas import event_schema, output_schema
 from celc_runtime.values.types import ddl_of
 
 _VERSION = 1
 _CLASSES = {
     one.__name__: one
-    for one in (Absolute, Aggregate, Arithmetic, Cast, Computed, Constant, Negation)
+    for one in (
+        *(Absolute, Aggregate, Arithmetic, Call, Cast, Choice, Computed, Conditional, Constant),
+        *(Negation, Compared, OneOf, IsNull, Matches, Every, Some),
+    )
 }
 
 NODE = pa.struct([(name, pa.int32()) for name in ("event", "mark", "child", "next")])
@@ -146,7 +157,7 @@ class CompactForm:
     def _is_item(self, item: ShownLabel | Computed, type: pa.DataType) -> bool:
         """Whether the labels and fields that a column of SELECT shows exist."""
         if isinstance(item, Computed):
-            named = set(_aggregates(item.value))
+            named = {one for one in nodes_in(item.value) if isinstance(one, Aggregate)}
             fields = {None, *self.event.names}
             return all(one.label in self.labels and one.attribute in fields for one in named)
         if item.label not in range(len(self.labels)) or not pa.types.is_list(type):
@@ -197,32 +208,16 @@ def _require(what: str, holds: bool) -> None:
         raise ValueError(f"its {what} do not go with the rest")
 
 
-def _aggregates(tree: Tree) -> Iterator[Aggregate]:
-    match tree:
-        case Aggregate():
-            yield tree
-        case Arithmetic():
-            yield from _aggregates(tree.left)
-            yield from _aggregates(tree.right)
-        case Cast() | Negation() | Absolute():
-            yield from _aggregates(tree.operand)
-
-
 def own_aggregate(plan: Plan) -> str | None:
     """The first column of SELECT that calls an aggregate of the query's own file."""
-    return next((item.name for item in plan.answer.expressions if _calls_own(item.value)), None)
-
-
-def _calls_own(tree: Tree) -> bool:
-    match tree:
-        case OwnAggregate():
-            return True
-        case Arithmetic():
-            return _calls_own(tree.left) or _calls_own(tree.right)
-        case Cast() | Negation() | Absolute():
-            return _calls_own(tree.operand)
-        case _:
-            return False
+    return next(
+        (
+            item.name
+            for item in plan.answer.expressions
+            if any(isinstance(node, OwnAggregate) for node in nodes_in(item.value))
+        ),
+        None,
+    )
 
 
 def _written_schema(schema: pa.Schema) -> str:
@@ -234,6 +229,8 @@ def _read_schema(text: str) -> pa.Schema:
 
 
 def _written(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(map(_written, value))
     name = type(value).__name__
     if name not in _CLASSES:
         return value
@@ -241,6 +238,8 @@ def _written(value: Any) -> Any:
 
 
 def _read(said: Any) -> Any:
+    if isinstance(said, list):
+        return tuple(map(_read, said))
     if not isinstance(said, dict):
         return said
     return _CLASSES[said["is"]](**{k: _read(v) for k, v in said.items() if k != "is"})
@@ -254,7 +253,7 @@ def compact_schema(plan: Plan) -> pa.Schema:
     output = output_schema(plan)
     header = [output.field(place) for place in range(len(plan.source.key_columns))]
     header += [output.field(_place_of(output, plan, name)) for name in _ends(plan)]
-    types = input_schema(plan)
+    types = event_schema(plan)
     event = [pa.field("pos", pa.int64())] if plan.answer.positions else []
     event += [pa.field(name, types.field(name).type) for name in plan.stored_attributes]
     events, nodes = _names(plan)

@@ -93,9 +93,129 @@ class Arithmetic:
     checked: bool = False
 
 
+@frozen
+class Column:
+    """An attribute of the event that an expression is of."""
+
+    name: str
+    type: str
+
+
+@frozen
+class Call:
+    """A function of the table in `values/functions`. Operands have the types `types`; `zone` is the
+    time zone of calendar parts, None where a function has none."""
+
+    function: str
+    operands: tuple[Tree, ...]
+    types: tuple[str, ...]
+    type: str
+    zone: str | None = None
+
+
+@frozen
+class Choice:
+    """LEAST, GREATEST or COALESCE; operands that are NULL are ignored."""
+
+    function: str
+    operands: tuple[Tree, ...]
+    type: str
+
+
+@frozen
+class Conditional:
+    """The value of the first branch whose condition is TRUE."""
+
+    branches: tuple[tuple[Truth, Tree], ...]
+    otherwise: Tree
+    type: str
+
+
+Leaf: TypeAlias = Aggregate | OwnAggregate | ParameterValue | Column
+
 Tree: TypeAlias = (
-    Constant | Aggregate | OwnAggregate | ParameterValue | Cast | Negation | Absolute | Arithmetic
+    Constant | Leaf | Cast | Negation | Absolute | Arithmetic | Call | Choice | Conditional
 )
+
+
+# --- conditions in expressions --------------------------------------------------------------------
+
+
+@frozen
+class Compared:
+    """`left operator right`; both sides have the same type."""
+
+    operator: str
+    left: Tree
+    right: Tree
+
+
+@frozen
+class OneOf:
+    """`operand [NOT] IN values`, constants of a type."""
+
+    operand: Tree
+    type: str
+    values: tuple[int | float | str | bool, ...]
+    has_null: bool = False  # whether the list contains NULL too
+    negated: bool = False
+
+
+@frozen
+class IsNull:
+    """`operand IS [NOT] NULL`."""
+
+    operand: Tree
+    negated: bool = False
+
+
+@frozen
+class Matches:
+    """`operand [NOT] RLIKE pattern`, of RE2; LIKE too."""
+
+    operand: Tree
+    pattern: str
+    negated: bool = False
+
+
+@frozen
+class OfTypes:
+    """Whether an event is of one of these types, each as (stream, type)."""
+
+    types: tuple[tuple[str, str], ...]
+    negated: bool = False
+
+
+@frozen
+class Every:
+    """An AND."""
+
+    parts: tuple[Truth, ...]
+
+
+@frozen
+class Some:
+    """An OR."""
+
+    parts: tuple[Truth, ...]
+
+
+Truth: TypeAlias = Compared | OneOf | IsNull | Matches | OfTypes | Every | Some
+"""A condition that is TRUE, FALSE or NULL."""
+
+
+@frozen
+class Derived:
+    """A column that is made of others of the same event, before the query reads it.
+
+    Spark makes it by its expression of SQL, one machine by the tree.
+    """
+
+    name: str
+    type: str
+    value: Tree
+    sql: str
+    reads: tuple[tuple[str, str], ...]  # the columns of the input that it is made of, with types
 
 
 @frozen
@@ -133,9 +253,34 @@ def attributes_of(expressions: Iterable[Computed]) -> Iterator[str]:
 def nodes_in(tree: Tree) -> Iterator[Tree]:
     """A tree and the trees in it, from the left."""
     yield tree
+    for term in terms_of(tree):
+        yield from nodes_in(term)
+
+
+def terms_of(tree: Tree) -> tuple[Tree, ...]:
+    """The trees directly in a tree, from the left."""
     match tree:
         case Arithmetic():
-            yield from nodes_in(tree.left)
-            yield from nodes_in(tree.right)
+            return (tree.left, tree.right)
         case Cast() | Negation() | Absolute():
-            yield from nodes_in(tree.operand)
+            return (tree.operand,)
+        case Call() | Choice():
+            return tree.operands
+        case Conditional():
+            ways = (one for asked, then in tree.branches for one in (*terms_asked(asked), then))
+            return (*ways, tree.otherwise)
+        case _:
+            return ()
+
+
+def terms_asked(asked: Truth) -> tuple[Tree, ...]:
+    """The trees that a condition compares, from the left."""
+    match asked:
+        case Every() | Some():
+            return tuple(one for part in asked.parts for one in terms_asked(part))
+        case Compared():
+            return (asked.left, asked.right)
+        case OfTypes():
+            return ()
+        case _:
+            return (asked.operand,)

@@ -6,7 +6,7 @@ Long: all that a module says of a query, and what follows from it.
 from dataclasses import KW_ONLY
 
 from celc_runtime.plan.conditions import TextComparison, TextCondition
-from celc_runtime.plan.expressions import Computed, attributes_of
+from celc_runtime.plan.expressions import Computed, Derived, attributes_of
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.parameters import Parameters
@@ -113,6 +113,8 @@ class Source:
     stream_column: bool = False  # whether it reads the column of streams
     type_name: str = "type"  # the name of the column of event types
     attributes: tuple[Attribute, ...] = ()  # the other columns that it reads, as declared
+    derived: tuple[Derived, ...] = ()
+    """Those of `attributes` that the input has not: they are made before the query reads it."""
     order_candidates: tuple[Attribute, ...] = ()
     """The attributes that all its event types have, as order columns must."""
     partition_by: tuple[str, ...] = ()  # the keys, by their names in the output
@@ -147,9 +149,20 @@ class Source:
                 return a.type
         return self.chosen_columns[attribute].type
 
+    @property
+    def input_attributes(self) -> tuple[Attribute, ...]:
+        """The columns of the input, besides those of types and streams."""
+        made = {one.name for one in self.derived}
+        found = {one.name: one for one in self.attributes if one.name not in made}
+        for one in self.derived:
+            for name, type in one.reads:
+                found.setdefault(name, Attribute(name, type))
+        return tuple(found.values())
+
     def input_type(self, column: str) -> str:
         """The type of an input column: as declared; STRING for those of types and streams."""
-        return next((a.type for a in self.attributes if a.name == column), "STRING")
+        known = (*self.input_attributes, *self.attributes)
+        return next((a.type for a in known if a.name == column), "STRING")
 
     @property
     def input_names(self) -> tuple[str, ...]:

@@ -75,7 +75,13 @@ def named_type(arrow: pa.DataType) -> str | None:
 
 
 def input_schema(plan: Plan) -> pa.Schema:
-    """The columns read, without tiebreak columns, which may have any type that can be sorted."""
+    """The columns of the input, without tiebreak columns, which may have any type that can be
+    sorted."""
+    return _input_schema(plan.source.text_columns, plan.source.input_attributes)
+
+
+def event_schema(plan: Plan) -> pa.Schema:
+    """The columns of events, once the derived ones are made."""
     return _input_schema(plan.source.text_columns, plan.source.attributes)
 
 

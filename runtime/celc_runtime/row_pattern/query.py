@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from celc_runtime.arrow.events.event_tables import batches_of, table_of
+from celc_runtime.arrow.tables.event_tables import batches_of, table_of
 from celc_runtime.jit.shipping import pickled
 from celc_runtime.plan.row_pattern import RowPlan
 from celc_runtime.routes.rules import Route

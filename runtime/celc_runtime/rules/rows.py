@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.arrays import as_keys, in_one_piece, plain
 from celc_runtime.arrow.events.conforming import conforming
-from celc_runtime.arrow.events.event_tables import table_of
+from celc_runtime.arrow.tables.event_tables import table_of
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.parameters import OfBoth, Parameters

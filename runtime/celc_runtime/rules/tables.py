@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import in_one_piece, plain, sortable
-from celc_runtime.arrow.events.event_tables import table_of
 from celc_runtime.arrow.events.sorting import is_sorted, sorted_for
 from celc_runtime.arrow.matches.output import FirstMatches
+from celc_runtime.arrow.tables.event_tables import table_of
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from celc_runtime.arrow.events.event_tables import batches_of, table_of
-from celc_runtime.arrow.events.pandas_frames import frame_of
 from celc_runtime.arrow.events.sorting import sorted_for
 from celc_runtime.arrow.matches.compact import schema_of
 from celc_runtime.arrow.matches.output import FirstMatches
+from celc_runtime.arrow.tables.event_tables import batches_of, table_of
+from celc_runtime.arrow.tables.pandas_frames import frame_of
 from celc_runtime.program import Program
 from celc_runtime.run.choice.deadlines import compares_late, latest_time
 from celc_runtime.run.feeding import read_all

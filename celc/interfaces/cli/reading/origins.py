@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-from celc_runtime.arrow.events.logged_tables import why_not_plain
+from celc_runtime.arrow.tables.logged_tables import why_not_plain
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.frozen import frozen
 

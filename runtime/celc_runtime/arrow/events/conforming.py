@@ -16,7 +16,7 @@ from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.arrow.events.row_names import row_text
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
-from celc_runtime.plan.schemas import input_schema, named_type
+from celc_runtime.plan.schemas import event_schema, named_type
 
 _WIDENING = {
     "INT": (pa.int8(), pa.int16(), pa.uint8(), pa.uint16()),
@@ -32,7 +32,7 @@ _TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 
 def names_read(plan: Plan) -> list[str]:
     """The columns that a query reads, also the column of types where it may be missing."""
-    return [plan.source.type_name, *input_schema(plan).names, *plan.source.tiebreak]
+    return [plan.source.type_name, *event_schema(plan).names, *plan.source.tiebreak]
 
 
 def is_required(plan: Plan, name: str) -> bool:
@@ -56,7 +56,7 @@ def conforming(
     read = [plan.source.type_name, *(a.name for a in plan.source.attributes), *plan.source.tiebreak]
     events = with_fields(events, read)
     names = events.schema.names
-    wanted = [*input_schema(plan), *(pa.field(name, pa.null()) for name in plan.source.tiebreak)]
+    wanted = [*event_schema(plan), *(pa.field(name, pa.null()) for name in plan.source.tiebreak)]
     if not plan.source.type_column and plan.source.type_name in names:
         # With one event type the column is not needed. If it is there, it says which rows count.
         wanted.append(pa.field(plan.source.type_name, pa.string()))

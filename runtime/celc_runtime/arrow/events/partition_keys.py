@@ -17,7 +17,7 @@ from celc_runtime.arrow.events.conforming import conforming_column
 from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.arrow.events.row_names import row_text
 from celc_runtime.plan.plan import Plan
-from celc_runtime.plan.schemas import input_schema
+from celc_runtime.plan.schemas import event_schema
 
 
 def with_keys(plan: Plan, events: pa.RecordBatch) -> pa.RecordBatch:
@@ -48,7 +48,7 @@ def columns_as_they_came(
     events = with_fields(events, [*read, *sources])
     if any(events.schema.names.count(name) != 1 for name in (*read, *sources)):
         return None
-    fields = {field.name: field for field in input_schema(plan)}
+    fields = {field.name: field for field in event_schema(plan)}
     row_of = partial(row_text, events, rows_seen=0, numbered=None)
     plains = {
         name: plain(

@@ -20,7 +20,7 @@ from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.engine.arena.batch import disorder
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
-from celc_runtime.plan.schemas import input_schema
+from celc_runtime.plan.schemas import event_schema
 
 
 def sort_columns(plan: Plan) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ def sort_columns_without_order(plan: Plan) -> tuple[str, ...]:
     """
     if not plan.source.takes_ties:
         return sort_columns(plan)
-    return tuple(dict.fromkeys((*sort_columns(plan), *input_schema(plan).names)))
+    return tuple(dict.fromkeys((*sort_columns(plan), *event_schema(plan).names)))
 
 
 def sorted_for(plan: Plan, table: pa.Table) -> tuple[pa.Table, str | None]:

@@ -15,13 +15,14 @@ Long: a way for each function and type of a value.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.text_conditions import truth_of_columns, truth_of_values
+from celc_runtime.arrow.vectors import NUMPY_TYPES, Numbers, Value, as_numbers, column_of
 from celc_runtime.engine.values.label_sets import (
     count_distinct,
     count_known,
@@ -31,49 +32,23 @@ from celc_runtime.engine.values.label_sets import (
     some_known,
     variance,
 )
-from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY, add_long, less_real
+from celc_runtime.engine.values.spark_arithmetic import add_long, less_real
 from celc_runtime.engine.values.time_arithmetic import (
-    SMALLEST,
     average_interval,
-    begins_at_time,
-    can_add,
-    can_multiply,
-    can_subtract,
     can_sum_interval,
     sum_interval,
 )
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.conditions import TextCondition
 from celc_runtime.plan.expressions import (
-    Absolute,
     Aggregate,
-    Arithmetic,
-    Cast,
+    Column,
     Computed,
-    Constant,
-    Negation,
+    Leaf,
+    OfTypes,
     OwnAggregate,
     ParameterValue,
-    Tree,
 )
-from celc_runtime.plan.schemas import arrow_type
-
-_NUMPY_TYPES: dict[str, type[np.generic]] = {
-    "INT": np.int32,
-    "LONG": np.int64,
-    "FLOAT": np.float32,
-    "DOUBLE": np.float64,
-    "TIMESTAMP": np.int64,
-    "DATE": np.int32,
-    "INTERVAL": np.int64,
-}
-
-
-class Numbers(NamedTuple):
-    """A number for each match; `values` is arbitrary where `known` is false."""
-
-    values: np.ndarray
-    known: np.ndarray
 
 
 class LabelValues:
@@ -127,23 +102,11 @@ class LabelValues:
 
 
 def computed_column(item: Computed, labels: LabelValues) -> pa.Array:
+    """The column of an expression of SELECT."""
     tree = item.value
-    if isinstance(tree, Constant):
-        # Also for types without arithmetic.
-        return pa.repeat(pa.scalar(tree.value, arrow_type(tree.type)), labels.matches)
-    if isinstance(tree, ParameterValue):
-        return labels.at_end(tree.column)
     if isinstance(tree, Aggregate) and tree.function not in _COMPUTED:
         return _from_events(tree, labels)
-    with np.errstate(all="ignore"):
-        numbers = _numbers(tree, labels)
-    type = arrow_type(item.type)
-    if item.type in ("BOOLEAN", "DATE"):
-        narrow = numbers.values.astype(np.bool_ if item.type == "BOOLEAN" else np.int32)
-        return pa.array(narrow, mask=~numbers.known).cast(type)
-    if pa.types.is_temporal(type):
-        return pa.array(numbers.values, pa.int64(), mask=~numbers.known).cast(type)
-    return pa.array(numbers.values, type, mask=~numbers.known)
+    return column_of(tree, item.type, partial(_leaf, labels=labels), labels.matches)
 
 
 # --- functions of a label -------------------------------------------------------------------------
@@ -228,7 +191,7 @@ def _own_aggregate(tree: OwnAggregate, labels: LabelValues) -> Numbers:
         column = labels.column(tree.label, attribute)
         if pa.types.is_boolean(column.type):
             column = column.cast(pa.int8())
-        arguments += _split(column)
+        arguments += as_numbers(column)
     for text in tree.texts:
         names = text.attributes
         columns = [labels.column(tree.label, name).cast(pa.string()) for name in names]
@@ -238,7 +201,7 @@ def _own_aggregate(tree: OwnAggregate, labels: LabelValues) -> Numbers:
             arguments.append(np.where(is_null, text.of_null, truth))
         else:
             arguments.append(truth_of_columns(text, *columns))
-    values = np.empty(labels.matches, _NUMPY_TYPES.get(tree.type, np.int64))
+    values = np.empty(labels.matches, NUMPY_TYPES.get(tree.type, np.int64))
     known = np.empty(labels.matches, np.bool_)
     tree.function(*arguments, labels.offsets(tree.label), values, known)
     return Numbers(values, known)
@@ -249,18 +212,8 @@ def _in_order(column: pa.Array) -> Numbers:
     types."""
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
-    values, known = _split(column)
+    values, known = as_numbers(column)
     return Numbers(values.astype(np.float64 if values.dtype.kind == "f" else np.int64), known)
-
-
-def _split(column: pa.Array) -> Numbers:
-    """Numbers; times and durations as whole numbers."""
-    if pa.types.is_temporal(column.type):
-        column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
-    known = np.array(column.is_valid(), np.bool_)
-    if column.null_count:
-        column = pc.fill_null(column, 0)
-    return Numbers(np.array(column), known)
 
 
 @njit(nogil=True, cache=True)
@@ -362,89 +315,21 @@ def counts_of_distinct(values, known, offsets, found, fits):  # type: ignore[no-
         found[match], fits[match] = count_distinct(values, known, events, room), True
 
 
-# --- arithmetic -----------------------------------------------------------------------------------
+# --- expressions ----------------------------------------------------------------------------------
 
 
-def _numbers(tree: Tree, labels: LabelValues) -> Numbers:
+def _leaf(tree: Leaf | OfTypes, labels: LabelValues) -> Value:
+    """The value of a function of a label, or of an attribute of the parameter set."""
     match tree:
-        case Constant():
-            known = np.full(labels.matches, tree.value is not None)
-            return Numbers(np.full(labels.matches, tree.value or 0, _NUMPY_TYPES[tree.type]), known)
         case Aggregate():
             if tree.function in _NUMERIC_FUNCTIONS:
                 return _numeric_function(tree, labels)
             if tree.function in _OF_SETS:
                 return _function_of_sets(tree, labels)
-            return _split(_from_events(tree, labels))
+            return _from_events(tree, labels)
         case OwnAggregate():
             return _own_aggregate(tree, labels)
         case ParameterValue():
-            return _split(labels.at_end(tree.column))
-        case Cast():
-            values, known = _numbers(tree.operand, labels)
-            values = values.astype(_NUMPY_TYPES[tree.type])
-            if tree.type == "TIMESTAMP":
-                known, values = known & begins_at_times(values), values * MICROSECONDS_PER_DAY
-            return Numbers(values, known)
-        case Negation() | Absolute():
-            values, known = _numbers(tree.operand, labels)
-            if tree.checked:
-                known = known & (values != SMALLEST)
-            return Numbers(-values if isinstance(tree, Negation) else np.abs(values), known)
-        case Arithmetic():
-            sides = _numbers(tree.left, labels), _numbers(tree.right, labels)
-            if tree.checked:
-                return _checked_arithmetic(tree.operator, *sides)
-            return _arithmetic(tree.operator, *sides)
-
-
-def _arithmetic(operator: str, left: Numbers, right: Numbers) -> Numbers:
-    (a, left_known), (b, right_known) = left, right
-    known = left_known & right_known
-    match operator:
-        case "+":
-            return Numbers(a + b, known)
-        case "-":
-            return Numbers(a - b, known)
-        case "*":
-            return Numbers(a * b, known)
-        case "/":
-            return Numbers(a / b, known & (b != 0))
-        case _:
-            # As in C and Java, the remainder has the sign of the dividend. Whole numbers are not
-            # divided by −1 either, because the quotient of the least one overflows.
-            divisor = b if b.dtype.kind == "f" else np.where((b == 0) | (b == -1), 1, b)
-            return Numbers(np.fmod(a, divisor.astype(a.dtype)), known & (b != 0))
-
-
-def _checked_arithmetic(operator: str, left: Numbers, right: Numbers) -> Numbers:
-    """Arithmetic of 64-bit numbers; NULL if the result has more bits."""
-    result = _arithmetic(operator, left, right)
-    fits = np.empty(len(result.known), np.bool_)
-    operands = left.values.astype(np.int64), right.values.astype(np.int64)
-    what_fits(ord(operator), *operands, fits)
-    return result._replace(known=result.known & fits)
-
-
-@njit(nogil=True, cache=True)
-def what_fits(operator, left, right, fits):  # type: ignore[no-untyped-def]
-    """Write where 64 bits hold the result of `+`, `-` or `*`, given as its code."""
-    for match in range(fits.shape[0]):
-        if operator == _PLUS:
-            fits[match] = can_add(left[match], right[match])
-        elif operator == _MINUS:
-            fits[match] = can_subtract(left[match], right[match])
-        else:
-            fits[match] = can_multiply(left[match], right[match])
-
-
-_PLUS, _MINUS = ord("+"), ord("-")
-
-
-@njit(nogil=True, cache=True)
-def begins_at_times(days):  # type: ignore[no-untyped-def]
-    """bool[matches]: whether the midnight of each DATE is a TIMESTAMP."""
-    fits = np.empty(days.shape[0], np.bool_)
-    for match in range(days.shape[0]):
-        fits[match] = begins_at_time(days[match])
-    return fits
+            return labels.at_end(tree.column)
+        case Column() | OfTypes():
+            raise AssertionError("an attribute of one event is FIRST of its label")

@@ -30,7 +30,7 @@ from celc_runtime.engine.arena.batch import order_preserving
 from celc_runtime.engine.arena.nodes import ALWAYS
 from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.plan import Plan
-from celc_runtime.plan.schemas import input_schema
+from celc_runtime.plan.schemas import event_schema
 from celc_runtime.plan.strategy import ByDefinition
 from celc_runtime.program import Program
 from celc_runtime.run.choice.choices import ChoiceOfRun
@@ -284,13 +284,13 @@ class Deadlines(ChoiceOfRun):
     def _bound(self, number: int, clock: int) -> int:
         plan = self._plan
         size = plan.matching.local_windows[plan.choice.deadlines[number].window].size
-        type = input_schema(plan).field(plan.source.order_by[0]).type
+        type = event_schema(plan).field(plan.source.order_by[0]).type
         return int(floors_of(np.array([clock], np.int64), size, type)[0])
 
 
 def clock_key(plan: Plan, clock: int | float) -> int:
     """The key of a clock, which a plan holds as a number."""
-    type = input_schema(plan).field(plan.source.order_by[0]).type
+    type = event_schema(plan).field(plan.source.order_by[0]).type
     if pa.types.is_date32(type):
         clock *= MICROSECONDS_PER_DAY
     elif pa.types.is_floating(type):

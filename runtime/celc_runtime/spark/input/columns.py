@@ -86,7 +86,24 @@ def needed_columns(plan: Plan, events: DataFrame) -> DataFrame:
             column += f".{quoted(field)}"
         _check_type(plan, name, inner)
         columns.append(column if given[path[0]] == name else f"{column} AS {quoted(name)}")
-    return events.selectExpr(*columns)
+    return _with_derived(plan, events.selectExpr(*columns))
+
+
+def _with_derived(plan: Plan, events: DataFrame) -> DataFrame:
+    """The columns that are derived, by Spark's own expressions. Columns that only these need are
+    left out."""
+    derived = {one.name: one for one in plan.source.derived}
+    if not derived:
+        return events
+    read = {name for one in derived.values() for name, _ in one.reads}
+    kept = {one.name for one in plan.source.attributes} | {*plan.source.tiebreak}
+    only_read = read - kept
+    columns = [quoted(n) for n in events.columns if n not in only_read and n not in derived]
+    made = (f"{one.sql} AS {quoted(one.name)}" for one in derived.values())
+    if plan.source.type_column and plan.source.type_name != "type":
+        # The expressions call the column with the types of events so.
+        events = events.selectExpr("*", f"{quoted(plan.source.type_name)} AS type")
+    return events.selectExpr(*columns, *made)
 
 
 Counting = Callable[["DataFrame"], "DataFrame"]

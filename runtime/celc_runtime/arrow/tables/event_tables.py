@@ -20,10 +20,11 @@ import pyarrow as pa
 
 from celc_runtime.arrow.arrays import without_views
 from celc_runtime.arrow.events.conforming import is_required, not_found_error
-from celc_runtime.arrow.events.logged_tables import why_not_plain
-from celc_runtime.arrow.events.pandas_frames import frame_table
 from celc_runtime.arrow.events.paths import with_fields
-from celc_runtime.arrow.events.untyped import fitted
+from celc_runtime.arrow.tables.derived import with_derived
+from celc_runtime.arrow.tables.logged_tables import why_not_plain
+from celc_runtime.arrow.tables.pandas_frames import frame_table
+from celc_runtime.arrow.tables.untyped import fitted
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
 
@@ -44,7 +45,8 @@ def table_of(program: Program, events: Any) -> pa.Table:
         return _narrowed(program, columns)
     narrow = [_narrowed(program, pa.Table.from_batches([batch])) for batch in columns]
     if not narrow:
-        return pa.table([pa.nulls(0)] * len(program.file_schema), names=program.file_schema.names)
+        names = program.file_schema.names
+        return with_derived(program.plan, pa.table([pa.nulls(0)] * len(names), names=names))
     try:
         return pa.concat_tables(narrow)
     except pa.ArrowInvalid as problem:
@@ -57,10 +59,19 @@ def table_of(program: Program, events: Any) -> pa.Table:
 def batches_of(program: Program, events: Any) -> Iterable[pa.RecordBatch]:
     """The same as record batches in the order of the events; sources of batches are streamed."""
     columns: Iterable[pa.RecordBatch] | pa.Table = _columns_of(program, events)
-    batches: Iterable[pa.RecordBatch] = columns
     if isinstance(columns, pa.Table):
-        batches = _narrowed(program, columns).to_batches()
-    return batches
+        narrow: Iterable[pa.RecordBatch] = _narrowed(program, columns).to_batches()
+        return narrow
+    if program.plan.source.derived:
+        return _derived_batches(program, columns)
+    return columns
+
+
+def _derived_batches(
+    program: Program, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield from _narrowed(program, pa.Table.from_batches([batch])).to_batches()
 
 
 def _columns_of(program: Program, events: Any) -> pa.Table | Iterable[pa.RecordBatch]:
@@ -182,7 +193,8 @@ def _narrowed(program: Program, table: pa.Table) -> pa.Table:
         if present.count(name) != 1 and (name in present or is_required(program.plan, name)):
             raise not_found_error(program.plan, name, present)
     taken = [name for name in names if name in present] or present[:1]
-    return pa.table([without_views(table.column(name)) for name in taken], names=taken)
+    narrow = pa.table([without_views(table.column(name)) for name in taken], names=taken)
+    return with_derived(program.plan, narrow)
 
 
 # --- columns of Python, and files -----------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from celc_runtime.arrow.events.conforming import is_required, not_found_error
-from celc_runtime.arrow.events.untyped import fitted
+from celc_runtime.arrow.tables.untyped import fitted
 from celc_runtime.plan.errors import EventError
 from celc_runtime.program import Program
 

@@ -1,0 +1,86 @@
+"""Functions of the table, CASE and their like → expressions of Spark SQL.
+
+A calendar part is that of the time which clocks of its zone show, a TIMESTAMP_NTZ. It is made of
+microseconds since 1970, because Spark's own conversion depends on the zone of the session.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from celc_runtime.values.functions import FUNCTIONS
+from sqlglot import exp
+
+from celc.core import formula as core
+from celc.core.formula import DataType, Expression
+from celc.relational.relations import NotRelational
+
+
+class Writer(Protocol):
+    """What writes the expressions around a function."""
+
+    @property
+    def dialect(self) -> str:
+        """The dialect of SQL."""
+
+    def value(self, node: Expression) -> exp.Expr:
+        """An expression. One that calculates with times is in microseconds."""
+
+    def micros(self, node: Expression) -> exp.Expr:
+        """A time or a duration in microseconds."""
+
+    def truth(self, truth: core.Truth) -> exp.Expr:
+        """A condition of ANDs and ORs."""
+
+
+def call(node: core.Call, writer: Writer) -> exp.Expr:
+    """A function of the table."""
+    if writer.dialect != "spark":
+        raise NotRelational(f"{node.function} stands in an expression", node.span)
+    function = FUNCTIONS[node.function]
+    texts = [
+        (
+            _local(one, node.zone, writer)
+            if node.zone is not None and one.type is DataType.TIMESTAMP
+            else typed(one, writer).sql("spark")
+        )
+        for one in node.operands
+    ]
+    spark = function.spark
+    return exp.Var(this=spark.format(*texts) if isinstance(spark, str) else spark(texts))
+
+
+def _local(node: Expression, zone: str, writer: Writer) -> str:
+    """The time that clocks of a zone show."""
+    micros = writer.micros(node).sql("spark")
+    utc = f"TIMESTAMP_NTZ '1970-01-01 00:00:00' + INTERVAL '0.000001' SECOND * ({micros})"
+    if zone == "UTC":
+        return utc
+    return f"CONVERT_TIMEZONE('UTC', {exp.Literal.string(zone).sql('spark')}, {utc})"
+
+
+def typed(node: Expression, writer: Writer) -> exp.Expr:
+    """An expression in its own type, also where times are calculated, as microseconds."""
+    if node.type is DataType.TIMESTAMP and isinstance(node, core.Arithmetic | core.Cast):
+        return exp.Anonymous(this="TIMESTAMP_MICROS", expressions=[writer.micros(node)])
+    if node.type is DataType.INTERVAL and not isinstance(node, core.AttributeValue):
+        unit = exp.Var(this="INTERVAL '0.000001' SECOND")
+        return exp.Mul(this=unit, expression=exp.paren(writer.micros(node)))
+    return writer.value(node)
+
+
+def chosen(node: core.Choice, writer: Writer) -> exp.Expr:
+    """LEAST, GREATEST or COALESCE."""
+    first, *rest = (typed(one, writer) for one in node.operands)
+    if node.function == "COALESCE":
+        return exp.Coalesce(this=first, expressions=rest)
+    name = exp.Least if node.function == "LEAST" else exp.Greatest
+    return name(this=first, expressions=rest, ignore_nulls=True)
+
+
+def conditional(node: core.Conditional, writer: Writer) -> exp.Expr:
+    """CASE."""
+    ways = [
+        exp.If(this=writer.truth(asked), true=typed(then, writer)) for asked, then in node.branches
+    ]
+    return exp.Case(ifs=ways, default=typed(node.otherwise, writer))

@@ -1,0 +1,62 @@
+"""The columns that a query makes of others of the same event (`celc.resolve.types.derived`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from celc_runtime.plan.names import unused_name
+
+from celc.core import formula as core
+from celc.core.traversal import nodes_of, with_types_and_windows
+
+
+class DerivedColumns:
+    """The columns that a query makes of others of the same event."""
+
+    def __init__(self) -> None:
+        self._names: dict[core.Expression, str] = {}
+        self._values: dict[str, core.Expression] = {}
+
+    def name_of(self, value: core.Expression, taken: frozenset[str]) -> str:
+        """The name of the column with a value, whose attributes have no label; `taken` are the
+        attributes of the query."""
+        name = self._names.get(value)
+        if name is None:
+            name = unused_name(_text(value), [*taken, *self._values])
+            self._names[value] = name
+            self._values[name] = value
+        return name
+
+    def value_of(self, name: str) -> core.Expression | None:
+        """The value of a column by its name; None: it is no such column."""
+        return self._values.get(name)
+
+    @property
+    def columns(self) -> tuple[core.Derived, ...]:
+        return tuple(core.Derived(*one) for one in self._values.items())
+
+
+def _text(value: core.Expression) -> str:
+    """A name that tells what a value is."""
+    names = (n.attribute for n in nodes_of(value) if isinstance(n, core.AttributeValue))
+    read = dict.fromkeys(name for name in names if name != core.TYPE)
+    match value:
+        case core.Call(function=function) | core.Choice(function=function):
+            return f"{function}({', '.join(read)})"
+        case _:
+            return f"CASE({', '.join(read)})"
+
+
+def with_derived(query: core.Query, made: DerivedColumns) -> core.Query:
+    """The query over streams that have its derived columns."""
+    columns = made.columns
+    if not columns:
+        return query
+    added = tuple(core.AttributeDeclaration(one.name, one.type) for one in columns)
+
+    def types(of: tuple[core.EventType, ...]) -> tuple[core.EventType, ...]:
+        return tuple(replace(one, attributes=(*one.attributes, *added)) for one in of)
+
+    formula = with_types_and_windows(query.formula, types, lambda window: window)
+    streams = tuple(replace(one, event_types=types(one.event_types)) for one in query.streams)
+    return replace(query, formula=formula, streams=streams, derived=columns)

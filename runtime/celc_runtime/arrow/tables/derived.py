@@ -1,0 +1,63 @@
+"""Columns that a query makes of others of the same event: derived attributes, and functions.
+
+They are made once, where events enter: of a table on one machine (here), by Spark itself on Spark
+(`spark/input/columns`). All later code reads them like any column.
+"""
+
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from celc_runtime.arrow.arrays import in_one_piece, plain, without_views
+from celc_runtime.arrow.events.conforming import conforming_column
+from celc_runtime.arrow.events.row_names import row_text
+from celc_runtime.arrow.vectors import column_of
+from celc_runtime.plan.expressions import Column, Leaf, OfTypes
+from celc_runtime.plan.plan import Plan
+from celc_runtime.plan.schemas import input_schema
+
+
+def with_derived(plan: Plan, events: pa.Table) -> pa.Table:
+    """Events with the columns of the plan that are derived; a column of such a name is replaced.
+
+    Columns of the input that only derived ones need are left out. Raises EventError for a column
+    whose type does not fit.
+    """
+    derived = plan.source.derived
+    if not derived:
+        return events
+    fields = {field.name: field for field in input_schema(plan)}
+    row_of = partial(row_text, events, rows_seen=0, numbered=None)
+    read = {name for one in derived for name, _ in one.reads}
+    columns = {
+        name: conforming_column(
+            plan, fields[name], without_views(in_one_piece(events.column(name))), row_of
+        )
+        for name in read
+    }
+
+    def leaf(tree: Leaf | OfTypes) -> pa.Array:
+        if isinstance(tree, OfTypes):
+            return _is_of(plan, tree, events)
+        assert isinstance(tree, Column), "a derived column is made of columns"
+        return columns[tree.name]
+
+    made = {one.name: column_of(one.value, one.type, leaf, len(events)) for one in derived}
+    kept = {one.name for one in plan.source.attributes} | {*plan.source.tiebreak}
+    only_read = read - kept
+    found = {n: events.column(n) for n in events.column_names if n not in only_read | {*made}}
+    return pa.table({**found, **made})
+
+
+def _is_of(plan: Plan, asked: OfTypes, events: pa.Table) -> pa.BooleanArray:
+    """Where an event is of one of some types. An event without a type is of none."""
+    names = plain(in_one_piece(events.column(plan.source.type_name)))
+    if plan.source.stream_column:
+        streams = plain(in_one_piece(events.column("stream")))
+        names = pc.binary_join_element_wise(streams, names, ">")
+        wanted = [f"{stream}>{name}" for stream, name in asked.types]
+    else:
+        wanted = [name for _, name in asked.types]
+    found = pc.is_in(names, pa.array(wanted, names.type))
+    return pc.invert(found) if asked.negated else found

@@ -1,0 +1,290 @@
+"""The functions of values of one event, or of one match: one table for all that knows them.
+
+Resolution takes names and types from here, documents and editors the meaning, Spark its expression.
+The code on one machine has the name of the function in `values/code`, and that
+between events the name `kernel` in `celc_runtime.engine.values.functions`.
+
+Meaning: that of Spark's function with ANSI mode off, but for calendar parts, which are those of
+UTC or of a named zone, whatever the session's zone is, and regular expressions, which are RE2's.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from celc_runtime.values.types import DataType
+
+Parameter: TypeAlias = str
+"""What an argument can be. `DOUBLE`, `INT`, `STRING`, `BINARY`: values of this type, and numbers
+that are read as it; `TEXT`: any value, as CAST AS STRING reads it; `NUMBER`: any number, with its
+own type; `TIME`: a TIMESTAMP, or a DATE as its midnight; `ANY`: any value. With `?` it may be left
+out, with `*` there may be several, and with `!` it is a literal."""
+
+
+class Function(NamedTuple):
+    """A function of the language."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    result: DataType | Callable[[Sequence[DataType]], DataType]  # by the types of the arguments
+    meaning: str  # one sentence
+    example: tuple[str, str]  # a call, and its value
+    spark: str | Callable[[Sequence[str]], str]
+    """Its expression of Spark SQL, with `{0}` for an argument; by the arguments, where their number
+    is not fixed. `{zone}` is the name of the zone."""
+    kernel: str = ""  # its code between events; empty: it is of one event, or of a match
+    zoned: bool = False  # whether `AT TIME ZONE` can stand in it
+
+
+def _same(types: Sequence[DataType]) -> DataType:
+    return types[0]
+
+
+_DOUBLE, _INT, _LONG = DataType.DOUBLE, DataType.INT, DataType.LONG
+_STRING, _BOOLEAN = DataType.STRING, DataType.BOOLEAN
+
+_UTC_DAYS = "DATE_FROM_UNIX_DATE(CAST(FLOOR(UNIX_MICROS({0}) / 86400000000) AS INT))"
+
+_NUMERIC = (
+    Function(
+        "SQRT",
+        ("DOUBLE",),
+        _DOUBLE,
+        "the square root; NaN of a negative number",
+        ("SQRT(9)", "3.0"),
+        "SQRT({0})",
+        "square_root",
+    ),
+    Function(
+        "POWER",
+        ("DOUBLE", "DOUBLE"),
+        _DOUBLE,
+        "the first number to the power of the second",
+        ("POWER(2, 10)", "1024.0"),
+        "POWER({0}, {1})",
+        "power",
+    ),
+    Function(
+        "EXP",
+        ("DOUBLE",),
+        _DOUBLE,
+        "e to the power of a number",
+        ("EXP(0)", "1.0"),
+        "EXP({0})",
+        "exponential",
+    ),
+    Function(
+        "LN",
+        ("DOUBLE",),
+        _DOUBLE,
+        "the natural logarithm; NULL of a number that is not above 0",
+        ("LN(1)", "0.0"),
+        "LN({0})",
+        "logarithm",
+    ),
+    Function(
+        "LOG10",
+        ("DOUBLE",),
+        _DOUBLE,
+        "the logarithm to base 10; NULL of a number that is not above 0",
+        ("LOG10(1000)", "3.0"),
+        "LOG10({0})",
+        "decimal_logarithm",
+    ),
+    Function(
+        "SIN", ("DOUBLE",), _DOUBLE, "the sine of an angle", ("SIN(0)", "0.0"), "SIN({0})", "sine"
+    ),
+    Function(
+        "COS",
+        ("DOUBLE",),
+        _DOUBLE,
+        "the cosine of an angle",
+        ("COS(0)", "1.0"),
+        "COS({0})",
+        "cosine",
+    ),
+    Function(
+        "ATAN2",
+        ("DOUBLE", "DOUBLE"),
+        _DOUBLE,
+        "the angle of the point (x, y), as ATAN2(y, x)",
+        ("ATAN2(0, 1)", "0.0"),
+        "ATAN2({0}, {1})",
+        "angle",
+    ),
+    Function(
+        "RADIANS",
+        ("DOUBLE",),
+        _DOUBLE,
+        "an angle in degrees as one in radians",
+        ("RADIANS(0)", "0.0"),
+        "RADIANS({0})",
+        "radians",
+    ),
+    Function(
+        "SIGN",
+        ("DOUBLE",),
+        _DOUBLE,
+        "-1.0, 0.0 or 1.0 for a number below, at or above 0",
+        ("SIGN(-7)", "-1.0"),
+        "SIGN({0})",
+        "sign",
+    ),
+    Function(
+        "FLOOR",
+        ("DOUBLE",),
+        _LONG,
+        "the greatest whole number that is not above",
+        ("FLOOR(-1.5)", "-2"),
+        "FLOOR({0})",
+        "floor",
+    ),
+    Function(
+        "CEIL",
+        ("DOUBLE",),
+        _LONG,
+        "the least whole number that is not below",
+        ("CEIL(1.2)", "2"),
+        "CEIL({0})",
+        "ceiling",
+    ),
+    Function(
+        "ROUND",
+        ("NUMBER", "INT?!"),
+        _same,
+        "the number with so many digits behind the point (0 without), halves away from 0",
+        ("ROUND(2.345, 2)", "2.35"),
+        lambda texts: f"ROUND({', '.join(texts)})",
+    ),
+    Function(
+        "ISNAN",
+        ("DOUBLE",),
+        _BOOLEAN,
+        "whether a number is NaN; FALSE of NULL",
+        ("ISNAN(1)", "FALSE"),
+        "ISNAN({0})",
+    ),
+)
+
+_TEXTS = (
+    Function(
+        "LENGTH",
+        ("TEXT",),
+        _INT,
+        "the number of characters",
+        ("LENGTH('abc')", "3"),
+        "CHAR_LENGTH({0})",
+    ),
+    Function(
+        "LOWER",
+        ("TEXT",),
+        _STRING,
+        "the text in small letters",
+        ("LOWER('Ab')", "'ab'"),
+        "LOWER({0})",
+    ),
+    Function(
+        "UPPER",
+        ("TEXT",),
+        _STRING,
+        "the text in capitals",
+        ("UPPER('Ab')", "'AB'"),
+        "UPPER({0})",
+    ),
+    Function(
+        "TRIM",
+        ("TEXT",),
+        _STRING,
+        "the text without spaces at both ends",
+        ("TRIM(' a ')", "'a'"),
+        "TRIM({0})",
+    ),
+    Function(
+        "LTRIM",
+        ("TEXT",),
+        _STRING,
+        "the text without spaces at its beginning",
+        ("LTRIM(' a')", "'a'"),
+        "LTRIM({0})",
+    ),
+    Function(
+        "RTRIM",
+        ("TEXT",),
+        _STRING,
+        "the text without spaces at its end",
+        ("RTRIM('a ')", "'a'"),
+        "RTRIM({0})",
+    ),
+    Function(
+        "SUBSTR",
+        ("TEXT", "INT", "INT?"),
+        _STRING,
+        "the part of a text from a place on (1: the first; -1: the last), of at most so many "
+        "characters",
+        ("SUBSTR('abcd', 2, 2)", "'bc'"),
+        lambda texts: f"SUBSTR({', '.join(texts)})",
+    ),
+    Function(
+        "REPLACE",
+        ("TEXT", "TEXT", "TEXT?"),
+        _STRING,
+        "the text with another text (nothing, if left out) for each occurrence of one",
+        ("REPLACE('a-b', '-', '+')", "'a+b'"),
+        lambda texts: f"REPLACE({', '.join(texts)})",
+    ),
+    Function(
+        "STARTSWITH",
+        ("TEXT", "TEXT"),
+        _BOOLEAN,
+        "whether a text begins with another one",
+        ("STARTSWITH('abc', 'ab')", "TRUE"),
+        "STARTSWITH({0}, {1})",
+    ),
+    Function(
+        "ENDSWITH",
+        ("TEXT", "TEXT"),
+        _BOOLEAN,
+        "whether a text ends with another one",
+        ("ENDSWITH('abc', 'bc')", "TRUE"),
+        "ENDSWITH({0}, {1})",
+    ),
+    Function(
+        "POSITION",
+        ("TEXT", "TEXT"),
+        _INT,
+        "where the first text first occurs in the second, from 1; 0: nowhere",
+        ("POSITION('b', 'abc')", "2"),
+        "POSITION({0}, {1})",
+    ),
+    Function(
+        "CONCAT",
+        ("TEXT*",),
+        _STRING,
+        "the texts one after another; NULL if one is NULL",
+        ("CONCAT('a', 'b')", "'ab'"),
+        lambda texts: f"CONCAT({', '.join(texts)})",
+    ),
+)
+
+
+def _part(name: str, meaning: str, example: tuple[str, str], spark: str) -> Function:
+    return Function(name, ("TIME",), _INT, meaning, example, spark, zoned=True)
+
+
+_WHEN = "TIMESTAMP '2024-02-29 13:14:15'"
+_TIMES = (
+    _part("YEAR", "the year of a time", (f"YEAR({_WHEN})", "2024"), "YEAR({0})"),
+    _part("MONTH", "the month of a time, from 1", (f"MONTH({_WHEN})", "2"), "MONTH({0})"),
+    _part("DAY", "the day of the month of a time, from 1", (f"DAY({_WHEN})", "29"), "DAY({0})"),
+    _part("HOUR", "the hour of a time, from 0 to 23", (f"HOUR({_WHEN})", "13"), "HOUR({0})"),
+    _part("MINUTE", "the minute of a time, from 0", (f"MINUTE({_WHEN})", "14"), "MINUTE({0})"),
+    _part("SECOND", "the whole second of a time", (f"SECOND({_WHEN})", "15"), "SECOND({0})"),
+    _part(
+        "DAYOFWEEK",
+        "the day of the week of a time, from 1 (Sunday) to 7",
+        (f"DAYOFWEEK({_WHEN})", "5"),
+        "DAYOFWEEK({0})",
+    ),
+)
+
+FUNCTIONS = {one.name: one for one in (*_NUMERIC, *_TEXTS, *_TIMES)}
+"""The functions by their names."""
