@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from celc_runtime.jit.kernels import compiling
 from common import best_of, environment, matches_of, rows_of
 
 
@@ -53,9 +52,7 @@ def run_alone(
     parser.add_argument("--events", type=int, default=events)
     parser.add_argument("--record", action="store_true")
     arguments = parser.parse_args()
-    with compiling():  # also where Python would read so few events
-        found = measure(arguments.events)
-    record = environment(f"benchmarks/{script}.py", arguments.events) | found
+    record = environment(f"benchmarks/{script}.py", arguments.events) | measure(arguments.events)
     if arguments.record:
         name = f"{script.replace('_', '-')}-{record['date']}.jsonl"
         with (Path(__file__).parent / "records" / name).open("a") as out:

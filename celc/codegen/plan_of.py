@@ -122,6 +122,7 @@ def _choice(program: Program, asked: Asked) -> plan.Choice:
         # file.
         at_end=asked.at_end if written or query.begin is not None else "open",
         max_work=_max_work(listing),
+        rate=_rate(query.rate),
     )
 
 
@@ -276,11 +277,11 @@ def _labels(program: Program) -> tuple[plan.Label, ...]:
 
 
 def _hidden(query: core.Query, expressions: int) -> tuple[str, ...]:
-    """The labels that are not columns. They are those of expressions, and in a query with TOTAL
-    those that no total names: they still distinguish matches."""
+    """The labels that are not columns. They are those of expressions and of LIMIT … PER, and in a
+    query with TOTAL those that no total names: they still distinguish matches."""
     if query.total is not None:
         return output_labels(query)[len(attributes_in_totals(query)) :]
-    return output_labels(query)[len(query.output) - expressions :] if expressions else ()
+    return output_labels(query)[len(query.output) - expressions :]
 
 
 def _kinds(query: core.Query, kinds: Iterable[Kind]) -> tuple[plan.Kind, ...]:
@@ -300,6 +301,13 @@ def _limit(program: Program) -> int | None:
     if program.per_start is not None:
         return None
     return 1 if program.query.strategy == "ANY" else program.query.limit
+
+
+def _rate(rate: core.Rate | None) -> plan.Rate | None:
+    if rate is None:
+        return None
+    length = None if rate.length is None else _window(rate.length)
+    return plan.Rate(rate.count, length, rate.support)
 
 
 def _max_work(listing: Listing) -> int:

@@ -554,26 +554,9 @@ class NullTest:
     operand: Expression
     negated: bool
     span: Span = _span()
-    beside: tuple[Expression, ...] = ()  # as in `Comparison`
 
 
-@frozen
-class Quantified:
-    """`SOME x, y: p`, or `EVERY x, y: p`: p is TRUE for some choice (every choice) of a position
-    for each of `labels`. TRUE or FALSE, never NULL; where `negated`, the other one.
-
-    Where nothing is before a position, a comparison in p that looks back is not TRUE in SOME, and
-    counts as TRUE in EVERY.
-    """
-
-    labels: tuple[str, ...]
-    condition: Truth
-    every: bool
-    negated: bool
-    span: Span = _span()
-
-
-Predicate: TypeAlias = Comparison | Membership | PatternMatch | NullTest | Quantified
+Predicate: TypeAlias = Comparison | Membership | PatternMatch | NullTest
 
 
 @frozen
@@ -603,9 +586,7 @@ class Clause:
     Empty: FALSE."""
 
     predicates: tuple[Predicate, ...]
-    labels: tuple[str, ...]
-    """Those named outside aggregates, in order of first appearance; then labels of an EVERY that it
-    was a part of."""
+    labels: tuple[str, ...]  # those named outside aggregates, in order of first appearance
     span: Span = _span()
 
 
@@ -888,6 +869,19 @@ class PerStart:
 
 
 @frozen
+class Rate:
+    """`LIMIT n PER d`: of the rows of a part at most `count` stay whose known times lie in one
+    `length`; without a length PER PARTITION."""
+
+    count: int
+    length: Window | None
+    support: str | None
+    """The label that no column shows and all events of a match have, for the order that NXT gives;
+    None: each of them has a label of the output."""
+    span: Span = _span()
+
+
+@frozen
 class TotalItem:
     """`expression AS name` after TOTAL."""
 
@@ -1049,6 +1043,7 @@ class Query:
     conditions."""
     derived: tuple[Derived, ...] = ()
     """The derived columns that its streams have."""
+    rate: Rate | None = None  # how many rows of a part stay
 
     @property
     def lasting(self) -> bool:

@@ -97,7 +97,7 @@ def normalize(
 
 def output_labels(query: core.Query) -> tuple[str, ...]:
     """The labels that a query projects on: its label columns, then labels that only expressions
-    name.
+    name, and the one that all events of a match have for LIMIT … PER.
 
     Totals are of matches with all their labels; those that the totals name come first. Some may be
     gone with their branches.
@@ -109,6 +109,8 @@ def output_labels(query: core.Query) -> tuple[str, ...]:
         return (*known, *sorted(labels_bound(query.formula) - known.keys()))
     shown = [item.label for item in query.output if isinstance(item, core.OutputLabel)]
     asked = [item.labels for item in query.output if isinstance(item, core.OutputExpression)]
+    if query.rate is not None and query.rate.support is not None:
+        asked.append((query.rate.support,))
     return tuple(dict.fromkeys([*shown, *(label for labels in asked for label in labels)]))
 
 
@@ -333,7 +335,7 @@ class _Normalizer:
         facts: list[tuple[str, lp.Fact]] = []
         for predicate in clause.predicates:
             truth = fold_predicate(predicate)
-            if _is_of_a_set(predicate):
+            if any(isinstance(node, core.Aggregate) for node in nodes_named_in(predicate)):
                 if truth is None:
                     fact = fact_of(predicate)
                     assert fact is not None, "refused before"
@@ -413,23 +415,14 @@ def _asked_of_one_label(
     for predicate in clause.predicates:
         if _is_correlated(predicate) or fold_predicate(predicate) is not None:
             return None
-        if _is_of_a_set(predicate):
+        if any(isinstance(node, core.Aggregate) for node in nodes_named_in(predicate)):
             return None
         asked.append(on_event(predicate))
     return clause.labels[0], tuple(dict.fromkeys(asked))
 
 
-def _is_of_a_set(predicate: Predicate) -> bool:
-    """Whether a predicate asks for all events of a label, and not for a chosen one."""
-    return isinstance(predicate, core.Quantified) or any(
-        isinstance(node, core.Aggregate) for node in nodes_named_in(predicate)
-    )
-
-
 def _is_correlated(predicate: Predicate) -> bool:
     """Whether a predicate is about more than one event at a time and not finite-state."""
-    if isinstance(predicate, core.Quantified):
-        return fold_predicate(predicate) is None and fact_of(predicate) is None
     nodes = nodes_named_in(predicate)
     if looks_back(predicate) or len(labels_named(predicate)) > 1:
         return True

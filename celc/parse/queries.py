@@ -289,13 +289,8 @@ class QueryBuilder(FormulaBuilder):
 
     def per(self, c: Values) -> _Draft:
         draft: _Draft = c[0]
-        group: Token | syntax.Window = c[2]
-        span = c[1].span.to(group.span)
-        if isinstance(group, Token):
-            draft.per = syntax.PerClause("END" if group.type == "END" else "PARTITION", span)
-        else:
-            draft.per = syntax.PerClause(group, span)
-        draft.span = draft.span.to(span)
+        draft.per = _per(c[1], c[2])
+        draft.span = draft.span.to(draft.per.span)
         return draft
 
     def having(self, c: Values) -> _Draft:
@@ -306,9 +301,24 @@ class QueryBuilder(FormulaBuilder):
 
     def limit(self, c: Values) -> _Draft:
         draft: _Draft = c[0]
-        draft.limit = syntax.LimitClause(c[2], c[1].span.to(c[2].span))
-        draft.span = draft.span.to(c[2].span)
+        per = None
+        if len(c) > 3:
+            per = (
+                c[4]
+                if isinstance(c[4], syntax.IntegerLiteral | syntax.DoubleLiteral)
+                else _per(c[3], c[4])
+            )
+        span = c[1].span.to(c[-1].span)
+        draft.limit = syntax.LimitClause(c[2], span, per)
+        draft.span = draft.span.to(span)
         return draft
+
+
+def _per(word: Token, group: Token | syntax.Window) -> syntax.PerClause:
+    span = word.span.to(group.span)
+    if isinstance(group, Token):
+        return syntax.PerClause("END" if group.type == "END" else "PARTITION", span)
+    return syntax.PerClause(group, span)
 
 
 def _is_choice(word: Token | syntax.PerStart) -> bool:

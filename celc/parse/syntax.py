@@ -318,16 +318,6 @@ class TypeTest:
 
 
 @frozen
-class Quantified:
-    """`SOME x, y: p`, or `EVERY x, y: p` where `every`."""
-
-    labels: tuple[Name, ...]
-    every: bool
-    condition: Condition
-    span: Span = _span()
-
-
-@frozen
 class EventCondition:
     """CEQL's `x[p]`, where a bare attribute in p is x's."""
 
@@ -348,7 +338,6 @@ Condition: TypeAlias = (
     | Holds
     | TypeTest
     | EventCondition
-    | Quantified
 )
 
 # --- expressions ----------------------------------------------------------------------------------
@@ -731,10 +720,12 @@ class ConfidenceClause:
 
 @frozen
 class LimitClause:
-    """`LIMIT n`."""
+    """`LIMIT n`, `LIMIT n PER PARTITION` or `LIMIT n PER 1 HOUR`, or a number for the length; other
+    windows, and END, are errors later."""
 
     count: IntegerLiteral | DoubleLiteral
     span: Span = _span()
+    per: PerClause | IntegerLiteral | DoubleLiteral | None = None
 
 
 @frozen

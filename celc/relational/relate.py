@@ -87,6 +87,8 @@ def _check_clauses(query: Query) -> None:
         raise NotRelational("CONSUME BY makes a match depend on earlier ones", query.span)
     if query.limit is not None:
         raise NotRelational("LIMIT chooses among matches", query.span)
+    if query.rate is not None:
+        raise NotRelational("LIMIT … PER counts the rows before a row", query.rate.span)
     if query.parameters is not None:
         raise NotRelational("FOR EACH reads a table of parameters", query.span)
     if query.reads:
@@ -346,8 +348,6 @@ class _Builder:
     ) -> Predicate | None:
         """A predicate of chosen events; None: there is no event before one of them, so it counts as
         TRUE."""
-        if isinstance(predicate, core.Quantified):
-            raise NotRelational("SOME and EVERY ask for several events at once", predicate.span)
         for label, distance in distances_looked_back(predicate).items():
             self._check_order(known[label], predicate.span)
             if known[label].index(chosen[label]) < distance:

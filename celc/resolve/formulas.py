@@ -8,13 +8,13 @@ from typing import Literal, assert_never
 from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
-from celc.core.cnf import clauses_of, size_of
 from celc.core.formula import Predicate
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import types, warnings
 from celc.diagnostics.source import Span
 from celc.parse import syntax
+from celc.resolve.event_types import STANDS_FOR
 from celc.resolve.extents import merge, one_after_another
 from celc.resolve.labels import (
     Hidden,
@@ -24,11 +24,11 @@ from celc.resolve.labels import (
 )
 from celc.resolve.local_windows import is_bounded
 from celc.resolve.optional_parts import Chain, ways_of
-from celc.resolve.other_events import STANDS_FOR
 from celc.resolve.parameters import filtered, reads_parameters
 from celc.resolve.query_clauses import check_window_length
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Beside, Frame, surely_bound
+from celc.resolve.types.cnf import clauses_of, size_of
 from celc.resolve.types.conditions import condition
 from celc.resolve.types.expressions import Site
 from celc.resolve.warnings.contradictions import by_subject, check_clauses, excluding, exclusive

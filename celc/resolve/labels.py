@@ -19,7 +19,7 @@ from celc.diagnostics.errors import Diagnostic, Diagnostics, Fix
 from celc.diagnostics.messages import clauses, names
 from celc.diagnostics.source import Span
 from celc.parse import syntax
-from celc.resolve.event_types import types_called
+from celc.resolve.event_types import STANDS_FOR, types_called, without
 from celc.resolve.extents import (
     NOTHING,
     Binding,
@@ -35,7 +35,6 @@ from celc.resolve.extents import (
     repeated,
 )
 from celc.resolve.optional_parts import size_of_ways
-from celc.resolve.other_events import STANDS_FOR, without
 from celc.resolve.schema import Schema
 
 MAX_EVENTS = 20_000

@@ -23,6 +23,7 @@ from celc.resolve.query_clauses import (
     clauses_of_query,
     window_of,
 )
+from celc.resolve.rates import rate_of, with_support
 from celc.resolve.readers import ORDERED, check_reader, over_queries, rows_of
 from celc.resolve.schema import Declarations, declare, schema_of
 from celc.resolve.scopes import Frame
@@ -160,12 +161,15 @@ def _query(
     selection, total = _selection(node, site, source, around, uncertain=uncertain is not None)
     if uncertain is not None and total is None:
         check_labels(formula, selection.labels, found)
+    rate = rate_of(node, around, schema, found)
+    formula, rate = with_support(formula, rate, selection.labels)
+    limited = around.limit is not None and rate is None
     per_start = None if together is not None else _per_start(node, found)
     if per_start is not None or together is not None:
         pass  # there is one match for each start, or none is listed: their number cannot explode
-    elif strategy == "ALL" and not bounded and node.limit is None:
+    elif strategy == "ALL" and not bounded and not limited:
         check_growth(scoped, selection.labels, found)
-    elif strategy == "ALL" and node.limit is None:
+    elif strategy == "ALL" and not limited:
         growing = growing_labels(scoped, selection.labels)
         check_counts(formula, growing, window, found)
     query = Query(
@@ -180,7 +184,7 @@ def _query(
         partition_by=around.partition_by,
         window=window,
         consume_by=around.consume_by,
-        limit=around.limit,
+        limit=around.limit if node.limit is not None and node.limit.per is None else None,
         order_by=around.order_by,
         simultaneous=simultaneous,
         span=node.span,
@@ -188,6 +192,7 @@ def _query(
         total=total,
         collapsed=together is not None and together.kind == "COLLAPSED",
         uncertain=uncertain,
+        rate=rate,
     )
     query = with_derived(query, schema.made)
     if reads:

@@ -2,6 +2,8 @@
 
 Everything that runs a query takes a program. A program refers to nothing that runs, so every part
 of the runtime can import it.
+
+Long: each option of a call, with its check.
 """
 
 from __future__ import annotations
@@ -378,6 +380,21 @@ def _check_instants(plan: Plan, order_by: tuple[str, ...]) -> None:
             )
 
 
+def _check_rate(plan: Plan, order_by: tuple[str, ...]) -> None:
+    """Raises ValueError if the order column cannot measure the length of LIMIT … PER."""
+    rate = plan.choice.rate
+    if rate is None or rate.length is None:
+        return
+    types = {one.name: one.type for one in plan.source.order_candidates}
+    is_time = bool(order_by) and types[order_by[0]] in ("TIMESTAMP", "DATE")
+    if not order_by or is_time != (rate.length.unit == "MICROSECONDS"):
+        kind = "TIMESTAMP or DATE" if rate.length.unit == "MICROSECONDS" else "number"
+        raise ValueError(
+            f"query {plan.name!r} has LIMIT … PER a length that needs a {kind} as its first order "
+            "column"
+        )
+
+
 def _typed(plan: Plan, type_column: str) -> Plan:
     taken = {a.name for a in (*plan.source.attributes, *plan.source.order_candidates)}
     if plan.source.stream_column:
@@ -421,6 +438,7 @@ def _ordered(plan: Plan, order_by: tuple[str, ...]) -> Plan:
             )
     if source.ties is not None:
         _check_instants(plan, order_by)
+    _check_rate(plan, order_by)
     read = {attribute.name for attribute in source.attributes}
     added = tuple(a for a in source.order_candidates if a.name in order_by and a.name not in read)
     return replace(

@@ -22,11 +22,21 @@ def _per_start(draft: Draft) -> None:
 
 
 def _any(draft: Draft) -> None:
+    if " PER " in draft.limit:
+        raise UnfitError  # which match it chooses is not said, so no rows behind it are
     _choose(draft, "ANY ")
 
 
 def _limit(draft: Draft) -> None:
     draft.limit = draft.rng.choice("123")
+
+
+def _limit_per(draft: Draft) -> None:
+    if draft.limit or draft.selector == "ANY ":
+        raise UnfitError
+    rng = draft.rng
+    length = rng.choice(("PARTITION", "2 MILLISECONDS", "5 MILLISECONDS", "1 SECOND"))
+    draft.limit = f"{rng.choice('112')} PER {length}"
 
 
 def _items(draft: Draft) -> None:
@@ -230,6 +240,7 @@ CLAUSES = (
     Feature("FIRST and LONGEST", 5, _per_start, 3),
     Feature("ANY", 5, _any),
     Feature("LIMIT", 5, _limit, 2),
+    Feature("LIMIT PER", 5, _limit_per, 2),
     Feature("items", 5, _items),
     Feature("expressions", 5, _expressions),
     Feature("TOTAL", 5, _total, 4),

@@ -38,6 +38,7 @@ from .nodes import (
 )
 from .parameters import check_parameters, distinct, shown_values, with_row
 from .parser import parse
+from .rates import check_rate, kept, known_times, preference
 from .semantics import ComplexEvent, Evaluator, positions_of, projected, select, select_per_start
 from .uncertain import between, check_uncertain, possible_matches
 from .values import CelError, Datum, Kind, datum_of
@@ -52,7 +53,8 @@ class Match:
     of SELECT's expressions. `decided_time` is None where the answer has no such column. `matches`
     is how many complex events a row of COLLAPSED stands for. `parameters` is the name of the
     parameter set with what its column shows. `times`: when the match starts and ends, where that is
-    asked for. `confidence`: where time is uncertain.
+    asked for. `confidence`: where time is uncertain. `place`: where it stands among the rows that
+    `LIMIT … PER` counts.
     """
 
     partition: tuple[tuple[str, Any], ...]
@@ -66,6 +68,7 @@ class Match:
     times: tuple[Any, Any] | None = None
     confidence: float | None = None
     data: tuple[Datum, ...] = field(default=(), compare=False)
+    place: tuple[Any, ...] = field(default=(), compare=False)
 
 
 def evaluate(
@@ -337,6 +340,8 @@ class Stream:
         if ties is not None:
             check_simultaneous(query, ties, order_by)
             self.instant_columns = order_by
+        kind = None if self.order_by is None else schema.kinds.get(self.order_by)
+        check_rate(query, self.order_by, kind, lasting=lasting)
         windows = [*([] if query.window is None else [query.window]), *windows_in(query.formula)]
         measured = [measured_on(window, self.order_by) for window in windows]
         self.parts: dict[tuple[Any, ...], Part] = {}
@@ -374,10 +379,21 @@ class Stream:
         self.parts[key].rows.append(row)
         self.parts[key].indexes.append(index)
 
-    # --- CONSUME BY ---
-
     def answer(self) -> list[tuple[Part, Match]]:
         """All matches with their parts, part by part, each by end position."""
+        found = self._all_matches()
+        rate = self.query.rate
+        if rate is None:
+            return found
+        left = [
+            (part, kept(rate, [(m.place, m) for one, m in found if one is part]))
+            for part in self.parts.values()
+        ]
+        return [(part, match) for part, rows in left for match in sorted(rows, key=_by_end)]
+
+    # --- CONSUME BY ---
+
+    def _all_matches(self) -> list[tuple[Part, Match]]:
         everything = list(self.parts.values())
         if self.query.consume_by == "ANY":
             return self._consuming(everything)
@@ -430,7 +446,7 @@ class Stream:
             window=self.query.window,
             axis=axis,
         )
-        times = self._decided(evaluator, part.rows)
+        times = decided = self._decided(evaluator, part.rows)
         if self.query.selector not in ("ALL", "ANY"):
             chosen = select(self.query.selector, times)
             # What could still be undone leaves the choice at its end open.
@@ -441,10 +457,11 @@ class Stream:
                 self.query.per_start == "LONGEST", self.query.disjoint, set(times)
             )
             times = {match: times[match] for match in kept_ones}
-        kept = projected_labels(self.query)
+        shown_labels = projected_labels(self.query)
         all_rows: dict[ComplexEvent, list[Any]] = defaultdict(list)
         for (start, end, mu), found in times.items():
-            all_rows[start, end, projected(mu, kept)] += found
+            all_rows[start, end, projected(mu, shown_labels)] += found
+        places = self._places(decided, times, part.rows)
         waiting = {row[1] for row, found in all_rows.items() if not found}
         limited = self.query.selector == "ANY" or self.query.limit is not None
         limited = limited or self.query.collapsed or self.query.per == "END"
@@ -456,7 +473,7 @@ class Stream:
         by_end: dict[int, list[Match]] = defaultdict(list)
         for match in sorted(rows, key=lambda match: (*match[:2], sorted(match[2]))):
             start, end, mu = match
-            positions = positions_of(mu, kept)
+            positions = positions_of(mu, shown_labels)
             labels = tuple((label, positions[label]) for label in kept_labels(self.query))
             values = self._values(evaluator, positions)
             time = min(rows[match]) if self.shows_time else None
@@ -474,11 +491,35 @@ class Stream:
                     time,
                     times=between,
                     data=tuple(datum for _, datum in values),
+                    place=(*places[match], labels) if match in places else (),
                 )
             )
         if self.query.collapsed:
             return {end: [_collapsed(matches)] for end, matches in by_end.items()}
         return by_end
+
+    def _places(
+        self,
+        decided: dict[ComplexEvent, list[Any]],
+        chosen: dict[ComplexEvent, list[Any]],
+        rows: Sequence[Row],
+    ) -> dict[ComplexEvent, tuple[Any, ...]]:
+        """Where each row of SELECT stands among those that LIMIT … PER counts, but for its
+        labels."""
+        if self.query.rate is None:
+            return {}
+        known = known_times(
+            self.query, decided, chosen, rows, self.order_by, shows_time=self.shows_time
+        )
+        found: dict[ComplexEvent, tuple[Any, ...]] = {}
+        for match, time in known.items():
+            start, end, mu = match
+            row = start, end, projected(mu, projected_labels(self.query))
+            here = time, end, start, preference(mu)
+            before = found.get(row, here)
+            # Of a row that stands for several matches, each decides about its own part of this.
+            found[row] = min(time, before[0]), end, start, min(here[3], before[3])
+        return found
 
     def _possible(self, part: Part, times: Uncertain) -> dict[int, list[Match]]:
         """The matches of a part in all worlds, by the greatest of their positions."""
@@ -546,6 +587,10 @@ class Stream:
             for item in self.query.items or ()
             if isinstance(item, ExpressionItem) and self.query.per is None
         )
+
+
+def _by_end(match: Match) -> int:
+    return match.end
 
 
 def _collapsed(matches: Sequence[Match]) -> Match:

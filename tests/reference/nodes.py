@@ -188,17 +188,7 @@ class Either:
     right: Condition
 
 
-@dataclass(frozen=True, eq=False)
-class Quantified:
-    """`SOME x, y: p`, or `EVERY x, y: p`; `negated` where a NOT has been pushed to it."""
-
-    labels: tuple[str, ...]
-    every: bool
-    body: Condition
-    negated: bool = False
-
-
-Condition = Comparison | Not | Both | Either | Quantified
+Condition = Comparison | Not | Both | Either
 
 
 def parts(expression: Expression) -> list[Expression]:
@@ -214,27 +204,9 @@ def comparisons(condition: Condition) -> list[Comparison]:
     """The comparisons of a condition, from left to right."""
     if isinstance(condition, Comparison):
         return [condition]
-    if isinstance(condition, Not | Quantified):
+    if isinstance(condition, Not):
         return comparisons(condition.body)
     return comparisons(condition.left) + comparisons(condition.right)
-
-
-def named(condition: Condition) -> Labels:
-    """The labels that the condition names outside aggregates, without those of its own SOME and
-    EVERY."""
-    if isinstance(condition, Quantified):
-        return named(condition.body) - {*condition.labels}
-    if isinstance(condition, Not):
-        return named(condition.body)
-    if isinstance(condition, Both | Either):
-        return named(condition.left) | named(condition.right)
-    return frozenset(
-        part.label
-        for operand in condition.operands
-        for part in parts(operand)
-        if isinstance(part, Attribute | Previous | HasType)
-        or (isinstance(part, Aggregate) and part.prior)
-    )
 
 
 def mentioned(condition: Condition) -> Labels:
@@ -413,7 +385,7 @@ class Filter(Formula):
 
     body: Formula
     condition: Condition
-    clauses: tuple[tuple[Comparison | Quantified, ...], ...]
+    clauses: tuple[tuple[Comparison, ...], ...]
 
     @cached_property
     def labels(self) -> Labels:
@@ -574,6 +546,14 @@ class Uncertain:
 
 
 @dataclass(frozen=True)
+class Rate:
+    """`LIMIT count PER length`; without a length PER PARTITION."""
+
+    count: int
+    length: Window | None
+
+
+@dataclass(frozen=True)
 class Query:
     """One query; `items` is None for `*` and empty for NONE, `streams` None without FROM.
 
@@ -581,7 +561,7 @@ class Query:
     FIRST or LONGEST, which compare matches with one start, or empty; `disjoint`: of these, each
     that starts after the end of the one before. `collapsed`: one row for each end. `per`: TOTAL
     with one row for each END, each PARTITION or each span of so many microseconds; None: no
-    TOTAL. `for_each`: the name of the parameter set.
+    TOTAL. `for_each`: the name of the parameter set. `rate`: how many rows a part has in a time.
     """
 
     name: str | None
@@ -600,6 +580,7 @@ class Query:
     having: Condition | None = None
     for_each: str | None = None
     confidence: Confidence | None = None
+    rate: Rate | None = None
 
 
 @dataclass(frozen=True)

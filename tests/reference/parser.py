@@ -33,6 +33,7 @@ from .nodes import (
     OtherEvent,
     Project,
     Query,
+    Rate,
     Rename,
     Repeat,
     Selector,
@@ -399,9 +400,7 @@ class _FileParser(_FormulaParser):
         if collapsed and any(isinstance(item, ExpressionItem) for item in items or ()):
             raise CelError("COLLAPSED with an expression")
         streams, for_each, formula, partition_by, window, consume_by, confidence = self._clauses()
-        limit: int | None = None
-        if not collapsed and cursor.accept_word("LIMIT"):
-            limit = int(cursor.number())
+        limit, rate = (None, None) if collapsed else self._limit()
         return Query(
             name,
             selector,
@@ -417,7 +416,25 @@ class _FileParser(_FormulaParser):
             collapsed,
             for_each=for_each,
             confidence=confidence,
+            rate=rate,
         )
+
+    def _limit(self) -> tuple[int | None, Rate | None]:
+        """LIMIT n, or LIMIT n PER something."""
+        cursor = self.cursor
+        if not cursor.accept_word("LIMIT"):
+            return None, None
+        count = cursor.number()
+        if isinstance(count, float) or count < 1:
+            raise CelError("LIMIT takes a whole number from 1")
+        if not cursor.accept_word("PER"):
+            return int(count), None
+        if cursor.accept_word("PARTITION"):
+            return None, Rate(int(count), None)
+        length = self._window()
+        if length.unit == "EVENTS" or length.attribute is not None:
+            raise CelError("LIMIT … PER takes a time, or a number")
+        return None, Rate(int(count), length)
 
     def _clauses(self) -> _Clauses:
         """The clauses from FROM to CONSUME BY."""

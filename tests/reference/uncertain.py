@@ -43,7 +43,13 @@ def check_uncertain(
     if query.confidence is not None and not 0 <= query.confidence.least <= 1:
         raise CelError("a confidence that is no number from 0 to 1")
     selects = query.selector != "ALL" or query.per_start or query.collapsed or query.per is not None
-    if selects or query.limit is not None or query.consume_by != "NONE" or query.for_each:
+    if (
+        selects
+        or query.limit is not None
+        or query.rate
+        or query.consume_by != "NONE"
+        or query.for_each
+    ):
         raise CelError("a choice among matches with uncertain time")
     window = query.window
     if window is not None and window.unit == "EVENTS":

@@ -128,8 +128,9 @@ def some_cases(limit: int, start: int = 0) -> list[Case]:
     seen = {case.query for case in first}
     rest: list[Case] = []
     for case in load_cases():
-        # Simultaneous events and late matches have tests of their own.
-        if case.query not in seen and case.ties is None and not case.ends_late:
+        # Simultaneous events, late matches and times have tests of their own.
+        has_own = case.ties is not None or case.ends_late or " PER " in case.query
+        if case.query not in seen and not has_own:
             seen.add(case.query)
             rest.append(case)
     others = max(1, limit - len(first))

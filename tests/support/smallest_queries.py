@@ -86,6 +86,10 @@ PARTS = (
     Part("`CONSUME BY`", {"consume": "ANY"}),
     Part("`CONSUME BY ANY` with `PARTITION BY`", {"consume": "ANY", "partition": "id"}),
     Part("`LIMIT`", {"limit": "2"}),
+    Part("`LIMIT … PER`", {"limit": "2 PER 1 HOUR"}),
+    Part("`LIMIT … PER` of some labels", {"limit": "2 PER 1 HOUR"}, "x"),
+    Part("`LONGEST` and `LIMIT … PER`", {"select": "LONGEST", "limit": "2 PER 1 HOUR"}),
+    Part("`LIMIT … PER` of more than 1,000 rows", {"limit": "2000 PER 1 HOUR"}),
     # The file, and options.
     Part("`FOR EACH`", {"each": "rule"}, around="φ FILTER y.id = rule.id"),
     Part("`FOR EACH` with an aggregate", {"each": "rule"}, around="φ FILTER COUNT(x) < rule.id"),
@@ -106,6 +110,7 @@ TOGETHER = (
     ("`LONGEST`", "absence before"),
     ("`LONGEST`", "selector that compares the whole stream"),
     ("`LONGEST`", "`LIMIT`"),
+    ("`LIMIT … PER` of some labels", "absence at the end up to `WITHIN`"),
     ("`PER` of a duration", "absence at the end"),
     ("`COLLAPSED`", "absence at the end up to `WITHIN`"),
     ("`TOTAL`", "absence at the end up to `WITHIN`"),

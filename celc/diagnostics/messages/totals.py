@@ -1,4 +1,4 @@
-"""Messages about SELECT TOTAL with PER and HAVING, and about SELECT COLLAPSED.
+"""Messages about SELECT TOTAL with PER and HAVING, about SELECT COLLAPSED, and LIMIT … PER.
 
 Each docstring shows what causes the message.
 """
@@ -199,3 +199,93 @@ def function_in_having(call: str, item: str | None, span: Span) -> Diagnostic:
     message = "HAVING is about the items of TOTAL, by their names"
     fixes = () if item is None else (Fix(span, mended),)
     return error("function-in-having", span, message, hint, fixes=fixes)
+
+
+# --- LIMIT n PER … --------------------------------------------------------------------------------
+
+_AFTER_PER = "after LIMIT … PER stands a duration or PARTITION"
+
+
+def per_end(count: str, span: Span) -> Diagnostic:
+    """`LIMIT 2 PER END`."""
+    return error(
+        "limit-per",
+        span,
+        f"{_AFTER_PER}, and not END",
+        f"LIMIT {count} alone is for each event at which matches end",
+        fixes=(Fix(span, f"LIMIT {count}"),),
+    )
+
+
+def per_events(text: str, span: Span) -> Diagnostic:
+    """`LIMIT 1 PER 10 EVENTS`."""
+    return error(
+        "limit-per",
+        span,
+        f"{_AFTER_PER}, but {text} is no time",
+        "write a duration, as in LIMIT 1 PER 10 MINUTES",
+    )
+
+
+def per_attribute(attribute: str, length: str, span: Span) -> Diagnostic:
+    """`LIMIT 1 PER 1 HOUR [ts]`."""
+    return error(
+        "limit-per",
+        span,
+        "LIMIT … PER is always measured on the first order column, so that none is named here",
+        f"write PER {length}",
+        f"the order column is named at the call: --order-by {attribute}",
+        fixes=(Fix(span, length),),
+    )
+
+
+def length_too_large(span: Span) -> Diagnostic:
+    """`LIMIT 1 PER 1e300`."""
+    message = "this length is too large: lengths go up to 2^62 microseconds or units"
+    return error("window-too-large", span, message, "LIMIT n PER PARTITION is for the whole part")
+
+
+def without_order(is_number: bool, columns: Collection[str], span: Span) -> Diagnostic:
+    """`LIMIT 1 PER 1 HOUR` without an order column."""
+    kind = "a number" if is_number else "a TIMESTAMP or DATE"
+    advice = f"declare {kind} as an attribute of every event type, and order by it"
+    if columns:
+        advice = f"order the stream by {kind}: --order-by {next(iter(columns))}"
+    return error(
+        "unmeasured-limit",
+        span,
+        "LIMIT … PER needs the time at which a row is known, and the stream has no order column",
+        advice,
+        "LIMIT n PER PARTITION needs no time",
+    )
+
+
+def other_order(order_column: str, type: str, is_time: bool, span: Span) -> Diagnostic:
+    """`LIMIT 1 PER 1 HOUR` where the order column is a number, and `LIMIT 1 PER 3` where it is a
+    time."""
+    instead = "write a duration, as in PER 10 MINUTES"
+    if not is_time:
+        instead = "write a number without a unit, or order the stream by a TIMESTAMP or DATE"
+    return error(
+        "unmeasured-limit",
+        span,
+        f"LIMIT … PER is measured on the first order column, {quote(order_column)}, which is "
+        f"{type}: this length is not one of it",
+        instead,
+    )
+
+
+def never_known(has_window: bool, span: Span) -> Diagnostic:
+    """`SELECT LONGEST * … LIMIT 1 PER 1 HOUR` without a window of time."""
+    why = "without a window, the longest match of a start is known only when the input ends"
+    if has_window:
+        why = (
+            "the window of this query is not measured on the first order column, so that it gives "
+            "no time at which the longest match of a start is known"
+        )
+    return error(
+        "limit-before-known",
+        span,
+        f"LIMIT … PER takes rows in the order in which they are known, and {why}",
+        "give the query a window of time (WITHIN), or use SELECT FIRST",
+    )

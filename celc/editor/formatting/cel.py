@@ -115,16 +115,13 @@ class _Layout:
             self._words[index].spaced = _is_spaced(self._words[index - 1], self._words[index])
 
     def _read_names(self, query: syntax.Query, start: int, end: int) -> None:
-        """Find the `>` of `S>R`, and the colons behind the name of the query and behind labels."""
+        """Find the `>` of `S>R`, and the colon behind the name of the query."""
         if query.name is not None:
             self._words[start + 2].role = "postfix"
         places = [word.start for word in self._words[start:end]]
         for node in nodes_of(query):
             if isinstance(node, syntax.EventAtom | syntax.TypeTest) and node.stream is not None:
                 self._words[start + bisect_left(places, node.stream.span.end)].role = "tight"
-            elif isinstance(node, syntax.Quantified):
-                colon = start + bisect_left(places, node.labels[-1].span.end)
-                self._words[colon].role = "postfix"
 
     def _read_levels(self, start: int, end: int, query: syntax.Query | None) -> None:
         """Set the levels of operators; `query` is given where its formula stands."""
@@ -207,8 +204,10 @@ class _Layout:
     def _begins_clause(self, index: int) -> bool:
         kind, following = self._words[index].kind, self._words[index + 1].kind
         match kind:
-            case "SELECT" | "FROM" | "WHERE" | "WITH" | "CONSUME" | "PER" | "HAVING" | "LIMIT":
+            case "SELECT" | "FROM" | "WHERE" | "WITH" | "CONSUME" | "HAVING" | "LIMIT":
                 return True
+            case "PER":
+                return self._words[index - 2].kind != "LIMIT"
             case "WITHIN":
                 return following != "LSQB"
             case "FOR":

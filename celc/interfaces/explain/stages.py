@@ -82,6 +82,10 @@ def query_lines(query: core.Query) -> list[str]:
         lines.append(f"consume by: {query.consume_by}")
     if query.limit is not None:
         lines.append(f"limit: {query.limit}")
+    if query.rate is not None:
+        length = query.rate.length
+        per = "PARTITION" if length is None else f"{length.size:,} {length.unit.value}"
+        lines.append(f"limit: {query.rate.count} PER {per}")
     if query.order_by:
         lines.append("order: " + ", ".join(f"{a.name} {a.type.value}" for a in query.order_by))
     return lines

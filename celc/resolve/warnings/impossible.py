@@ -15,6 +15,7 @@ from celc.diagnostics.messages.warnings import never_matches
 from celc.diagnostics.messages.wording import counted
 from celc.diagnostics.source import Span
 from celc.parse import syntax
+from celc.resolve.event_types import STANDS_FOR
 from celc.resolve.extents import NOTHING, Extent, Labels, merge
 from celc.resolve.labels import (
     JOINTS,
@@ -23,7 +24,6 @@ from celc.resolve.labels import (
     fold_joints,
     operands_taken,
 )
-from celc.resolve.other_events import STANDS_FOR
 from celc.resolve.schema import Schema
 from celc.resolve.warnings.suspicions import check_sides
 

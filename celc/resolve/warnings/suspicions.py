@@ -9,15 +9,15 @@ from typing import assert_never
 
 from celc.core import formula as core
 from celc.core.fold import fold_predicate
-from celc.core.terms import labels_chosen_from, nodes_written_in, quantified_labels
+from celc.core.terms import labels_chosen_from, nodes_written_in
 from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.messages import warnings
 from celc.diagnostics.messages.wording import quote
 from celc.diagnostics.source import Span
 from celc.parse import syntax
+from celc.resolve.event_types import STANDS_FOR
 from celc.resolve.extents import MANY, UNLIMITED, Binding, Labels
 from celc.resolve.labels import Scoped, fold_joints, positive_parts
-from celc.resolve.other_events import STANDS_FOR
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame, look_up
 
@@ -48,7 +48,6 @@ def check_use(
     predicates = list(dict.fromkeys(p for clause in clauses for p in clause.predicates))
     for predicate in predicates:
         found.extend(_idle_counts(predicate, frame))
-        of_its_own = quantified_labels(predicate)
         for part in nodes_written_in(predicate):
             back = isinstance(part, core.Previous) or (
                 isinstance(part, core.Aggregate) and part.prior
@@ -57,8 +56,6 @@ def check_use(
                 continue
             assert isinstance(part, core.AttributeValue | core.Previous | core.Aggregate)
             binding, sure = _seen(frame, part.label)
-            if part.label in of_its_own:
-                continue  # SOME and EVERY say what holds of none
             if not sure and part.label not in judged:
                 found.add(warnings.maybe_unbound(part.label, part.span, binding.place))
             judged.add(part.label)

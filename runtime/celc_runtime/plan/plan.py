@@ -89,6 +89,17 @@ class PerStart:
 
 
 @frozen
+class Rate:
+    """LIMIT n PER d: how many rows of a partition stay, by the times at which they are known."""
+
+    count: int
+    length: Window | None  # measured on the first order column; None: PER PARTITION
+    support: str | None = None
+    """The label among `hidden` that all events of a match have. Rows that look alike without it are
+    one. None: each of them has another label, too."""
+
+
+@frozen
 class ChosenKey:
     """A key of PARTITION BY that is another attribute for each event type."""
 
@@ -278,6 +289,7 @@ class Choice:
     """The time that the input is known to reach (TIMESTAMP: microseconds, DATE: days since 1970);
     None: the events show it."""
     max_work: int = 100_000_000  # steps: the most at one event until a match is found
+    rate: Rate | None = None  # after `limit`: how many of the rows stay
 
     @property
     def waits(self) -> bool:

@@ -12,6 +12,9 @@ MOST_EVENTS = 1 << 20
 """The largest window in EVENTS on a stream. When the window is read again, each event in it that
 was not kept needs a row."""
 
+MOST_RECENT = 1000
+"""The most rows of LIMIT … PER d on a stream, which keeps a time for each of them and partition."""
+
 
 @frozen
 class Feature:
@@ -44,6 +47,11 @@ def _has_limit(program: Program) -> bool:
 def _is_long(program: Program) -> bool:
     window = program.plan.matching.window
     return window is not None and window.unit == "EVENTS" and window.size > MOST_EVENTS
+
+
+def _keeps_many(program: Program) -> bool:
+    rate = program.plan.choice.rate
+    return rate is not None and rate.length is not None and rate.count > MOST_RECENT
 
 
 def _are_late_apart(program: Program) -> bool:
@@ -79,6 +87,12 @@ NOT_DISJOINT = Feature(
     "no DISJOINT", lambda p: p.plan.choice.per_start is None or not p.plan.choice.per_start.disjoint
 )
 LIMIT = Feature("LIMIT", _has_limit)
+RATE = Feature("LIMIT … PER", lambda p: p.plan.choice.rate is not None)
+RATE_UNITES = Feature(
+    "LIMIT … PER of rows without some of their events",
+    lambda p: p.plan.choice.rate is not None and p.plan.choice.rate.support is not None,
+)
+LONG_RATE = Feature(f"LIMIT … PER of more than {MOST_RECENT:,} rows", _keeps_many)
 INTERLEAVES = Feature("CONSUME BY ANY with PARTITION BY", lambda p: p.plan.interleaves)
 KEYS = Feature("PARTITION BY", lambda p: bool(p.plan.source.partition_by))
 ORDER_IS_KEY = Feature(

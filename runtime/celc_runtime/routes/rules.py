@@ -11,6 +11,8 @@ filters or cuts). What the language refuses has an error code of the compiler.
 `tests/test_routes_of_plans.py` prints `docs/routes.md` from this table and from the
 compiler.
 
+Long: all rules, of which each query is asked in their order.
+
 Rejected: a check in each route, as there were about fifteen. Cases that nobody had thought of were
 refused nowhere, and no page could say which routes a query has.
 """
@@ -21,7 +23,7 @@ from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.joins import NotJoined
 from celc_runtime.routes import features as has
-from celc_runtime.routes.features import MOST_EVENTS, Feature
+from celc_runtime.routes.features import MOST_EVENTS, MOST_RECENT, Feature
 
 
 class Route(Enum):
@@ -219,6 +221,13 @@ RULES = (
     ),
     _refused(
         Route.COMPACT,
+        has.RATE,
+        "compact-limit-per",
+        "LIMIT … PER counts the rows of several ends, and a graph has those of one",
+        _GRAPHS,
+    ),
+    _refused(
+        Route.COMPACT,
         has.ABSENCE_AFTER,
         "compact-absence",
         "whether a match with an absence at its end counts is known only after that end",
@@ -340,6 +349,22 @@ RULES = (
         "with SELECT {choice} the matches of one end become known at different times, so that a "
         "stream cannot apply LIMIT {limit}",
         "use SELECT {choice} DISJOINT, or leave out LIMIT",
+    ),
+    _refused(
+        _STREAMS,
+        has.LONG_RATE,
+        "long-limit-per-on-a-stream",
+        f"LIMIT … PER a time keeps the times of its rows for each partition, and a stream at most "
+        f"{MOST_RECENT:,}",
+        f"use a smaller number, or {_AS_TABLE}",
+    ),
+    _refused(
+        _STREAMS,
+        (has.RATE_UNITES, has.LATE_APART),
+        "limit-per-and-absences",
+        "matches with one end are decided at different times, because absences at their end differ "
+        "or count from the start, and those that look alike are one row of LIMIT … PER",
+        f"select a label for each event of the formula, or {_AS_TABLE}",
     ),
     _refused(
         _STREAMS,

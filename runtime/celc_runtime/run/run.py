@@ -201,6 +201,7 @@ class Run:
         what later events need to know. Raises EventError if the window cannot measure a value.
         """
         prepared, positions = self._source.stretches(stretches)
+        self._answer.resume(stretches)
         if self._update.has_contexts:
             prepared.batch = prepared.batch._replace(contexts=stretches.contexts)
         self._walk.look(prepared, positions)

@@ -27,6 +27,7 @@ from celc_runtime.run.answer.answers import AnswerOfRun, MatchRows, WorldRows
 from celc_runtime.run.answer.collapsed import CollapsedRows
 from celc_runtime.run.answer.compact import CompactRows
 from celc_runtime.run.answer.counted import CountedWalk
+from celc_runtime.run.answer.limited import LimitedRows
 from celc_runtime.run.answer.totals import TotalRows
 from celc_runtime.run.choice.choices import ChoiceOfRun
 from celc_runtime.run.choice.deadlines import Deadlines
@@ -66,7 +67,11 @@ def run_of(
     if answer is None:
         # Without places in the tables, matches start and end at single events.
         answer = _answer_of(
-            program, walk, in_instants=plan.source.ties is not None and instants is None
+            program,
+            walk,
+            in_instants=plan.source.ties is not None and instants is None,
+            choice=choice,
+            knows_clock=_knows_clock(program, options),
         )
     return Run(program, source, update, walk, choice, answer, options)
 
@@ -135,16 +140,33 @@ def _choice_of(program: Program, walk: WalkOfRun, options: RunOptions) -> Choice
         plan.choice.deadlines and walk.history is not None
     ):  # a formula without matches remembers nothing
         deadlines = Deadlines(program, walk.history, options)
-        walk.judge = deadlines.judge
+        walk.judge, walk.was_read = deadlines.judge, deadlines.was_read
         return deadlines
     return ChoiceOfRun()
 
 
-def _answer_of(program: Program, walk: WalkOfRun, *, in_instants: bool) -> AnswerOfRun:
+def _knows_clock(program: Program, options: RunOptions) -> bool:
+    """Whether matches that no event of their partition decides are decided when it is over."""
+    asked = program.plan.asks_for_clock
+    return not asked or options.clock is not None or program.plan.choice.clock is not None
+
+
+def _answer_of(
+    program: Program,
+    walk: WalkOfRun,
+    *,
+    in_instants: bool,
+    choice: ChoiceOfRun,
+    knows_clock: bool,
+) -> AnswerOfRun:
     if program.plan.answer.totals is not None:
         return TotalRows(program, in_instants=in_instants)
     if isinstance(walk, WorldsWalk):
         return WorldRows(walk)
     if program.plan.answer.collapsed:
         return CollapsedRows(program, in_instants=in_instants)
+    if program.plan.choice.rate is not None:
+        return LimitedRows(
+            program, knows_clock=knows_clock, given_before=lambda: choice.given_before
+        )
     return MatchRows(program, in_instants=in_instants)

@@ -113,6 +113,8 @@ def why_not_split(plan: Plan) -> str:
         return f"with CONSUME BY {plan.matching.consume_by} every match depends on those before it"
     if plan.choice.per_start is not None:
         return f"SELECT {plan.choice.per_start} compares matches that can end in different parts"
+    if plan.choice.rate is not None:
+        return "with LIMIT … PER every row depends on those before it"
     if plan.answer.totals is not None and plan.answer.totals.per != "END":
         return "a row of totals stands for matches that can end in different parts"
     if plan.matching.nested_selectors:

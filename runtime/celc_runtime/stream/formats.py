@@ -49,4 +49,7 @@ def row_layout(plan: Plan, tiebreak_types: dict[str, str]) -> RowLayout:
         if name not in types and name in tiebreak_types
     ]
     keys = [RowField(name, plan.source.type_of(name)) for name in plan.source.key_columns]
-    return RowLayout(fields, keys, max(1, len(plan.source.declared_types)))
+    rate, most_kept = plan.choice.rate, 0
+    if rate is not None:
+        most_kept = 1 if rate.length is None else rate.count
+    return RowLayout(fields, keys, max(1, len(plan.source.declared_types)), most_kept)

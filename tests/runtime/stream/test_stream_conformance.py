@@ -30,7 +30,9 @@ _STEMS = [(folder, stem) for folder in _FOLDERS for stem in case_stems(folder)]
 
 # A window of time, or a length of an absence, without an attribute. Streams here are ordered by one
 # that the cases do not have.
-_BY_ORDER = re.compile(r"(?:WITHIN\s*\[?|FOR)(?:\s*[\d.]+\s+(?!EVENT)[A-Z]+\b)+\s*(?:\]|$|[A-Z;])")
+_BY_ORDER = re.compile(
+    r"(?:WITHIN\s*\[?|FOR)(?:\s*[\d.]+\s+(?!EVENT)[A-Z]+\b)+\s*(?:\]|$|[A-Z;])"
+)
 
 
 def _queries(folder: Path, stem: str) -> dict[str, list[Case]]:
@@ -38,8 +40,10 @@ def _queries(folder: Path, stem: str) -> dict[str, list[Case]]:
     found: dict[str, list[Case]] = {}
     for case in load_cases(stem, folder):
         consumes_all = "CONSUME BY ANY" in case.query and "PARTITION BY" in case.query
-        # Simultaneous events, and matches that are decided late, have tests of their own.
-        has_own = case.ties is not None or case.ends_late
+        # Simultaneous events, matches that are decided late, and rows in a time have tests of their
+        # own.
+        in_time = re.search(r" PER \d", case.query) is not None
+        has_own = case.ties is not None or case.ends_late or in_time
         if not consumes_all and not _BY_ORDER.search(case.query) and not has_own:
             found.setdefault(case.query, []).append(case)
     return found

@@ -11,6 +11,7 @@ from celc_runtime.arrow.event_store import INSTANT_POSITION, EventStore
 from celc_runtime.arrow.matches.output import matches_batch
 from celc_runtime.program import Program
 from celc_runtime.run.source.event_source import Reading
+from celc_runtime.run.source.stretches import Stretches
 from celc_runtime.run.walk.in_worlds import WorldsWalk
 from celc_runtime.run.walk.listed import Listed
 
@@ -32,6 +33,9 @@ class AnswerOfRun:
     @property
     def stored_events(self) -> int:
         return self.store.rows
+
+    def resume(self, stretches: Stretches) -> None:
+        """Begin to read stretches, the only events of this run."""
 
     def enter(self, reading: Reading, entry: int, kept_rows: np.ndarray | None) -> None:
         """Begin a batch.

@@ -17,6 +17,12 @@ class ChoiceOfRun:
     undecided = 0  # the number of matches left undecided
 
     @property
+    def given_before(self) -> int:
+        """For matches that are chosen by their starts: the rows of all starts before this entry
+        have been returned."""
+        raise AssertionError("matches are chosen by their ends")
+
+    @property
     def nbytes(self) -> int:
         """The bytes of the waiting batches and matches."""
         return 0

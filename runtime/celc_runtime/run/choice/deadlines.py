@@ -95,6 +95,9 @@ class Deadlines(ChoiceOfRun):
             one.from_start for one in plan.choice.deadlines
         )
         self._were_read = np.zeros(0, np.bool_)
+        # For LIMIT … PER on a stream: the times of the rows. A match that waits for no absence
+        # waits until the clock has passed its end, because one that is decided then goes first.
+        self._times: np.ndarray | None = None
         self._history = history
         clock = options.clock
         if clock is None and plan.choice.clock is not None:
@@ -180,11 +183,15 @@ class Deadlines(ChoiceOfRun):
         Silent rows of stretches were read before, at the clock `since`. The deadline of a match
         that ends at a row is not after the row's own deadline.
         """
+        if self._plan.choice.rate is not None:
+            self._times = whole_numbers(events.column(self._plan.source.order_by[0]))
         keys, were_read = self._keys(stretches, events), stretches.silent
         self._were_read = were_read
         found: np.ndarray = np.zeros(len(were_read), np.bool_)
         if self._since is not None:
             passed = [key < self._bound(n, self._since) for n, key in enumerate(keys)]
+            if self._times is not None:
+                passed.append(self._times < self._since)
             found = were_read & np.logical_and.reduce(passed)
         if self._all_wait:
             waits = [key >= self.clock_bound(number) for number, key in enumerate(keys)]
@@ -195,7 +202,16 @@ class Deadlines(ChoiceOfRun):
         """bool[rows]: where a match can end whose deadline has not passed."""
         keys = self._keys(stretches, events)
         waits = [key >= self.clock_bound(number) for number, key in enumerate(keys)]
+        if self._times is not None:
+            waits.append(~self._have_ended(np.arange(len(self._times))))
         found: np.ndarray = np.logical_or.reduce(waits)
+        return found
+
+    def _have_ended(self, rows: np.ndarray) -> np.ndarray:
+        """bool: whether the clock has passed the ends of matches, with LIMIT … PER on a stream."""
+        assert self._times is not None
+        assert self._clock is not None
+        found: np.ndarray = self._times[rows] < self._clock
         return found
 
     def _keys(self, stretches: Stretches, events: pa.RecordBatch) -> list[np.ndarray]:
@@ -215,6 +231,8 @@ class Deadlines(ChoiceOfRun):
         rows, numbers = listed.rows, listed.deadlines
         entries = listed.entries.starts, listed.entries.ends
         is_decided = numbers != LEFT_OPEN
+        if self._times is not None:
+            is_decided &= (numbers != NO_DEADLINE) | self._have_ended(rows)
         count = len(numbers)
         is_held, was_decided = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
         keys = np.zeros(count, np.int64)
@@ -240,13 +258,21 @@ class Deadlines(ChoiceOfRun):
 
         entries: its first and its last event. row: where it ends.
         """
+        if number == NO_DEADLINE and self._times is None:
+            return True, self.was_read(row)
         if number == NO_DEADLINE:
-            return True, bool(len(self._were_read) and self._were_read[row])
+            assert self._times is not None
+            had_ended = self._since is not None and bool(self._times[row] < self._since)
+            return bool(self._have_ended(np.array([row]))[0]), had_ended and self.was_read(row)
         deadline = self._plan.choice.deadlines[number]
         entry = entries[0] if deadline.from_start else entries[1]
         keys = self._history.keys(deadline.window, np.array([entry]))
         is_decided, was_decided = self._judged(number, keys, np.array([row]))
         return bool(is_decided[0]), bool(was_decided[0])
+
+    def was_read(self, row: int) -> bool:
+        """Whether a row of the present batch was read at `since`."""
+        return bool(len(self._were_read) and self._were_read[row])
 
     def _judged(
         self, number: int, keys: np.ndarray, rows: np.ndarray

@@ -42,6 +42,7 @@ class StartChoice(ChoiceOfRun):
         self._tables: list[pa.Table] = []
         self._starts = self._ends = _NO_ENTRIES
         self._merged = 0
+        self._oldest = 0  # no later match starts before this entry
         # The first of all waiting starts.
         self._least = _NEVER
         # For FIRST: the starts that have their matches already, ascending, and their ends.
@@ -55,6 +56,10 @@ class StartChoice(ChoiceOfRun):
     def nbytes(self) -> int:
         arrays = (self._starts, self._ends, self._answered, self._answers)
         return int(sum(one.nbytes for one in (*self._tables, *arrays)))
+
+    @property
+    def given_before(self) -> int:
+        return min(self._oldest, self._least)
 
     def narrow(self, listed: Listed) -> None:
         """Drop matches that lose against another match with the same start."""
@@ -96,6 +101,7 @@ class StartChoice(ChoiceOfRun):
 
     def known(self, oldest: int) -> Iterator[pa.RecordBatch]:
         """The rows that no later match can replace."""
+        self._oldest = oldest
         if not len(self._starts) or (oldest <= self._least and not self._choice.known_at_end):
             return
         over = self._starts < oldest

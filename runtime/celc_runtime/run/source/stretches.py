@@ -37,6 +37,9 @@ class Stretches(NamedTuple):
     absent: np.ndarray  # bool[rows], rows that stand for rows left out because they cannot matter
     contexts: np.ndarray  # int64[parts], what the stream before means to nested selectors
     known: Starts | None = None  # for matches that are chosen by their starts
+    kept: np.ndarray | None = None
+    """int64[parts, numbers], for LIMIT … PER: the last known times of rows that stayed (`NEVER`:
+    fewer), or PER PARTITION their number; the run updates it."""
 
 
 class Behind(NamedTuple):

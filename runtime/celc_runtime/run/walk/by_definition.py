@@ -75,6 +75,10 @@ _Listed: TypeAlias = tuple[list[int], int, int]
 """(the row at which a match ends and its events' tags, the number of its deadline, for events with
 a duration the entry of an event that starts when the match starts)."""
 
+_Latest: TypeAlias = tuple[int, int]
+"""Of the matches that are decided together, the one that is decided last: the entry of its first
+event, the number of its deadline."""
+
 
 class _Noted(NamedTuple):
     """The relevant rows of a batch."""
@@ -104,6 +108,10 @@ class DefinitionWalk(WalkOfRun):
         # For the matches in the buffers, in their order; kept only if somebody asks for them.
         self._numbers: list[int] = []
         self._begins: list[int] = []
+        self._latest: list[_Latest] = []
+        self._latest_here: _Latest = (0, NO_DEADLINE)  # for the matches that wait
+        asks = plan.choice.rate is not None and plan.shows_decided_time
+        self._asks_for_latest = asks and definition.joins_ends
         labels = plan.answer.label_names
         self._kinds = {
             frozenset(labels[column] for column in kind.columns): number
@@ -218,6 +226,8 @@ class DefinitionWalk(WalkOfRun):
                 output.used[0], output.used[1] = matches + 1, used + len(tags) - 1
                 if self._definition.ways:
                     self._numbers.append(number)
+                    if self._asks_for_latest:
+                        self._latest.append(self._latest_here)
                 if self._plan.source.begin is not None:
                     self._begins.append(begin)
                 self._waiting.pop()
@@ -286,6 +296,8 @@ class DefinitionWalk(WalkOfRun):
         if together and self._was_chosen(row, part, stretch, end):
             return []
         is_open = together and not all(is_decided for _, is_decided, _ in judged.values())
+        if self._asks_for_latest and ways:
+            self._latest_here = self._decided_last(part, ways)
         if self._definition.chooses:
             ways = self._chosen(ways, stretch, end)
         elif not together:
@@ -316,12 +328,11 @@ class DefinitionWalk(WalkOfRun):
     def _was_chosen(self, row: int, part: _Part, stretch: Stretch, end: int) -> bool:
         """Whether all matches that end at an event, and survived the events read then, were
         decided."""
-        assert self.judge is not None
         noted = self._noted
 
         def was_read(entry: int) -> bool:
-            assert self.judge is not None
-            return self.judge(NO_DEADLINE, (entry, entry), int(noted.rows[entry - noted.entry]))[1]
+            assert self.was_read is not None
+            return self.was_read(int(noted.rows[entry - noted.entry]))
 
         if not was_read(part.entries[end]):
             return False
@@ -362,6 +373,22 @@ class DefinitionWalk(WalkOfRun):
         window = self._plan.matching.local_windows[deadline.window]
         entry = entries[0] if deadline.from_start else entries[1]
         return float(self._history.value(deadline.window, entry) + window.size)
+
+    def _decided_last(self, part: _Part, ways: Mapping[_Match, list[int]]) -> _Latest:
+        found = []
+        for match, numbers in ways.items():
+            entries = part.entries[match[0]], part.entries[match[1]]
+            time, number = min((self._passes(number, entries), number) for number in numbers)
+            found.append((time, entries[0], number))
+        _, entry, number = max(found)
+        return entry, number
+
+    def latest(self, output: Output) -> tuple[np.ndarray, np.ndarray] | None:
+        if not self._asks_for_latest or not self._definition.ways:
+            return None
+        found = np.array(self._latest, np.int64).reshape(-1, 2)
+        self._latest = []
+        return found[:, 0].copy(), found[:, 1].copy()
 
     def deadlines(self, output: Output) -> np.ndarray:
         if not self._definition.ways:

@@ -66,6 +66,8 @@ class WalkOfRun:
 
     judge: Judge | None = None  # says which matches are decided, if the plan has deadlines
 
+    was_read: Callable[[int], bool] | None = None  # and which rows of the batch were read before
+
     @property
     def nbytes(self) -> int:
         """The bytes of the buffers and of all that is kept between batches."""
@@ -135,6 +137,14 @@ class WalkOfRun:
         −1: the match is decided when it ends.
         """
         return np.zeros(int(output.used[0]), np.int64)
+
+    def latest(self, output: Output) -> tuple[np.ndarray, np.ndarray] | None:
+        """For each match in the buffers, of the matches with its end the one that is decided last:
+        (int64, the entry of its first event; int64, the number of its deadline).
+
+        None: each match is known when it is decided.
+        """
+        return None
 
     def matches_in(self, output: Output, first: int) -> int:
         """How many matches the buffers hold from entry `first` on."""

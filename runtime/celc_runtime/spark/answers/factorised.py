@@ -105,6 +105,7 @@ def _are_listed(plan: Plan) -> bool:
         plan.is_of_matches and plan.choice.per_start is None and plan.source.parameters is None
     )
     is_whole = is_whole and plan.answer.match_id is None
+    is_whole = is_whole and plan.choice.rate is None
     return is_whole and not plan.choice.deadlines and not plan.interleaves
 
 

@@ -22,7 +22,8 @@ from celc_runtime.stream.one_bucket.bucket_run import BucketRun, less
 from celc_runtime.stream.one_bucket.event_order import EventSort
 from celc_runtime.stream.one_bucket.known_keys import (
     KnownKeys,
-    deadline_length,
+    deadline_lengths,
+    kept_length,
     merged_keys,
     window_length,
 )
@@ -72,7 +73,7 @@ class BucketReader:
         self._order = EventSort(plan, layout)
         self._run = BucketRun(program, layout, states, self._order, key_ttl)
         self._window_length = window_length(program)
-        self._deadlines = sorted({deadline_length(plan, one) for one in plan.choice.deadlines})
+        self._deadlines = deadline_lengths(plan)
         self._waits = plan.choice.waits
         self._may_be_later = plan.source.uncertain is not None
         self._span = None
@@ -82,7 +83,9 @@ class BucketReader:
         # The knowledge of nested selectors, and positions, never expire. Events of uncertain time
         # are kept longer than the time up to which they have been run says.
         stays = plan.answer.positions or len(program.contexts) > 0 or self._may_be_later
-        lifetimes = [key_ttl, None if stays else self._window_length]
+        known_for = [self._window_length, kept_length(plan)]
+        stays = stays or None in known_for
+        lifetimes = [key_ttl, None if stays else max(filter(None, known_for), default=0)]
         self._key_lifetime = min((t for t in lifetimes if t is not None), default=None)
         self._drops_kept = bool({"first", "since"} & set(states.values)) or key_ttl is not None
 

@@ -51,6 +51,7 @@ from celc_runtime.stream.stored.state import (
     StateFormat,
 )
 from celc_runtime.stream.stored.state_rows import (
+    KEPT_ROWS,
     KeptEvents,
     KeyRecords,
     joined_events,
@@ -91,6 +92,7 @@ class _Stretches(NamedTuple):
     silent: np.ndarray  # bool[rows], the events that were kept
     contexts: np.ndarray  # int64[parts], the contexts in which they begin
     known: Starts | None  # the starts whose matches are known, if matches wait
+    kept: np.ndarray | None  # int64[parts, numbers], as in `run.Stretches`
 
 
 @dataclass(slots=True)
@@ -104,6 +106,7 @@ class _Found:
     values: np.ndarray  # int64[rows], the window's attribute, if it is not the time
     ends: np.ndarray  # int64[parts], the last rows
     after: np.ndarray  # int64[parts], as in `Starts`
+    kept: np.ndarray | None
 
 
 class BucketRun:
@@ -202,6 +205,8 @@ class BucketRun:
         values = known.values.copy()
         values["frontier"] = np.maximum(watermark, values["frontier"])
         values["first"], values["after"] = found.firsts, found.after
+        if found.kept is not None:
+            values[KEPT_ROWS] = found.kept
         segments.add_keys(KeyRecords(known.rows(), values))
         step.kernel_time += time.perf_counter_ns() - begun
 
@@ -306,11 +311,19 @@ class BucketRun:
             raise self._states.damaged("the positions of a partition do not ascend")
         known_now = None
         if self._waits:
-            values = np.where(parts.goes_on, known.values[parts.keys], unknown_keys(1))
+            values = np.where(
+                parts.goes_on, known.values[parts.keys], unknown_keys(1, self._layout)
+            )
             times = self._layout.values(together.rows, self._order.time)
             border = self._border(watermark)
             known_now = known_starts(values, together.positions, times, edges, border)
-        return _Stretches(together, starts, silent, contexts, known_now)
+        kept_rows = None
+        if self._layout.most_kept:
+            of_parts = np.where(
+                parts.goes_on, known.values[parts.keys], unknown_keys(1, self._layout)
+            )
+            kept_rows = of_parts[KEPT_ROWS].copy()
+        return _Stretches(together, starts, silent, contexts, known_now, kept_rows)
 
     def _border(self, watermark: int) -> int | None:
         """No match of events after the watermark starts at this time or before."""
@@ -372,6 +385,7 @@ class BucketRun:
             np.zeros(count if self._own_clock else 0, np.int64),
             np.append(stretches.starts[1:], count) - 1,
             np.full(len(stretches.starts), -1, np.int64),
+            stretches.kept,
         )
         repeats = self._repeats(stretches)
         for first, last in _pieces(stretches.starts, repeats):
@@ -439,6 +453,7 @@ class BucketRun:
             absent,
             stretches.contexts[first:last],
             None if stretches.known is None else stretches.known.of_parts(first, last),
+            None if stretches.kept is None else stretches.kept[first:last],
         )
         step.matches += run.push_stretches(pushed)
         told = run.behind(pushed)
@@ -485,7 +500,7 @@ class BucketRun:
     ) -> KeyRecords:
         """What is known of the partitions now; `read`: the parts that `found` is about."""
         old = known.values.take(parts.keys)
-        values = np.where(parts.goes_on, old, unknown_keys(1))
+        values = np.where(parts.goes_on, old, unknown_keys(1, self._layout))
         values["position"] += parts.counts
         values["frontier"] = np.maximum(watermark, old["frontier"])
         values["last"] = np.where(parts.counts > 0, parts.ends, old["last"])
@@ -493,6 +508,8 @@ class BucketRun:
         if found is not None:
             values["first"][read] = found.firsts
             values["after"][read] = found.after
+            if found.kept is not None:
+                values[KEPT_ROWS][read] = found.kept
             if self._has_contexts:
                 values["context"][read] = found.behind
             if self._own_clock:

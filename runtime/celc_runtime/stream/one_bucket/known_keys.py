@@ -10,6 +10,7 @@ from celc_runtime.stream.stored.key_table import found_in, hashes_of, numbered
 from celc_runtime.stream.stored.rows import RowLayout, Rows
 from celc_runtime.stream.stored.state import KEYS, BucketState
 from celc_runtime.stream.stored.state_rows import (
+    KEPT_ROWS,
     KeyRecords,
     joined_records,
     taken_records,
@@ -55,8 +56,25 @@ def relevant_types(plan: Plan) -> np.ndarray | None:
     return np.array([pair in relevant for pair in plan.source.declared_types], np.bool_)
 
 
+def kept_length(plan: Plan) -> int | None:
+    """How long (microseconds) a row that stayed counts for LIMIT … PER; None: for ever."""
+    rate = plan.choice.rate
+    if rate is None:
+        return 0
+    return None if rate.length is None else int(rate.length.size)
+
+
+def deadline_lengths(plan: Plan) -> list[int]:
+    """The lengths (microseconds) after which matches are decided, ascending.
+
+    With LIMIT … PER, a match that waits for no absence waits until the clock has passed its end.
+    """
+    found = {deadline_length(plan, one) for one in plan.choice.deadlines}
+    return sorted(found | {0} if found and plan.choice.rate is not None else found)
+
+
 def key_values(program: Program, key_ttl: int | None) -> tuple[str, ...]:
-    """The names of the `KEY_VALUES` that must be known of partitions; empty: none."""
+    """The names of the `key_values` that must be known of partitions; empty: none."""
     plan, length = program.plan, window_length(program)
     in_events = plan.matching.window is not None and plan.matching.window.unit == "EVENTS"
     in_hops = bool(plan.matching.reaches) and plan.whole_window is None
@@ -74,6 +92,7 @@ def key_values(program: Program, key_ttl: int | None) -> tuple[str, ...]:
         "last": key_ttl is not None,
         "since": forgets_events,
         "after": plan.choice.per_start is not None and plan.choice.per_start.disjoint,
+        KEPT_ROWS: plan.choice.rate is not None,
     }
     counts = plan.answer.positions or plan.source.relevant is None
     if not counts and not any(needs for name, needs in needed.items() if name != "last"):
@@ -84,7 +103,7 @@ def key_values(program: Program, key_ttl: int | None) -> tuple[str, ...]:
 class KnownKeys:
     """The partitions of some rows, numbered, and what a bucket knows of them.
 
-    codes: int64[rows], the number of each row's partition. values: KEY_VALUES[partitions].
+    codes: int64[rows], the number of each row's partition. values: `key_values`[partitions].
     is_known: bool[partitions], whether the bucket has a record of it.
     """
 
@@ -99,7 +118,7 @@ class KnownKeys:
         keys = layout.keys_of(rows)
         self.codes, self._table = numbered(keys, hashes_of(keys))
         count = len(self._table.first)
-        self.values = unknown_keys(count)
+        self.values = unknown_keys(count, layout)
         self.is_known = np.zeros(count, np.bool_)
         for segment in reversed(state.of_kind(KEYS)):
             records = segments.keys(segment, self._table.hashes)

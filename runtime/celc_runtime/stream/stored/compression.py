@@ -8,6 +8,7 @@ events can matter, a million waiting events take 26 MB as rows, 7.5 MB as compre
 MB as compressed rows. With LZ4 these are 9.3 and 11.7 MB, in the same time.
 """
 
+import math
 import struct
 import zlib
 
@@ -60,9 +61,12 @@ def _checksum(size: int, packed: bytes | memoryview) -> int:
 
 
 def planes(values: np.ndarray) -> bytes:
-    """The bytes of an array with one dimension, plane by plane: all first bytes, all second bytes,
-    …"""
-    rows = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), values.itemsize)
+    """The bytes of an array, plane by plane: all first bytes of its elements, all second bytes, …
+
+    Elements of a second dimension stand one after another.
+    """
+    size = values.itemsize * math.prod(values.shape[1:])
+    rows = np.ascontiguousarray(values).view(np.uint8).reshape(len(values), size)
     return rows.T.tobytes()
 
 
@@ -71,4 +75,4 @@ def from_planes(data: bytes, start: int, count: int, dtype: np.dtype) -> np.ndar
     size = dtype.itemsize
     found = np.frombuffer(data, np.uint8, count * size, start).reshape(size, count)
     # The bytes of a row are next to each other again, in a copy that may be written to.
-    return found.T.copy().reshape(-1).view(dtype)
+    return found.T.copy().reshape(-1).view(dtype.base).reshape(count, *dtype.shape)

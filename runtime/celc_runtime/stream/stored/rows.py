@@ -77,12 +77,20 @@ class RowLayout:
 
     fields: of the events. keys: of their partitions, after the others. So the bytes of a key are
     the end of a record, and its texts the end of the row's texts. types: the number of event types.
+    most_kept: how many numbers partitions have for LIMIT … PER.
     """
 
-    def __init__(self, fields: Sequence[RowField], keys: Sequence[RowField], types: int) -> None:
+    def __init__(
+        self,
+        fields: Sequence[RowField],
+        keys: Sequence[RowField],
+        types: int,
+        most_kept: int = 0,
+    ) -> None:
         self.fields = (*fields, *keys)
         self.keys = tuple(keys)
         self.types = types
+        self.most_kept = most_kept
         self._own = len(fields)
         self._texts = [place for place, field in enumerate(self.fields) if field.is_text]
         self._key_texts = [place for place in self._texts if place >= self._own]

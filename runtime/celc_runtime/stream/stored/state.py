@@ -50,7 +50,8 @@ All numbers are little-endian. Waiting events are in blocks, as they came or one
 (`blocks`). The other segments are compressed as a whole (`compression`). Events are rows as in
 `rows`; after kept events come their positions (int64) and, for nested selectors, the contexts
 before them (uint16). A segment of keys has the partitions as rows, and after them the values of
-`KEY_VALUES` that it has, one after another. All of these are written as planes of bytes.
+`KEY_VALUES` that it has, one after another, and `KEPT_ROWS` of a query with LIMIT … PER. All of
+these are written as planes of bytes.
 
 A state holds events, and no nodes of the kernels. Reading an event again costs some 0.1 µs if the
 query has its own code. Nodes would have to be written too, and each reference in them checked
@@ -74,7 +75,13 @@ from celc_runtime.stream.stored.identity import identity, other_query
 from celc_runtime.stream.stored.known_starts import END_OF_TIME
 from celc_runtime.stream.stored.rows import RowLayout, Rows, row_bytes
 from celc_runtime.stream.stored.sections import MOST_BITS
-from celc_runtime.stream.stored.state_rows import KEY_VALUES, KeptEvents, KeyRecords, unknown_keys
+from celc_runtime.stream.stored.state_rows import (
+    KEPT_ROWS,
+    KEY_VALUES,
+    KeptEvents,
+    KeyRecords,
+    unknown_keys,
+)
 
 _HEADER = struct.Struct("<4sHHI18sHIIqqqqqqqqQ")  # a `_Header`
 _ENTRY = struct.Struct("<qBBHIIIQqq")  # a `Segment`
@@ -313,7 +320,7 @@ class StateFormat:
     def key_bits(self) -> int:
         """The bits of the values that partitions have."""
         names = KEY_VALUES.names or ()
-        return sum(1 << names.index(name) for name in self.values)
+        return sum(1 << names.index(name) for name in self.values if name != KEPT_ROWS)
 
     def latest_times(self, rows: Rows) -> np.ndarray:
         return self.layout.values(rows, self._latest)
@@ -352,12 +359,15 @@ class StateFormat:
         with _Damage(self):
             data = _all_decompressed(data)
             rows, end = self.layout.of_keys.read(data, 0, segment.rows)
-            values = unknown_keys(segment.rows)
+            values = unknown_keys(segment.rows, self.layout)
             for bit, name in enumerate(KEY_VALUES.names or ()):
                 if segment.values >> bit & 1:
-                    values[name], end = _numbers(data, end, KEY_VALUES[name].str, segment.rows)
+                    values[name], end = _numbers(data, end, KEY_VALUES[name], segment.rows)
                 elif name == "last":
                     values[name] = values["frontier"]  # it was written without key_ttl
+            if self.layout.most_kept:
+                kept = values.dtype[KEPT_ROWS]
+                values[KEPT_ROWS], end = _numbers(data, end, kept, segment.rows)
             _check_end(data, end)
             _check_between("a position", values["position"], _MOST_POSITIONS)
             _check_between("a position", values["first"], _MOST_POSITIONS)
@@ -386,7 +396,7 @@ class _Damage:
             raise self._format.damaged(str(problem)) from None
 
 
-def _numbers(data: bytes, start: int, format: str, count: int) -> tuple[np.ndarray, int]:
+def _numbers(data: bytes, start: int, format: str | np.dtype, count: int) -> tuple[np.ndarray, int]:
     dtype = np.dtype(format)
     end = start + count * dtype.itemsize
     if end > len(data):

@@ -23,14 +23,28 @@ KEY_VALUES = np.dtype(
 """What is known of a partition. A segment has only the values that its query needs. The others are
 as in `unknown_keys`."""
 
+KEPT_ROWS = "kept"
+"""One more of them, of a query with LIMIT … PER: what `Stretches.kept` says. All segments of such a
+query have it."""
 
-def unknown_keys(count: int) -> np.ndarray:
-    """KEY_VALUES[count], for partitions of which nothing is known."""
-    values = np.zeros(count, KEY_VALUES)
+
+def key_values(layout: RowLayout) -> np.dtype:
+    """`KEY_VALUES`, with `KEPT_ROWS` where a query needs it."""
+    if not layout.most_kept:
+        return KEY_VALUES
+    others = [(name, KEY_VALUES[name]) for name in KEY_VALUES.names or ()]
+    return np.dtype([*others, (KEPT_ROWS, "<i8", (layout.most_kept,))])
+
+
+def unknown_keys(count: int, layout: RowLayout) -> np.ndarray:
+    """`key_values`[count], for partitions of which nothing is known."""
+    values = np.zeros(count, key_values(layout))
     values["frontier"] = NEVER
     values["value"] = NEVER
     values["since"] = ALWAYS
     values["after"] = -1
+    if layout.most_kept:
+        values[KEPT_ROWS] = NEVER
     return values
 
 
@@ -72,4 +86,6 @@ def joined_records(layout: RowLayout, parts: Sequence[KeyRecords]) -> KeyRecords
     if len(parts) == 1:
         return parts[0]
     rows = layout.of_keys.joined([part.rows for part in parts])
-    return KeyRecords(rows, np.concatenate([unknown_keys(0), *(part.values for part in parts)]))
+    return KeyRecords(
+        rows, np.concatenate([unknown_keys(0, layout), *(part.values for part in parts)])
+    )
