@@ -3,12 +3,13 @@
     python benchmarks/first_answer.py [--runs N] [--no-spark] [--record]
 
 Each line is a whole process: seconds on the clock until its first output, and CPU seconds until its
-end, the least of the runs. The queries are the README's, and one of *another class*, with a
-condition between events under a `+`. Where something was edited, the cache holds the query as it
-was before. A *worker* is a new Python worker of Spark that cannot import celc: from the pickled
-query to its first matches, numba, pyarrow and pandas being imported. Behind the lines stand the
-phases of a run with an empty cache, in CPU seconds, and the functions that became machine code,
-each without those that it calls. `--record` appends the run to benchmarks/records/.
+end, the least of the runs. The queries are the README's, one of *another class*, with a condition
+between events under a `+`, and the first one of MATCH_RECOGNIZE in its page. Where something was
+edited, the cache holds the query as it was before. A *worker* is a new Python worker of Spark that
+cannot import celc: from the pickled query to its first matches, numba, pyarrow and pandas being
+imported. Behind the lines stand the phases of a run with an empty cache, in CPU seconds, and the
+functions that became machine code, each without those that it calls. `--record` appends the run to
+benchmarks/records/.
 
 Bytecode is kept, as it is for an installed package.
 """
@@ -34,13 +35,13 @@ from common import Figure, Settings, Timing, duration, environment
 import celc
 
 ROOT = Path(__file__).resolve().parent.parent
-_README = (ROOT / "README.md").read_text("utf-8")
 _CELC = (sys.executable, "-m", "celc")
 
 
-def _file(name: str) -> str:
-    """A file that the README shows."""
-    found = re.search(rf"<!-- file: {re.escape(name)} -->\n```\w+\n(.*?)```", _README, re.DOTALL)
+def _file(name: str, page: str = "README.md") -> str:
+    """A file that a page shows."""
+    text = (ROOT / page).read_text("utf-8")
+    found = re.search(rf"<!-- file: {re.escape(name)} -->\n```\w+\n(.*?)```", text, re.DOTALL)
     assert found is not None, name
     return found[1]
 
@@ -57,10 +58,13 @@ QUERIES = {
     "other": FIRE.replace(_PATTERN, _UNDER_PLUS),
     "other_pattern": FIRE.replace(_PATTERN, _UNDER_PLUS.replace("(T AS hot ;", "(T AS hot ; T ;")),
 }
+_ROW_PATTERN = "v_shape"
+_ROW_PAGE = "docs/match-recognize.md"
 
 ROWS = {
     "first run": ("run", "fire", None, 3.0),
     "first run of another class": ("run", "other", None, 3.5),
+    "first run of MATCH_RECOGNIZE": ("run", _ROW_PATTERN, None, 0.6),
     "a constant edited, run again": ("run", "constant", "fire", 0.6),
     "the pattern edited, run again": ("run", "pattern", "fire", 1.2),
     "the pattern of the other class edited": ("run", "other_pattern", "other", 1.2),
@@ -158,14 +162,20 @@ class Bench:
         self.events.write_text(_file("farm.csv"))
         for name, text in QUERIES.items():
             (folder / f"{name}.cel").write_text(text)
+        (folder / f"{_ROW_PATTERN}.sql").write_text(_file(f"{_ROW_PATTERN}.sql", _ROW_PAGE))
+        self.rows = folder / "quotes.csv"
+        self.rows.write_text(_file("quotes.csv", _ROW_PAGE))
         self.module = folder / "fire_udf.py"
         self.module.write_text(celc.compile(FIRE).source)
         for do in ("run", "check", "import", "compile"):  # bytecode of all that is imported
             process(self.command(do, "fire"), folder / "first")
+        process(self.command("run", _ROW_PATTERN), folder / "first")
         process((sys.executable, "-c", "import pandas; print()"), folder / "first")
 
     def command(self, do: str, query: str) -> tuple[str, ...]:
         """The command of a line."""
+        if query == _ROW_PATTERN:
+            return (*_CELC, "run", str(self.folder / f"{query}.sql"), str(self.rows))
         text = str(self.folder / f"{query}.cel")
         if do == "run":
             return (*_CELC, "run", text, str(self.events))

@@ -22,6 +22,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 import hypothesis
@@ -55,6 +56,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     most tests.
     """
     from celc_runtime.jit import kernels
+    from celc_runtime.run.walk import checked, in_worlds
 
     with pytest.MonkeyPatch.context() as patch:
         if item.get_closest_marker("machine_code") is not None:
@@ -62,6 +64,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
             patch.setenv("CELC_INTERPRETED_ROWS", "0")
         else:
             patch.setattr(kernels, "PATIENCE", float("inf"))
+            # What another test has kept of a kernel is of other types, mostly.
+            patch.setattr(kernels, "PATIENCE_TO_LOAD", float("inf"))
+            # Searches in which few events may mean many steps.
+            patch.setattr(checked, "compiling", nullcontext)
+            patch.setattr(in_worlds, "compiling", nullcontext)
         return (yield)
 
 

@@ -64,8 +64,8 @@ class _Collapsed:
 
 
 @pytest.mark.parametrize("stem", list(_LISTED))
-def test_python_api(stem: str) -> None:
-    """`match_table` and `match_arrow` over random cuts, counted and listed."""
+def test_counted_and_listed(stem: str) -> None:
+    """`match_table` and `match_arrow` over random cuts."""
     problems, compared, were_counted = [], 0, 0
     for case in load_cases(stem, FOLDER):
         with interpreted():

@@ -168,6 +168,7 @@ def lower(
         classifier(number, title, program, symbols, types, code, len(constants)),
         *update.before,
         *([own.view()] if own.functions else []),
+        *([own.searches_view()] if own.searches else []),
         *listing.before,
         *before_joins,
         QueryEnd(

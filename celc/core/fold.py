@@ -10,7 +10,8 @@ from typing import assert_never
 
 from celc.core import formula as core
 from celc.core.like import like_to_regex
-from celc.core.traversal import Leaf, nodes_of, operands_of
+from celc.core.terms import distances_looked_back
+from celc.core.traversal import Leaf, nodes_of, operands_of, predicates_of
 
 Value = int | float | str | bool | None
 
@@ -44,6 +45,8 @@ def is_always_null(expression: core.Expression) -> bool:
 def fold_predicate(predicate: core.Predicate) -> bool | None:
     """Whether a predicate is TRUE for all events, or for none; None where events decide. Besides
     constants this recognises expressions that are NULL for every event."""
+    if isinstance(predicate, core.Quantified):
+        return _fold_quantified(predicate)
     values = operands_of(predicate)
     if all(is_constant(value) for value in values):
         return _truth(predicate, tuple(evaluate(value) for value in values))
@@ -58,6 +61,15 @@ def fold_predicate(predicate: core.Predicate) -> bool | None:
         if not predicate.values and not predicate.negated:
             return False
     return None
+
+
+def _fold_quantified(predicate: core.Quantified) -> bool | None:
+    """A condition that is not TRUE of any event is so of none; one that is TRUE of all, of every
+    one. Where it looks back, some events decide."""
+    if any(map(distances_looked_back, predicates_of(predicate.condition))):
+        return None
+    truth = holds(predicate.condition)
+    return truth != predicate.negated if truth is predicate.every else None
 
 
 def _truth(predicate: core.Predicate, values: tuple[Value, ...]) -> bool:
@@ -81,6 +93,8 @@ def _truth(predicate: core.Predicate, values: tuple[Value, ...]) -> bool:
             return (not found and not predicate.has_null) if predicate.negated else found
         case core.PatternMatch():
             return _matches(predicate, str(values[0])) != predicate.negated
+        case core.Quantified():
+            raise AssertionError("it names labels")
         case _:
             assert_never(predicate)
 

@@ -554,9 +554,26 @@ class NullTest:
     operand: Expression
     negated: bool
     span: Span = _span()
+    beside: tuple[Expression, ...] = ()  # as in `Comparison`
 
 
-Predicate: TypeAlias = Comparison | Membership | PatternMatch | NullTest
+@frozen
+class Quantified:
+    """`SOME x, y: p`, or `EVERY x, y: p`: p is TRUE for some choice (every choice) of a position
+    for each of `labels`. TRUE or FALSE, never NULL; where `negated`, the other one.
+
+    Where nothing is before a position, a comparison in p that looks back is not TRUE in SOME, and
+    counts as TRUE in EVERY.
+    """
+
+    labels: tuple[str, ...]
+    condition: Truth
+    every: bool
+    negated: bool
+    span: Span = _span()
+
+
+Predicate: TypeAlias = Comparison | Membership | PatternMatch | NullTest | Quantified
 
 
 @frozen
@@ -586,7 +603,9 @@ class Clause:
     Empty: FALSE."""
 
     predicates: tuple[Predicate, ...]
-    labels: tuple[str, ...]  # those named outside aggregates, in order of first appearance
+    labels: tuple[str, ...]
+    """Those named outside aggregates, in order of first appearance; then labels of an EVERY that it
+    was a part of."""
     span: Span = _span()
 
 

@@ -2,7 +2,7 @@
 
 from celc.core import formula as core
 from celc.core.formula import Clause, Expression, Predicate
-from celc.core.traversal import Leaf, nodes_of, operands_of, written_operands_of
+from celc.core.traversal import Leaf, nodes_of, operands_of, predicates_of, written_operands_of
 
 
 def nodes_named_in(predicate: Predicate) -> list[Expression]:
@@ -23,7 +23,11 @@ def labels_named(predicate: Predicate) -> frozenset[str]:
 
 def labels_chosen_from(predicate: Predicate) -> tuple[str, ...]:
     """The labels that a predicate names outside functions of a whole label, in order of first
-    appearance. A position is chosen for each of them."""
+    appearance, without those of its own SOME and EVERY. A position is chosen for each of them."""
+    if isinstance(predicate, core.Quantified):
+        inside = map(labels_chosen_from, predicates_of(predicate.condition))
+        named = dict.fromkeys(label for labels in inside for label in labels)
+        return tuple(label for label in named if label not in predicate.labels)
     return tuple(
         dict.fromkeys(
             node.label
@@ -32,6 +36,14 @@ def labels_chosen_from(predicate: Predicate) -> tuple[str, ...]:
             or (isinstance(node, core.Aggregate) and node.prior)
         )
     )
+
+
+def quantified_labels(predicate: Predicate) -> frozenset[str]:
+    """The labels of which a predicate, or what stands in it, asks SOME or EVERY."""
+    if not isinstance(predicate, core.Quantified):
+        return frozenset()
+    inside = map(quantified_labels, predicates_of(predicate.condition))
+    return frozenset(predicate.labels).union(*inside)
 
 
 def labels_of_clause(clause: Clause) -> frozenset[str]:
@@ -61,6 +73,8 @@ def labels_looked_back_at(predicate: Predicate) -> set[str]:
 def distances_looked_back(predicate: Predicate) -> dict[str, int]:
     """The same labels, with how many positions must come before the chosen one."""
     found: dict[str, int] = {}
+    if isinstance(predicate, core.Quantified):
+        return found  # what stands in it is judged there
     for node in nodes_written_in(predicate):
         if isinstance(node, core.Previous):
             found[node.label] = max(node.distance, found.get(node.label, 0))

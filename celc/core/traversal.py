@@ -143,6 +143,8 @@ def operands_of(predicate: Predicate) -> tuple[Expression, ...]:
             return (predicate.left, predicate.right)
         case core.Membership() | core.PatternMatch() | core.NullTest():
             return (predicate.operand,)
+        case core.Quantified():
+            return _asked(predicate.condition)
         case _:
             assert_never(predicate)
 
@@ -150,8 +152,11 @@ def operands_of(predicate: Predicate) -> tuple[Expression, ...]:
 def written_operands_of(predicate: Predicate) -> tuple[Expression, ...]:
     """The same, with the other operands of the comparison that it was a part of."""
     match predicate:
-        case core.Comparison() | core.Membership():
+        case core.Comparison() | core.Membership() | core.NullTest():
             return (*operands_of(predicate), *predicate.beside)
+        case core.Quantified():
+            parts = predicates_of(predicate.condition)
+            return tuple(one for part in parts for one in written_operands_of(part))
         case _:
             return operands_of(predicate)
 
@@ -168,6 +173,7 @@ def predicates_of(truth: Truth) -> tuple[Predicate, ...]:
 Leaf: TypeAlias = core.AttributeValue | core.Aggregate | core.Previous
 IN_DECLARATION = "it stands in the declaration of an aggregate alone"
 IN_TOTAL = "it stands in an item of TOTAL alone"
+OF_SEVERAL_EVENTS = "SOME and EVERY ask for several events"
 IN_ROW_PATTERNS = "it stands in MATCH_RECOGNIZE alone"
 
 
@@ -268,8 +274,12 @@ def _with_operands(predicate: Predicate, change: Callable[[Expression], Expressi
             return replace(predicate, left=left, right=right, beside=())
         case core.Membership():
             return replace(predicate, operand=change(predicate.operand), beside=())
-        case core.PatternMatch() | core.NullTest():
+        case core.NullTest():
+            return replace(predicate, operand=change(predicate.operand), beside=())
+        case core.PatternMatch():
             return replace(predicate, operand=change(predicate.operand))
+        case core.Quantified():
+            return replace(predicate, condition=truth_with_terms(predicate.condition, change))
         case _:
             assert_never(predicate)
 

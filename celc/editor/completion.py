@@ -18,7 +18,7 @@ from celc.parse.durations import UNITS
 from celc.parse.machine import Machine
 from celc.parse.queries import QueryBuilder
 from celc.parse.tables import grammar
-from celc.parse.tokens import Token, begins_statement, is_unit, keyword_of, name_text
+from celc.parse.tokens import HOLDS, Token, begins_statement, is_unit, keyword_of, name_text
 from celc.parse.types import declared_attributes
 from celc.resolve.types.own_aggregates import IN_AGGREGATES
 from celc.resolve.types.written import PARAMETER_TYPES, TYPE_NAMES
@@ -84,14 +84,18 @@ def quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
-def accepted_after(tokens: Sequence[Token]) -> frozenset[str] | None:
+def accepted_after(tokens: Sequence[Token], *, is_truth: bool = False) -> frozenset[str] | None:
     """The terminals that can follow tokens, of which the last one is the end. None where the tokens
-    themselves are wrong."""
+    themselves are wrong. `is_truth`: the value at their end can be the condition, which goes on or
+    ends behind it."""
     starts = [index for index in range(len(tokens)) if _begins(tokens, index)]
     for start in dict.fromkeys((*starts[-1:], 0)):
         machine = Machine(QueryBuilder(Diagnostics(Source("", ""))))
         if machine.run(tokens, start, len(tokens) - 1) is None:
-            return machine.accepted()
+            found = machine.accepted()
+            if is_truth and HOLDS in found and machine.take(Token(HOLDS, "", 0, 0)):
+                found |= machine.accepted()
+            return found
     return None
 
 
@@ -113,7 +117,9 @@ def _completions(known: Outline, before: list[Token], start: int) -> Iterator[Co
         return
     if last is not None and last.type in ("INTEGER", "DOUBLE"):
         yield from (Completion(unit, unit, "unit", "unit of time") for unit in sorted(UNITS))
-    accepted = accepted_after(before)
+    declared = {pair for one in (*known.types, *known.parameters) for pair in one.attributes}
+    is_truth = last is not None and (name_text(last), "BOOLEAN") in declared
+    accepted = accepted_after(before, is_truth=is_truth)
     if accepted is None:
         yield from _labels(labels, rows)
         yield from _types(known.types_of(statement))

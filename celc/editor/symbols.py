@@ -199,6 +199,9 @@ class _Query:
                 self._type(part.stream, part.type)
             case syntax.EventCondition():
                 self._label(part.label)
+            case syntax.Quantified():
+                for label in part.labels:
+                    self._label(label)
             case syntax.Attribute(label=None):
                 if inside:
                     self._attributes((part.attribute,))

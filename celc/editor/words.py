@@ -52,6 +52,8 @@ OF_CEL: Mapping[str, str] = {
     "PREV": "PREV(x.a): a of the event of x before this one; PREV(x.a, n): n events before.",
     "PRIOR": "F(PRIOR x.a): F of all events of x before this one.",
     "DISTINCT": "COUNT(DISTINCT x.a): how many different values.",
+    "SOME": "SOME x: p: p is TRUE at some position of x.",
+    "EVERY": "EVERY x: p: p is TRUE at every position of x.",
     "IF": "IF(p, a, b): a where p holds, else b.",
     "AGGREGATE": "Declares an aggregate of one's own by its state, its step and its result.",
     "STATE": "The variables of an aggregate, with their first values.",

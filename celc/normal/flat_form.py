@@ -34,6 +34,8 @@ When: TypeAlias = Literal["pairs", "neighbours", "earlier", "witness", "complete
 def when_decided(clause: Clause) -> When:
     """The moment at which a clause is decided."""
     nodes = [node for predicate in clause.predicates for node in nodes_named_in(predicate)]
+    if any(isinstance(predicate, core.Quantified) for predicate in clause.predicates):
+        return "complete"
     if any(isinstance(node, core.Aggregate) for node in nodes):
         return "complete"
     if not any(map(looks_back, clause.predicates)):

@@ -550,12 +550,20 @@ def _renamed(predicate: Predicate, roles: dict[str, str]) -> Predicate:
     def change(node: Leaf) -> Expression:
         return replace(node, label=roles[node.label])
 
+    def of_truth(truth: core.Truth) -> core.Truth:
+        if isinstance(truth, core.Every | core.Some):
+            return replace(truth, parts=tuple(map(of_truth, truth.parts)))
+        return _renamed(truth, roles)
+
+    if isinstance(predicate, core.Quantified):
+        labels = tuple(roles[label] for label in predicate.labels)
+        return replace(predicate, labels=labels, condition=of_truth(predicate.condition))
     renamed = map_leaves(predicate, change)
-    if isinstance(predicate, core.Comparison | core.Membership) and predicate.beside:
-        beside = tuple(map_expression(operand, change) for operand in predicate.beside)
-        assert isinstance(renamed, core.Comparison | core.Membership)
-        return replace(renamed, beside=beside)
-    return renamed
+    if isinstance(predicate, core.PatternMatch) or not predicate.beside:
+        return renamed
+    beside = tuple(map_expression(operand, change) for operand in predicate.beside)
+    assert not isinstance(renamed, core.PatternMatch | core.Quantified)
+    return replace(renamed, beside=beside)
 
 
 def _marked_sides(sides: _Sides, first: str, last: str) -> _Sides:

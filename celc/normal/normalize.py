@@ -335,7 +335,7 @@ class _Normalizer:
         facts: list[tuple[str, lp.Fact]] = []
         for predicate in clause.predicates:
             truth = fold_predicate(predicate)
-            if any(isinstance(node, core.Aggregate) for node in nodes_named_in(predicate)):
+            if _is_of_a_set(predicate):
                 if truth is None:
                     fact = fact_of(predicate)
                     assert fact is not None, "refused before"
@@ -415,14 +415,23 @@ def _asked_of_one_label(
     for predicate in clause.predicates:
         if _is_correlated(predicate) or fold_predicate(predicate) is not None:
             return None
-        if any(isinstance(node, core.Aggregate) for node in nodes_named_in(predicate)):
+        if _is_of_a_set(predicate):
             return None
         asked.append(on_event(predicate))
     return clause.labels[0], tuple(dict.fromkeys(asked))
 
 
+def _is_of_a_set(predicate: Predicate) -> bool:
+    """Whether a predicate asks for all events of a label, and not for a chosen one."""
+    return isinstance(predicate, core.Quantified) or any(
+        isinstance(node, core.Aggregate) for node in nodes_named_in(predicate)
+    )
+
+
 def _is_correlated(predicate: Predicate) -> bool:
     """Whether a predicate is about more than one event at a time and not finite-state."""
+    if isinstance(predicate, core.Quantified):
+        return fold_predicate(predicate) is None and fact_of(predicate) is None
     nodes = nodes_named_in(predicate)
     if looks_back(predicate) or len(labels_named(predicate)) > 1:
         return True

@@ -164,6 +164,10 @@ def show_predicate(predicate: core.Predicate) -> str:
         case core.NullTest():
             word = "IS NOT NULL" if predicate.negated else "IS NULL"
             return f"{show_expression(predicate.operand)} {word}"
+        case core.Quantified():
+            word = f"{'NOT ' if predicate.negated else ''}{'EVERY' if predicate.every else 'SOME'}"
+            labels = (label.removeprefix(ROLE) for label in predicate.labels)
+            return f"({word} {', '.join(labels)}: {show_truth(predicate.condition)})"
         case _:
             assert_never(predicate)
 

@@ -217,6 +217,10 @@ class ConditionBuilder:
                 self.report(tree_errors.type_test_of_value(span, written, of))
         return syntax.TypeTest(label, stream, event_type, len(c) == 4, left.span.to(end))
 
+    def quantified(self, c: Values) -> syntax.Quantified:
+        labels = tuple(map(name_of, c[1]))
+        return syntax.Quantified(labels, c[0].type == "EVERY", c[3], c[0].span.to(c[3].span))
+
     def event_condition(self, c: Values) -> syntax.EventCondition:
         return syntax.EventCondition(name_of(c[0]), c[2], c[0].span.to(c[3].span))
 

@@ -318,6 +318,16 @@ class TypeTest:
 
 
 @frozen
+class Quantified:
+    """`SOME x, y: p`, or `EVERY x, y: p` where `every`."""
+
+    labels: tuple[Name, ...]
+    every: bool
+    condition: Condition
+    span: Span = _span()
+
+
+@frozen
 class EventCondition:
     """CEQL's `x[p]`, where a bare attribute in p is x's."""
 
@@ -338,6 +348,7 @@ Condition: TypeAlias = (
     | Holds
     | TypeTest
     | EventCondition
+    | Quantified
 )
 
 # --- expressions ----------------------------------------------------------------------------------

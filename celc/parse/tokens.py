@@ -327,6 +327,8 @@ def _is_keyword(keyword: str, following: Sequence[Token], accepts: Callable[[str
             return after.type in ("NAME", "LPAR")
         case "IF":
             return after.type == "LPAR"
+        case "SOME" | "EVERY":  # `some IS A` and `some.a` are of a label
+            return after.type == "NAME" and keyword_of(after) not in grammar().reserved
         case "AGGREGATE":
             return after.type == "NAME" and following[1].type == "LPAR"
         case "PARAMETERS":

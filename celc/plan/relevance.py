@@ -25,7 +25,7 @@ from celc_runtime.plan.strategy import All, InRuns, United
 from celc.automata.predicates import TypeConditions
 from celc.core import formula as core
 from celc.core.formula import MIRRORED, DataType, Predicate
-from celc.core.traversal import formulas_in, windows_in
+from celc.core.traversal import OF_SEVERAL_EVENTS, formulas_in, windows_in
 from celc.normal.normal_form import EventClause
 from celc.plan.program import Program
 from celc.plan.strategy import Checked, Counted, Keyed, StraightLine
@@ -250,6 +250,8 @@ def _test(predicate: Predicate) -> AttributeTest | None:
             if isinstance(left, core.Constant) and left.value is not None:
                 return _on_attribute(MIRRORED[predicate.operator], right, (left.value,))
             return None
+        case core.Quantified():
+            raise AssertionError(OF_SEVERAL_EVENTS)
         case _:
             assert_never(predicate)
 

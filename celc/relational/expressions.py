@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from celc.core import formula as core
 from celc.core.formula import DataType, Expression, Predicate
+from celc.core.traversal import OF_SEVERAL_EVENTS
 from celc.normal.show import show_interval
 from celc.relational import functions
 from celc.relational.relations import Condition, NotRelational
@@ -114,6 +115,8 @@ class Writer:
             case core.NullTest(operand=operand, negated=negated):
                 test = exp.Is(this=enclosed(self.value(operand)), expression=exp.null())
                 return exp.Not(this=test) if negated else test
+            case core.Quantified():
+                raise AssertionError(OF_SEVERAL_EVENTS)
             case _:
                 assert_never(predicate)
 

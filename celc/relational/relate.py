@@ -348,6 +348,8 @@ class _Builder:
     ) -> Predicate | None:
         """A predicate of chosen events; None: there is no event before one of them, so it counts as
         TRUE."""
+        if isinstance(predicate, core.Quantified):
+            raise NotRelational("SOME and EVERY ask for several events at once", predicate.span)
         for label, distance in distances_looked_back(predicate).items():
             self._check_order(known[label], predicate.span)
             if known[label].index(chosen[label]) < distance:

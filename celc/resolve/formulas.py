@@ -8,6 +8,7 @@ from typing import Literal, assert_never
 from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
+from celc.core.cnf import clauses_of, size_of
 from celc.core.formula import Predicate
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostics
@@ -28,7 +29,6 @@ from celc.resolve.parameters import filtered, reads_parameters
 from celc.resolve.query_clauses import check_window_length
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Beside, Frame, surely_bound
-from celc.resolve.types.cnf import clauses_of, size_of
 from celc.resolve.types.conditions import condition
 from celc.resolve.types.expressions import Site
 from celc.resolve.warnings.contradictions import by_subject, check_clauses, excluding, exclusive

@@ -212,6 +212,13 @@ def filtered(
     are those that the operand can bind."""
     kept: list[core.Clause] = []
     for clause in clauses:
+        clause = replace(
+            clause,
+            predicates=tuple(
+                _of_chosen(one, each) if isinstance(one, core.Quantified) else one
+                for one in clause.predicates
+            ),
+        )
         if not reads_parameters(clause):
             kept.append(clause)
         elif clause.labels:
@@ -237,8 +244,9 @@ def _on_labels(clause: core.Clause, labels: tuple[str, ...], each: ForEach) -> c
     compares a number of one event with a number of another.
     """
     predicates = tuple(_of_events(predicate, labels, each) for predicate in clause.predicates)
-    named = dict.fromkeys(label for one in predicates for label in labels_chosen_from(one))
-    return core.Clause(predicates, (*named,), clause.span)
+    named = (label for one in predicates for label in labels_chosen_from(one))
+    labels = tuple(dict.fromkeys((*named, *clause.labels)))
+    return core.Clause(predicates, labels, clause.span)
 
 
 def _of_events(predicate: core.Predicate, labels: tuple[str, ...], each: ForEach) -> core.Predicate:
@@ -261,10 +269,27 @@ def _of_events(predicate: core.Predicate, labels: tuple[str, ...], each: ForEach
         case core.Membership():
             beside = tuple(map(changed, predicate.beside))
             return replace(predicate, operand=changed(predicate.operand), beside=beside)
-        case core.PatternMatch() | core.NullTest():
+        case core.NullTest():
+            beside = tuple(map(changed, predicate.beside))
+            return replace(predicate, operand=changed(predicate.operand), beside=beside)
+        case core.PatternMatch():
             return replace(predicate, operand=changed(predicate.operand))
+        case core.Quantified():
+            return _of_chosen(predicate, each)
         case _:
             assert_never(predicate)
+
+
+def _of_chosen(predicate: core.Quantified, each: ForEach) -> core.Quantified:
+    """SOME or EVERY with each value of the set read from an event that it chooses: there is one
+    where the value is asked for."""
+
+    def changed(truth: core.Truth) -> core.Truth:
+        if isinstance(truth, core.Every | core.Some):
+            return replace(truth, parts=tuple(map(changed, truth.parts)))
+        return _of_events(truth, predicate.labels, each)
+
+    return replace(predicate, condition=changed(predicate.condition))
 
 
 def _with_label(node: core.Expression, label: str, each: ForEach) -> core.Expression:

@@ -134,6 +134,8 @@ class Lines:
                 return Value(known if asked.negated else f"(not {known})", None)
             case core.Membership():
                 raise AssertionError("IN is written out in MATCH_RECOGNIZE")
+            case core.Quantified():
+                raise AssertionError("MATCH_RECOGNIZE has no SOME and no EVERY")
             case _:
                 assert_never(asked)
 

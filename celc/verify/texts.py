@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from celc.core import formula as core
-from celc.core.formula import DataType, Predicate
+from celc.core.formula import DataType, Predicate, Quantified
 from celc.core.terms import labels_chosen_from, labels_named
 from celc.core.traversal import labels_bound, nodes_of, operands_of, parts_of, predicates_of
 from celc.diagnostics.deadline import look
@@ -178,7 +178,7 @@ def _clause(
         for label in sorted(labels_named(predicate) - visible):
             yield Violation(LABELS_RESOLVED, f"nothing binds '{label}' of {_place(predicate)}")
         yield from _types(predicate, attributes)
-    if clause.labels != tuple(chosen):
+    if clause.labels[: len(chosen)] != tuple(chosen) or not visible.issuperset(clause.labels):
         yield Violation(CLAUSE_LABELS, f"{_place(clause)} lists {clause.labels}")
 
 
@@ -189,6 +189,10 @@ def _types(predicate: Predicate, attributes: set[tuple[str, DataType]]) -> Viola
 
 
 def _operands(predicate: Predicate) -> Violations:
+    if isinstance(predicate, Quantified):
+        for one in predicates_of(predicate.condition):
+            yield from _operands(one)
+        return
     operands = operands_of(predicate)
     if len({operand.type for operand in operands}) > 1:
         names = " and ".join(operand.type.value for operand in operands)

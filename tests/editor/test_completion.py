@@ -108,6 +108,10 @@ def test_names(query: str, kind: str, names: list[str] | None) -> None:
         (Q + "T PARTITION |", "BY"),
         (Q + "T CONSUME BY |", "ANY NONE PARTITION"),
         (Q + "T FILTER T.id |", "BETWEEN IN IS LIKE NOT RLIKE"),
+        (
+            "PARAMETERS p { id: BOOLEAN } " + Q + "T FILTER T.id |",
+            "AND BETWEEN IS LIMIT OR WITHIN QUERY",
+        ),
         ("QUERY q: SELECT TOTAL COUNT(*) AS n FROM Farm WHERE T PER |", "END PARTITION"),
     ],
 )

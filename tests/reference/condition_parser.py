@@ -18,9 +18,11 @@ from .nodes import (
     Not,
     OwnAggregate,
     Previous,
+    Quantified,
     Total,
     Unary,
     Variable,
+    named,
 )
 from .tokens import Cursor
 from .values import NULL, CelError, Datum, Kind, datum_of, negate
@@ -72,7 +74,23 @@ class ConditionParser:
     def _not(self) -> Condition:
         if self.cursor.accept_word("NOT"):
             return Not(self._not())
+        cursor = self.cursor
+        is_before_label = cursor.at(":", ahead=2) or cursor.at(",", ahead=2)
+        if cursor.at_word("SOME", "EVERY") and cursor.peek(1).kind == "word" and is_before_label:
+            return self._quantified()
         return self._predicate()
+
+    def _quantified(self) -> Quantified:
+        cursor = self.cursor
+        every = cursor.take().keyword == "EVERY"
+        labels = [cursor.name()]
+        while cursor.accept(","):
+            labels.append(cursor.name())
+        cursor.expect(":")
+        body = self._not()
+        if not {*labels} <= named(body) or len({*labels}) < len(labels):
+            raise CelError("SOME and EVERY choose positions of labels that their condition names")
+        return Quantified(tuple(labels), every, body)
 
     def _predicate(self) -> Condition:
         cursor = self.cursor

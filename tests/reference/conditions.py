@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from .nodes import (
@@ -24,7 +24,10 @@ from .nodes import (
     Literal,
     Not,
     Previous,
+    Quantified,
     Unary,
+    mentioned,
+    named,
     parts,
 )
 from .own_aggregates import own_value, truth_of
@@ -38,7 +41,7 @@ from .values import (
     negate,
 )
 
-Clause = tuple[Comparison, ...]
+Clause = tuple[Comparison | Quantified, ...]
 Positions = tuple[int, ...]
 
 
@@ -59,6 +62,9 @@ def conjunctive_normal_form(condition: Condition, negated: bool = False) -> tupl
     if isinstance(condition, Comparison):
         turned = condition.negated != negated
         return ((Comparison(condition.operator, condition.operands, turned),),)
+    if isinstance(condition, Quantified):
+        # One comparison of its clause. What stands in it is never brought into this form.
+        return ((replace(condition, negated=condition.negated != negated),),)
     if isinstance(condition, Not):
         return conjunctive_normal_form(condition.body, not negated)
     left = conjunctive_normal_form(condition.left, negated)
@@ -70,35 +76,21 @@ def conjunctive_normal_form(condition: Condition, negated: bool = False) -> tupl
 
 def labels_in(clause: Clause) -> frozenset[str]:
     """Every label that the clause mentions, in aggregates too."""
-    return frozenset(
-        part.label
-        for part in _clause_parts(clause)
-        if isinstance(part, Attribute | Previous | HasType | Aggregate)
-    )
+    return frozenset[str]().union(*map(mentioned, clause))
 
 
 def named_by(clause: Clause) -> frozenset[str]:
     """The labels that the clause names outside aggregates: it holds for every choice of these."""
-    return frozenset(
-        part.label
-        for part in _clause_parts(clause)
-        if isinstance(part, Attribute | Previous | HasType)
-        or (isinstance(part, Aggregate) and part.prior)
-    )
+    return frozenset[str]().union(*map(named, clause))
 
 
 def looking_back(comparison: Comparison) -> list[tuple[str, int]]:
     """The labels of which the comparison takes PREV or PRIOR, and how far it looks back."""
     return [
         (part.label, part.distance if isinstance(part, Previous) else 1)
-        for part in _clause_parts((comparison,))
+        for operand in comparison.operands
+        for part in parts(operand)
         if isinstance(part, Previous) or (isinstance(part, Aggregate) and part.prior)
-    ]
-
-
-def _clause_parts(clause: Clause) -> list[Expression]:
-    return [
-        part for comparison in clause for operand in comparison.operands for part in parts(operand)
     ]
 
 
@@ -134,14 +126,57 @@ class ConditionChecker:
         )
 
     def _is_true(
-        self, comparison: Comparison, positions: Mapping[str, Positions], chosen: Mapping[str, int]
+        self,
+        comparison: Comparison | Quantified,
+        positions: Mapping[str, Positions],
+        chosen: Mapping[str, int],
+        before_the_first: bool = True,
     ) -> bool:
+        if isinstance(comparison, Quantified):
+            return self._quantified(comparison, positions, chosen) != comparison.negated
         # Where there are fewer positions before, the comparison counts as TRUE, NOT or not.
         back = looking_back(comparison)
         if any(positions[label].index(chosen[label]) < distance for label, distance in back):
-            return True
+            return before_the_first
         truth = self._truth(comparison, positions, chosen)
         return truth is not None and truth != comparison.negated
+
+    def _quantified(
+        self, node: Quantified, positions: Mapping[str, Positions], chosen: Mapping[str, int]
+    ) -> bool:
+        """Whether p is TRUE for some choice of positions (for every one) of the labels."""
+        judge = all if node.every else any
+        return judge(
+            self._body(
+                node.body,
+                False,
+                positions,
+                {**chosen, **dict(zip(node.labels, choice, strict=True))},
+                node.every,
+            )
+            for choice in itertools.product(*(positions[label] for label in node.labels))
+        )
+
+    def _body(
+        self,
+        condition: Condition,
+        negated: bool,
+        positions: Mapping[str, Positions],
+        chosen: Mapping[str, int],
+        every: bool,
+    ) -> bool:
+        """Whether the condition (its negation, where `negated`) is TRUE for one choice. Where there
+        is nothing before, a comparison is TRUE in EVERY and not TRUE in SOME, NOT or not."""
+        if isinstance(condition, Comparison | Quantified):
+            turned = replace(condition, negated=condition.negated != negated)
+            return self._is_true(turned, positions, chosen, before_the_first=every)
+        if isinstance(condition, Not):
+            return self._body(condition.body, not negated, positions, chosen, every)
+        sides = [
+            self._body(side, negated, positions, chosen, every)
+            for side in (condition.left, condition.right)
+        ]
+        return any(sides) if isinstance(condition, Either) != negated else all(sides)
 
     def _truth(
         self, comparison: Comparison, positions: Mapping[str, Positions], chosen: Mapping[str, int]

@@ -188,7 +188,17 @@ class Either:
     right: Condition
 
 
-Condition = Comparison | Not | Both | Either
+@dataclass(frozen=True, eq=False)
+class Quantified:
+    """`SOME x, y: p`, or `EVERY x, y: p`; `negated` where a NOT has been pushed to it."""
+
+    labels: tuple[str, ...]
+    every: bool
+    body: Condition
+    negated: bool = False
+
+
+Condition = Comparison | Not | Both | Either | Quantified
 
 
 def parts(expression: Expression) -> list[Expression]:
@@ -204,9 +214,27 @@ def comparisons(condition: Condition) -> list[Comparison]:
     """The comparisons of a condition, from left to right."""
     if isinstance(condition, Comparison):
         return [condition]
-    if isinstance(condition, Not):
+    if isinstance(condition, Not | Quantified):
         return comparisons(condition.body)
     return comparisons(condition.left) + comparisons(condition.right)
+
+
+def named(condition: Condition) -> Labels:
+    """The labels that the condition names outside aggregates, without those of its own SOME and
+    EVERY."""
+    if isinstance(condition, Quantified):
+        return named(condition.body) - {*condition.labels}
+    if isinstance(condition, Not):
+        return named(condition.body)
+    if isinstance(condition, Both | Either):
+        return named(condition.left) | named(condition.right)
+    return frozenset(
+        part.label
+        for operand in condition.operands
+        for part in parts(operand)
+        if isinstance(part, Attribute | Previous | HasType)
+        or (isinstance(part, Aggregate) and part.prior)
+    )
 
 
 def mentioned(condition: Condition) -> Labels:
@@ -385,7 +413,7 @@ class Filter(Formula):
 
     body: Formula
     condition: Condition
-    clauses: tuple[tuple[Comparison, ...], ...]
+    clauses: tuple[tuple[Comparison | Quantified, ...], ...]
 
     @cached_property
     def labels(self) -> Labels:

@@ -36,6 +36,7 @@ from strategies import (
     LOCAL_WINDOWS,
     LOOKING_BACK,
     OF_AGGREGATES,
+    OF_QUANTIFIED,
     OF_ROUNDS,
     OF_TIMES,
     SHORTER,
@@ -91,6 +92,10 @@ LANGUAGES = {
     "look back": Language(
         LOOKING_BACK,
         words=_OPERATORS | {"PREV(", "(PRIOR ", "SUM(", "AVG(", "COUNT(", "FIRST("},
+    ),
+    "quantified": Language(
+        OF_QUANTIFIED,
+        words=_OPERATORS | {"(SOME ", "(EVERY ", "(NOT SOME ", "(NOT EVERY ", "PREV(", "(PRIOR "},
     ),
     "rounds": Language(
         OF_ROUNDS,
@@ -317,6 +322,7 @@ def assert_enough(tally: Tally, *, queries: int, pairs: int) -> None:
 _SEEDS = {
     "across": range(126, 134),
     "look back": range(126, 134),
+    "quantified": range(130, 136),
     "rounds": range(131, 136),
     "times": range(132, 136),
     "aggregates": range(108, 112),

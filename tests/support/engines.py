@@ -11,6 +11,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -115,6 +116,18 @@ def plain_totals(wavering: random.Random | None = None) -> Iterator[None]:
     """Totals are added up by plain Python inside: there is a kernel for each number of measures,
     and to compile one takes seconds. wavering: the kernel for numbers without bounds takes over,
     and gives back, at random events."""
+    plain = _totals_in_python()
+    with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):
+        patch.setattr(counted, "totals_update", plain.totals_update)
+        if wavering is not None:
+            patch.setattr(plain, "_LIMIT", _Wavering(wavering))
+            patch.setattr(counted, "_STAY", wavering.randint(1, 4))
+        yield
+
+
+@cache
+def _totals_in_python() -> Any:
+    """A copy of the kernel of totals, and of what it calls, that is not compiled."""
     wide, elements, bounded, plain = map(
         in_python, (wide_numbers, total_elements, bounded_elements, totals)
     )
@@ -131,12 +144,7 @@ def plain_totals(wavering: random.Random | None = None) -> Iterator[None]:
     bounded.parts_of_others = elements.parts_of_others
     plain.parts_of_totals = elements.parts_of_totals
     plain.parts_of_bounded_totals = bounded.parts_of_bounded_totals
-    with pytest.MonkeyPatch.context() as patch, np.errstate(over="ignore"):
-        patch.setattr(counted, "totals_update", plain.totals_update)
-        if wavering is not None:
-            patch.setattr(plain, "_LIMIT", _Wavering(wavering))
-            patch.setattr(counted, "_STAY", wavering.randint(1, 4))
-        yield
+    return plain
 
 
 def in_python(module: ModuleType) -> Any:

@@ -18,6 +18,7 @@ from engines import interpreted, only_query
 from hypothesis import strategies as st
 from strategies_across import LABELS, TYPES, WIDE_DECLARATION, AcrossConditions, TiedFormulas
 from strategies_aggregates import own_call
+from strategies_quantified import Quantified
 from strategies_rounds import RoundFormulas
 from strategies_times import DECLARED, selected
 
@@ -80,6 +81,7 @@ class Feature(enum.Enum):
     DISTANCE = "PREV(x.a, k)"
     ROUNDS = "iterations whose rounds are compared with labels from outside"
     TIMES = "times and durations in conditions and in SELECT"
+    QUANTIFIED = "SOME and EVERY"
     OWN = "aggregates of the file, VARIANCE, STDDEV, MEDIAN and COUNT(DISTINCT …)"
 
 
@@ -132,6 +134,7 @@ DWELLING = frozenset(
     {
         *(Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS, Feature.TIMES),
         Feature.OWN,
+        Feature.QUANTIFIED,
     }
 )
 # Windows inside a formula, absences at its ends, and one match for each start have sets of their
@@ -147,6 +150,7 @@ ACROSS = (EVERYTHING | {Feature.N_ARY, Feature.KEYS}) - {
     Feature.LIMIT,
 }
 LOOKING_BACK = ACROSS | {Feature.LOOK_BACK, Feature.PREV, Feature.PRIOR, Feature.AGGREGATE}
+OF_QUANTIFIED = LOOKING_BACK | SHORTER | {Feature.QUANTIFIED, Feature.LOCAL_WINDOW}
 OF_ROUNDS = LOOKING_BACK | {Feature.ROUNDS}
 OF_TIMES = (LOOKING_BACK | {Feature.TIMES, Feature.SELECT_EXPRESSIONS, Feature.LOCAL_WINDOW}) - {
     Feature.LIMIT
@@ -648,6 +652,12 @@ class _ConditionGenerator:
 
     def condition(self, own: Iterable[str], visible: Iterable[str]) -> str:
         """A condition on labels of the filtered formula; with OUTER on `visible` labels too."""
+        if Feature.QUANTIFIED in self.features and _chance(self.rng, 0.7):
+            return Quantified(self.rng, self.plain).condition(own, visible)
+        return self.plain(own, visible)
+
+    def plain(self, own: Iterable[str], visible: Iterable[str]) -> str:
+        """The same without SOME and EVERY."""
         rng = self.rng
         if Feature.N_ARY in self.features and _chance(rng, 0.8):
             seen = visible if Feature.OUTER in self.features else ()

@@ -13,8 +13,10 @@ from typing import TypeAlias
 from celc.codegen.expressions.conditions import ConditionCode
 from celc.codegen.expressions.own_aggregates import OwnAggregateCode
 from celc.core import formula as core
+from celc.core.fold import fold_predicate
 from celc.core.terms import distances_looked_back, labels_in_order, type_tested
-from celc.core.traversal import operands_of
+from celc.core.traversal import OF_SEVERAL_EVENTS, operands_of
+from celc.normal.show import show_predicate
 
 SymbolsOfTypes: TypeAlias = Mapping[str, frozenset[int]]
 """The symbols of the events of each type, by its `text_of_type`."""
@@ -41,6 +43,10 @@ class ChoiceCode(ConditionCode):
     own: OwnAggregateCode | None = None
     room: Callable[[], str] | None = None
     _labels: tuple[str, ...] = ()
+    _chosen: Mapping[str, str] = field(default_factory=dict)
+    """The places of events that a SOME or EVERY around chooses, by label."""
+    _missing_is_true: bool = True
+    """Whether a comparison counts as TRUE where it looks back and nothing is there."""
     _named: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -67,6 +73,8 @@ class ChoiceCode(ConditionCode):
 
     def predicate(self, predicate: core.Predicate) -> str:
         """An expression that is true where the predicate is TRUE of a choice."""
+        if isinstance(predicate, core.Quantified):
+            return self._quantified(predicate)
         if type_tested(predicate) is not None:
             truth = self._type_tested(predicate)
         elif operands_of(predicate)[0].type is core.DataType.STRING:
@@ -82,12 +90,53 @@ class ChoiceCode(ConditionCode):
         # Before the first position there is nothing to compare with.
         behind = distances_looked_back(predicate)
         firsts = [self._lacks(label, behind[label]) for label in self._labels if label in behind]
-        return "(" + " | ".join([*filter(None, firsts), truth]) + ")" if firsts else truth
+        lacks = [*filter(None, firsts)]
+        if not lacks:
+            return truth
+        if self._missing_is_true:
+            return "(" + " | ".join([*lacks, truth]) + ")"
+        return f"((not ({' | '.join(lacks)})) & {truth})"
+
+    # --- SOME and EVERY ---------------------------------------------------------------------------
+
+    def _quantified(self, predicate: core.Quantified) -> str:
+        """A call of a function that tries the events of the labels one after another."""
+        assert self.own is not None
+        around, missing_is_true = self._chosen, self._missing_is_true
+        places = [f"chosen_{len(around) + n}" for n in range(len(predicate.labels))]
+        self._chosen = {**around, **dict(zip(predicate.labels, places, strict=True))}
+        self._missing_is_true = predicate.every
+        code = self._truth(predicate.condition)
+        lines, indent = [], ""
+        for label, place in zip(predicate.labels, places, strict=True):
+            lines.append(f"{indent}for {place} in range({self._all(label)}.shape[0]):")
+            indent += "    "
+        wanted = f"not ({code})" if predicate.every else code
+        lines += [f"{indent}if {wanted}:", f"{indent}    return {not predicate.every}"]
+        lines.append(f"return {predicate.every}")
+        self._chosen, self._missing_is_true = around, missing_is_true
+        call = self.own.search(show_predicate(replace(predicate, negated=False)), lines, places)
+        return f"(not {call})" if predicate.negated else call
+
+    def _truth(self, truth: core.Truth) -> str:
+        if isinstance(truth, core.Every | core.Some):
+            sign = " & " if isinstance(truth, core.Every) else " | "
+            return "(" + sign.join(map(self._truth, truth.parts)) + ")"
+        folded = None if distances_looked_back(truth) else fold_predicate(truth)
+        return self.predicate(truth) if folded is None else str(folded)
+
+    def _all(self, label: str) -> str:
+        """The events of a label."""
+        return f"events_{self._labels.index(label)}"
+
+    def _place(self, label: str) -> str:
+        """The place of the chosen event among the events of its label."""
+        return self._chosen.get(label) or f"place_{self._labels.index(label)}"
 
     def _lacks(self, label: str, distance: int) -> str | None:
         """A test whether there are fewer events of a label before the chosen one; None: known to
         be false."""
-        place = f"place_{self._labels.index(label)}"
+        place = self._place(label)
         return f"({place} == 0)" if distance == 1 else f"({place} < {distance})"
 
     def _type_tested(self, predicate: core.Predicate) -> str:
@@ -115,20 +164,21 @@ class ChoiceCode(ConditionCode):
     # --- events -----------------------------------------------------------------------------------
 
     def _events(self, node: core.Aggregate) -> str:
-        number = self._labels.index(node.label)
-        return f"events_{number}[:place_{number}]" if node.prior else f"events_{number}"
+        events = self._all(node.label)
+        return f"{events}[:{self._place(node.label)}]" if node.prior else events
 
     def _event(self, node: core.AttributeValue | core.Previous | core.Aggregate) -> str:
         """The index of the event whose attribute is read; −1 where there is no such event."""
-        number = self._labels.index(node.label)
         match node:
             case core.AttributeValue():
-                return self._named.get(node.label, f"events_{number}[place_{number}]")
+                place = f"{self._all(node.label)}[{self._place(node.label)}]"
+                return place if node.label in self._chosen else self._named.get(node.label, place)
             case core.Previous(distance=1):
-                return f"events_{number}[place_{number} - 1]"
+                return f"{self._all(node.label)}[{self._place(node.label)} - 1]"
             case core.Previous():
                 # Where there are fewer events, the value is read and not looked at.
-                return f"events_{number}[max(place_{number} - {node.distance}, 0)]"
+                place = self._place(node.label)
+                return f"{self._all(node.label)}[max({place} - {node.distance}, 0)]"
             case core.Aggregate(function="FIRST" | "LAST"):
                 return self.imports.call(_ENDS[node.function], self._events(node))
             case core.Aggregate(type=core.DataType.STRING):
@@ -311,3 +361,5 @@ def _of_event(predicate: core.Predicate) -> core.Predicate:
             return replace(predicate, left=read(predicate.left), right=read(predicate.right))
         case core.Membership() | core.PatternMatch() | core.NullTest():
             return replace(predicate, operand=read(predicate.operand))
+        case core.Quantified():
+            raise AssertionError(OF_SEVERAL_EVENTS)

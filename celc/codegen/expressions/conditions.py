@@ -15,7 +15,7 @@ from celc.codegen.expressions.operations import as_float, comparison, needs, ope
 from celc.codegen.text.imports import Imports
 from celc.core import formula as core
 from celc.core.like import like_to_regex
-from celc.core.traversal import operands_of, terms_of
+from celc.core.traversal import OF_SEVERAL_EVENTS, operands_of, terms_of
 from celc.normal.normal_form import EventClause
 
 _LONGEST_CHAIN = 8
@@ -74,6 +74,8 @@ class ConditionCode:
                 truth = self._membership(predicate, values[0])
             case core.PatternMatch():
                 raise AssertionError("LIKE and RLIKE are about texts")
+            case core.Quantified():
+                raise AssertionError(OF_SEVERAL_EVENTS)
             case _:
                 assert_never(predicate)
         return "(" + " & ".join([*known, truth]) + ")"
@@ -188,6 +190,8 @@ def text_condition(predicate: core.Predicate) -> TextCondition | TextComparison:
             if isinstance(right, core.Constant):
                 return condition(operator, left, str(right.value))
             return TextComparison(operator, _name(left), _name(right))
+        case core.Quantified():
+            raise AssertionError(OF_SEVERAL_EVENTS)
         case _:
             assert_never(predicate)
 

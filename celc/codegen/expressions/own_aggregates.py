@@ -8,7 +8,8 @@ Conditions on single events write an expression twice, once for its value and on
 of them has its own variables. Names of the query never become identifiers: all are numbered.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeAlias
 
@@ -66,6 +67,31 @@ class OwnFunctions(TemplateView):
     functions: tuple[FunctionText, ...]
 
 
+# The variables of conditions on whole label sets.
+_VARIABLE = re.compile(
+    r"\b(?:(?:column|valid|text|code|rank|events|place|chosen)_\d+|symbol|state)\b"
+)
+
+
+@frozen
+class SearchText:
+    """The text of a function of SOME or EVERY, with the names of its parameters."""
+
+    name: str
+    comment: str
+    parameters: tuple[str, ...]
+    lines: tuple[str, ...]
+
+
+@frozen
+class Searches(TemplateView):
+    """The functions of SOME and EVERY in a query's conditions."""
+
+    template: ClassVar[str] = "quantified"
+
+    functions: tuple[SearchText, ...]
+
+
 @dataclass(slots=True)
 class OwnAggregateCode:
     """Writes each function once. `query` is the number of the query in its file, with which the
@@ -75,6 +101,25 @@ class OwnAggregateCode:
     imports: Imports
     members: dict[str, tuple[tuple[int | float, ...], str]]
     functions: dict[_Key, OwnFunction] = field(default_factory=dict)
+    searches: dict[tuple[str, ...], SearchText] = field(default_factory=dict)
+    """The functions of SOME and EVERY, by their lines."""
+
+    def search(self, shown: str, lines: Sequence[str], chosen: Sequence[str]) -> str:
+        """The call of a function with these lines. Its parameters are the variables that it reads,
+        under their names, but those that it chooses itself."""
+        key = tuple(lines)
+        if key not in self.searches:
+            read = dict.fromkeys(_VARIABLE.findall("\n".join(lines)))
+            name = f"quantified_{self.query}_{len(self.searches)}"
+            parameters = tuple(one for one in read if one not in chosen)
+            self.searches[key] = SearchText(name, comment_text(shown), parameters, key)
+            self.imports.use("njit")
+        found = self.searches[key]
+        return f"{found.name}({', '.join(found.parameters)})"
+
+    def searches_view(self) -> Searches:
+        """The functions of SOME and EVERY."""
+        return Searches(tuple(self.searches.values()))
 
     def function(self, node: core.Aggregate) -> OwnFunction:
         """The function of an aggregate of these attributes."""
@@ -319,3 +364,5 @@ def _of_attributes(predicate: core.Predicate, attribute_of: Mapping[str, str]) -
             return replace(predicate, left=read(predicate.left), right=read(predicate.right))
         case core.Membership() | core.PatternMatch() | core.NullTest():
             return replace(predicate, operand=read(predicate.operand))
+        case core.Quantified():
+            raise AssertionError("the declaration of an aggregate has no labels")

@@ -15,7 +15,7 @@ from celc_runtime.plan.frozen import frozen
 from celc.codegen.expressions.own_aggregates import OwnAggregateCode
 from celc.core import formula as core
 from celc.core.like import like_to_regex
-from celc.core.traversal import IN_ROW_PATTERNS, IN_TOTAL, nodes_of
+from celc.core.traversal import IN_ROW_PATTERNS, IN_TOTAL, OF_SEVERAL_EVENTS, nodes_of
 
 
 def computed_columns(query: core.Query, own: OwnAggregateCode) -> tuple[plan.Computed, ...]:
@@ -132,6 +132,8 @@ class _Trees:
                     has_null=asked.has_null,
                     negated=asked.negated,
                 )
+            case core.Quantified():
+                raise AssertionError(OF_SEVERAL_EVENTS)
             case _:
                 assert_never(asked)
 
@@ -211,6 +213,8 @@ def _condition(truth: core.Truth) -> totals.Having:
             return totals.IsNull(_total(truth.operand), negated=truth.negated)
         case core.PatternMatch():
             raise AssertionError("no item is a text")
+        case core.Quantified():
+            raise AssertionError("HAVING has no labels")
         case _:
             assert_never(truth)
 

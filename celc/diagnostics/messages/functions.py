@@ -96,6 +96,9 @@ def _told(word: str, first: str, arguments: Sequence[str]) -> str | None:
     """What to write instead of a function without a counterpart."""
     if word in NOW:
         return NO_PRESENT
+    if word in ("SOME", "EVERY", "EXISTS", "FORALL", "ANY"):
+        asked = "SOME" if word in ("SOME", "EXISTS", "ANY") else "EVERY"
+        return f"{asked} names its labels first: {asked} x: x.a > 3"
     if word in ("POWER", "POW", "EXP"):
         return "there are no powers: multiply, as in x.a * x.a"
     if word in ("SQRT", "LOG", "LN"):

@@ -328,3 +328,28 @@ def duplicate_column(
         "names of columns must differ in more than case and Unicode form: rename one",
         related=() if first is None else (Related(first, f"{other_what} {quote(other)}"),),
     )
+
+
+# --- SOME and EVERY -------------------------------------------------------------------------------
+
+
+def quantified_twice(word: str, label: str, span: Span) -> Diagnostic:
+    """`SOME x, x: x.a > 3`."""
+    message = f"{word} names {quote(label)} twice"
+    return error("quantified-twice", span, message, "name each label once, or leave one out")
+
+
+def quantified_unnamed(word: str, label: str, inside: bool, span: Span) -> Diagnostic:
+    """`SOME x: y.a > 3`, or `SOME x: COUNT(x) > 3` (`inside`)."""
+    quoted_one = quote(label)
+    if inside:
+        message = (
+            f"the condition of {word} names {quoted_one} only inside a function of all its events"
+        )
+        hint = f"leave {word} {written(label)}: out, or compare an attribute: {written(label)}.a"
+    else:
+        message = f"the condition of {word} does not name {quoted_one}"
+        hint = (
+            f"name it there, as in {word} {written(label)}: {written(label)}.a > 3, or leave it out"
+        )
+    return error("quantified-unnamed", span, message, hint)

@@ -115,13 +115,16 @@ class _Layout:
             self._words[index].spaced = _is_spaced(self._words[index - 1], self._words[index])
 
     def _read_names(self, query: syntax.Query, start: int, end: int) -> None:
-        """Find the `>` of `S>R`, and the colon behind the name of the query."""
+        """Find the `>` of `S>R`, and the colons behind the name of the query and behind labels."""
         if query.name is not None:
             self._words[start + 2].role = "postfix"
         places = [word.start for word in self._words[start:end]]
         for node in nodes_of(query):
             if isinstance(node, syntax.EventAtom | syntax.TypeTest) and node.stream is not None:
                 self._words[start + bisect_left(places, node.stream.span.end)].role = "tight"
+            elif isinstance(node, syntax.Quantified):
+                colon = start + bisect_left(places, node.labels[-1].span.end)
+                self._words[colon].role = "postfix"
 
     def _read_levels(self, start: int, end: int, query: syntax.Query | None) -> None:
         """Set the levels of operators; `query` is given where its formula stands."""

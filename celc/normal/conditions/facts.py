@@ -8,10 +8,12 @@ not, or not simply. `fact_of` has no fact for them.
 import math
 
 from celc.core import formula as core
+from celc.core.cnf import clauses_of, size_of
+from celc.core.complement import complement
 from celc.core.fold import fold_predicate
 from celc.core.formula import MAX_COUNT, DataType, Expression, Predicate
-from celc.core.terms import constants_of, nodes_named_in
-from celc.core.traversal import Leaf, map_leaves
+from celc.core.terms import constants_of, looks_back, nodes_named_in
+from celc.core.traversal import Leaf, map_leaves, predicates_of
 from celc.normal import normal_form as lp
 
 
@@ -27,6 +29,8 @@ def every_event(label: str, predicates: tuple[Predicate, ...]) -> lp.Fact:
 def fact_of(predicate: Predicate) -> lp.Fact | None:
     """The fact that a predicate states, if it names labels only inside aggregates. None for
     predicates that are not finite-state. Raises CountTooLargeError."""
+    if isinstance(predicate, core.Quantified):
+        return _quantified_fact(predicate)
     nodes = nodes_named_in(predicate)
     aggregates = [node for node in nodes if isinstance(node, core.Aggregate)]
     if any(isinstance(node, core.Previous | core.AttributeValue) for node in nodes):
@@ -47,6 +51,47 @@ def fact_of(predicate: Predicate) -> lp.Fact | None:
     if function == "MIN" or function == "MAX":
         return _extreme_fact(function, label, predicate)
     return None
+
+
+_MOST_CLAUSES = 32  # of one SOME or EVERY; each is a truth that the automaton keeps
+
+
+def _quantified_fact(predicate: core.Quantified) -> lp.Fact | None:
+    """The fact of a SOME or EVERY of one label whose events decide it one by one: all of them
+    satisfy each clause of the condition, or one of them fails a clause of the complement."""
+    condition = predicate.condition
+    members = predicates_of(condition)
+    if any(isinstance(one, core.Quantified) or looks_back(one) for one in members):
+        return None
+    nodes = [node for one in members for node in nodes_named_in(one) if isinstance(node, Leaf)]
+    if not all(isinstance(node, core.AttributeValue) for node in nodes):
+        return None
+    if len({node.label for node in nodes} | {*predicate.labels}) != 1:
+        return None
+    (label,) = predicate.labels
+    of_all = condition if predicate.every else complement(condition)
+    if max(size_of(condition).clauses, size_of(of_all).clauses) > _MOST_CLAUSES:
+        return None
+    if not predicate.every and len(asked := clauses_of(condition)) == 1:
+        # One clause alone is asked of some event as it stands.
+        clause = lp.EventClause(_undecided(asked[0].predicates))
+        some: lp.Fact = lp.SomeEvent(label, clause)
+        if any(map(fold_predicate, asked[0].predicates)):
+            some = lp.Not(lp.CountOf(label, (True, False)))
+        return lp.negated(some) if predicate.negated else some
+    clauses = [
+        _undecided(clause.predicates)
+        for clause in clauses_of(of_all)
+        if not any(map(fold_predicate, clause.predicates))
+    ]
+    known = [every_event(label, clause) for clause in clauses]
+    fact = known[0] if len(known) == 1 else lp.all_of(known)
+    return fact if predicate.every != predicate.negated else lp.negated(fact)
+
+
+def _undecided(predicates: tuple[Predicate, ...]) -> tuple[Predicate, ...]:
+    """The predicates that events decide, on one event."""
+    return tuple(on_event(one) for one in predicates if fold_predicate(one) is None)
 
 
 def _of_event(node: Leaf) -> Expression:

@@ -265,6 +265,41 @@ def _like(place: Place, word: str) -> Diagnostic | None:
     )
 
 
+# --- SOME and EVERY ------------------------------------------------------------------------------
+
+_OTHERS = {"ANY": "SOME", "EXISTS": "SOME", "ALL": "EVERY", "FORALL": "EVERY", "EACH": "EVERY"}
+_AFTER_LABEL = ("COLON", "COMMA")
+
+
+def label_of_quantifier(place: Place) -> Diagnostic | None:
+    """`SOME x.price > 3`, `SOME x (x.price > 3)` and `EXISTS x: x.price > 3`."""
+    found, before = place.found, place.before
+    word = place.tokens[place.index - 2] if place.index - 1 > place.start else None
+    if word is not None and before == "NAME" and word.type in ("SOME", "EVERY"):
+        label = place.previous
+        asked = word.type
+        if found.type == "DOT":
+            mended, at = f"{label.text}: ", Span(label.start, label.start)
+        elif found.type in ("LPAR", "NOT", "LSQB") or found.type == "NAME":
+            mended, at = ":", Span(label.end, label.end)
+        else:
+            return None
+        text = f"{asked} {label.text}: {label.text}.a > 3"
+        message = f"{asked} names its labels first, then ':' and the condition"
+        hint = f"write it as in {offered(text)}"
+        return error("missing-label", found.span, message, hint, fixes=[Fix(at, mended)])
+    # ALL is reserved, so it is found at the place itself.
+    where = place.index if found.type == "ALL" else place.index - 1
+    other = _OTHERS.get(place.tokens[where].text.upper())
+    is_named = place.token(where + 1).type == "NAME" and place.token(where + 2).type in _AFTER_LABEL
+    wanted = place.wants_value if found.type == "ALL" else place.wants_comparison
+    if other is None or not is_named or not wanted:
+        return None
+    span, text = place.tokens[where].span, place.tokens[where].text.upper()
+    message = f"'{text}' is not a word of conditions"
+    return error("foreign-word", span, message, f"write {other}", fixes=[Fix(span, other)])
+
+
 # --- values ---------------------------------------------------------------------------------------
 
 

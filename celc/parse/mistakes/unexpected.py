@@ -72,6 +72,7 @@ _CASES = (
     clauses.selector_without_items,
     clauses.late_declaration,
     missing.missing_by,
+    conditions.label_of_quantifier,
     missing.missing_word,
     missing.missing_value,
     formulas.odd_number,
@@ -154,6 +155,7 @@ _COMPARING = frozenset({*COMPARISONS} | {"BETWEEN", "IN", "LIKE", "RLIKE", "IS",
 _VALUE = frozenset(
     {"NAME", "ATTRIBUTE", "INTEGER", "DOUBLE", "TEXT", "TRUE", "FALSE", "NULL", "TIMESTAMP"}
     | {"DATE", "MINUS", "PLUS", "LPAR", "PREV", "PRIOR", "DISTINCT", "IF"}
+    | {"SOME", "EVERY"}
 )
 _ATOM = frozenset(
     {"NAME", "LPAR", "BANG", "NOT", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PROJECT", "WITHIN"}

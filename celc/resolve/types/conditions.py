@@ -1,6 +1,6 @@
 """Conditions: typed comparisons without NOT, `x[p]` and BETWEEN.
 
-The result is a tree of AND and OR over predicates; `celc.resolve.types.cnf` makes it an AND of ORs.
+The result is a tree of AND and OR over predicates; `celc.core.cnf` makes it an AND of ORs.
 NOT moves down to the comparisons with the negations of three-valued logic: `NOT (a < b)` is
 `a >= b`, because both are NULL for the same values.
 """
@@ -10,7 +10,8 @@ from typing import Literal, assert_never
 
 from celc.core import formula as core
 from celc.core.like import looks_like_regex, regex_to_like
-from celc.core.traversal import nodes_of
+from celc.core.terms import labels_chosen_from, labels_looked_back_at, labels_named
+from celc.core.traversal import nodes_of, predicates_of
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostics, Fix
 from celc.diagnostics.messages import names, parameters, types, warnings
@@ -52,6 +53,8 @@ def condition(node: syntax.Condition, site: Site, *, negated: bool = False) -> c
             return _type_test(node, site, negated != node.negated)
         case syntax.EventCondition():
             return _event_condition(node, site, negated)
+        case syntax.Quantified():
+            return _quantified(node, site, negated)
         case _:
             assert_never(node)
 
@@ -76,6 +79,33 @@ def _event_condition(node: syntax.EventCondition, site: Site, negated: bool) -> 
     if binding_of(label.text, label.span, site) is None:
         return None
     return condition(node.condition, replace(site, inside=label.text), negated=negated)
+
+
+def _quantified(node: syntax.Quantified, site: Site, negated: bool) -> core.Truth | None:
+    word = "EVERY" if node.every else "SOME"
+    bindings = [binding_of(label.text, label.span, site) for label in node.labels]
+    labels = tuple(label.text for label in node.labels)
+    for place, label in enumerate(node.labels):
+        if label.text in labels[:place]:
+            site.found.add(names.quantified_twice(word, label.text, label.span))
+            return None
+    asked = condition(node.condition, site)
+    if asked is None or None in bindings:
+        return None
+    chosen = {one for part in predicates_of(asked) for one in labels_chosen_from(part)}
+    unnamed = [label for label in node.labels if label.text not in chosen]
+    for label in unnamed:
+        inside = any(label.text in labels_named(part) for part in predicates_of(asked))
+        site.found.add(names.quantified_unnamed(word, label.text, inside, label.span))
+    if unnamed:
+        return None
+    single = all(
+        one is not None and (one.extent.least, one.extent.most) == (1, 1) for one in bindings
+    )
+    back = {label for part in predicates_of(asked) for label in labels_looked_back_at(part)}
+    # Of one position SOME and EVERY ask the same. A condition on every position is like others.
+    every = not negated if single and not back.intersection(labels) else node.every
+    return core.Quantified(labels, asked, every, negated, node.span)
 
 
 def _type_test(node: syntax.TypeTest, site: Site, negated: bool) -> core.Truth | None:

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from celc.core import formula as core
 from celc.core.fold import fold_predicate
-from celc.core.terms import labels_chosen_from, nodes_written_in
+from celc.core.terms import labels_chosen_from, nodes_written_in, quantified_labels
 from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.messages import warnings
 from celc.diagnostics.messages.wording import quote
@@ -48,6 +48,7 @@ def check_use(
     predicates = list(dict.fromkeys(p for clause in clauses for p in clause.predicates))
     for predicate in predicates:
         found.extend(_idle_counts(predicate, frame))
+        of_its_own = quantified_labels(predicate)
         for part in nodes_written_in(predicate):
             back = isinstance(part, core.Previous) or (
                 isinstance(part, core.Aggregate) and part.prior
@@ -56,6 +57,8 @@ def check_use(
                 continue
             assert isinstance(part, core.AttributeValue | core.Previous | core.Aggregate)
             binding, sure = _seen(frame, part.label)
+            if part.label in of_its_own:
+                continue  # SOME and EVERY say what holds of none
             if not sure and part.label not in judged:
                 found.add(warnings.maybe_unbound(part.label, part.span, binding.place))
             judged.add(part.label)

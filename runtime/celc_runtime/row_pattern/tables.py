@@ -69,6 +69,7 @@ class Reader:
     tiebreak: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()
     order_by: tuple[str, ...] = ()
+    derived: tuple[()] = ()  # no column is made of others
 
 
 def conforming_table(plan: RowPlan, table: pa.Table) -> pa.Table:

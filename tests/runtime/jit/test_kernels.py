@@ -20,6 +20,7 @@ from celc_runtime.jit import kernels
 from celc_runtime.jit.kernels import njit
 from celc_runtime.row_pattern import passes
 from celc_runtime.row_pattern.search import find_by_search
+from celc_runtime.run.walk import checked
 from other_processes import run
 
 import celc
@@ -32,6 +33,8 @@ def plain_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """As for users."""
     monkeypatch.setattr(kernels, "MOST_ROWS", 1 << 13)
     monkeypatch.setattr(kernels, "PATIENCE", 0.2)
+    monkeypatch.setattr(kernels, "PATIENCE_TO_LOAD", 0.02)
+    monkeypatch.setattr(checked, "compiling", kernels.compiling)
 
 
 def _seen(values: Any) -> Any:

@@ -32,6 +32,7 @@ def _table(rows: list[tuple[str, int, int, float]]) -> pa.Table:
     return pa.table(dict(zip(("type", "head", "tail", "v"), map(list, columns), strict=True)))
 
 
+@pytest.mark.machine_code
 def test_a_graph_of_1000_layers() -> None:
     """It has 2¹⁰⁰⁰ paths; each edge is tried behind each later one about once."""
     query = only_query(celc.compile(_DECLARATION + _PATHS.format("")))

@@ -12,6 +12,7 @@ from math import prod
 from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
+from celc.core.complement import complement
 from celc.core.terms import labels_chosen_from
 from celc.diagnostics.deadline import look
 from celc.diagnostics.source import Span
@@ -52,6 +53,8 @@ def size_of(tree: core.Truth) -> Size:
             # Each clause of a part stands in as many products as the other parts have together.
             predicates = sum(size.predicates * (clauses // size.clauses) for size in sizes)
             return Size(clauses, predicates, sum(size.written for size in sizes))
+        case core.Quantified() if is_for_all(tree):
+            return size_of(asked_of_all(tree))
         case _:
             return Size(1, 1, 1)
 
@@ -59,8 +62,44 @@ def size_of(tree: core.Truth) -> Size:
 def clauses_of(tree: core.Truth) -> tuple[core.Clause, ...]:
     """The clauses of a condition in the order of the text, without duplicates.
 
-    The place of a clause is the smallest OR of the text that it comes from.
+    The place of a clause is the smallest OR of the text that it comes from. A condition on every
+    position of a label is a condition for every choice of one, as all clauses are: so EVERY, and
+    NOT (SOME …), are written out, but where the clause names the label besides.
     """
+    return tuple(one for clause in _clauses(tree) for one in _with_every(clause))
+
+
+def is_for_all(predicate: core.Quantified) -> bool:
+    """Whether a predicate asks the same of all positions: EVERY, and NOT (SOME …)."""
+    return predicate.every != predicate.negated
+
+
+def asked_of_all(predicate: core.Quantified) -> core.Truth:
+    """What such a predicate asks."""
+    return complement(predicate.condition) if predicate.negated else predicate.condition
+
+
+def _with_every(clause: core.Clause) -> list[core.Clause]:
+    for place, predicate in enumerate(clause.predicates):
+        if not isinstance(predicate, core.Quantified) or not is_for_all(predicate):
+            continue
+        if {*clause.labels}.intersection(predicate.labels):
+            continue
+        others = (*clause.predicates[:place], *clause.predicates[place + 1 :])
+        labels = (*clause.labels, *predicate.labels)
+        found = []
+        for part in clauses_of(asked_of_all(predicate)):
+            members = tuple(dict.fromkeys((*others, *part.predicates)))
+            look(part.span)
+            span = clause.span if others else part.span
+            named = (label for one in members for label in labels_chosen_from(one))
+            ordered = tuple(dict.fromkeys((*named, *labels)))
+            found += _with_every(core.Clause(members, ordered, span))
+        return found
+    return [clause]
+
+
+def _clauses(tree: core.Truth) -> tuple[core.Clause, ...]:
     numbers: dict[core.Predicate, int] = {}
     rows = _rows(tree, numbers)
     predicates = tuple(numbers)
