@@ -8,8 +8,8 @@ between events under a `+`, and the first one of MATCH_RECOGNIZE in its page. Wh
 edited, the cache holds the query as it was before. A *worker* is a new Python worker of Spark that
 cannot import celc: from the pickled query to its first matches, numba, pyarrow and pandas being
 imported. Behind the lines stand the phases of a run with an empty cache, in CPU seconds, and the
-functions that became machine code, each without those that it calls. `--record` appends the run to
-benchmarks/records/.
+functions that become machine code where the events are many, each without those that it calls.
+`--record` appends the run to benchmarks/records/.
 
 Bytecode is kept, as it is for an installed package.
 """
@@ -133,15 +133,18 @@ print(json.dumps(phases))
 """
 
 
-def process(command: Sequence[str], cache: Path) -> tuple[float, float, str]:
-    """Seconds on the clock to the first output of a process, its CPU seconds, and the output."""
+def process(command: Sequence[str], cache: Path, **more: str) -> tuple[float, float, str]:
+    """Seconds on the clock to the first output of a process, its CPU seconds, and the output.
+
+    more: of its environment."""
     begun = time.perf_counter()
     variables = {
         "CELC_CACHE_DIR": str(cache),
         "PYTHONPYCACHEPREFIX": str(cache.parent / "bytecode"),
     }
-    given = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=given | variables) as one:
+    others = ("PYTHONDONTWRITEBYTECODE", "CELC_INTERPRETED_ROWS")
+    given = {name: text for name, text in os.environ.items() if name not in others}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=given | variables | more) as one:
         assert one.stdout is not None
         output = one.stdout.read(1)
         first = time.perf_counter() - begun
@@ -217,7 +220,8 @@ class Bench:
         """The phases of a run with an empty cache, or its kernels."""
         text = str(self.folder / f"{query}.cel")
         command = (sys.executable, "-c", _PHASES, text, str(self.events), *options)
-        found: dict[str, float] = json.loads(process(command, self.cache(None))[2])
+        more = {"CELC_INTERPRETED_ROWS": "0"} if options else {}
+        found: dict[str, float] = json.loads(process(command, self.cache(None), **more)[2])
         return {name: round(seconds, 3) for name, seconds in found.items()}
 
 
