@@ -50,10 +50,12 @@ test: $(INSTALLED) notes ## run the test suite
 # What the compiler reads, decides and writes.
 QUICK = tests/automata tests/codegen tests/explain tests/parse tests/plan tests/resolve tests/verify \
 	tests/test_layers.py
+# Texts that nobody means well with, and how steps grow: four tenths of the time of all these tests.
+SLOW = tests/codegen/test_hostile.py tests/parse/test_parse_growth.py tests/parse/test_parse_hostile.py
 
 quick: $(INSTALLED) ## run the tests of the compiler alone, without Spark
 	@"$(PY)" -m pytest -q -m "not long and not spark" -n $(PROCESSES) \
-		--dist loadgroup --no-loadscope-reorder $(QUICK) $(ARGS)
+		--dist loadgroup --no-loadscope-reorder $(SLOW:%=--ignore=%) $(QUICK) $(ARGS)
 
 long: $(INSTALLED) notes ## run the tests that take longer than the suite may, and lowest
 	@$(SPARK_ENV) "$(PY)" -m pytest -q -m long $(ARGS)
