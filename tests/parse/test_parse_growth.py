@@ -51,7 +51,7 @@ PIECES = [
     *("QUERY q: ", "CREATE STREAM S {", "EVENT A {", "AGGREGATE f(x: INT): INT STATE ", "a: INT, "),
     *("WITHIN ", "PARTITION BY ", "FOR 1 ", "HAVING ", "ORDER BY ", "MATCH_RECOGNIZE ("),
 ]
-SIZE = 250
+SIZE = 150
 LINEAR = 2.4
 MOST_STEPS = 45
 """For each token: a few times over the text."""

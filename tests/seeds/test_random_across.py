@@ -378,11 +378,10 @@ def test_random_aggregates_on_streams(seeds: int) -> None:
     assert tally.pairs_with_matches >= seeds // 2, tally
 
 
-@pytest.mark.parametrize(
-    "name", ["aggregates", pytest.param("aggregates of rounds", marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("name", _BY_NUMBA)
 def test_random_aggregates_by_machine_code(name: str) -> None:
-    """The functions of aggregates as Numba compiles them."""
+    """The functions of aggregates as Numba compiles them. The suite has those of the cases."""
     tally = Tally()
     for seed in _BY_NUMBA[name]:
         depth = 2 + seed % 2

@@ -142,11 +142,10 @@ def test_random_queries_as_streams(kind: str, seeds: int) -> None:
     assert tally.pairs_with_matches >= seeds // 2, tally
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["and", *(pytest.param(kind, marks=pytest.mark.long) for kind in KINDS if kind != "and")],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
 def test_random_queries_by_machine_code(kind: str) -> None:
+    """The suite has the cases of the same conditions."""
     tally = Counts()
     for seed in _BY_NUMBA[kind]:
         check(seed, tally, kind, by_numba=True)
