@@ -253,12 +253,12 @@ def _thirty_cases() -> list[Case]:
 
 @long_over_connect
 def test_some_queries(spark: Any, tmp_path: Path) -> None:
-    """Six that keep different states; `test_stream_conformance` has more, without Spark."""
+    """Three that keep different states. `test_checkpoints_on_spark` has six others, LONGEST among
+    them, and `test_stream_conformance` has more, without Spark."""
     cases = _thirty_cases()
     windows = [case for case in cases if case.name.startswith("24")][:1]
-    starts = [case for case in cases if "LONGEST" in case.query][:1]
-    groups = [[case] for case in cases[1:14:4] + windows + starts]
-    assert len(groups) == 6
+    groups = [[case] for case in cases[1:14:8] + windows]
+    assert len(groups) == 3
     problems = _all_streams(spark, tmp_path, groups, _FEW_FILES)
     assert not problems, "\n".join(problems)
 

@@ -31,6 +31,10 @@ from stream_routes import table as stream_table
 import celc
 
 _CASES = 12
+"""Queries in one job."""
+
+_SOME = 5
+"""How many the suite runs by each route; `tests/test_match_ids.py` has more, on one machine."""
 
 
 def _wanted(query: Any, case: Case) -> list[str]:
@@ -65,7 +69,7 @@ def _problems(route: str, cases: Sequence[Case], spark: Any) -> Iterator[str]:
 def test_some_queries(route: str, spark: Any) -> None:
     if "sql" in route and not has_table_functions():
         return
-    cases = some_cases(_CASES, start=list(ROUTES).index(route))
+    cases = some_cases(_SOME, start=list(ROUTES).index(route))
     problems = list(_problems(route, cases, spark))
     assert not problems, "\n".join(problems)
 
