@@ -66,10 +66,17 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
             patch.setattr(kernels, "PATIENCE", float("inf"))
             # What another test has kept of a kernel is of other types, mostly.
             patch.setattr(kernels, "PATIENCE_TO_LOAD", float("inf"))
-            # Searches in which few events may mean many steps.
-            patch.setattr(checked, "compiling", nullcontext)
+            # Searches that are compiled at once, as few events may mean many steps.
+            patch.setattr(checked, "collected_listing", _collected_by_python)
             patch.setattr(in_worlds, "compiling", nullcontext)
         return (yield)
+
+
+def _collected_by_python(checks: Any) -> Any:
+    from celc_runtime.engine.walk.collected_listing import collected_listing
+
+    kernel = collected_listing(checks)
+    return getattr(kernel, "interpreted", kernel)  # without Numba it is a function
 
 
 # How long an example takes, or is drawn, says more of what else the machine does than of celc.

@@ -34,7 +34,7 @@ def plain_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "MOST_ROWS", 1 << 13)
     monkeypatch.setattr(kernels, "PATIENCE", 0.2)
     monkeypatch.setattr(kernels, "PATIENCE_TO_LOAD", 0.02)
-    monkeypatch.setattr(checked, "compiling", kernels.compiling)
+    monkeypatch.setattr(checked, "collected_listing", collected_listing)
 
 
 def _seen(values: Any) -> Any:
