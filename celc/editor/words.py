@@ -41,6 +41,7 @@ OF_CEL: Mapping[str, str] = {
     "FIRST": "SELECT FIRST: of the matches that start at one event, those that end first.",
     "LONGEST": "SELECT LONGEST: of the matches that start at one event, those that end last.",
     "DISJOINT": "Keeps, in the order of starts, each match that starts after the last one kept.",
+    "FLAT": "SELECT FLAT: a label becomes a column for each attribute of its event.",
     "TOTAL": "SELECT TOTAL: numbers about all matches together, without listing them.",
     "COLLAPSED": "SELECT COLLAPSED: one row for all matches that end at one event.",
     "PER": "What SELECT TOTAL counts together, or LIMIT n: PER PARTITION, or PER a length of time.",

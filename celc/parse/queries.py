@@ -5,6 +5,8 @@ See `celc.parse.formulas` for how the parser calls these methods.
 
 from dataclasses import dataclass, replace
 
+from celc_runtime.plan.frozen import frozen
+
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.parse.conditions import COMPARISONS, Values, name_of
@@ -33,6 +35,13 @@ class _Draft:
     per: syntax.PerClause | None = None
     having: syntax.HavingClause | None = None
     confidence: syntax.ConfidenceClause | None = None
+
+
+@frozen
+class _FlatItems:
+    """The items of SELECT FLAT, as the parser has read them."""
+
+    items: syntax.AllItems | syntax.NoItems | list[syntax.SelectItem]
 
 
 class QueryBuilder(FormulaBuilder):
@@ -155,7 +164,8 @@ class QueryBuilder(FormulaBuilder):
         )
 
     def select(self, c: Values) -> _Draft:
-        items = c[-1]
+        is_flat = isinstance(c[-1], _FlatItems)
+        items = c[-1].items if is_flat else c[-1]
         end = items[-1].span if isinstance(items, list) else items.span
         span = c[0].span.to(end)
         word = c[1] if len(c) == 3 else None
@@ -164,6 +174,7 @@ class QueryBuilder(FormulaBuilder):
             strategy_span=word.span if word else None,
             items=tuple(items) if isinstance(items, list) else items,
             span=span,
+            flat=is_flat,
         )
         return _Draft(clause, span)
 
@@ -193,6 +204,9 @@ class QueryBuilder(FormulaBuilder):
 
     def disjoint(self, c: Values) -> syntax.PerStart:
         return syntax.PerStart(c[0].end, True, c[0].span.to(c[1].span))
+
+    def flat_items(self, c: Values) -> _FlatItems:
+        return _FlatItems(c[1])
 
     def all_items(self, c: Values) -> syntax.AllItems:
         return syntax.AllItems(c[0].span)

@@ -656,8 +656,8 @@ class Together:
 
 @frozen
 class SelectClause:
-    """`SELECT [strategy] items`; `strategy` None means ALL. `per_start` and `together` replace a
-    strategy. Something beside `together` in that place is an error later."""
+    """`SELECT [strategy] [FLAT] items`; `strategy` None means ALL. `per_start` and `together`
+    replace a strategy. Something beside `together` in that place is an error later."""
 
     strategy: Strategy | None
     strategy_span: Span | None
@@ -665,6 +665,7 @@ class SelectClause:
     span: Span = _span()
     per_start: PerStart | None = None
     together: Together | None = None
+    flat: bool = False  # FLAT: a column for each attribute of a label
 
 
 @frozen

@@ -313,7 +313,7 @@ def _is_keyword(keyword: str, following: Sequence[Token], accepts: Callable[[str
             return after.type != "LPAR" and not _ends_item(after)
         case "LAST" | "MAX" if accepts("NONE"):  # directly after SELECT
             return after.type != "LPAR"
-        case "FIRST" | "LONGEST" | "DISJOINT" | "TOTAL" | "COLLAPSED":  # after SELECT
+        case "FIRST" | "LONGEST" | "DISJOINT" | "FLAT" | "TOTAL" | "COLLAPSED":  # after SELECT
             is_function = keyword == "FIRST" and after.type == "LPAR"
             begins_clause = keyword_of(after) == "FOR" and keyword_of(following[1]) == "EACH"
             return not (is_function or begins_clause or _ends_item(after))

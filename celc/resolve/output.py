@@ -39,12 +39,48 @@ Items: TypeAlias = syntax.AllItems | syntax.NoItems | tuple[syntax.SelectItem, .
 
 
 def select(
-    items: Items | None, site: Site, source: Source, span: Span, partition_by: Container[str] = ()
+    items: Items | None,
+    site: Site,
+    source: Source,
+    span: Span,
+    partition_by: Container[str] = (),
+    *,
+    flat: bool = False,
 ) -> Selection:
     """What SELECT keeps of a formula whose labels `site` shows; without SELECT the same as `*`.
 
     `span` is the place of items from `*`. The attributes of `partition_by` are columns in any case.
+    `flat`: a label becomes a column for each of its attributes.
     """
+    selection = _selected(items, site, source, span, partition_by)
+    if not flat:
+        return selection
+    columns = [column for item in selection.items for column in _flat(item, site)]
+    return replace(selection, items=tuple(columns))
+
+
+def _flat(
+    item: core.OutputLabel | core.OutputExpression, site: Site
+) -> Iterator[core.OutputExpression]:
+    """A column as SELECT FLAT has it: for a label, one for each attribute of its only event."""
+    if isinstance(item, core.OutputExpression):
+        yield item
+        return
+    extent = site.frame.labels[item.label].extent
+    # A label without a column would not tell rows apart.
+    if (extent.least, extent.most) != (1, 1) or not item.attributes:
+        example = item.attributes[0].name if item.attributes else None
+        site.found.add(types.flat_label(item.label, example, not extent.least, item.span))
+        return
+    for one in item.attributes:
+        value = core.AttributeValue(item.label, one.name, one.type, item.span)
+        text, name = f"{item.label}.{one.name}", f"{item.label}_{one.name}"
+        yield core.OutputExpression(name, text, value, (item.label,), item.span)
+
+
+def _selected(
+    items: Items | None, site: Site, source: Source, span: Span, partition_by: Container[str]
+) -> Selection:
     match items:
         case None | syntax.AllItems():
             kept = star(site.frame.labels)

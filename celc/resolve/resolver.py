@@ -247,7 +247,8 @@ def _selection(
         check_collapsed(items, source, site.found)
         if isinstance(items, tuple):
             items = tuple(item for item in items if isinstance(item, syntax.LabelItem))
-    selection = select(items, site, source, span, places)
+    flat = node.select is not None and node.select.flat
+    selection = select(items, site, source, span, places, flat=flat)
     collapsed = together is not None
     keys = tuple(places.items())
     check_columns(

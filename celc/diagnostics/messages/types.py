@@ -303,6 +303,21 @@ def many_positions(label: str, attribute: str, unbound: bool, span: Span) -> Dia
     return error("many-positions", span, message, hint, fixes=fixes)
 
 
+def flat_label(label: str, attribute: str | None, unbound: bool, span: Span) -> Diagnostic:
+    """`SELECT FLAT x` where x has no event in some match (`unbound`), or several, or no
+    attribute."""
+    reason = "can have no event in a match" if unbound else "can have several events in a match"
+    reason = "has no attributes" if attribute is None else reason
+    call = f"{label}.{attribute}"
+    calls = "" if attribute is None else f", FIRST({call}), LAST({call}) or COLLECT({call})"
+    return error(
+        "flat-label",
+        span,
+        f"SELECT FLAT has a column for each attribute of one event, but {quote(label)} {reason}",
+        f"select a value of it in its place, each with AS and a name: COUNT({label}){calls}",
+    )
+
+
 def unnamed_expression(text: str, name: str, span: Span) -> Diagnostic:
     """`SELECT SUM(x.a)`; `name` is one that nothing else has."""
     message = "an expression in SELECT needs a name for its column"

@@ -190,7 +190,7 @@ def expected(place: Place) -> list[str]:
     if place.wants_formula:
         take(_ATOM, "an event type", "'('", "a selector such as NXT(…)")
     elif place.accepts("STAR", "NONE"):
-        choices = STRATEGIES | {"FIRST", "LONGEST", "DISJOINT", "TOTAL", "COLLAPSED"}
+        choices = STRATEGIES | {"FIRST", "LONGEST", "DISJOINT", "FLAT", "TOTAL", "COLLAPSED"}
         take(_VALUE | choices | {"STAR", "NONE"}, "'*'", "NONE", "a list of labels and values")
     elif place.wants_value and place.accepts("ATTRIBUTE"):
         take(_VALUE, "an attribute", "a value such as 10 or 'text'")
