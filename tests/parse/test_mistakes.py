@@ -34,12 +34,9 @@ NO_MEANING = "no text says what was meant: the value is compared with nothing"
 WITHOUT_CHANGE_SINCE = {
     "d2 concat in select": NO_WORD,
     "d5 date_trunc": NO_WORD,
-    "d6 hour": NO_WORD,
-    "d7 sqrt in select": NO_WORD,
     "e1 position as attribute": NO_WORD,
     "f2 same day": NO_WORD,
     "f4 array contains": NO_WORD,
-    "g4 once": SEVERAL,
     "optional beside AND": SEVERAL,
     "length between two events, of a sequence": SEVERAL,
     "key of two attributes": SEVERAL,
