@@ -60,7 +60,8 @@ _SIZES = {
     "33-per-start": (60, 60),
     "34-own-aggregates": (14, 14),
     "35-boolean-conditions": (11, 11),
-    "43-some-every": (48, 55),
+    "36-nth": (7, 7),
+    "43-some-every": (49, 56),
 }
 _REFUSED = 60
 """How many queries of all files are errors."""
@@ -81,7 +82,7 @@ def _options(case: Case) -> Options:
 def test_every_file_is_counted() -> None:
     """By the file; `test_python_api` counts what is in it."""
     assert case_stems() == [*_SIZES]
-    assert sum(cases for _, cases in _SIZES.values()) == 1413
+    assert sum(cases for _, cases in _SIZES.values()) == 1421
 
 
 @pytest.mark.parametrize("stem", case_stems())

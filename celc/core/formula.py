@@ -251,6 +251,7 @@ class OwnAggregate:
 AggregateFunction = Literal[
     "FIRST",
     "LAST",
+    "NTH",
     "MIN",
     "MAX",
     "SUM",
@@ -282,6 +283,7 @@ class Aggregate:
     own: OwnAggregate | None = None
     more: tuple[str, ...] = ()
     read: tuple[DataType, ...] = ()
+    place: int = 0  # of NTH, from 1, or −1 for the last
 
     @property
     def attributes(self) -> tuple[str, ...]:

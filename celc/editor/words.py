@@ -136,6 +136,7 @@ OF_ROW_PATTERNS: Mapping[str, str] = {
 
 FUNCTIONS: dict[str, str] = {
     "FIRST": "FIRST(x.a): a of the first event of x.",
+    "NTH": "NTH(x.a, k): a of the k-th event of x; NTH(x.a, -1): of the last one.",
     "LAST": "LAST(x.a): a of the last event of x.",
     "MIN": "MIN(x.a): the smallest a of the events of x.",
     "MAX": "MAX(x.a): the largest a of the events of x.",

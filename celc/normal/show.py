@@ -71,6 +71,7 @@ def _call(call: core.Call) -> str:
 
 def call_text(node: core.Aggregate, arguments: str) -> str:
     prior = "PRIOR " if node.prior else ""
+    arguments += f", {node.place}" if node.place else ""
     if node.function == "DISTINCT":
         return f"COUNT(DISTINCT {prior}{arguments})"
     return f"{node.function if node.own is None else node.own.name}({prior}{arguments})"

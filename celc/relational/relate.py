@@ -448,6 +448,11 @@ def _aggregated(leaf: core.Aggregate, scans: tuple[str, ...]) -> Expression:
             return core.AttributeValue(scans[0], read, leaf.type, leaf.span)
         case "LAST":
             return core.AttributeValue(scans[-1], read, leaf.type, leaf.span)
+        case "NTH":
+            number = leaf.place - 1 if leaf.place > 0 else len(scans) + leaf.place
+            if not 0 <= number < len(scans):
+                return core.Constant(None, leaf.type, leaf.span)
+            return core.AttributeValue(scans[number], read, leaf.type, leaf.span)
         case "MIN" | "MAX":
             values = tuple(core.AttributeValue(s, read, leaf.type, leaf.span) for s in scans)
             if len(values) == 1:

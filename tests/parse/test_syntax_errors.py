@@ -64,7 +64,7 @@ def test_terminals_of_the_grammar_never_show(path: Path) -> None:
         ("(!A)", "negation-at-end", 2),
         ("A ; !B : C", "negation-contiguous", 5),
         ("A ; !B ; !C ; D", "negation-twice", 10),
-        ("A FILTER A.x > 1 OR A", "bare-condition", 20),
+        ("A FILTER A.x > 1 OR A", "bare-condition", 21),
         ("A FILTER 1 = 2 AND A.x + 1", "bare-condition", 20),
         ("A FILTER B[1]", "bare-condition", 12),
         ("A FILTER y = 1", "bare-attribute", 10),

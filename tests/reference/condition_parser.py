@@ -30,7 +30,7 @@ from .values import NULL, CelError, Datum, Kind, datum_of, negate
 _COMPARISONS = ("=", "==", "!=", "<>", "<", "<=", ">", ">=")
 _AGGREGATES = (
     *("FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "COUNT", "COLLECT"),
-    *("VARIANCE", "STDDEV", "MEDIAN"),
+    *("VARIANCE", "STDDEV", "MEDIAN", "NTH"),
 )
 _CHOICES = ("LEAST", "GREATEST", "COALESCE")
 FUNCTIONS = ("ABS", "PREV", "IF", *_AGGREGATES, *_CHOICES)
@@ -294,7 +294,12 @@ class ConditionParser:
                 result = Aggregate(word, cursor.name(), None, prior)
             else:
                 label, name = self._label_attribute()
-                result = Aggregate(word, label, name, prior)
+                place = 0
+                if word == "NTH":
+                    cursor.expect(",")
+                    sign = -1 if cursor.accept("-") else 1
+                    place = sign * int(cursor.number())
+                result = Aggregate(word, label, name, prior, place=place)
         cursor.expect(")")
         return result
 

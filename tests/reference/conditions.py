@@ -218,6 +218,10 @@ class ConditionChecker:
                     [self._attribute(place, name) for place in places] for name in expression.more
                 ]
                 return own_value(expression.own, list(zip(data, *others, strict=True)))
+            if expression.place:
+                place = expression.place - (expression.place > 0)
+                is_there = -len(data) <= place < len(data)
+                return data[place] if is_there else Datum(self.kinds[expression.name], None)
             return aggregate(expression.function, self.kinds[expression.name], data)
         if isinstance(expression, Binary):
             left = self.value(expression.left, positions, chosen)

@@ -66,6 +66,7 @@ class Aggregate:
     prior: bool
     own: OwnAggregate | None = None
     more: tuple[str, ...] = ()
+    place: int = 0  # the k of NTH(x.a, k)
 
 
 @dataclass(frozen=True, eq=False)

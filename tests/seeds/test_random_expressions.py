@@ -58,6 +58,16 @@ def _with_bare_attributes(text: str) -> str:
     return re.sub(r"\b(?:FIRST|LAST|MAX)\(([A-Za-z]\w*\.\w+)\)(?=.* AS value_)", r"\1", text)
 
 
+def _with_places(text: str, rng: random.Random) -> str:
+    """Some first and last values replaced by those at any place."""
+
+    def changed(found: re.Match[str]) -> str:
+        place = rng.choice((1, 2, 2, 3, -1, -2, -2))
+        return rng.choice((found[0], f"NTH({found[1]}, {place})"))
+
+    return re.sub(r"\b(?:FIRST|LAST)\(([A-Za-z]\w*\.\w+)\)(?=.* AS value_)", changed, text)
+
+
 def _compiled(text: str) -> dict[str, Any] | None:
     """The engines; None where a bare attribute is not allowed."""
     try:
@@ -71,7 +81,7 @@ def _compiled(text: str) -> dict[str, Any] | None:
 
 @pytest.mark.parametrize("first", range(0, 80, 20))
 def test_random_expressions(first: int) -> None:
-    compared = with_values = bare = 0
+    compared = with_values = bare = places = 0
     for seed in range(first, first + 20):
         rng = random.Random(seed)
         text, id_type, value_type = _drawn(rng)
@@ -81,8 +91,11 @@ def test_random_expressions(first: int) -> None:
         if matchers is not None:
             bare += 1
             text = _with_bare_attributes(text)
+        else:
+            text = _with_places(text, rng)
         matchers = matchers or _compiled(text)
         assert matchers is not None
+        places += "NTH(" in text
         for _ in range(5):
             read = {"type", *only_query(matchers["general"]).input_schema.names}
             events = [
@@ -107,3 +120,4 @@ def test_random_expressions(first: int) -> None:
     assert compared >= 60, compared
     assert with_values >= 15, with_values
     assert bare >= 1, bare
+    assert places >= 1, places

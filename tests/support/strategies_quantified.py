@@ -28,6 +28,8 @@ class Quantified:
         match form:
             case "one":
                 return first
+            case "and" if rng.random() < 0.3:
+                return f"{first} AND {self.nth(own)}"
             case "and":
                 return f"{first} AND ({self.others(own, visible)})"
             case "or":
@@ -39,10 +41,24 @@ class Quantified:
             case _:
                 return f"({first} OR {self.term(own, visible)})"
 
+    def nth(self, own: Iterable[str]) -> str:
+        """A comparison with the value at some place."""
+        rng = self.rng
+        x, y = (rng.choice(sorted(own)) for _ in range(2))
+        prior, place = rng.choice(("", "", "PRIOR ")), rng.choice((1, 2, 2, 3, -1, -2, -2))
+        name = rng.choice(("value", "id", "name"))
+        found = f"NTH({prior}{x}.{name}, {place})"
+        other = rng.choice((f"{y}.{name}", f"{x}.{name}", "'q'" if name == "name" else "2"))
+        return rng.choice(
+            (f"{found} {rng.choice(('=', '<', '>=', '<>'))} {other}", f"{found} IS NULL")
+        )
+
     def term(self, own: Iterable[str], visible: Iterable[str], *, nested: bool = False) -> str:
         """SOME or EVERY, or their negation; without one where a condition names no label."""
         rng = self.rng
         inside = self.others(own, visible)
+        if rng.random() < 0.15:
+            inside = f"({inside}) {rng.choice(('AND', 'OR'))} {self.nth(own)}"
         if not nested and rng.random() < 0.15:
             join = rng.choice(("AND", "OR"))
             inside = f"({inside}) {join} {self.term(own, visible, nested=True)}"

@@ -179,6 +179,8 @@ class ChoiceCode(ConditionCode):
                 # Where there are fewer events, the value is read and not looked at.
                 place = self._place(node.label)
                 return f"{self._all(node.label)}[max({place} - {node.distance}, 0)]"
+            case core.Aggregate(function="NTH"):
+                return self.imports.call("nth_of", self._events(node), str(node.place))
             case core.Aggregate(function="FIRST" | "LAST"):
                 return self.imports.call(_ENDS[node.function], self._events(node))
             case core.Aggregate(type=core.DataType.STRING):
@@ -215,7 +217,11 @@ class ChoiceCode(ConditionCode):
             case core.Aggregate(attribute=str() as attribute):
                 _, valid = self._column(attribute)
                 events = self._events(expression)
-                if expression.function in _ENDS:
+                if expression.function == "NTH":
+                    event = self._event(expression)
+                    known[f"({event} >= 0)"] = None
+                    known[f"{valid}[{event}]"] = None
+                elif expression.function in _ENDS:
                     known[f"({events}.shape[0] > 0)"] = None
                     known[f"{valid}[{self._event(expression)}]"] = None
                 else:
@@ -249,7 +255,7 @@ class ChoiceCode(ConditionCode):
                 "count_distinct_texts", self._code(node.attribute), events, self._room(events)
             )
         column, valid = self._column(node.attribute)
-        if node.function in _ENDS or node.function in _EXTREMES:
+        if node.function in (*_ENDS, *_EXTREMES, "NTH"):
             return f"{column}[{self._event(node)}]"
         if node.function in ("VARIANCE", "STDDEV"):
             function = "variance" if node.function == "VARIANCE" else "deviation"

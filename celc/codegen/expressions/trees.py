@@ -71,7 +71,7 @@ class _Trees:
                 assert self.own is not None, "no aggregate is of one event"
                 return self.own.tree(value)
             case core.Aggregate():
-                return plan.Aggregate(value.function, value.label, value.attribute)
+                return plan.Aggregate(value.function, value.label, value.attribute, value.place)
             case core.Collection():
                 return plan.Aggregate("COLLECT", value.label, value.attribute)
             case core.Arithmetic(operator=operator):

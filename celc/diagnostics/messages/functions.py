@@ -10,7 +10,7 @@ from celc.diagnostics.source import Span
 
 FUNCTIONS = (
     *("FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "COUNT", "VARIANCE", "STDDEV", "MEDIAN"),
-    *("COLLECT", "PREV", "ABS"),
+    *("COLLECT", "PREV", "ABS", "NTH"),
 )
 
 _SAME = {

@@ -235,6 +235,15 @@ def needs_number(function: str, label: str, span: Span) -> Diagnostic:
     return error("needs-number", span, message, hint)
 
 
+def nth_place(text: str, span: Span) -> Diagnostic:
+    """`NTH(x.a)`, `NTH(x.a, 0)`, `NTH(x.a, y.n)`."""
+    message = "NTH takes an attribute and a number: 1 is the first position, -1 the last"
+    hints = [
+        f"write NTH({text}, 2) for the second one, or NTH({text}, -2) for the one before the last"
+    ]
+    return error("nth-place", span, message, *hints)
+
+
 def needs_label(function: str, span: Span, label: str | None = None) -> Diagnostic:
     """`COUNT(x.a)`; `label` is the one that its argument names."""
     message = f"{function} takes a label, not an attribute or a value: it counts positions"

@@ -102,9 +102,10 @@ def _quantified(node: syntax.Quantified, site: Site, negated: bool) -> core.Trut
     single = all(
         one is not None and (one.extent.least, one.extent.most) == (1, 1) for one in bindings
     )
-    back = {label for part in predicates_of(asked) for label in labels_looked_back_at(part)}
-    # Of one position SOME and EVERY ask the same. A condition on every position is like others.
-    every = not negated if single and not back.intersection(labels) else node.every
+    looks = any(map(labels_looked_back_at, predicates_of(asked)))
+    # Of one position SOME and EVERY ask the same, but where nothing is before a position. What is
+    # asked of every position is a condition like others.
+    every = not negated if single and not looks else node.every
     return core.Quantified(labels, asked, every, negated, node.span)
 
 
@@ -329,7 +330,7 @@ def _pattern_of_set(
         site.found.add(types.not_a_string(operator, operand.type.value, operand.span))
         return None
     is_taken = isinstance(operand, core.AttributeValue | core.Previous)
-    is_taken |= isinstance(operand, core.Aggregate) and operand.function in ("FIRST", "LAST")
+    is_taken |= isinstance(operand, core.Aggregate) and operand.function in ("FIRST", "LAST", "NTH")
     if not is_taken:
         site.found.add(parameters.pattern_of_computed(operator, operand.span))
         return None

@@ -21,6 +21,7 @@ from celc.diagnostics.messages.functions import FUNCTIONS
 from celc.diagnostics.messages.wording import counted, quote, written
 from celc.diagnostics.source import Span
 from celc.parse import syntax
+from celc.parse.conditions import MOST_DISTANCE
 from celc.resolve.extents import Binding
 from celc.resolve.parameters import ForEach
 from celc.resolve.scopes import look_up, visible_labels
@@ -47,7 +48,7 @@ _AGGREGATED_TYPES: Mapping[str, tuple[core.DataType, ...]] = {
     "STDDEV": core.NUMBERS,
     "MEDIAN": (*core.NUMBERS, core.DataType.INTERVAL),
 }
-AGGREGATES = ("FIRST", "LAST", *_AGGREGATED_TYPES, "COUNT")
+AGGREGATES = ("FIRST", "LAST", "NTH", *_AGGREGATED_TYPES, "COUNT")
 _OF_POSITIONS = (*AGGREGATES, "PREV", "COLLECT")
 _FUNCTIONS = {
     "filter": (*AGGREGATES, "PREV", "ABS"),
@@ -295,7 +296,7 @@ def _call(node: syntax.Call, site: Site) -> core.Expression | None:
         text = site.found.source.slice(node.argument.span)
         site.found.add(aggregates.misplaced_distinct(name, text, node.span))
         return None
-    if node.more and name in FUNCTIONS:
+    if node.more and name in FUNCTIONS and name != "NTH":
         slice_of = site.found.source.slice
         arguments = [slice_of(one.span) for one in (node.argument, *node.more)]
         second = _comma_before(node.more[0], site)
@@ -328,6 +329,8 @@ def _call(node: syntax.Call, site: Site) -> core.Expression | None:
             return _count(node, site)
         case "PREV":
             return _previous(node, site)
+        case "NTH":
+            return _nth(node, site)
         case "FIRST" | "LAST" | "MIN" | "MAX" | "SUM" | "AVG" | "VARIANCE" | "STDDEV" | "MEDIAN":
             return _aggregate(name, node, site)
         case _ if name in TABLE:
@@ -459,6 +462,32 @@ def _previous(node: syntax.Call, site: Site) -> core.Expression | None:
         return None
     label, attribute, data_type = argument
     return core.Previous(label, attribute, data_type, node.span, node.distance)
+
+
+def _nth(node: syntax.Call, site: Site) -> core.Expression | None:
+    """`NTH(x.a, k)`; the first and the last have functions of their own."""
+    argument, place = attribute_argument(node, site), _literal_place(node.more)
+    if place is None:
+        text = site.found.source.slice(node.argument.span)
+        site.found.add(types.nth_place(text, node.span))
+    if argument is None or place is None:
+        return None
+    label, attribute, data_type = argument
+    if place in (1, -1):
+        end: core.AggregateFunction = "FIRST" if place == 1 else "LAST"
+        return core.Aggregate(end, label, attribute, node.prior, data_type, node.span)
+    return core.Aggregate("NTH", label, attribute, node.prior, data_type, node.span, place=place)
+
+
+def _literal_place(arguments: tuple[syntax.Expression, ...]) -> int | None:
+    """The number that stands as the only further argument, not 0; None for all else."""
+    match arguments:
+        case (syntax.IntegerLiteral(value=value),):
+            return min(value, MOST_DISTANCE) or None
+        case (syntax.Negation(operand=syntax.IntegerLiteral(value=value)),):
+            return -min(value, MOST_DISTANCE) or None
+        case _:
+            return None
 
 
 def _aggregate(

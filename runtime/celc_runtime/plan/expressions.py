@@ -27,10 +27,11 @@ class Aggregate:
     """A function of a label's events. COLLECT is only at the top of an expression."""
 
     function: str
-    """FIRST, LAST, MIN, MAX, SUM, AVG, COUNT, VARIANCE, STDDEV, MEDIAN, DISTINCT (COUNT(DISTINCT
-    …)) or COLLECT."""
+    """FIRST, LAST, NTH, MIN, MAX, SUM, AVG, COUNT, VARIANCE, STDDEV, MEDIAN, COLLECT, or DISTINCT,
+    which is COUNT(DISTINCT …)."""
     label: str
     attribute: str | None = None  # None only for COUNT
+    place: int = 0  # of NTH, from 1, or −1 for the last
 
 
 @frozen

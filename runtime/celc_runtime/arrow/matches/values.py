@@ -89,13 +89,13 @@ class LabelValues:
             self._found[key] = self.look_up(attribute, self.entries(label))
         return self._found[key]
 
-    def ends(self, label: str, attribute: str, *, last: bool) -> pa.Array:
-        """The attribute of each match's first (or last) event under the label; NULL without
-        events."""
+    def nth(self, label: str, attribute: str, place: int) -> pa.Array:
+        """The attribute of each match's event at a place under the label, from 1, or from the end
+        where it is negative; NULL where there are fewer events."""
         offsets = self.offsets(label)
-        bound = offsets[1:] > offsets[:-1]
-        places = offsets[1:][bound] - 1 if last else offsets[:-1][bound]
-        found = self.look_up(attribute, self.entries(label)[places])
+        places = offsets[:-1] + place - 1 if place > 0 else offsets[1:] + place
+        bound = (offsets[:-1] <= places) & (places < offsets[1:])
+        found = self.look_up(attribute, self.entries(label)[places[bound]])
         if len(found) == self.matches:
             return found
         return found.take(pa.array(np.cumsum(bound) - 1, mask=~bound))
@@ -118,11 +118,12 @@ _COMPUTED = (*_NUMERIC_FUNCTIONS, *_OF_SETS)
 
 
 def _from_events(tree: Aggregate, labels: LabelValues) -> pa.Array:
-    """FIRST, LAST, MIN, MAX and COLLECT: unchanged values of events, of any type."""
+    """FIRST, LAST, NTH, MIN, MAX and COLLECT: unchanged values of events, of any type."""
     label, attribute = tree.label, tree.attribute
     assert attribute is not None
-    if tree.function in ("FIRST", "LAST"):
-        return labels.ends(label, attribute, last=tree.function == "LAST")
+    if tree.function in ("FIRST", "LAST", "NTH"):
+        place = {"FIRST": 1, "LAST": -1}.get(tree.function, tree.place)
+        return labels.nth(label, attribute, place)
     column, offsets = labels.column(label, attribute), labels.offsets(label)
     if tree.function == "COLLECT":
         return pa.ListArray.from_arrays(pa.array(offsets), column)

@@ -124,6 +124,13 @@ def last_of(events):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def nth_of(events, place):  # type: ignore[no-untyped-def]
+    """The event at a place, from 1, or negative from the end; −1 where there is none."""
+    number = place - 1 if place > 0 else events.shape[0] + place
+    return events[number] if 0 <= number < events.shape[0] else -1
+
+
+@njit(nogil=True, cache=True)
 def count_known(valid, events):  # type: ignore[no-untyped-def]
     """The number of events for which the column is not NULL."""
     count = 0
