@@ -30,6 +30,7 @@ _SAME = {
     "ARRAY_AGG": "COLLECT",
     "COLLECT_LIST": "COLLECT",
     "LIST": "COLLECT",
+    "IS_NAN": "ISNAN",
 }
 NOW = frozenset(
     {"NOW", "CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "SYSDATE", "GETDATE", "TODAY"}
@@ -81,9 +82,6 @@ def advice_on(
     if word in _WITHOUT_NULL and "COALESCE" in functions:
         mended = f"COALESCE({', '.join(arguments)})"
         return (f"write {mended if arguments else 'COALESCE'}",), mended if arguments else None
-    if word in ("ISNAN", "IS_NAN"):
-        mended = f"({first} = -{first} AND {first} != 0)"
-        return (f"NaN is the one number but 0 that equals its opposite: {mended}",), mended
     told = _told(word, first, arguments)
     if told:
         return (told,), None
