@@ -94,6 +94,17 @@ def list_types(operand: str, item: str, number: int, span: Span) -> Diagnostic:
 
 
 def _how_to_compare(types: Collection[str]) -> tuple[str, ...]:
+    if types == {"TIMESTAMP", "TIMESTAMP_NTZ"}:
+        return (
+            "declare both as TIMESTAMP_NTZ or both as TIMESTAMP: an attribute that is declared "
+            "TIMESTAMP reads a column without a zone as UTC",
+        )
+    for type in sorted(types):
+        if type == "BINARY" or type.startswith(("ARRAY<", "STRUCT<", "MAP<")):
+            return (
+                f"conditions ask of {type} only whether there is a value: x.a IS NOT NULL; it is "
+                "shown by x.a, FIRST, LAST and COLLECT",
+            )
     if "INTERVAL" in types and {"TIMESTAMP", "DATE"} & set(types):
         return (
             "a duration is compared with the time between two events: y.ts - x.ts > 5 MINUTES",

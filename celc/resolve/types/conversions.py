@@ -22,7 +22,7 @@ def common_type(left: core.DataType, right: core.DataType) -> core.DataType | No
     It is the wider of two numbers. FLOAT counts as wider than LONG, although it cannot hold all
     LONG values. For a FLOAT and a DECIMAL it is DOUBLE, for a DATE and a TIMESTAMP it is TIMESTAMP.
     """
-    if not (is_compared(left) and is_compared(right)):
+    if not (is_compared(left) and is_compared(right)) or core.DataType.BINARY in (left, right):
         return None
     if left is right:
         return left
@@ -37,7 +37,7 @@ def common_type(left: core.DataType, right: core.DataType) -> core.DataType | No
 
 
 def is_compared(data_type: core.DataType) -> bool:
-    """Whether two values of a type can be compared."""
+    """Whether two values of a type are keys: of PARTITION BY, or, BINARY aside, in conditions."""
     is_counted = data_type is core.COUNTS or not isinstance(data_type, core.DecimalType)
     return is_counted and data_type.is_compared
 

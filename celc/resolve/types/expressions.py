@@ -32,7 +32,6 @@ from celc.resolve.types.conversions import (
     arithmetic,
     calculates_with_times,
     common_type,
-    is_compared,
     is_null,
     is_number,
     negation,
@@ -497,7 +496,7 @@ def _aggregate(
     if argument is None:
         return None
     label, attribute, data_type = argument
-    if name == "DISTINCT" and not is_compared(data_type):
+    if name == "DISTINCT" and common_type(data_type, data_type) is None:
         argument_text = site.found.source.slice(node.argument.span)
         site.found.add(types.distinct_type(data_type.value, argument_text, node.argument.span))
         return None

@@ -19,9 +19,12 @@ from celc_runtime.plan.conditions import TextComparison, TextCondition
 def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """(the values of a column, anything where NULL; bool[rows], where they are not NULL).
 
-    BOOLEAN becomes uint8, TIMESTAMP and INTERVAL int64, DATE int32. Both arrays are read-only.
+    BOOLEAN becomes uint8, TIMESTAMP and INTERVAL int64, DATE int32. What is no number becomes
+    zeros: of such a column, only the places of NULL count. Both arrays are read-only.
     """
-    if pa.types.is_boolean(column.type):
+    if not pa.types.is_primitive(column.type):
+        values = zeros(len(column))
+    elif pa.types.is_boolean(column.type):
         values = np.asarray(
             pc.fill_null(column, False).cast(pa.uint8()).to_numpy(zero_copy_only=False)
         )
@@ -246,8 +249,9 @@ def in_one_piece(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 def without_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """The column with its values one after another.
 
-    That is: no views of texts, which Arrow can neither sort nor take, no run-length coding, and for
-    an extension type such as JSON the stored type.
+    That is: no views of texts, which Arrow can neither sort nor take, or of lists, which it casts
+    to lists that it cannot read; no run-length coding, and for an extension type such as JSON the
+    stored type.
     """
     if pa.types.is_run_end_encoded(column.type):
         return without_views(pc.run_end_decode(column))
@@ -255,6 +259,10 @@ def without_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedAr
         return without_views(column.cast(column.type.storage_type))
     if pa.types.is_string_view(column.type):
         return column.cast(pa.large_string())
+    if pa.types.is_binary_view(column.type):
+        return column.cast(pa.large_binary())
+    if pa.types.is_list_view(column.type) or pa.types.is_large_list_view(column.type):
+        return _without_list_views(column)
     if not (
         pa.types.is_dictionary(column.type) and pa.types.is_string_view(column.type.value_type)
     ):
@@ -263,6 +271,16 @@ def without_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedAr
         type = pa.dictionary(column.type.index_type, pa.large_string())
         return pa.chunked_array([without_views(chunk) for chunk in column.chunks], type)
     return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.large_string()))
+
+
+def _without_list_views(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    if isinstance(column, pa.ChunkedArray):
+        chunks = [_without_list_views(chunk) for chunk in column.chunks]
+        return pa.chunked_array(chunks, pa.large_list(column.type.value_type))
+    lengths = pc.fill_null(pc.list_value_length(column), 0).cast(pa.int64())
+    offsets = np.concatenate([[0], np.cumsum(lengths.to_numpy(zero_copy_only=False))])
+    mask = column.is_null() if column.null_count else None
+    return pa.LargeListArray.from_arrays(pa.array(offsets), column.flatten(), mask=mask)
 
 
 def is_ordered(type: pa.DataType) -> bool:

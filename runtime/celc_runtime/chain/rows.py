@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from celc_runtime.arrow.nested import to_bytes
 from celc_runtime.chain.columns import Types, declared_types
 from celc_runtime.plan.names import unused_name
 from celc_runtime.plan.plan import Plan
@@ -78,6 +79,8 @@ def _ascending(table: pa.Table, names: Sequence[str]) -> pa.Array:
     keys: list[pa.ChunkedArray] = []
     for name in names:
         column = table.column(name)
+        if pa.types.is_nested(column.type):
+            column = pa.chunked_array(map(to_bytes, column.chunks), pa.large_binary())
         keys += [column.is_valid(), column] if column.null_count else [column]
     sorting = pa.table(keys, names=list(map(str, range(len(keys)))))
     order = [(name, "ascending") for name in sorting.column_names]

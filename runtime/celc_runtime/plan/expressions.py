@@ -225,17 +225,8 @@ class Computed:
 
     place: int  # its number among the items of SELECT
     name: str
-    type: str  # as the language names it, or `ARRAY<…>`
+    type: str  # as the language names it
     value: Tree
-
-    @property
-    def is_array(self) -> bool:
-        return self.type.startswith("ARRAY<")
-
-    @property
-    def element_type(self) -> str:
-        """Its type; of an array, the type of the elements."""
-        return self.type.removeprefix("ARRAY<").removesuffix(">")
 
 
 def attributes_of(expressions: Iterable[Computed]) -> Iterator[str]:

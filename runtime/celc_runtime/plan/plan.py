@@ -491,7 +491,7 @@ class Plan:
             columns.append((MATCHES, COUNTS))
         for item in self.answer.items:
             if isinstance(item, Computed):
-                columns.append((item.name, computed_ddl(item)))
+                columns.append((item.name, ddl_of(item.type)))
                 continue
             inner = ", ".join(f"{quoted(name)}: {type}" for name, type in self.ddl_fields(item))
             columns.append((item.name, f"ARRAY<STRUCT<{inner}>>"))
@@ -509,11 +509,6 @@ class Plan:
     def _ddl_type(self, attribute: str) -> str:
         type = self.source.type_of(attribute)
         return ddl_of(type)
-
-
-def computed_ddl(item: Computed) -> str:
-    element = ddl_of(item.element_type)
-    return f"ARRAY<{element}>" if item.is_array else element
 
 
 def sql_text(text: str) -> str:

@@ -22,7 +22,10 @@ from celc_runtime.values.types import (
     DecimalType,
     MapType,
     StructType,
+    array_of,
     decimal_of,
+    map_of,
+    struct_of,
     type_of,
 )
 
@@ -71,7 +74,18 @@ def named_type(arrow: pa.DataType) -> str | None:
     """The text of the type that has this Arrow type; None: there is none."""
     if pa.types.is_decimal128(arrow) and 0 <= arrow.scale <= arrow.precision:
         return decimal_of(arrow.precision, arrow.scale).value
-    return NAMES_OF_TYPES.get(str(arrow))
+    if not pa.types.is_nested(arrow):
+        return NAMES_OF_TYPES.get(str(arrow))
+    parts = arrow.field(0).type if pa.types.is_map(arrow) else arrow
+    inner = [named_type(parts.field(number).type) for number in range(parts.num_fields)]
+    types = [type_of(one) for one in inner if one is not None]
+    if not types or len(types) < len(inner):
+        return None
+    if pa.types.is_struct(arrow):
+        return struct_of(tuple(zip(arrow.names, types, strict=True))).value
+    if pa.types.is_map(arrow):
+        return map_of(types[1]).value if inner[0] == "STRING" else None
+    return array_of(types[0]).value if pa.types.is_list(arrow) else None
 
 
 def input_schema(plan: Plan) -> pa.Schema:
@@ -131,15 +145,10 @@ def _matches_schema(plan: Plan, *, collapsed: bool) -> pa.Schema:
         fields.append(pa.field(MATCHES, arrow_type(COUNTS)))
     for item in plan.answer.items:
         if isinstance(item, Computed):
-            fields.append(pa.field(item.name, _computed_type(item)))
+            fields.append(pa.field(item.name, arrow_type(item.type)))
         else:
             fields.append(pa.field(item.name, pa.list_(struct_type(plan, item))))
     return pa.schema(fields)
-
-
-def _computed_type(item: Computed) -> pa.DataType:
-    element = arrow_type(item.element_type)
-    return pa.list_(element) if item.is_array else element
 
 
 def _totals_schema(plan: Plan, totals: Totals) -> pa.Schema:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.arrays import as_keys, in_one_piece, plain
 from celc_runtime.arrow.events.conforming import conforming
+from celc_runtime.arrow.nested import to_bytes
 from celc_runtime.arrow.tables.event_tables import table_of
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.frozen import frozen
@@ -130,4 +131,6 @@ def _first_of_equal(rows: Rows) -> np.ndarray:
 
 def _coded(column: pa.Array) -> pa.DictionaryArray:
     """The column as codes; equal values have equal codes."""
+    if pa.types.is_nested(column.type):
+        column = to_bytes(column)
     return column.dictionary_encode(null_encoding="encode")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.plan.joins import Joins, joins_text
@@ -17,7 +17,12 @@ from celc_runtime.plan.strategy import Keyed
 from celc_runtime.program import Program
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check, why_not
-from celc_runtime.spark.input.columns import Counting, column_named, needed_columns
+from celc_runtime.spark.input.columns import (
+    Counting,
+    column_named,
+    needed_columns,
+    struct_fields,
+)
 from celc_runtime.spark.input.event_types import is_of_types
 from celc_runtime.spark.input.key_columns import with_key_columns
 from celc_runtime.spark.input.order_column import OrderColumn
@@ -28,7 +33,14 @@ from celc_runtime.spark.input.pushdown import (
     why_all_matter,
     why_not_filtered,
 )
-from celc_runtime.values.types import ddl_of
+from celc_runtime.values.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    StructType,
+    ddl_of,
+    type_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -164,10 +176,10 @@ def _with_declared_types(plan: Plan, joins: Joins, rows: DataFrame) -> DataFrame
     declared = {one.name: one.type for one in plan.source.attributes}
     columns = []
     for field in rows.schema.fields:
-        found, name = field.dataType.simpleString(), field.name
+        name = field.name
         wanted = declared.get(name)
         columns.append(
-            column_named(name) if wanted is None else _converted(name, found, wanted).alias(name)
+            column_named(name) if wanted is None else _converted(field, wanted).alias(name)
         )
     columns += [
         functions.lit(None).cast(ddl_of(type)).alias(name)
@@ -177,16 +189,42 @@ def _with_declared_types(plan: Plan, joins: Joins, rows: DataFrame) -> DataFrame
     return rows.select(*columns)
 
 
-def _converted(name: str, found: str, wanted: str) -> Column:
+def _converted(field: Any, wanted: str) -> Column:
     """A column in the type that its attribute declares; every value is kept."""
+    return _in_type(column_named(field.name), field.dataType, type_of(wanted))
+
+
+def _in_type(column: Column, found: Any, wanted: DataType) -> Column:
     from pyspark.sql import functions
 
-    column = column_named(name)
-    if found == "timestamp_ntz":
+    text, type = found.simpleString(), ddl_of(wanted.value)
+    if text == type.lower():
+        return column
+    if text == "void":
+        return column.cast(type)
+    match wanted:
+        case ArrayType(element=element):
+            return functions.transform(
+                column, lambda one: _in_type(one, found.elementType, element)
+            )
+        case MapType(element=element):
+            return functions.transform_values(
+                column, lambda _, one: _in_type(one, found.valueType, element)
+            )
+        case StructType(fields=fields):
+            # By their names: a cast would go by their places.
+            types = dict(struct_fields(found))
+            inner = (
+                _in_type(column.getField(name), types[name], one).alias(name)
+                for name, one in fields
+            )
+            return functions.when(column.isNotNull(), functions.struct(*inner))
+        case _:
+            pass
+    if text == "timestamp_ntz":
         # A time without a zone is one of UTC, whatever the zone of the session.
         date = (functions.year(column), functions.month(column), functions.day(column))
         clock = (functions.hour(column), functions.minute(column))
         second = functions.extract(functions.lit("SECOND"), column)
         return functions.make_timestamp_ltz(*date, *clock, second, functions.lit("UTC"))
-    type = ddl_of(wanted)
-    return column if found.upper() == type else column.cast(type)
+    return column.cast(type)

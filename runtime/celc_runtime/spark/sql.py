@@ -33,7 +33,7 @@ from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.source.run_options import RunOptions
-from celc_runtime.spark.input.columns import SPARK_TYPES
+from celc_runtime.spark.input.columns import spark_type
 from celc_runtime.spark.worker.sorted_rows import HeldRows, sorted_table, why_not_sorted
 from celc_runtime.spark.worker.task_sort import why_spark_sorts
 
@@ -75,7 +75,7 @@ def registered(program: Program, spark: Any, name: str | None, *, sorts: bool = 
 def _declared_types(plan: Plan) -> dict[str, str]:
     """The types of the columns to sort by, as far as the query declares them; those of the others
     are seen with the rows."""
-    declared = {one.name: SPARK_TYPES[one.type][0] for one in plan.source.attributes}
+    declared = {one.name: spark_type(one.type) for one in plan.source.attributes}
     return dict.fromkeys(plan.source.tiebreak, "bigint") | declared
 
 

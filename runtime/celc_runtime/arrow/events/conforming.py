@@ -14,18 +14,10 @@ import pyarrow.compute as pc
 from celc_runtime.arrow.arrays import is_ordered, shown, without_views
 from celc_runtime.arrow.events.paths import with_fields
 from celc_runtime.arrow.events.row_names import row_text
+from celc_runtime.arrow.fitting import fits
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import event_schema, named_type
-
-_WIDENING = {
-    "INT": (pa.int8(), pa.int16(), pa.uint8(), pa.uint16()),
-    "LONG": (pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16(), pa.uint32()),
-    "FLOAT": (pa.float16(), pa.int8(), pa.int16()),
-    "DOUBLE": (pa.float16(), pa.float32(), pa.int8(), pa.int16(), pa.int32()),
-    "STRING": (pa.large_string(), pa.string_view()),
-}
-"""The types that are cast to an attribute's type, because no value changes."""
 
 _TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 
@@ -113,15 +105,25 @@ def conforming_column(
     if type == field.type:
         return column
     wanted = plan.source.input_type(field.name)
-    if pa.types.is_null(type) or type in _WIDENING.get(wanted, ()):
-        return column.cast(field.type)
-    if wanted == "TIMESTAMP" and pa.types.is_timestamp(type):
-        # A time zone does not change the instant. Times without a zone are in UTC.
+    if not fits(type, wanted):
+        raise _unfit(plan, field, found, type)
+    if pa.types.is_timestamp(type):
         unit = pa.timestamp("us", tz=type.tz)
         return _in_microseconds(plan, field, column, unit, row_of).cast(field.type)
-    if wanted == "INTERVAL" and pa.types.is_duration(type):
+    if pa.types.is_duration(type):
         return _in_microseconds(plan, field, column, field.type, row_of)
-    raise EventError(
+    try:
+        return column.cast(field.type)
+    except pa.ArrowInvalid as problem:  # of values inside others, and of too many texts
+        raise EventError(
+            f"query {plan.name!r} declares {field.name!r} as {wanted}, which some values of the "
+            f"type {found} do not fit: {problem}"
+        ) from None
+
+
+def _unfit(plan: Plan, field: pa.Field, found: pa.DataType, type: pa.DataType) -> EventError:
+    wanted = plan.source.input_type(field.name)
+    return EventError(
         f"query {plan.name!r} declares {field.name!r} as {wanted}, but the column's type is "
         f"{found}: {', or '.join(_remedies(plan, field, type))}"
     )
@@ -170,7 +172,7 @@ def _in_microseconds(
         raise EventError(
             f"query {plan.name!r} declares {field.name!r} as {declared}, which counts whole "
             f"microseconds in 64 bits, but {row_of(row)} has {shown(column[row])}: round or "
-            f"filter such {'times' if declared == 'TIMESTAMP' else 'durations'}"
+            f"filter such {'durations' if declared == 'INTERVAL' else 'times'}"
         ) from None
 
 

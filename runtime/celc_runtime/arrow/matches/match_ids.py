@@ -8,8 +8,9 @@ batches. NumPy does all this, once for each event in some match of a batch, and 
 for each match. Sixteen bytes are two such hashes of 64 bits (`_LANES`) with different seeds.
 
 A value has one form, however Arrow stores it: numbers have 64 bits, −0.0 is 0.0, all NaN are alike,
-texts are UTF-8. The mixing function is the finalizer of SplitMix64 (Steele, Lea and Flood, Fast
-Splittable Pseudorandom Number Generators, OOPSLA 2014).
+texts are UTF-8, a DECIMAL is its digits, values with parts are their bytes (`arrow/nested`). The
+mixing function is the finalizer of SplitMix64 (Steele, Lea and Flood, Fast Splittable Pseudorandom
+Number Generators, OOPSLA 2014).
 
 Sinks keep ids, so none may change: `tests/test_match_ids.py` has some.
 
@@ -27,6 +28,7 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import as_keys, coded, numbers, plain
 from celc_runtime.arrow.event_store import POSITION
 from celc_runtime.arrow.matches.values import LabelValues
+from celc_runtime.arrow.nested import to_bytes
 from celc_runtime.plan.plan import Plan
 
 _LANES = 2
@@ -115,6 +117,8 @@ def _in_one_form(column: pa.Array) -> pa.Array:
         return column.cast(pa.date32())
     if pa.types.is_primitive(column.type):
         return column
+    if pa.types.is_nested(column.type):
+        return to_bytes(column)
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.string())
     return column.cast(pa.large_binary())

@@ -14,6 +14,16 @@ from celc_runtime.arrow.events.paths import Fields, missing_error, path_of, wire
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan, quoted
 from celc_runtime.plan.schemas import input_schema
+from celc_runtime.values.types import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructType,
+    ddl_of,
+    decimal_of,
+    type_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -28,17 +38,49 @@ INTERVALS = (
 
 SPARK_TYPES = {
     "BOOLEAN": ("boolean",),
+    "BYTE": ("tinyint",),
+    "SHORT": ("smallint", "tinyint"),
     "INT": ("int", "smallint", "tinyint"),
     "LONG": ("bigint", "int", "smallint", "tinyint"),
     "FLOAT": ("float", "smallint", "tinyint"),
     "DOUBLE": ("double", "float", "int", "smallint", "tinyint"),
     "STRING": ("string",),
+    "BINARY": ("binary",),
     "TIMESTAMP": ("timestamp", "timestamp_ntz"),
+    "TIMESTAMP_NTZ": ("timestamp_ntz",),
     "DATE": ("date",),
     "INTERVAL": INTERVALS,
 }
-"""The types of Spark's columns that serve for each attribute type, its own first: none changes a
-value."""
+"""The types of Spark's columns that serve for each attribute type without parts, its own first:
+none changes a value."""
+
+
+def serves(found: Any, wanted: DataType) -> bool:
+    """Whether each value of a type of Spark is one of an attribute type."""
+    kind = found.typeName()
+    if kind == "void":
+        return True
+    match wanted:
+        case ArrayType(element=element):
+            return kind == "array" and serves(found.elementType, element)
+        case MapType(element=element):
+            is_map = kind == "map" and serves(found.keyType, DataType.STRING)
+            return is_map and serves(found.valueType, element)
+        case StructType(fields=fields):
+            inner = struct_fields(found)
+            names = [name for name, _ in inner]
+            return all(
+                names.count(name) == 1 and serves(inner[names.index(name)][1], type)
+                for name, type in fields
+            )
+        case DecimalType(precision=precision, scale=scale):
+            whole = precision - scale
+            is_narrow = kind == "decimal" and 0 <= found.scale <= scale
+            return is_narrow and bool(found.precision - found.scale <= whole)
+        case _:
+            # A text's type may name a collation.
+            text = found.simpleString()
+            return bool({text, text.split(" ")[0]} & set(SPARK_TYPES[wanted.value]))
 
 
 def column_named(name: str) -> Column:
@@ -160,15 +202,14 @@ def _check_type(plan: Plan, name: str, type: Any) -> None:
             )
         return
     wanted = plan.source.input_type(name)
-    taken = SPARK_TYPES[wanted]
-    # A text's type may name a collation.
-    if found == "void" or found in taken or found.split(" ")[0] in taken:
+    if serves(type, type_of(wanted)):
         return
-    fits = next((type for type, own in SPARK_TYPES.items() if own[0] == found), None)
+    fits = _declared_as(type)
     remedy = f", or declare the attribute as {fits}" if fits and name in declared else ""
-    advice = f"cast the column to {taken[0]}"
+    own = spark_type(wanted)
+    advice = f"cast the column to {own}"
     if not _casts(type.typeName(), wanted):
-        advice = f"give it a column of the type {taken[0]}, made of this one"
+        advice = f"give it a column of the type {own}, made of this one"
     if wanted == "INTERVAL":
         # A cast would take a number for seconds.
         advice = (
@@ -181,17 +222,32 @@ def _check_type(plan: Plan, name: str, type: Any) -> None:
     )
 
 
+def spark_type(wanted: str) -> str:
+    """An attribute type as Spark spells it."""
+    return SPARK_TYPES[wanted][0] if wanted in SPARK_TYPES else ddl_of(wanted)
+
+
+def _declared_as(found: Any) -> str | None:
+    """The attribute type that has exactly the values of a type of Spark; None: there is none."""
+    if found.typeName() == "decimal":
+        return decimal_of(found.precision, found.scale).value
+    text = found.simpleString()
+    return next((type for type, own in SPARK_TYPES.items() if own[0] == text), None)
+
+
 def _casts(found: str, wanted: str) -> bool:
     """Whether Spark casts values of a type, under its rules of ANSI, to that of an attribute."""
+    if found in ("array", "map", "struct") or wanted not in SPARK_TYPES:
+        return found in _NUMBERS and wanted.startswith("DECIMAL")
     if wanted == "STRING" or found in ("string", "varchar", "char"):
         return True
     if found == "date":
-        return wanted == "TIMESTAMP"
+        return wanted in ("TIMESTAMP", "TIMESTAMP_NTZ")
     if found in ("timestamp", "timestamp_ntz"):
         return wanted != "BOOLEAN"
     if found == "boolean":
-        return wanted not in ("TIMESTAMP", "DATE")
-    return found in _NUMBERS and wanted != "DATE"
+        return wanted not in ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE", "BINARY")
+    return found in _NUMBERS and wanted not in ("DATE", "TIMESTAMP_NTZ", "BINARY")
 
 
 _NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")

@@ -39,7 +39,7 @@ def _key_expression(plan: Plan, key: ChosenKey, types: Mapping[str, str]) -> Col
 def _as_declared(plan: Plan, key: ChosenKey, attribute: str, types: Mapping[str, str]) -> Column:
     """An attribute's column in the type of the key, so that all ways of a key have one type."""
     column = column_named(attribute)
-    if types[attribute] == "timestamp_ntz":
+    if types[attribute] == "timestamp_ntz" and key.type != "TIMESTAMP_NTZ":
         return utc_instant(column)
     return column.cast(ddl_of(key.type).lower())
 

@@ -41,7 +41,7 @@ class ValueColumn:
         self.name = name
         self.declared = declared
         self.found = found
-        self.fits = found in SPARK_TYPES[declared]
+        self.fits = found in SPARK_TYPES.get(declared, ())
 
     @property
     def column(self) -> Column:

@@ -34,7 +34,8 @@ _COMPARABLE = {
     "DATE": ("date",),
     "INTERVAL": INTERVALS,
 }
-"""For each type, the column types whose values Spark compares as the runtime does."""
+"""For each type, the column types whose values Spark compares as the runtime does. Values of other
+types are left to the runtime."""
 
 EXACT = ("INT", "LONG", "STRING")
 """Types that Spark and the runtime compare alike, and whose values both write as the same text."""
@@ -165,7 +166,7 @@ def _is_comparable(test: AttributeTest, schema: StructType) -> bool:
     field = schema[test.attribute]
     # A text with a collation is a type of another name.
     found = field.dataType.simpleString()
-    return found in _COMPARABLE[test.type] and _PADDED not in (field.metadata or {})
+    return found in _COMPARABLE.get(test.type, ()) and _PADDED not in (field.metadata or {})
 
 
 def _holds(test: AttributeTest) -> Column:

@@ -1,9 +1,10 @@
 """Events as bytes, on their way to the operator of a stream and in its state.
 
 A row is a packed little-endian record: the number of its type, a NULL bit for each value, then the
-values. A text is its length there; the bytes of all texts follow after all rows, row by row. So
-rows are joined, picked and cut without reading any value, and no value can point outside. Decoding
-checks that there are as many bytes as the lengths say, and that texts are UTF-8.
+values. A text is its length there; the bytes of all texts follow after all rows, row by row. A
+value with parts, such as an ARRAY, is like a text (`arrow/nested`). So rows are joined, picked and
+cut without reading any value, and no value can point outside. Decoding checks that there are as
+many bytes as the lengths say, and that texts are UTF-8.
 
 Rejected: Arrow's own format. Its schema is larger than the few events of most keys, and a reader of
 bytes that may have been changed must check every offset in it.
@@ -20,23 +21,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import numbers, zeros
+from celc_runtime.arrow.nested import from_bytes, to_bytes
 from celc_runtime.plan.errors import StateError
 from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.stream.stored.compression import from_planes, planes
+from celc_runtime.values.types import ArrayType, MapType, StructType, type_of
 
 _FORMATS = {
     "BOOLEAN": "u1",
+    "BYTE": "i1",
+    "SHORT": "<i2",
     "INT": "<i4",
     "LONG": "<i8",
     "FLOAT": "<f4",
     "DOUBLE": "<f8",
-    "STRING": "<u4",
-    "BINARY": "<u4",
     "TIMESTAMP": "<i8",
+    "TIMESTAMP_NTZ": "<i8",
     "DATE": "<i4",
     "INTERVAL": "<i8",
 }
 
+_TEXT = "<u4"  # the length of a text, and of a value with parts
+_DECIMAL = "V16"  # Arrow's 128 bits
 _MOST_TEXT = 2**31 - 1  # bytes: the texts of one column in Arrow, and one value in Spark
 
 
@@ -49,7 +55,19 @@ class RowField(NamedTuple):
     @property
     def is_text(self) -> bool:
         """Whether its bytes are after the rows."""
-        return self.type in ("STRING", "BINARY")
+        return self.format == _TEXT
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether it has parts."""
+        return isinstance(type_of(self.type), ArrayType | MapType | StructType)
+
+    @property
+    def format(self) -> str:
+        """How NumPy writes it in a record."""
+        if self.type.startswith("DECIMAL"):
+            return _DECIMAL
+        return _FORMATS.get(self.type, _TEXT)
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -97,7 +115,7 @@ class RowLayout:
         parts: list[tuple[str, str] | tuple[str, str, tuple[int]]] = []
         if types > 1:
             parts.append(("type", "u1" if types <= 256 else "<u2"))
-        formats = [(f"f{n}", _FORMATS[field.type]) for n, field in enumerate(self.fields)]
+        formats = [(f"f{n}", field.format) for n, field in enumerate(self.fields)]
         for name, first, last in (
             ("nulls", 0, self._own),
             ("key_nulls", self._own, len(formats)),
@@ -133,6 +151,10 @@ class RowLayout:
         """The rows of columns of the fields' types; `codes` are the numbers of the rows' types."""
         count = len(codes)
         records = np.zeros(count, self.dtype)
+        columns = [
+            to_bytes(column) if field.is_nested else column
+            for field, column in zip(self.fields, columns, strict=True)
+        ]
         if self.types > 1:
             records["type"] = codes
         for place, (field, column) in enumerate(zip(self.fields, columns, strict=True)):
@@ -142,6 +164,8 @@ class RowLayout:
                 records[name][:, byte] |= missing.astype(np.uint8) << bit
             if field.is_text:
                 records[f"f{place}"] = pc.fill_null(pc.binary_length(column), 0)
+            elif field.format == _DECIMAL:
+                records[f"f{place}"] = _decimals(column)
             elif column.null_count:
                 values, valid = numbers(column)
                 records[f"f{place}"] = np.where(valid, values, values.dtype.type(0))
@@ -193,6 +217,8 @@ class RowLayout:
                 column = texts[place]
                 if has_null:
                     column = pc.if_else(pa.array(missing), pa.scalar(None, column.type), column)
+                if field.is_nested:
+                    column = from_bytes(column, field.arrow_type)
             elif field.type == "BOOLEAN":
                 column = pa.array(self.values(rows, place) != 0, mask=missing)
             else:
@@ -224,7 +250,8 @@ class RowLayout:
             if kinds > 1:
                 column = together.take(pa.array(np.arange(number, count * kinds, kinds)))
             try:
-                found[place] = column.cast(self.fields[place].arrow_type)
+                field = self.fields[place]
+                found[place] = column if field.is_nested else column.cast(field.arrow_type)
             except pa.ArrowInvalid:
                 raise StateError(f"a text of {self.fields[place].name!r} is not UTF-8") from None
         return found
@@ -330,6 +357,14 @@ class RowLayout:
             spare = -count % 8 if count else 8 * (name == "key_nulls")
             if spare and int((records[name][:, -1] >> (8 - spare)).max()):
                 raise StateError("an event has a value more than the query reads")
+
+
+def _decimals(column: pa.Array) -> np.ndarray:
+    """The bits of each value, zeros where NULL."""
+    if column.null_count:
+        column = pc.fill_null(column, pa.scalar(0, pa.int8()).cast(column.type))
+    found: np.ndarray = np.frombuffer(column.buffers()[1], _DECIMAL)
+    return found[column.offset :][: len(column)]
 
 
 def row_bytes(rows: Rows) -> bytes:
