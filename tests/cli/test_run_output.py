@@ -44,6 +44,19 @@ def shown(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) 
     return shown
 
 
+# --- rows as JSON ---------------------------------------------------------------------------------
+
+
+def test_rows_have_the_columns_that_parquet_has(shown: Any) -> None:
+    rows = [{"id": n, "ts": f"2026-07-01T1{n}:00:00Z", "note": "ä"} for n in range(2)]
+    query = "SELECT x[id, note], COUNT(x) AS n FROM S WHERE A AS x PARTITION BY id"
+    told = [json.loads(line) for line in shown(query, rows, "--format", "rows")]
+    assert told == [
+        {"id": n, "start_pos": 0, "end_pos": 0, "x": [{"pos": 0, "id": n, "note": "ä"}], "n": 1}
+        for n in range(2)
+    ]
+
+
 # --- tables ---------------------------------------------------------------------------------------
 
 

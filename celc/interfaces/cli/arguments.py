@@ -103,8 +103,9 @@ def _add_run(commands: Any) -> None:
     run.add_argument("--query", help="which query of the file")
     run.add_argument(
         "--format",
-        choices=["table", "json", "csv", "parquet", "html"],
-        help="default: what the ending of the output file says, else a table",
+        choices=["table", "json", "rows", "csv", "parquet", "html"],
+        help="default: what the ending of the output file says, else a table; json has the "
+        "positions of labels, rows has the columns with all attributes, as lines of JSON",
     )
     run.add_argument("-o", "--output", type=Path, help="a file instead of standard output")
     run.add_argument("--force", action="store_true", help="overwrite the output file")

@@ -31,7 +31,7 @@ ROWS_SHOWN = 40  # matches in a table at a terminal
 # matches in a table in a file; it is laid out as a whole, so this bounds memory
 ROWS_IN_FILE = 10_000
 
-FORMATS = ("table", "json", "csv", "parquet", "html")
+FORMATS = ("table", "json", "rows", "csv", "parquet", "html")
 
 _ENDINGS = {
     ".csv": "csv",
@@ -55,7 +55,8 @@ def format_of(output: Path | None, named: str | None) -> str:
         return named or "table"
     ending = output.suffix.lower()
     meant = _ENDINGS.get(ending)
-    if named is not None and meant is not None and meant != named:
+    said = "json" if named == "rows" else named  # both are lines of JSON
+    if named is not None and meant is not None and meant != said:
         raise CommandProblem(
             f"{output} ends in {ending}, which means the format {meant}, and --format says "
             f"{named}: leave out --format, or choose another ending"
@@ -118,6 +119,16 @@ def _lines_of_rows(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Wr
         for row in [] if rows is None else rows.to_pylist():
             line = {"query": query.name, **_parameters(query, row), "row": json_ready(row)}
             out.write(json_line(line))
+
+    return write
+
+
+def rows_as_json(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer:
+    """One object for each row, with its columns as Parquet has them."""
+
+    def write(rows: pa.RecordBatch | None) -> None:
+        for row in [] if rows is None else rows.to_pylist():
+            out.write(json_line({name: json_ready(value) for name, value in row.items()}))
 
     return write
 

@@ -252,6 +252,8 @@ def writer_of(
     match format:
         case "json":
             return match_formats.json_lines(query, out)
+        case "rows":
+            return match_formats.rows_as_json(query, out)
         case "csv":
             return match_formats.csv(query, out, safe=arguments.csv_safe)
         case "parquet":
