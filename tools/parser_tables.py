@@ -145,7 +145,7 @@ def _vocabulary(lark: Lark) -> tuple[dict[str, str], dict[str, str]]:
         pattern = terminal.pattern
         if pattern is None:  # spelled like another one (ATTRIBUTE)
             continue
-        if isinstance(pattern, PatternStr) and pattern.value.isalpha():
+        if isinstance(pattern, PatternStr) and pattern.value.isidentifier():
             words[pattern.value] = terminal.name
             continue
         others[terminal.name] = pattern.to_regexp()

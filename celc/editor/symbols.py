@@ -166,8 +166,10 @@ class _Query:
         if query.for_each is not None:
             self._known(self._file._sets, "parameters", query.for_each)
         for key in query.partition_by or ():
-            names = key.names if isinstance(key, syntax.Alternatives) else (key,)
-            self._attributes(names)
+            if isinstance(key, syntax.KeyExpression):
+                self._attributes(_names_in(key.value))
+            else:
+                self._attributes(key.names if isinstance(key, syntax.Alternatives) else (key,))
         parts: list[Any] = [query.formula, query.window]
         if query.per is not None:
             parts.append(query.per.group)
@@ -261,6 +263,18 @@ class _Query:
     def _known(self, names: set[str], kind: SymbolKind, name: syntax.Name) -> None:
         known = name.text in names
         self._file._add(kind if known else "unknown", () if known else self._own, name)
+
+
+def _names_in(value: Any) -> Iterator[syntax.Name]:
+    """The attributes of one event that an expression names."""
+    if isinstance(value, syntax.Attribute):
+        yield value.attribute
+    elif isinstance(value, tuple):
+        for one in value:
+            yield from _names_in(one)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _names_in(getattr(value, field.name))
 
 
 def _labels_bound(formula: syntax.Formula) -> Iterator[str]:

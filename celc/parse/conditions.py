@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from celc.diagnostics.errors import Diagnostic, Diagnostics
-from celc.diagnostics.messages.functions import NOW
+from celc.diagnostics.messages.functions import NOW, OF_POSITIONS
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.parse.mistakes import trees as tree_errors
@@ -39,6 +39,7 @@ class _Argument:
 
     value: syntax.Expression
     prior: Span | None
+    zone: syntax.TextLiteral | None = None
 
 
 class ConditionBuilder:
@@ -194,6 +195,9 @@ class ConditionBuilder:
         negated = len(c) == 4
         return syntax.PatternMatch(c[-2].type, c[0], c[-1], negated, c[0].span.to(c[-1].span))
 
+    def distinct_test(self, c: Values) -> syntax.DistinctTest:
+        return syntax.DistinctTest(c[0], c[-1], len(c) == 6, c[0].span.to(c[-1].span))
+
     def null_test(self, c: Values) -> syntax.NullTest:
         return syntax.NullTest(c[0], len(c) == 4, c[0].span.to(c[-1].span))
 
@@ -280,13 +284,40 @@ class ConditionBuilder:
             first.prior is not None,
             c[0].span.to(c[-1].span),
             more=tuple(one.value for one in others),
+            zone=next((one.zone for one in (first, *others) if one.zone), None),
         )
 
     def call_of_all(self, c: Values) -> syntax.CallOfAll:
         return syntax.CallOfAll(name_of(c[0]), c[0].span.to(c[3].span))
 
+    def zoned_argument(self, c: Values) -> _Argument:
+        return _Argument(c[0], None, c[4])
+
     def conditional(self, c: Values) -> syntax.Conditional:
-        return syntax.Conditional(c[2], c[4], c[6], c[0].span.to(c[7].span))
+        return syntax.Conditional(((c[2], c[4]),), c[6], c[0].span.to(c[7].span))
+
+    def way(self, c: Values) -> tuple[Any, syntax.Expression]:
+        return c[1], c[3]
+
+    def case(self, c: Values) -> syntax.Conditional:
+        otherwise = c[3] if len(c) == 5 else None
+        return syntax.Conditional(tuple(c[1]), otherwise, c[0].span.to(c[-1].span))
+
+    def case_of_value(self, c: Values) -> syntax.Conditional:
+        otherwise = c[4] if len(c) == 6 else None
+        branches = tuple(
+            (syntax.Comparison("=", c[1], value, value.span), then) for value, then in c[2]
+        )
+        return syntax.Conditional(branches, otherwise, c[0].span.to(c[-1].span))
+
+    def cast(self, c: Values) -> syntax.Cast:
+        zone = c[6] if len(c) > 6 else None
+        return syntax.Cast(c[2], c[-2], zone, c[0].span.to(c[-1].span))
+
+    def joined(self, c: Values) -> syntax.Call:
+        """`a || b` is CONCAT(a, b)."""
+        name = Name("CONCAT", c[1].span)
+        return syntax.Call(name, c[0], False, c[0].span.to(c[2].span), more=(c[2],))
 
     def call_at_distance(self, c: Values) -> syntax.Call:
         function, _, argument, _, distance, closer = c
@@ -311,9 +342,10 @@ class ConditionBuilder:
         return self.attribute(c)
 
     def own_call(self, c: Values) -> syntax.Call:
-        if name_text(c[0]).upper() != "ABS":
+        if name_text(c[0]).upper() in OF_POSITIONS:
             self.report(tree_errors.function_in_brackets(c[0].text, c[0].span))
-        return syntax.Call(name_of(c[0]), c[2], False, c[0].span.to(c[3].span))
+        first, *others = c[2]
+        return self._call(c, first, others)
 
     def boolean(self, c: Values) -> syntax.BooleanLiteral:
         return syntax.BooleanLiteral(c[0].type == "TRUE", c[0].span)

@@ -27,7 +27,7 @@ class _Draft:
     span: Span
     streams: tuple[Name, ...] | None = None
     formula: syntax.Formula | None = None
-    partition_by: tuple[Name | syntax.Alternatives, ...] | None = None
+    partition_by: tuple[syntax.Key, ...] | None = None
     window: syntax.Window | None = None
     consume: syntax.ConsumeClause | None = None
     limit: syntax.LimitClause | None = None
@@ -86,6 +86,9 @@ class QueryBuilder(FormulaBuilder):
         self._times[name] = tuple(times)
         return syntax.EventDeclaration(name_of(c[1]), attributes, c[0].span.to(c[-1].span))
 
+    def derived_declaration(self, c: Values) -> syntax.AttributeDeclaration:
+        return syntax.AttributeDeclaration(name_of(c[0]), c[2], c[0].span.to(c[4].span), value=c[4])
+
     def attribute_declaration(self, c: Values) -> syntax.AttributeDeclaration:
         return syntax.AttributeDeclaration(name_of(c[0]), c[2], c[0].span.to(c[2].span))
 
@@ -140,6 +143,7 @@ class QueryBuilder(FormulaBuilder):
         parts = {
             (one if isinstance(one, Name) else one.names[0]).text
             for one in draft.partition_by or ()
+            if not isinstance(one, syntax.KeyExpression)
         }
         for label, renamed in self._renamed:
             if label.text not in parts:
@@ -252,8 +256,14 @@ class QueryBuilder(FormulaBuilder):
         draft.span = draft.span.to(c[3][-1].span)
         return draft
 
-    def plain_key(self, c: Values) -> Name:
-        return name_of(c[0])
+    def key(self, c: Values) -> Name | syntax.KeyExpression:
+        value = c[0]
+        if syntax.is_bare_name(value):
+            return value.attribute
+        if isinstance(value, syntax.BooleanLiteral | syntax.NullLiteral):
+            # Alone it is an attribute of that name.
+            return Name(self.diagnostics.source.slice(value.span), value.span)
+        return syntax.KeyExpression(value, value.span)
 
     def alternatives_key(self, c: Values) -> syntax.Alternatives:
         names = tuple(name_of(token) for token in c[1])

@@ -307,6 +307,16 @@ class Holds:
 
 
 @frozen
+class DistinctTest:
+    """`e IS [NOT] DISTINCT FROM e`."""
+
+    left: Expression
+    right: Expression
+    negated: bool
+    span: Span = _span()
+
+
+@frozen
 class TypeTest:
     """`x IS R`, `x IS NOT S>R`: the type of the event of a label."""
 
@@ -346,6 +356,7 @@ Condition: TypeAlias = (
     | PatternMatch
     | NullTest
     | Holds
+    | DistinctTest
     | TypeTest
     | EventCondition
     | Quantified
@@ -458,6 +469,7 @@ class Call:
     distance: int = 1  # the second argument of `PREV(e, k)`
     more: tuple[Expression, ...] = ()  # the further arguments of other functions
     distinct: bool = False
+    zone: TextLiteral | None = None  # of `F(…, e AT TIME ZONE 'z')`
 
 
 @frozen
@@ -470,11 +482,21 @@ class CallOfAll:
 
 @frozen
 class Conditional:
-    """`IF(p, e, e)`."""
+    """`CASE WHEN p THEN e … ELSE e END`, of one branch also `IF(p, e, e)`; without ELSE None.
+    `CASE a WHEN b …` has the conditions `a = b`."""
 
-    condition: Condition
-    then: Expression
-    otherwise: Expression
+    branches: tuple[tuple[Condition, Expression], ...]
+    otherwise: Expression | None
+    span: Span = _span()
+
+
+@frozen
+class Cast:
+    """`CAST(e AS T)`, also TRY_CAST; `zone` of `e AT TIME ZONE 'z'`."""
+
+    operand: Expression
+    type: WrittenType
+    zone: TextLiteral | None
     span: Span = _span()
 
 
@@ -492,6 +514,7 @@ Expression: TypeAlias = (
     | Call
     | CallOfAll
     | Conditional
+    | Cast
 )
 
 
@@ -532,6 +555,7 @@ class AttributeDeclaration:
     name: Name
     type: WrittenType
     span: Span = _span()
+    value: Expression | None = None  # of `name: TYPE = e`
 
 
 @frozen
@@ -749,6 +773,17 @@ class Alternatives:
 
 
 @frozen
+class KeyExpression:
+    """`UPPER(a)` in PARTITION BY; names in it are attributes of each event."""
+
+    value: Expression
+    span: Span = _span()
+
+
+Key: TypeAlias = Name | Alternatives | KeyExpression
+
+
+@frozen
 class Query:
     """One query. A bare formula is a query whose `select` is None (meaning `SELECT *`).
 
@@ -760,7 +795,7 @@ class Query:
     select: SelectClause | None
     streams: tuple[Name, ...] | None
     formula: Formula
-    partition_by: tuple[Name | Alternatives, ...] | None
+    partition_by: tuple[Key, ...] | None
     window: Window | None
     consume: ConsumeClause | None
     limit: LimitClause | None

@@ -6,7 +6,7 @@ about the place.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -127,6 +127,7 @@ class _Lexer:
         self.source = source
         self.diagnostics = diagnostics
         self.tokens: list[Token] = []
+        self.joins: list[int] = []  # the places of `||` among the tokens
 
     def run(self) -> list[Token]:
         text = self.source.text
@@ -158,6 +159,11 @@ class _Lexer:
             tokens.append(token)
         end = tokens[-1].end if tokens else 0
         tokens.append(Token(END, "", end, end))
+        for place in self.joins:
+            if self._joins_conditions(place):
+                token = tokens[place]
+                foreign = token_errors.foreign_operator(token.text, token.start)
+                self._report(token, foreign, becomes="OR")
         return tokens
 
     def _report(self, token: Token, diagnostic: Diagnostic, becomes: str = BAD) -> None:
@@ -216,24 +222,19 @@ class _Lexer:
         self._report(token, token_errors.curly_quotes(token.text, token.start), becomes="TEXT")
 
     def _foreign(self, token: Token) -> None:
-        if "|" in token.text and self._joins_texts(token.end):
-            self._report(token, token_errors.joined_texts(token.text, token.start))
+        if token.text == "||":
+            # What stands around it is not known yet.
+            token.type = "JOIN"
+            self.joins.append(len(self.tokens))
             return
         foreign = token_errors.foreign_operator(token.text, token.start)
         self._report(token, foreign, becomes=token_errors.FOREIGN_OPERATORS[token.text][1])
 
-    def _joins_texts(self, end: int) -> bool:
-        """Whether a `||` stands among the items of SELECT, or beside a text that is not compared
-        with anything."""
-        following = self.source.text[end : end + _NEAR].lstrip()[:1]
-        is_text = following == "'" or bool(self.tokens and self.tokens[-1].type == "TEXT")
-        for token in reversed(self.tokens[-_NEAR:]):
-            keyword = keyword_of(token)
-            if token.type in _COMPARING or keyword in ("LIKE", "RLIKE", "IN"):
-                return False
-            if keyword in ("FILTER", "AND", "OR", "NOT", "WHERE", "SELECT"):
-                return is_text or keyword == "SELECT"
-        return is_text
+    def _joins_conditions(self, place: int) -> bool:
+        """Whether comparisons stand on both sides of a `||`, which was meant as OR then."""
+        before = reversed(self.tokens[max(0, place - _NEAR) : place])
+        after = self.tokens[place + 1 : place + 1 + _NEAR]
+        return _is_comparison(before, "RPAR", "LPAR") and _is_comparison(after, "LPAR", "RPAR")
 
     def _other(self, token: Token) -> None:
         if token.text in _UNKNOWN_SIGNS:
@@ -248,10 +249,30 @@ class _Lexer:
         self._report(token, token_errors.bad_character(token.text, token.start, token.text))
 
 
+_BETWEEN_CONDITIONS = ("FILTER", "AND", "OR", "NOT", "WHERE", "SELECT", "WHEN", "THEN", "ELSE")
+
+
+def _is_comparison(tokens: Iterable[Token], opens: str, closes: str) -> bool:
+    """Whether a comparison stands among tokens, up to the end of the condition or the bracket."""
+    depth = 0
+    for token in tokens:
+        keyword = keyword_of(token)
+        if token.type == opens:
+            depth += 1
+        elif token.type == closes:
+            depth -= 1
+        if depth < 0 or keyword in _BETWEEN_CONDITIONS or token.type == "COMMA":
+            return False
+        if not depth and (token.type in _COMPARING or keyword in ("LIKE", "RLIKE", "IN")):
+            return True
+    return False
+
+
 # --- keywords -------------------------------------------------------------------------------------
 
 _FORMULA_OPERATORS = frozenset({"AS", "IN", "AND", "OR", "ALL", "UNLESS", "FILTER"})
 # After these, a NOT that begins an operand is an attribute of that name.
+_VALUES = frozenset({"NULL", "TRUE", "FALSE"})
 _AFTER_OPERAND = frozenset(
     {"EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL"}
     | {"STAR", "SLASH", "PERCENT", "RPAR", "RSQB", "COMMA"}
@@ -323,10 +344,15 @@ def _is_keyword(keyword: str, following: Sequence[Token], accepts: Callable[[str
             return after.type == "LSQB"
         case "PREV":
             return after.type == "LPAR"
+        case "DISTINCT" if keyword_of(after) == "FROM":
+            return True
         case "PRIOR" | "DISTINCT":
             return after.type in ("NAME", "LPAR")
-        case "IF":
+        case "IF" | "CAST" | "TRY_CAST":
             return after.type == "LPAR"
+        case "CASE":
+            begins = after.type in _BEGINS_ITEM - {"STAR"}
+            return begins and keyword_of(after) not in grammar().reserved - _VALUES
         case "SOME" | "EVERY":  # `some IS A` and `some.a` are of a label
             return after.type == "NAME" and keyword_of(after) not in grammar().reserved
         case "AGGREGATE":

@@ -16,6 +16,16 @@ class DerivedColumns:
     def __init__(self) -> None:
         self._names: dict[core.Expression, str] = {}
         self._values: dict[str, core.Expression] = {}
+        self._declared: set[str] = set()
+
+    def declare(self, name: str, value: core.Expression) -> None:
+        """Tell the value of an attribute that the file declares."""
+        self._values[name] = value
+        self._declared.add(name)
+
+    def is_declared(self, name: str) -> bool:
+        """Whether the file declares the column as an attribute."""
+        return name in self._declared
 
     def name_of(self, value: core.Expression, taken: frozenset[str]) -> str:
         """The name of the column with a value, whose attributes have no label; `taken` are the
@@ -52,7 +62,11 @@ def with_derived(query: core.Query, made: DerivedColumns) -> core.Query:
     columns = made.columns
     if not columns:
         return query
-    added = tuple(core.AttributeDeclaration(one.name, one.type) for one in columns)
+    added = tuple(
+        core.AttributeDeclaration(one.name, one.type)
+        for one in columns
+        if not made.is_declared(one.name)
+    )
 
     def types(of: tuple[core.EventType, ...]) -> tuple[core.EventType, ...]:
         return tuple(replace(one, attributes=(*one.attributes, *added)) for one in of)

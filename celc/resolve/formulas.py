@@ -223,7 +223,7 @@ class Builder:
         operand = self.build(part, frame)
         self.asked[node.span] = ()
         inner = Frame(part.labels, None, frame, frame.repeated)
-        site = Site(self.schema, inner, self.hidden, self.found, "filter")
+        site = Site(self.schema, inner, self.hidden, self.found, "filter", condition)
         tree = condition(node.condition, site)
         if tree is None:
             return operand

@@ -23,6 +23,7 @@ from celc.resolve.ends import lengths_of_absences
 from celc.resolve.schema import Schema
 from celc.resolve.types import literals
 from celc.resolve.types.conversions import is_compared
+from celc.resolve.types.own_event import key_of_event
 
 
 @frozen
@@ -267,7 +268,7 @@ def check_window_length(window: Window | None, length: int, span: Span, found: D
 
 
 def partition_keys(
-    nodes: tuple[syntax.Name | syntax.Alternatives, ...] | None,
+    nodes: tuple[syntax.Key, ...] | None,
     schema: Schema,
     found: Diagnostics,
 ) -> tuple[PartitionKey, ...]:
@@ -276,6 +277,12 @@ def partition_keys(
     columns: dict[str, Span] = {}
     keys = []
     for node in nodes or ():
+        if isinstance(node, syntax.KeyExpression):
+            made = key_of_event(node, schema, found)
+            if made is not None and _is_key(made.type, node.span, found):
+                columns[made.name] = node.span
+                keys.append(PartitionKey(made.name, made.type))
+            continue
         first, *others = (node,) if isinstance(node, syntax.Name) else node.names
         texts = (first.text, *(name.text for name in others))
         before = written.setdefault(frozenset(texts), node.span)

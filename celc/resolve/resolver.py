@@ -28,8 +28,10 @@ from celc.resolve.readers import ORDERED, check_reader, over_queries, rows_of
 from celc.resolve.schema import Declarations, declare, schema_of
 from celc.resolve.scopes import Frame
 from celc.resolve.totals import check_choices, check_collapsed, total_of
+from celc.resolve.types.conditions import condition
 from celc.resolve.types.expressions import Site
 from celc.resolve.types.own_aggregates import declare_aggregates
+from celc.resolve.types.own_event import derived_attributes, enter_derived
 from celc.resolve.uncertain import check_labels, check_uncertain, uncertainty_of_query
 from celc.resolve.warnings.multitude import check_counts
 from celc.resolve.warnings.simultaneous import check_simultaneous
@@ -54,6 +56,8 @@ def resolve(
     found = Diagnostics(source)
     own = declare_aggregates(file.aggregates, found)
     declarations = declare(file.streams, found)
+    derived = derived_attributes(file.streams, declarations, found)
+    declarations = replace(declarations, derived=derived)
     event_types = {key[1]: place for key, place in declarations.places.items() if len(key) == 2}
     sets = declare_parameters(file.parameters, event_types, found)
     named = {one.name.text: one.name.span for one in file.queries if one.name is not None}
@@ -114,6 +118,7 @@ def _query(
 ) -> Query | None:
     """One query; None where an error leaves nothing to go on with. `found` gets all problems."""
     schema = schema_of(node, declarations, found)
+    enter_derived(schema)
     if any(map(declarations.stands_later, node.streams or ())):
         return None  # reported already; without the rows of the later query, nothing can be judged
     streams = [stream.name for stream in schema.streams]
@@ -155,7 +160,7 @@ def _query(
         check_reader(node, formula, schema.read, known, usable, found)
     if simultaneous:
         check_simultaneous(node, formula, window, known, found, reads=bool(reads))
-    site = Site(schema, frame, annotator.hidden, found, "select")
+    site = Site(schema, frame, annotator.hidden, found, "select", condition)
     check_choices(node, source, found)
     together = None if node.select is None else node.select.together
     selection, total = _selection(node, site, source, around, uncertain=uncertain is not None)
@@ -220,6 +225,17 @@ def _strategy(node: syntax.Query) -> tuple[syntax.Strategy, Span | None]:
     return node.select.strategy or "ALL", node.select.strategy_span
 
 
+def _attributes_of(key: syntax.Key) -> tuple[syntax.Name, ...]:
+    """The attributes that a key of PARTITION BY can be; none of an expression."""
+    match key:
+        case syntax.Name():
+            return (key,)
+        case syntax.Alternatives():
+            return key.names
+        case _:
+            return ()
+
+
 def _selection(
     node: syntax.Query,
     site: Site,
@@ -234,7 +250,7 @@ def _selection(
     places = {
         name.text: key.span
         for key in node.partition_by or ()
-        for name in (key if isinstance(key, syntax.Name) else key.names[0],)
+        for name in _attributes_of(key)[:1]
         if name.text in {one.name for one in around.partition_by}
     }
     decided = bool(absences_at_ends(node.formula))

@@ -50,6 +50,9 @@ class Declarations:
     uncertain: UncertainStreams = field(default_factory=lambda: UncertainStreams({}, {}))
     """The streams whose events have uncertain times."""
 
+    derived: Mapping[tuple[str, str, str], core.Expression] = field(default_factory=dict)
+    """The values of derived attributes, by stream, type and attribute."""
+
     def stands_later(self, name: syntax.Name) -> bool:
         """Whether a name in FROM is that of this query or of a later one."""
         known = name.text in self.streams or name.text in self.rows

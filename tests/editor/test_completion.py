@@ -59,7 +59,11 @@ NAMES = [
     (Q + "(T AS y)[y -> x] FILTER x.|", "attribute", ["id", "value", "ts"]),
     (Q + "(T AS x){2,3} FILTER x[|]", "attribute", ["id", "value", "ts"]),
     (Q + "T FILTER T.value > |", "function", None),
-    (Q + "T FILTER T.value + |", "keyword", ["DATE", "FALSE", "IF", "NULL", "PREV", "TIMESTAMP"]),
+    (
+        Q + "T FILTER T.value + |",
+        "keyword",
+        ["CASE", "CAST", "DATE", "FALSE", "IF", "NULL", "PREV", "TIMESTAMP", "TRY_CAST"],
+    ),
     (Q + "T PARTITION BY |", "attribute", ["id", "value", "ts", "humidity"]),
     (Q + "T WITHIN 3 HOURS [|", "attribute", ["id", "value", "ts", "humidity"]),
     (Q + "T WITHIN 3 |", "keyword", ["EVENTS"]),

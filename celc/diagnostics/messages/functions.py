@@ -5,13 +5,16 @@ from collections.abc import Collection, Sequence
 from celc_runtime.values.functions import Function
 
 from celc.diagnostics.errors import Diagnostic, error
-from celc.diagnostics.messages.wording import available, counted, guess, guesses
+from celc.diagnostics.messages.wording import available, counted, guess, guesses, unknown
 from celc.diagnostics.source import Span
 
 FUNCTIONS = (
     *("FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "COUNT", "VARIANCE", "STDDEV", "MEDIAN"),
     *("COLLECT", "PREV", "ABS", "NTH"),
 )
+
+OF_POSITIONS = tuple(name for name in FUNCTIONS if name != "ABS")
+"""Those of the positions of a label."""
 
 _SAME = {
     "AVERAGE": "AVG",
@@ -132,13 +135,12 @@ def _told(word: str, first: str, arguments: Sequence[str]) -> str | None:
 
 def number_of_arguments(function: Function, span: Span) -> Diagnostic:
     """`SQRT(x.a, 2)`."""
-    least = sum("?" not in one for one in function.parameters)
-    most = len(function.parameters)
+    least, most = function.arguments
     wanted = counted(least, "argument") if least == most else f"{least} to {most} arguments"
-    if function.parameters[-1].endswith("*"):
+    if most is None:
         wanted = f"{counted(least, 'argument')} or more"
     message = f"{function.name} takes {wanted}"
-    return error("number-of-arguments", span, message, f"as in {function.example[0]}")
+    return error("function-arguments", span, message, f"as in {function.example[0]}")
 
 
 _KINDS = {
@@ -153,7 +155,7 @@ _KINDS = {
 def wrong_argument(function: Function, kind: str, found: str, span: Span) -> Diagnostic:
     """`SQRT(x.name)`."""
     message = f"{function.name} takes {_KINDS[kind]} here, and this is {found}"
-    return error("argument-type", span, message, f"as in {function.example[0]}")
+    return error("function-argument", span, message, f"as in {function.example[0]}")
 
 
 def not_a_literal(function: Function, span: Span) -> Diagnostic:
@@ -167,3 +169,60 @@ def between_events(function: str, span: Span) -> Diagnostic:
     message = f"{function} is computed of one event, and these arguments are of several"
     hint = f"compare values of one event each, as in {function}(x.a) = {function}(y.a)"
     return error("between-events", span, message, hint)
+
+
+def no_zone_here(function: str, span: Span) -> Diagnostic:
+    """`SQRT(x.a AT TIME ZONE 'UTC')`."""
+    message = f"AT TIME ZONE cannot stand in {function}"
+    hint = "it goes with the parts of a time, as in HOUR(x.ts AT TIME ZONE 'Europe/Berlin')"
+    return error("misplaced-zone", span, message, hint)
+
+
+def unknown_zone(name: str, zones: Sequence[str], span: Span) -> Diagnostic:
+    """`HOUR(x.ts AT TIME ZONE 'CET+1')`."""
+    message = f"there is no time zone {name!r}"
+    hint = "zones have the names of IANA, such as 'Europe/Berlin', 'America/New_York' or 'UTC'"
+    return error("unknown-zone", span, message, *guess(name, zones), hint)
+
+
+def no_cast(found: str, wanted: str, span: Span) -> Diagnostic:
+    """`CAST(x.ok AS DATE)`."""
+    message = f"a value of the type {found} cannot become {wanted}"
+    return error("no-cast", span, message)
+
+
+# --- expressions of one event ---------------------------------------------------------------------
+
+
+def label_in_event(label: str, names: Collection[str], span: Span) -> Diagnostic:
+    """`EVENT A { id: INT, hour: INT = HOUR(x.ts) }`."""
+    message = f"{label!r} cannot be a label here: this is computed of each event alone"
+    return error(
+        "label-in-event", span, message, "write the name alone", *available("attributes", names)
+    )
+
+
+def unknown_in_event(name: str, names: Collection[str], span: Span) -> Diagnostic:
+    """`EVENT A { ts: TIMESTAMP, hour: INT = HOUR(t) }`."""
+    message = f"the event has no attribute {name!r}"
+    return unknown("unknown-in-event", span, message, name, "attributes", names)
+
+
+def not_of_one_event(name: str, names: Collection[str], span: Span) -> Diagnostic:
+    """`EVENT A { v: INT, s: LONG = SUM(v) }`."""
+    message = f"{name!r} is no function of one event"
+    return unknown("function-of-event", span, message, name, "functions here", names)
+
+
+def derived_type(text: str, found: str, wanted: str, span: Span) -> Diagnostic:
+    """`EVENT A { ts: TIMESTAMP, hour: STRING = HOUR(ts) }`."""
+    message = f"the attribute is declared as {wanted}, and its value is {found}"
+    hint = f"declare it as {found}, or write CAST({text} AS {wanted})"
+    return error("derived-type", span, message, hint)
+
+
+def derived_of_itself(name: str, span: Span) -> Diagnostic:
+    """`EVENT A { n: INT = n + 1 }`."""
+    message = f"attribute {name!r} would be computed of itself"
+    hint = "give the column of the input a name of its own, and compute of that"
+    return error("derived-of-itself", span, message, hint)

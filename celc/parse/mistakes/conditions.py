@@ -6,7 +6,7 @@ import re
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.source import Span
 from celc.parse.mistakes.functions import arguments_of
-from celc.parse.mistakes.place import CLAUSES, CLOSERS, COMPARISONS, Place
+from celc.parse.mistakes.place import COMPARISONS, Place
 from celc.parse.mistakes.tokens import bad_character, offered
 from celc.parse.tokens import keyword_of, word_of
 
@@ -33,48 +33,6 @@ def null_test(place: Place) -> Diagnostic | None:
     span = place.span(start, place.index + 1)
     text = place.raw(start, place.index + 1).upper()
     return _wrong("foreign-operator", span, f"'{text}' is not an operator of CEL", mended)
-
-
-def distinct_from(place: Place) -> Diagnostic | None:
-    """`x.a IS DISTINCT FROM 3` and `x.a IS NOT DISTINCT FROM y.a`."""
-    tokens, at = place.tokens, place.index - 2
-    if at - 1 < place.start or keyword_of(place.found) != "FROM":
-        return None
-    if word_of(place.previous) != "DISTINCT":
-        return None
-    negated = tokens[at].type == "NOT"
-    at -= negated
-    if tokens[at].type != "IS":
-        return None
-    begins = (i + 1 for i in place.backwards() if i < at and tokens[i].type in _ENDS_VALUE)
-    start = next(begins, place.innermost_start)
-    depth = 0
-    for end in range(place.index + 1, place.statement_end() + 1):
-        depth += (tokens[end].type in CLOSERS) - (tokens[end].type in CLOSERS.values())
-        if depth < 0 or (not depth and keyword_of(tokens[end]) in _ENDS_VALUE):
-            break
-    if end == place.index + 1:
-        return None
-    left, right = place.raw(start, at), place.raw(place.index + 1, end)
-    missing = f"{left} IS NULL", f"{right} IS NULL"
-    there = f"{left} IS NOT NULL", f"{right} IS NOT NULL"
-    constant = {token.type for token in tokens[place.index + 1 : end]} <= _CONSTANTS
-    if right.upper() == "NULL":
-        mended = missing[0] if negated else there[0]
-    elif constant and negated:
-        mended = f"({left} = {right} AND {there[0]})"
-    elif constant:
-        mended = f"({left} != {right} OR {missing[0]})"
-    else:
-        same = f"({left} = {right} AND {' AND '.join(there)}) OR ({' AND '.join(missing)})"
-        mended = f"({same})" if negated else f"NOT ({same})"
-    words = "IS NOT DISTINCT FROM" if negated else "IS DISTINCT FROM"
-    span = place.span(start, end)
-    return _wrong("foreign-operator", span, f"'{words}' is not an operator of CEL", mended)
-
-
-_ENDS_VALUE = frozenset({"FILTER", "HAVING", "AND", "OR", "NOT", *CLAUSES})
-_CONSTANTS = frozenset({"INTEGER", "DOUBLE", "TEXT", "MINUS"})
 
 
 def is_value(place: Place) -> Diagnostic | None:

@@ -12,7 +12,7 @@ from celc.parse.mistakes.surroundings import (
     labelled,
 )
 from celc.parse.mistakes.tokens import offered, shortened
-from celc.parse.tables import END
+from celc.parse.tables import END, grammar
 from celc.parse.tokens import keyword_of, name_text
 
 _SELECTORS = frozenset({"STRICT", "NXT", "NEXT", "LAST", "MAX"})
@@ -299,6 +299,8 @@ def missing_sign(place: Place) -> Diagnostic | None:
     """A sign that was left out: with it, the found token could stand."""
     if place.after_operand:  # a `:` could stand between any two
         return None
+    if place.before == "ATTRIBUTE" and keyword_of(place.previous) in grammar().reserved:
+        return None  # the clause was meant
     in_from = place.accepts("WHERE") and place.accepts("COMMA")
     if in_from and place.found.text not in declared(place).streams:
         return None

@@ -151,18 +151,6 @@ def foreign_operator(text: str, start: int) -> Diagnostic:
     return error("foreign-operator", span, message, f"write {ours}", fixes=[Fix(span, ours)])
 
 
-def joined_texts(text: str, start: int) -> Diagnostic:
-    """`x.a || 'b'`, where texts are joined and not conditions."""
-    return error(
-        "foreign-operator",
-        Span(start, start + len(text)),
-        f"'{text}' is not an operator of CEL, and texts cannot be joined",
-        "compare each part on its own: x.user = 'a' AND y.user = 'b'",
-        "or join the texts in a column of the events, and declare it as an attribute",
-        "to join conditions write OR",
-    )
-
-
 def foreign_comment(text: str, start: int) -> Diagnostic:
     """`# …` and `// …`."""
     sign = "#" if text.startswith("#") else "//"

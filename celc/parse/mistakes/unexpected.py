@@ -51,7 +51,6 @@ _CASES = (
     windows.limit_of_two,
     lengths.length_without_absence,
     lengths.after_length,
-    conditions.distinct_from,
     foreign_words.select_modifier,
     foreign_words.case_expression,
     foreign_statements.match_recognize,
@@ -150,12 +149,12 @@ def _unexpected_end(place: Place, hints: list[str]) -> Diagnostic:
 
 _OPERATORS = frozenset({"SEMICOLON", "COLON", "PLUS", "COLON_PLUS", "ALL", "AND", "OR"})
 _POSTFIXES = frozenset({"IN", "LSQB", "LBRACE", "COLON_LBRACE", "QUESTION"})
-_ARITHMETIC = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "PERCENT"})
+_ARITHMETIC = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "PERCENT", "JOIN"})
 _COMPARING = frozenset({*COMPARISONS} | {"BETWEEN", "IN", "LIKE", "RLIKE", "IS", "NOT"})
 _VALUE = frozenset(
     {"NAME", "ATTRIBUTE", "INTEGER", "DOUBLE", "TEXT", "TRUE", "FALSE", "NULL", "TIMESTAMP"}
-    | {"DATE", "MINUS", "PLUS", "LPAR", "PREV", "PRIOR", "DISTINCT", "IF"}
-    | {"SOME", "EVERY"}
+    | {"DATE", "MINUS", "PLUS", "LPAR", "PREV", "PRIOR", "DISTINCT", "IF", "CASE", "CAST"}
+    | {"SOME", "EVERY", "TRY_CAST"}
 )
 _ATOM = frozenset(
     {"NAME", "LPAR", "BANG", "NOT", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PROJECT", "WITHIN"}

@@ -49,6 +49,8 @@ def condition(node: syntax.Condition, site: Site, *, negated: bool = False) -> c
             return core.NullTest(operand, negated != node.negated, node.span)
         case syntax.Holds():
             return _holds(node, site, negated)
+        case syntax.DistinctTest():
+            return _distinct_test(node, site, negated != node.negated)
         case syntax.TypeTest():
             return _type_test(node, site, negated != node.negated)
         case syntax.EventCondition():
@@ -143,6 +145,25 @@ def _comparison(node: syntax.Comparison, site: Site, negated: bool) -> core.Trut
     left, right = expression(node.left, site), expression(node.right, site)
     operator = core.NEGATED[node.operator] if negated else node.operator
     return _compared(operator, left, right, node.span, site)
+
+
+def _distinct_test(node: syntax.DistinctTest, site: Site, negated: bool) -> core.Truth | None:
+    """Whether two values differ, where NULL is a value like others."""
+    left, right = expression(node.left, site), expression(node.right, site)
+    compared = _compared("=" if negated else "!=", left, right, node.span, site)
+    if compared is None:
+        return None
+    one, other = compared.left, compared.right
+
+    def null(value: core.Expression, *, known: bool) -> core.NullTest:
+        return core.NullTest(value, known, node.span)
+
+    def both(first: bool, second: bool) -> core.Every:
+        return core.Every((null(one, known=first), null(other, known=second)), node.span)
+
+    if negated:
+        return core.Some((compared, both(False, False)), node.span)
+    return core.Some((compared, both(True, False), both(False, True)), node.span)
 
 
 def _asks_for_type(node: syntax.Comparison, site: Site) -> bool:

@@ -28,7 +28,9 @@ def of_event(value: core.Expression, site: Site) -> core.Expression:
     def known(node: Leaf) -> core.Expression:
         assert isinstance(node, core.AttributeValue)
         made = site.schema.made.value_of(node.attribute)
-        return _where_declared(node, mask, site) if made is None else made
+        if made is None or site.schema.made.is_declared(node.attribute):
+            return _where_declared(node, mask, made, site)
+        return made
 
     alone = map_expression(value, known)
     taken = frozenset(site.schema.types)
@@ -37,10 +39,12 @@ def of_event(value: core.Expression, site: Site) -> core.Expression:
     )
 
 
-def _where_declared(node: core.AttributeValue, mask: int, site: Site) -> core.Expression:
-    """An attribute without its label; NULL in an event whose type lacks it, whatever the column of
-    the table holds there."""
-    value = replace(node, label="")
+def _where_declared(
+    node: core.AttributeValue, mask: int, made: core.Expression | None, site: Site
+) -> core.Expression:
+    """An attribute without its label, or the value that it is `made` of. It is NULL in an event
+    whose type lacks it, whatever the column of the table holds there."""
+    value = replace(node, label="") if made is None else made
     if node.attribute == core.TYPE:
         return value
     lacking = site.schema.lacking(node.attribute) & mask

@@ -179,9 +179,13 @@ def expression(node: syntax.Expression, site: Site) -> core.Expression | None:
             return literals.time(node, site.found)
         case syntax.DurationLiteral():
             return literals.interval(node, site.found)
-        case syntax.Attribute() | syntax.Call() | syntax.CallOfAll() | syntax.Conditional() if (
-            site.declared is not None
-        ):
+        case (
+            syntax.Attribute()
+            | syntax.Call()
+            | syntax.CallOfAll()
+            | syntax.Conditional()
+            | syntax.Cast()
+        ) if (site.declared is not None):
             return site.declared.value(node, site)
         case syntax.CallOfAll():
             refuse_star(node, site)
@@ -191,7 +195,9 @@ def expression(node: syntax.Expression, site: Site) -> core.Expression | None:
         case syntax.Attribute():
             return _attribute(node, site)
         case syntax.Conditional():
-            raise AssertionError("the parser knows IF in the declaration of an aggregate alone")
+            return calls.conditional(node, site, expression)
+        case syntax.Cast():
+            return calls.cast(node, site, expression)
         case syntax.Arithmetic():
             return _arithmetic(node, site)
         case syntax.Negation():
@@ -318,10 +324,7 @@ def _call(node: syntax.Call, site: Site) -> core.Expression | None:
             if site.inside is None and syntax.is_bare_name(argument):
                 site.found.add(types.needs_number("ABS", argument.attribute.text, argument.span))
                 return None
-            operand = numeric("ABS", argument, site)
-            if operand is None or is_null(operand):
-                return operand
-            return core.Absolute(operand, operand.type, node.span)
+            return absolute(node, site)
         case "COUNT" if node.distinct:
             return _aggregate("DISTINCT", node, site)
         case "COUNT":
@@ -337,6 +340,14 @@ def _call(node: syntax.Call, site: Site) -> core.Expression | None:
         case _:
             _refuse_unknown(node, site)
             return None
+
+
+def absolute(node: syntax.Call, site: Site) -> core.Expression | None:
+    """`ABS(e)`."""
+    operand = numeric("ABS", node.argument, site)
+    if operand is None or is_null(operand):
+        return operand
+    return core.Absolute(operand, operand.type, node.span)
 
 
 def _refuse_unknown(node: syntax.Call, site: Site) -> None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
+from zoneinfo import available_timezones
 
-from celc_runtime.values.functions import FUNCTIONS, Function
+from celc_runtime.values.functions import FUNCTIONS, Function, can_cast
 
 from celc.core import fold
 from celc.core import formula as core
 from celc.diagnostics.messages import functions as messages
 from celc.diagnostics.messages import types
+from celc.diagnostics.source import Span
 from celc.parse import syntax
-from celc.resolve.types.conversions import convert, is_null
+from celc.resolve.types.conversions import Misfit, convert, is_null, meeting_type
 from celc.resolve.types.derived import of_event
 from celc.resolve.types.site import Site
+from celc.resolve.types.written import type_of_written
 
 Resolve = Callable[[syntax.Expression, Site], core.Expression | None]
 
@@ -28,7 +32,8 @@ def function_call(
         return None
     operands: list[core.Expression] = []
     for number, argument in enumerate(arguments):
-        if site.inside is None and syntax.is_bare_name(argument):
+        is_label = site.inside is None and site.declared is None
+        if is_label and syntax.is_bare_name(argument):
             text = argument.attribute.text
             site.found.add(types.needs_number(function.name, text, argument.span))
             continue
@@ -40,14 +45,96 @@ def function_call(
             operands.append(operand)
     if len(operands) < len(arguments):
         return None
+    if function.name in _CHOICES:
+        return _choice(function, operands, node, site)
     result = function.result
     type = (
         result
         if isinstance(result, core.DataType)
         else result([operand.type for operand in operands])
     )
-    zone = "UTC" if function.zoned else None
+    zone = zone_of(node.zone, site)
+    if zone is None:
+        return None
+    if node.zone is not None and not function.zoned:
+        site.found.add(messages.no_zone_here(function.name, node.zone.span))
+        return None
+    zone = zone if function.zoned else None
     return settled(core.Call(function.name, tuple(operands), type, zone, node.span), site)
+
+
+_CHOICES: dict[str, Literal["LEAST", "GREATEST", "COALESCE"]] = {
+    "LEAST": "LEAST",
+    "GREATEST": "GREATEST",
+    "COALESCE": "COALESCE",
+}
+
+
+def _choice(
+    function: Function, operands: list[core.Expression], node: syntax.Call, site: Site
+) -> core.Expression | None:
+    """LEAST, GREATEST and COALESCE, in the type that all operands have in common."""
+    data_type = common(operands, node.span, site)
+    if data_type is None:
+        return None
+    chosen = tuple(convert(one, data_type) for one in operands)
+    return settled(core.Choice(_CHOICES[function.name], chosen, data_type, node.span), site)
+
+
+def common(operands: list[core.Expression], span: Span, site: Site) -> core.DataType | None:
+    """The type in which all operands are, NULL aside; None after an error."""
+    data_type = meeting_type(operands)
+    if isinstance(data_type, Misfit):
+        other = operands[data_type.number].type.value
+        site.found.add(types.compared_types(data_type.before.value, other, span))
+        return None
+    if data_type is None:
+        site.found.add(types.two_nulls(span))
+    return data_type
+
+
+def zone_of(node: syntax.TextLiteral | None, site: Site) -> str | None:
+    """The time zone of `AT TIME ZONE`, UTC without; None after an error."""
+    if node is None:
+        return "UTC"
+    if node.value not in available_timezones():
+        site.found.add(messages.unknown_zone(node.value, sorted(available_timezones()), node.span))
+        return None
+    return node.value
+
+
+def conditional(
+    node: syntax.Conditional, site: Site, expression: Resolve
+) -> core.Expression | None:
+    """IF and CASE."""
+    asked = [site.judge(one, site) for one, _ in node.branches]
+    values = [expression(one, site) for _, one in node.branches]
+    null = core.Constant(None, core.DataType.BOOLEAN, node.span)
+    values.append(null if node.otherwise is None else expression(node.otherwise, site))
+    known = [one for one in values if one is not None]
+    truths = [one for one in asked if one is not None]
+    if len(known) < len(values) or len(truths) < len(asked):
+        return None
+    data_type = common(known, node.span, site)
+    if data_type is None:
+        return None
+    *ways, otherwise = (convert(one, data_type) for one in known)
+    branches = tuple(zip(truths, ways, strict=True))
+    return settled(core.Conditional(branches, otherwise, data_type, node.span), site)
+
+
+def cast(node: syntax.Cast, site: Site, expression: Resolve) -> core.Expression | None:
+    """`CAST(e AS T)`; NULL where the value has no counterpart."""
+    operand, wanted = expression(node.operand, site), type_of_written(node.type, site.found)
+    zone = zone_of(node.zone, site)
+    if operand is None or wanted is None or zone is None:
+        return None
+    if is_null(operand) or operand.type is wanted:
+        return convert(operand, wanted)
+    if not can_cast(operand.type, wanted):
+        site.found.add(messages.no_cast(operand.type.value, wanted.value, node.span))
+        return None
+    return settled(core.Call("CAST", (operand,), wanted, zone, node.span), site)
 
 
 def settled(value: core.Expression, site: Site) -> core.Expression | None:
@@ -55,7 +142,7 @@ def settled(value: core.Expression, site: Site) -> core.Expression | None:
     reads it. None: it is neither, and cannot be calculated where it stands."""
     if fold.is_constant(value):
         return core.Constant(fold.evaluate(value), value.type, value.span)
-    if site.use == "select":
+    if site.use != "filter":
         return value
     found = of_event(value, site)
     if found is value and not _has_kernel(value):
@@ -71,9 +158,8 @@ def _has_kernel(value: core.Expression) -> bool:
 
 
 def _has_number(function: Function, count: int) -> bool:
-    parameters = function.parameters
-    least = sum("?" not in one for one in parameters)
-    return least <= count <= len(parameters) or (count >= least and parameters[-1].endswith("*"))
+    least, most = function.arguments
+    return least <= count and (most is None or count <= most)
 
 
 def _fitting(

@@ -73,7 +73,7 @@ class Declared:
 
     def value(
         self,
-        node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional,
+        node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional | syntax.Cast,
         site: Site,
     ) -> core.Expression | None:
         """The meaning of a name or a call in the declaration of an aggregate."""
@@ -94,6 +94,9 @@ class Declared:
                 return None
             case syntax.Conditional():
                 return self._conditional(node, site)
+            case syntax.Cast():
+                site.found.add(messages.function_in_aggregate("CAST", self.aggregate, node.span))
+                return None
 
     def no_label(self, label: str, span: Span, site: Site) -> None:
         site.found.add(messages.label_in_aggregate(label, self.variables, span))
@@ -159,8 +162,12 @@ class Declared:
         )
 
     def _conditional(self, node: syntax.Conditional, site: Site) -> core.Expression | None:
-        asked = condition(node.condition, site)
-        then, otherwise = expression(node.then, site), expression(node.otherwise, site)
+        if len(node.branches) > 1 or node.otherwise is None:
+            site.found.add(messages.function_in_aggregate("CASE", self.aggregate, node.span))
+            return None
+        ((written, value),) = node.branches
+        asked = condition(written, site)
+        then, otherwise = expression(value, site), expression(node.otherwise, site)
         if asked is None or then is None or otherwise is None:
             return None
         data_type = self._common_type("IF", [then, otherwise], node.span, site)
@@ -301,7 +308,15 @@ class _Declaration:
         """An expression in the type that is wanted of it."""
         own_name = self.node.name.text
         declared = Declared(part, known, hidden - known.keys(), own_name, self.called)
-        site = Site(_NO_STREAMS, Frame({}, None, None), {}, self.found, "filter", declared=declared)
+        site = Site(
+            _NO_STREAMS,
+            Frame({}, None, None),
+            {},
+            self.found,
+            "filter",
+            condition,
+            declared=declared,
+        )
         value = expression(node, site)
         if value is None or wanted is None or wanted is core.DataType.STRING:
             return None

@@ -24,13 +24,20 @@ class Names(Protocol):
 
     def value(
         self,
-        node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional,
+        node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional | syntax.Cast,
         site: Site,
     ) -> core.Expression | None:
         """The meaning of a name or a call."""
 
     def no_label(self, label: str, span: Span, site: Site) -> None:
         """Report a label."""
+
+
+class Judge(Protocol):
+    """Resolves conditions in expressions (`celc.resolve.types.conditions`, which imports these)."""
+
+    def __call__(self, node: syntax.Condition, site: Site) -> core.Truth | None:
+        """The condition as AND and OR over predicates; None after an error."""
 
 
 @frozen
@@ -42,7 +49,9 @@ class Site:
     frame: Frame
     hidden: Mapping[str, Hidden]
     found: Diagnostics
-    use: Literal["filter", "select"]
+    use: Literal["filter", "select", "event"]
+    """`event`: the expression is of one event, whose attributes have no label."""
+    judge: Judge
     inside: str | None = None  # the label of the `x[…]` around it
     known: dict[tuple[str, str | None], core.DataType | Binding | None] = field(
         default_factory=dict

@@ -11,7 +11,7 @@ UTC or of a named zone, whatever the session's zone is, and regular expressions,
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from celc_runtime.values.types import DataType
+from celc_runtime.values.types import DataType, DecimalType
 
 Parameter: TypeAlias = str
 """What an argument can be. `DOUBLE`, `INT`, `STRING`, `BINARY`: values of this type, and numbers
@@ -33,6 +33,12 @@ class Function(NamedTuple):
     is not fixed. `{zone}` is the name of the zone."""
     kernel: str = ""  # its code between events; empty: it is of one event, or of a match
     zoned: bool = False  # whether `AT TIME ZONE` can stand in it
+
+    @property
+    def arguments(self) -> tuple[int, int | None]:
+        """The least and the greatest number of its arguments; None: there is no greatest."""
+        least = sum(not one.rstrip("!").endswith(("?", "*")) for one in self.parameters)
+        return least, None if self.parameters[-1].endswith("*") else len(self.parameters)
 
 
 def _same(types: Sequence[DataType]) -> DataType:
@@ -149,7 +155,7 @@ _NUMERIC = (
     ),
     Function(
         "ROUND",
-        ("NUMBER", "INT?!"),
+        ("NUMBER", "INT!?"),
         _same,
         "the number with so many digits behind the point (0 without), halves away from 0",
         ("ROUND(2.345, 2)", "2.35"),
@@ -257,7 +263,7 @@ _TEXTS = (
     ),
     Function(
         "CONCAT",
-        ("TEXT*",),
+        ("TEXT", "TEXT*"),
         _STRING,
         "the texts one after another; NULL if one is NULL",
         ("CONCAT('a', 'b')", "'ab'"),
@@ -286,5 +292,51 @@ _TIMES = (
     ),
 )
 
-FUNCTIONS = {one.name: one for one in (*_NUMERIC, *_TEXTS, *_TIMES)}
+_OF_ALL = (
+    Function(
+        "COALESCE",
+        ("ANY", "ANY*"),
+        _same,
+        "the first value that is not NULL",
+        ("COALESCE(NULL, 2)", "2"),
+        lambda texts: f"COALESCE({', '.join(texts)})",
+    ),
+    Function(
+        "LEAST",
+        ("ANY", "ANY", "ANY*"),
+        _same,
+        "the least value that is not NULL",
+        ("LEAST(3, 2)", "2"),
+        lambda texts: f"LEAST({', '.join(texts)})",
+    ),
+    Function(
+        "GREATEST",
+        ("ANY", "ANY", "ANY*"),
+        _same,
+        "the greatest value that is not NULL",
+        ("GREATEST(3, 2)", "3"),
+        lambda texts: f"GREATEST({', '.join(texts)})",
+    ),
+)
+
+_NUMBERS = ("BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE")
+
+
+def can_cast(found: DataType, wanted: DataType) -> bool:
+    """Whether CAST takes a value of a type to another type, as in Spark with ANSI mode off."""
+    is_number = isinstance(found, DecimalType) or found.value in _NUMBERS
+    to_number = isinstance(wanted, DecimalType) or wanted.value in _NUMBERS
+    plain = (_STRING, _BOOLEAN)
+    times = (DataType.TIMESTAMP, DataType.DATE, DataType.TIMESTAMP_NTZ)
+    if is_number:
+        return to_number or wanted in (*plain, DataType.TIMESTAMP)
+    if found in plain:
+        return to_number or wanted in plain or (found is _STRING and wanted in times)
+    if found in times:
+        of_instant = found is DataType.TIMESTAMP and to_number
+        return wanted is _STRING or wanted in times or of_instant
+    return False
+
+
+FUNCTIONS = {one.name: one for one in (*_NUMERIC, *_TEXTS, *_TIMES, *_OF_ALL)}
 """The functions by their names."""

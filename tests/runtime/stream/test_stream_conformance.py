@@ -30,9 +30,7 @@ _STEMS = [(folder, stem) for folder in _FOLDERS for stem in case_stems(folder)]
 
 # A window of time, or a length of an absence, without an attribute. Streams here are ordered by one
 # that the cases do not have.
-_BY_ORDER = re.compile(
-    r"(?:WITHIN\s*\[?|FOR)(?:\s*[\d.]+\s+(?!EVENT)[A-Z]+\b)+\s*(?:\]|$|[A-Z;])"
-)
+_BY_ORDER = re.compile(r"(?:WITHIN\s*\[?|FOR)(?:\s*[\d.]+\s+(?!EVENT)[A-Z]+\b)+\s*(?:\]|$|[A-Z;])")
 
 
 def _queries(folder: Path, stem: str) -> dict[str, list[Case]]:
