@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from celc.codegen.expressions.conditions import ConditionCode
+from celc.codegen.expressions.operations import comparison
 from celc.codegen.expressions.own_aggregates import OwnAggregateCode
 from celc.core import formula as core
 from celc.core.fold import fold_predicate
@@ -229,8 +230,24 @@ class ChoiceCode(ConditionCode):
                 if (expression.function, expression.type) == ("SUM", core.DataType.INTERVAL):
                     column, _ = self._column(attribute)
                     known[self.imports.call("can_sum_interval", column, valid, events)] = None
+            case core.Choice():
+                sides = [self._known(operand) for operand in expression.operands]
+                if all(sides):
+                    known[f"({' | '.join(sides)})"] = None
+            case core.Conditional():
+                found = self._known(expression.otherwise) or "True"
+                for asked, then in reversed(expression.branches):
+                    found = f"({self._known(then) or 'True'} if {self._truth(asked)} else {found})"
+                known[found] = None
             case _:
                 ConditionCode._needs(self, expression, known)
+
+    def _known(self, expression: core.Expression) -> str:
+        """When an expression is not NULL; empty: always."""
+        known: dict[str, None] = {}
+        self._needs(expression, known)
+        found = " & ".join(known)
+        return f"({found})" if len(known) > 1 else found
 
     def _value(self, expression: core.Expression) -> str:
         match expression:
@@ -241,8 +258,33 @@ class ChoiceCode(ConditionCode):
                 return f"{column}[{self._event(expression)}]"
             case core.Aggregate():
                 return self._aggregate(expression)
+            case core.Choice():
+                return self._choice(expression)
+            case core.Conditional():
+                found = self._value(expression.otherwise)
+                for asked, then in reversed(expression.branches):
+                    found = f"({self._value(then)} if {self._truth(asked)} else {found})"
+                return found
             case _:
                 return ConditionCode._value(self, expression)
+
+    def _choice(self, node: core.Choice) -> str:
+        """The value of LEAST, GREATEST or COALESCE."""
+        first, *others = node.operands
+        best, known = self._value(first), self._known(first)
+        operator: core.ComparisonOperator = "<" if node.function == "LEAST" else ">"
+        for other in others:
+            value, there = self._value(other), self._known(other)
+            if node.function == "COALESCE":
+                takes = f"(not {known})" if known else "False"
+            else:
+                asked = core.Comparison(operator, other, first, node.span)
+                better = comparison(asked, value, best, self.imports)
+                takes = f"((not {known}) | {better})" if known else better
+                takes = f"({there} & {takes})" if there else takes
+            best = f"({value} if {takes} else {best})"
+            known = f"({known} | {there})" if known and there else ""
+        return best
 
     def _aggregate(self, node: core.Aggregate) -> str:
         events = self._events(node)

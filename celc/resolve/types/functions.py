@@ -154,7 +154,9 @@ def settled(value: core.Expression, site: Site) -> core.Expression | None:
 
 def _has_kernel(value: core.Expression) -> bool:
     """Whether kernels calculate a value that compares events."""
-    return isinstance(value, core.Call) and bool(FUNCTIONS[value.function].kernel)
+    if value.type is core.DataType.STRING:
+        return False
+    return not isinstance(value, core.Call) or bool(FUNCTIONS[value.function].kernel)
 
 
 def _has_number(function: Function, count: int) -> bool:

@@ -1,0 +1,139 @@
+"""Functions of values in queries: in conditions, SELECT, keys and declarations, on one machine."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import celc
+import pyarrow as pa
+import pytest
+from celc.diagnostics.errors import CelError
+
+SHOP = """CREATE STREAM S {
+  EVENT A { v: DOUBLE, s: STRING, ts: TIMESTAMP, h: INT = HOUR(ts) },
+  EVENT B { v: DOUBLE, s: STRING, ts: TIMESTAMP, w: INT, h: INT = w + HOUR(ts) * 10 }
+}
+"""
+TIMES = [dt.datetime(2024, 1, 1, hour, 30) for hour in (1, 3, 4, 5, 23)]
+EVENTS = pa.table(
+    {
+        "type": ["A", "B", "A", "B", "A"],
+        "v": [4.0, 9.0, 2.25, None, 16.0],
+        "s": ["ab", "Ab", "straße", None, "x"],
+        "ts": pa.array(TIMES, pa.timestamp("us", "UTC")),
+        # Events of the type A have no attribute w, whatever the column holds.
+        "w": pa.array([1, 2, 3, 4, 5], pa.int32()),
+        "h": pa.array([0] * 5, pa.int32()),
+    }
+)
+
+
+def rows(query: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (
+        celc.compile(SHOP + query, order_by="ts").match_table(EVENTS).to_pylist()
+    )
+    return found
+
+
+def positions(condition: str, formula: str) -> list[tuple[int, ...]]:
+    """The positions of x and y in the matches of a formula with a condition."""
+    found = rows(f"SELECT * FROM S WHERE {formula} FILTER {condition}")
+    labels = [label for label in ("x", "y") if found and label in found[0]]
+    return sorted(tuple(row[label][0]["pos"] for label in labels) for row in found)
+
+
+ONE = "(A OR B) AS x"
+TWO = "A AS x ; (A OR B) AS y"
+
+
+@pytest.mark.parametrize(
+    ("condition", "formula", "expected"),
+    [
+        ("SQRT(x.v) = 2.0", ONE, [(0,)]),
+        ("HOUR(x.ts) = 3 AND UPPER(x.s) = 'AB'", ONE, [(1,)]),
+        ("HOUR(x.ts AT TIME ZONE 'Asia/Tokyo') = 10", ONE, [(0,)]),
+        ("x[UPPER(s) = 'STRASSE' OR LENGTH(s) = 1]", ONE, [(2,), (4,)]),
+        ("x.s || 'c' = 'abc'", ONE, [(0,)]),
+        ("STARTSWITH(x.s, 'A') OR ENDSWITH(x.s, 'e')", ONE, [(1,), (2,)]),
+        ("NOT STARTSWITH(x.s, 'A')", ONE, [(0,), (2,), (4,)]),
+        ("x.h = 1 OR x.h > 50", ONE, [(0,), (3,)]),
+        ("COALESCE(x.w, 7) = 7", ONE, [(0,), (2,), (4,)]),
+        ("CASE x.s WHEN 'ab' THEN 1 WHEN 'x' THEN 2 END = 2", ONE, [(4,)]),
+        ("x.v > SQRT(POWER(3, 2))", ONE, [(0,), (1,), (4,)]),
+        ("UPPER(x.s) = UPPER(y.s)", TWO, [(0, 1)]),
+        ("SQRT(POWER(y.v - x.v, 2) + 0.0) > 11", TWO, [(0, 4), (2, 4)]),
+        ("GREATEST(x.v, y.v, 3.0) > 10", TWO, [(0, 4), (2, 4)]),
+        ("COALESCE(y.v, x.v) = x.v", TWO, [(0, 3), (2, 3)]),
+        (
+            "CASE WHEN y.s = 'Ab' THEN y.v - x.v WHEN y.v IS NULL THEN 5 END = 5",
+            TWO,
+            [(0, 1), (0, 3), (2, 3)],
+        ),
+        ("IF(y.v > x.v, y.v - x.v, x.v - y.v) < 6", TWO, [(0, 1), (0, 2)]),
+        ("x.s IS DISTINCT FROM y.s AND y.v IS NOT DISTINCT FROM NULL", TWO, [(0, 3), (2, 3)]),
+        ("LN(y.v - 9.0) IS NULL", TWO, [(0, 1), (0, 2), (0, 3), (2, 3)]),
+    ],
+)
+def test_conditions(condition: str, formula: str, expected: list[tuple[int, ...]]) -> None:
+    assert positions(condition, formula) == expected
+
+
+def test_select() -> None:
+    first, *_ = rows(
+        "SELECT x.s || '-' || UPPER(y.s) AS both, ROUND(SUM(y.v), 1) AS sum, "
+        "CASE WHEN COUNT(y) > 1 THEN 'many' ELSE 'few' END AS n, HOUR(x.ts) AS hour "
+        "FROM S WHERE A AS x ; B AS y"
+    )
+    assert (first["both"], first["sum"], first["n"], first["hour"]) == ("ab-AB", 9.0, "few", 1)
+
+
+def test_keys() -> None:
+    found = rows("SELECT * FROM S WHERE A AS x ; B AS y PARTITION BY LOWER(s)")
+    assert [(row["LOWER(s)"], row["x"][0]["s"], row["y"][0]["s"]) for row in found] == [
+        ("ab", "ab", "Ab")
+    ]
+
+
+def test_a_derived_attribute_is_shown_and_not_read() -> None:
+    query = celc.compile(SHOP + "SELECT * FROM S WHERE B AS x", order_by="ts")
+    assert "h" not in query.INPUT_SCHEMA.names
+    found = query.match_table(EVENTS.drop_columns(["h"])).to_pylist()
+    assert [row["x"][0]["h"] for row in found] == [32, 54]
+
+
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [
+        ("FOO(x.s) = 1", "unknown-function"),
+        ("SQRT(x.s) = 1", "function-argument"),
+        ("SQRT(x.v, 2) = 1", "function-arguments"),
+        ("UPPER(x) = 'A'", "needs-number"),
+        ("ROUND(x.v, x.v) = 1", "needs-literal"),
+        ("UPPER(x.s || y.s) = 'AB'", "between-events"),
+        ("HOUR(x.ts AT TIME ZONE 'Mars') = 1", "unknown-zone"),
+        ("SQRT(x.v AT TIME ZONE 'UTC') = 1", "misplaced-zone"),
+        ("CAST(x.ts AS BOOLEAN)", "no-cast"),
+    ],
+)
+def test_mistakes(condition: str, code: str) -> None:
+    with pytest.raises(CelError) as refused:
+        celc.compile(f"{SHOP}SELECT * FROM S WHERE A AS x ; B AS y FILTER {condition}")
+    assert [one.code for one in refused.value.diagnostics if one.severity == "error"] == [code]
+
+
+@pytest.mark.parametrize(
+    ("declaration", "code"),
+    [
+        ("n: INT, m: INT = n + k", "unknown-in-event"),
+        ("n: INT = n + 1", "derived-of-itself"),
+        ("n: INT = m, m: INT = n", "derived-of-itself"),
+        ("s: STRING, n: INT = LENGTH(x.s)", "label-in-brackets"),
+        ("s: STRING, n: STRING = LENGTH(s)", "derived-type"),
+        ("v: INT, n: LONG = SUM(v)", "function-in-brackets"),
+    ],
+)
+def test_wrong_derived_attributes(declaration: str, code: str) -> None:
+    with pytest.raises(CelError) as refused:
+        celc.compile(f"CREATE STREAM S {{ EVENT A {{ {declaration} }} }}\nSELECT * FROM S WHERE A")
+    assert code in [one.code for one in refused.value.diagnostics]
