@@ -178,7 +178,8 @@ def _clause(
         for label in sorted(labels_named(predicate) - visible):
             yield Violation(LABELS_RESOLVED, f"nothing binds '{label}' of {_place(predicate)}")
         yield from _types(predicate, attributes)
-    if clause.labels[: len(chosen)] != tuple(chosen) or not visible.issuperset(clause.labels):
+    named, others = clause.labels[: len(chosen)], clause.labels[len(chosen) :]
+    if named != tuple(chosen) or not visible.issuperset(others):
         yield Violation(CLAUSE_LABELS, f"{_place(clause)} lists {clause.labels}")
 
 

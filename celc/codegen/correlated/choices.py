@@ -92,11 +92,9 @@ class ChoiceCode(ConditionCode):
         behind = distances_looked_back(predicate)
         firsts = [self._lacks(label, behind[label]) for label in self._labels if label in behind]
         lacks = [*filter(None, firsts)]
-        if not lacks:
-            return truth
-        if self._missing_is_true:
-            return "(" + " | ".join([*lacks, truth]) + ")"
-        return f"((not ({' | '.join(lacks)})) & {truth})"
+        if lacks and not self._missing_is_true:
+            return f"((not ({' | '.join(lacks)})) & {truth})"
+        return "(" + " | ".join([*lacks, truth]) + ")" if firsts else truth
 
     # --- SOME and EVERY ---------------------------------------------------------------------------
 
