@@ -17,7 +17,7 @@ _NEAREST = {
     "UINT64": ("DECIMAL(20, 0)",),
     "UBIGINT": ("DECIMAL(20, 0)",),
     "HUGEINT": ("DECIMAL(38, 0)",),
-    "NUMBER": ("DECIMAL(10, 2)", "DOUBLE"),
+    "NUMBER": ("DOUBLE",),
     "UUID": ("STRING", "BINARY"),
     "JSON": ("STRING",),
     "ENUM": ("STRING",),

@@ -12,7 +12,7 @@ from celc.diagnostics.errors import Diagnostic, Related, error
 from celc.parse.mistakes import (
     clauses,
     conditions,
-    declared_aggregates,
+    declarations,
     durations,
     filters,
     formulas,
@@ -39,7 +39,10 @@ from celc.parse.tokens import keyword_of
 
 # The first that applies is used: from sure habits of other languages to guesses.
 _CASES = (
-    declared_aggregates.in_declaration,
+    declarations.constraint,
+    declarations.list_type,
+    declarations.braces,
+    declarations.in_declaration,
     formulas.missing_formula,
     clauses.misspelled_statement,
     totals.per_without_total,
