@@ -6,7 +6,9 @@ bits of microseconds. A comparison with NULL is not TRUE.
 
 import math
 import struct
-from typing import assert_never
+from typing import TypeGuard, assert_never
+
+from celc_runtime.values import decimals
 
 from celc.core import formula as core
 from celc.core.like import like_to_regex
@@ -212,6 +214,9 @@ def _arithmetic(expression: core.Arithmetic) -> Value:
     if left_value is None or right_value is None:
         return None
     left, right = _number(left_value), _number(right_value)
+    types = expression.left.type, expression.right.type, expression.type
+    if _are_decimals(types):
+        return decimals.calculated(expression.operator, int(left), int(right), types)
     match expression.operator:
         case "+":
             return fit(left + right, expression.type)
@@ -225,6 +230,12 @@ def _arithmetic(expression: core.Arithmetic) -> Value:
             return None if right == 0 else fit(_remainder(left, right), expression.type)
         case _:
             assert_never(expression.operator)
+
+
+def _are_decimals(
+    types: tuple[core.DataType, core.DataType, core.DataType],
+) -> TypeGuard[tuple[core.DecimalType, core.DecimalType, core.DecimalType]]:
+    return all(isinstance(type, core.DecimalType) for type in types)
 
 
 def _divide(left: float, right: float) -> float:
@@ -257,9 +268,8 @@ def fit(value: int | float, type: core.DataType) -> int | float | None:
             return (int(value) + 2**31) % 2**32 - 2**31
         case core.DataType.LONG:
             return (int(value) + 2**63) % 2**64 - 2**63
-        case core.COUNTS:
-            assert abs(value) < 10**38, "only whole numbers of 64 bits become DECIMALs"
-            return int(value)
+        case core.DecimalType():
+            return decimals.fitting(int(value), type.precision)
         case core.DataType.FLOAT:
             return round_to_float(value)
         case _:
@@ -281,9 +291,15 @@ def round_to_float(value: int | float) -> float:
 
 
 def cast(value: Value, source: core.DataType, target: core.DataType) -> Value:
-    """A constant after one of the implicit casts (wider numbers, DATE to TIMESTAMP in UTC)."""
+    """A constant after one of the implicit casts (wider numbers, DATE to TIMESTAMP in UTC); NULL
+    where a DECIMAL does not hold it."""
     if value is None or source is target:
         return value
     if source is core.DataType.DATE and target is core.DataType.TIMESTAMP:
         return int(_number(value)) * MICROSECONDS_PER_DAY
+    if isinstance(source, core.DecimalType) and not isinstance(target, core.DecimalType):
+        return fit(int(_number(value)) / 10**source.scale, target)
+    if isinstance(target, core.DecimalType):
+        scale = source.scale if isinstance(source, core.DecimalType) else 0
+        return fit(decimals.moved(int(_number(value)), target.scale - scale), target)
     return fit(_number(value), target)

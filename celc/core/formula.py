@@ -16,10 +16,13 @@ from typing import Literal, TypeAlias
 
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.values.types import COUNTS as COUNTS
+from celc_runtime.values.types import MOST_DIGITS as MOST_DIGITS
+from celc_runtime.values.types import MOST_NARROW as MOST_NARROW
 from celc_runtime.values.types import NUMBERS as NUMBERS
 from celc_runtime.values.types import SIMPLE_TYPES
 from celc_runtime.values.types import DataType as DataType
 from celc_runtime.values.types import DecimalType as DecimalType
+from celc_runtime.values.types import decimal_of as decimal_of
 
 from celc.diagnostics.source import Span
 from celc.parse import syntax
@@ -85,14 +88,16 @@ Value: TypeAlias = int | float | str | bool
 class Constant:
     """A literal; `value` None is NULL of any type.
 
-    - int for INT, LONG, DECIMAL, TIMESTAMP (microseconds since 1970-01-01 UTC), DATE (days since
-      1970-01-01) and INTERVAL (microseconds)
+    - int for INT, LONG, DECIMAL (of its smallest unit), TIMESTAMP (microseconds since 1970-01-01
+      UTC), DATE (days since 1970-01-01) and INTERVAL (microseconds)
     - float for FLOAT and DOUBLE; str; bool
     """
 
     value: Value | None
     type: DataType
     span: Span = _span()
+    digits: str | None = field(default=None, compare=False, repr=False)
+    """The text of a number with a point and no exponent, which is a DECIMAL beside DECIMALs."""
 
 
 TYPE = "type"
@@ -115,7 +120,8 @@ class Arithmetic:
     """`left op right`.
 
     Both operands and the result of arithmetic on numbers have `type`, except that the operands of
-    `/` are DOUBLE already. A result of type TIMESTAMP or INTERVAL comes from operands of the types
+    `/` are DOUBLE already. DECIMALs each have their own type, and a result outside its type is
+    NULL. A result of type TIMESTAMP or INTERVAL comes from operands of the types
     `TIME_OPERANDS`. It is NULL where 64 bits do not hold it or an operand that is a DATE's
     midnight. In TOTAL and its HAVING a result outside its type is an error instead, also for whole
     numbers, which wrap elsewhere.

@@ -2,6 +2,8 @@
 
 from typing import TypeAlias
 
+from celc_runtime.values import decimals
+
 from celc.core import formula as core
 from celc.core.formula import Clause, Expression
 
@@ -40,6 +42,13 @@ def _term(expression: Expression) -> Term | None:
             plain = core.AttributeValue("", expression.attribute, expression.type, expression.span)
             return expression.label, plain
         case core.Cast(operand=core.AttributeValue() as value) if expression.type.is_numeric:
+            is_real = expression.type is core.DataType.DOUBLE
+            if is_real and isinstance(value.type, core.DecimalType):
+                return None
+            if isinstance(expression.type, core.DecimalType):
+                given = decimals.as_decimal(value.type)
+                if given is None or given.scale > expression.type.scale:
+                    return None  # the runtime does not round keys
             found = _term(value)
             assert found is not None
             return found[0], core.Cast(found[1], expression.type, expression.span)

@@ -1,6 +1,7 @@
 """Core expressions and conditions as text, for dumps and for comments in generated code."""
 
 import datetime
+from decimal import Decimal
 from typing import assert_never
 
 from celc.core import formula as core
@@ -108,6 +109,8 @@ def show_constant(value: object, type: core.DataType) -> str:
             return f"DATE '{_date(value)}'"
         case int(), core.DataType.INTERVAL:
             return show_interval(value)
+        case int(), core.DecimalType(scale=scale) if scale:
+            return format(Decimal(f"{value}e-{scale}"), "f")
         case str(), _:
             return "'" + value.replace("'", "''") + "'"
         case _:

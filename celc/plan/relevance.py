@@ -21,6 +21,7 @@ from typing import TypeAlias, assert_never
 
 from celc_runtime.plan.relevance import AttributeTest, Clause, Relevant, Way
 from celc_runtime.plan.strategy import All, InRuns, United
+from celc_runtime.values.types import is_wide
 
 from celc.automata.predicates import TypeConditions
 from celc.core import formula as core
@@ -273,6 +274,8 @@ def _on_attribute(
         operand = operand.operand
     if not isinstance(operand, core.AttributeValue):
         return None
+    if values and is_wide(type):
+        return None  # one machine compares 64 bits here
     if len(values) > _LONGEST_LIST or not all(map(_can_be_written, values)):
         return None
     if any(_is_in_calendar_gap(value, type) for value in values):

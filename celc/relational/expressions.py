@@ -18,7 +18,7 @@ from sqlglot import exp
 from celc.core import formula as core
 from celc.core.formula import DataType, Expression, Predicate
 from celc.core.traversal import OF_SEVERAL_EVENTS
-from celc.normal.show import show_interval
+from celc.normal.show import show_constant, show_interval
 from celc.relational import functions
 from celc.relational.relations import Condition, NotRelational
 
@@ -210,6 +210,9 @@ class Writer:
         if value is None:
             return cast(exp.null(), TYPES.get(type, "BIGINT"), self.dialect)
         match type:
+            case core.DecimalType():
+                digits = exp.Literal.string(show_constant(value, type))
+                return cast(digits, type.value, self.dialect)
             case DataType.BOOLEAN:
                 return exp.true() if value else exp.false()
             case DataType.STRING:
@@ -261,6 +264,8 @@ class Writer:
         if node.type.is_checked:
             return self.micros(node)
         left, right = enclosed(self.value(node.left)), enclosed(self.value(node.right))
+        if isinstance(node.type, core.DecimalType):
+            return self._of_decimals(node, left, right)
         if node.operator in "/%":
             divisor = exp.Nullif(this=right, expression=exp.Literal.number(0))
             if node.operator == "/":
@@ -269,6 +274,17 @@ class Writer:
         if node.type in _BITS:
             return self._whole(node.operator, left, right, node.type)
         return _OPERATORS[node.operator](this=left, expression=right)
+
+    def _of_decimals(self, node: core.Arithmetic, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+        """Arithmetic on DECIMALs, whose types are Spark's."""
+        if self.dialect != "spark":
+            raise NotRelational("it calculates with DECIMALs", node.span)
+        if node.operator == "%":
+            divisor = exp.Nullif(this=right, expression=exp.Literal.number(0))
+            return exp.Mod(this=left, expression=divisor)
+        if node.operator == "/":
+            return exp.Anonymous(this="TRY_DIVIDE", expressions=[left, right])
+        return self._tried(node.operator, left, right)
 
     def _whole(self, operator: str, left: exp.Expr, right: exp.Expr, type: DataType) -> exp.Expr:
         """Arithmetic on whole numbers. Results outside the type wrap, by way of wider numbers."""
@@ -323,7 +339,11 @@ class Writer:
             return self.micros(operand)
         if operand.type is DataType.DATE:
             return self._days(operand)
-        return cast(self.value(operand), TYPES[type], self.dialect)
+        is_real = isinstance(operand.type, core.DecimalType) and type is DataType.DOUBLE
+        if is_real and self.dialect != "spark":
+            raise NotRelational("it compares a DECIMAL as a DOUBLE", operand.span)
+        name = type.value if isinstance(type, core.DecimalType) else TYPES[type]
+        return cast(self.value(operand), name, self.dialect)
 
     # --- times as numbers -------------------------------------------------------------------------
 

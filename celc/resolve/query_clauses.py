@@ -22,7 +22,6 @@ from celc.parse import syntax
 from celc.resolve.ends import lengths_of_absences
 from celc.resolve.schema import Schema
 from celc.resolve.types import literals
-from celc.resolve.types.conversions import is_compared
 from celc.resolve.types.own_event import key_of_event
 
 
@@ -148,7 +147,7 @@ def order_columns(
             unknown=clauses.unknown_order_column,
             partial=clauses.partial_order_column,
         )
-        if column is not None and not (is_compared(column.type) and column.type.is_ordered):
+        if column is not None and not column.type.is_ordered:
             found.add(clauses.order_column_type(name, column.type.value, span))
             columns[name] = None
     return tuple(column for column in columns.values() if column is not None)
@@ -324,9 +323,9 @@ def _plain_key(name: syntax.Name, schema: Schema, found: Diagnostics) -> Partiti
 
 def _is_key(data_type: DataType, span: Span, found: Diagnostics) -> bool:
     """Whether values of a type can be keys; if not, that is reported."""
-    if not is_compared(data_type):
+    if not data_type.is_compared:
         found.add(clauses.partition_key_type(data_type.value, span))
-    return is_compared(data_type)
+    return data_type.is_compared
 
 
 def _chosen_key(

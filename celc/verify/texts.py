@@ -4,6 +4,8 @@ from dataclasses import is_dataclass
 from itertools import pairwise
 from typing import Any
 
+from celc_runtime.values import decimals
+
 from celc.core import formula as core
 from celc.core.formula import DataType, Predicate, Quantified
 from celc.core.terms import labels_chosen_from, labels_named
@@ -207,6 +209,11 @@ def _node_types(node: core.Expression, attributes: set[tuple[str, DataType]]) ->
         case core.Arithmetic() if node.type.is_checked:
             operands_taken = (node.operator, node.left.type, node.right.type)
             right = core.TIME_OPERANDS.get(operands_taken) is node.type
+        case core.Arithmetic() if isinstance(node.type, core.DecimalType):
+            one, other = node.left.type, node.right.type
+            right = isinstance(one, core.DecimalType) and isinstance(other, core.DecimalType)
+            if isinstance(one, core.DecimalType) and isinstance(other, core.DecimalType):
+                right = node.type is decimals.result_type(node.operator, one, other)
         case core.Arithmetic():
             taken = DataType.DOUBLE if node.operator == "/" else node.type
             right = node.left.type is taken is node.right.type
@@ -234,7 +241,7 @@ def _node_types(node: core.Expression, attributes: set[tuple[str, DataType]]) ->
         case core.InRowPatterns():
             right = False
         case core.Constant():
-            right = node.value is None or type(node.value) is _VALUES[node.type]
+            right = node.value is None or type(node.value) is _VALUES.get(node.type, int)
     if not right:
         yield Violation(TYPED, f"{_place(node)} has operands that do not give {node.type.value}")
 
@@ -246,5 +253,4 @@ _VALUES: dict[DataType, type] = {
     DataType.STRING: str,
     **dict.fromkeys((DataType.INT, DataType.LONG, DataType.TIMESTAMP, DataType.DATE), int),
     DataType.INTERVAL: int,
-    core.COUNTS: int,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .decimals import WrittenFraction, WrittenInteger, written
 from .nodes import (
     Aggregate,
     Attribute,
@@ -198,9 +199,11 @@ class ConditionParser:
     def _number(self, negative: bool) -> Datum:
         """A number; with its sign, so that the smallest INT is an INT."""
         value = self.cursor.number()
+        if isinstance(value, WrittenFraction) and negative:
+            return Datum(Kind.DOUBLE, written(f"-{value.text}"))
         if isinstance(value, float):
             return negate(Datum(Kind.DOUBLE, value)) if negative else Datum(Kind.DOUBLE, value)
-        value = -value if negative else value
+        value = WrittenInteger(-value if negative else value)
         for kind, bits in ((Kind.INT, 31), (Kind.LONG, 63)):
             if -(1 << bits) <= value < 1 << bits:
                 return Datum(kind, value)

@@ -25,7 +25,7 @@ class Schema:
         self.kinds: dict[str, Kind] = {}
         for event_type in self.types:
             for name, kind in event_type.attributes.items():
-                if self.kinds.setdefault(name, kind) is not kind:
+                if self.kinds.setdefault(name, kind) != kind:
                     raise CelError(f"{name} has two types")
 
     def type_of(self, event: Mapping[str, object]) -> n.EventType | None:

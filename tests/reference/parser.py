@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from .condition_parser import ConditionParser
 from .conditions import conjunctive_normal_form
+from .decimals import DecimalKind
 from .nodes import (
     All,
     And,
@@ -364,13 +365,25 @@ class _FileParser(_FormulaParser):
             cursor.expect(":")
             word = cursor.take().keyword
             word = {"BIGINT": "LONG", "PRIMARY_TIME": "TIMESTAMP"}.get(word, word)
-            if word in ("NULL", "DECIMAL") or word not in Kind.__members__:
+            if word == "DECIMAL":
+                attributes[name] = self._decimal()  # type: ignore[assignment]
+                if not cursor.accept(","):
+                    break
+                continue
+            if word == "NULL" or word not in Kind.__members__:
                 raise CelError(f"{word or 'that'} is not the type of an attribute")
             attributes[name] = Kind[word]
             if not cursor.accept(","):
                 break
         cursor.expect("}")
         return attributes
+
+    def _decimal(self) -> DecimalKind:
+        self.cursor.expect("(")
+        precision = int(self.cursor.number())
+        scale = int(self.cursor.number()) if self.cursor.accept(",") else 0
+        self.cursor.expect(")")
+        return DecimalKind(precision, scale)
 
     def _query(self) -> Query:
         cursor = self.cursor

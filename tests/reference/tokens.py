@@ -6,6 +6,7 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
+from .decimals import WrittenInteger, written
 from .values import CelError
 
 _TOKEN = re.compile(
@@ -162,4 +163,6 @@ class Cursor:
         if self.peek().kind != "number":
             raise self.error("a number")
         text = self.take().text
-        return int(text) if text.isdigit() else float(text)
+        if text.isdigit():
+            return WrittenInteger(text)
+        return float(text) if "e" in text.lower() else written(text)

@@ -13,7 +13,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from . import decimals
 from .clauses import Match, Part, Stream, open_stream, pick_query
+from .decimals import DecimalKind
 from .nodes import Binary, Expression, ExpressionItem, Literal, Total, Unary, parts
 from .own_aggregates import Variables, holds
 from .own_aggregates import value as value_of_variables
@@ -201,22 +203,31 @@ class _Group:
         return _sum(kind, values) if total.function == "SUM" else _mean(kind, values)
 
 
-def _sum(kind: Kind, values: Sequence[Any]) -> Datum:
+def _sum(kind: Any, values: Sequence[Any]) -> Datum:
     if kind is Kind.INTERVAL:
         found = sum(values)
         if wrap(found, 64) != found:
             raise _Overflow("a sum of durations leaves 64 bits")
         return Datum(kind, found if values else None)
+    if isinstance(kind, DecimalKind):
+        found_kind = DecimalKind(38, kind.scale)
+        size = decimals.total_of(value.copy_abs() for value in values)
+        if decimals.fitted(size, found_kind) is None:
+            raise _Overflow("a sum leaves 38 digits")
+        return Datum(found_kind, decimals.total_of(values) if values else None)
     if number_kind(Datum(kind, None)) in _WHOLE:
         _whole(Kind.DECIMAL, sum(map(abs, values)))
         return Datum(Kind.DECIMAL, sum(values) if values else None)
     return Datum(Kind.DOUBLE, _exact_sum(values, 1) if values else None)
 
 
-def _mean(kind: Kind, values: Sequence[Any]) -> Datum:
+def _mean(kind: Any, values: Sequence[Any]) -> Datum:
     if kind is Kind.INTERVAL:
         found = math.trunc(Fraction(sum(values), len(values))) if values else None
         return Datum(kind, found)
+    if isinstance(kind, DecimalKind):
+        mean = decimals.mean_over_matches(list(values), kind.scale)
+        return Datum(DecimalKind(38, min(kind.scale + 4, 38)), mean)
     number_kind(Datum(kind, None))
     return Datum(Kind.DOUBLE, _exact_sum(values, len(values)) if values else None)
 
@@ -277,8 +288,9 @@ def _combined(operator: str, left: Datum, right: Datum) -> Datum:
     if found.kind in _WHOLE and operator in ("+", "-", "*"):
         a, b = convert(left, found.kind), convert(right, found.kind)
         return _whole(found.kind, a + b if operator == "+" else a - b if operator == "-" else a * b)
-    if found.value is None and operator in ("+", "-", "*"):
-        raise _Overflow("a time leaves 64 bits")
+    by_zero = operator in ("/", "%") and right.value == 0
+    if found.value is None and not by_zero:
+        raise _Overflow("a DECIMAL or a time leaves its type")
     return found
 
 

@@ -13,7 +13,11 @@ import functools
 import math
 import re
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
+
+from . import decimals
+from .decimals import DecimalKind, WrittenFraction, WrittenInteger
 
 
 class CelError(ValueError):
@@ -49,7 +53,7 @@ _DAY = 86_400_000_000
 class Datum(NamedTuple):
     """A value and its kind; `value` is None for NULL of that kind."""
 
-    kind: Kind
+    kind: Kind | DecimalKind
     value: Any
 
 
@@ -71,13 +75,54 @@ def to_float32(value: float) -> float:
     return ctypes.c_float(value).value
 
 
-def convert(datum: Datum, kind: Kind) -> Any:
+_WHOLE = {
+    Kind.INT: DecimalKind(10, 0),
+    Kind.LONG: DecimalKind(20, 0),
+    Kind.DECIMAL: DecimalKind(38, 0),
+}
+
+
+def _kinds_of(data: Sequence[Datum]) -> list[Any]:
+    """The kinds of values that stand beside each other: where one is a DECIMAL, literals are what
+    they spell."""
+    if not any(isinstance(datum.kind, DecimalKind) for datum in data):
+        return [datum.kind for datum in data]
+    return [_written_kind(datum) for datum in data]
+
+
+def _written_kind(datum: Datum) -> Kind | DecimalKind:
+    value = datum.value
+    if isinstance(value, WrittenFraction):
+        return decimals.fraction_kind(value)
+    if isinstance(value, WrittenInteger):
+        return DecimalKind(len(str(abs(value))), 0)
+    return datum.kind
+
+
+def _as_decimals(kinds: Sequence[Any]) -> list[DecimalKind]:
+    """The kinds as those of DECIMALs; none where one is no DECIMAL or whole number."""
+    found = [kind if isinstance(kind, DecimalKind) else _WHOLE.get(kind) for kind in kinds]
+    return [] if None in found else [kind for kind in found if kind is not None]
+
+
+def _exact(datum: Datum) -> Decimal | None:
+    value = datum.value
+    if isinstance(value, WrittenFraction):
+        return Decimal(value.text)
+    return None if value is None else Decimal(value)
+
+
+def convert(datum: Datum, kind: Any) -> Any:
     """The value of `datum` widened to `kind`, a TIMESTAMP in microseconds; None stays None."""
     value = datum.value
     if kind is Kind.TIMESTAMP:
         return microseconds(datum)
-    if value is None or datum.kind is kind:
+    if value is None or datum.kind == kind:
         return value
+    if isinstance(kind, DecimalKind):
+        exact = _exact(datum)
+        assert exact is not None
+        return decimals.fitted(exact, kind)
     if kind is Kind.FLOAT:
         return to_float32(value)
     if kind is Kind.DOUBLE:
@@ -104,10 +149,12 @@ def moment(number: int) -> Any:
         return number
 
 
-def datum_of(kind: Kind, raw: Any) -> Datum:
+def datum_of(kind: Any, raw: Any) -> Datum:
     """The datum that an event's field of a declared kind holds; dates may be ISO text."""
     if raw is None:
         return Datum(kind, None)
+    if isinstance(kind, DecimalKind):
+        return Datum(kind, decimals.fitted(Decimal(str(raw)), kind))
     readers: dict[Kind, Callable[[Any], Any]] = {
         Kind.BOOLEAN: bool,
         Kind.INT: lambda value: wrap(int(value), 32),
@@ -140,11 +187,15 @@ def _date(raw: Any) -> dt.date:
     return raw if isinstance(raw, dt.date) else dt.date.fromisoformat(str(raw))
 
 
-def common_kind(kinds: Sequence[Kind]) -> Kind:
+def common_kind(kinds: Sequence[Any]) -> Any:
     """The kind in which values of all these kinds are compared; CelError where there is none."""
     known = [kind for kind in kinds if kind is not Kind.NULL]
     if not known:
         return Kind.NULL
+    if any(isinstance(kind, DecimalKind) for kind in known):
+        number_kind(*(Datum(kind, None) for kind in known))
+        exact = _as_decimals(known)
+        return decimals.wider(*exact) if exact else Kind.DOUBLE
     if all(kind in NUMBERS for kind in known):
         return _widest(known)
     if all(kind is known[0] for kind in known):
@@ -164,15 +215,16 @@ def _order(left: Any, right: Any) -> int:
 
 def compare(left: Datum, right: Datum) -> int | None:
     """-1, 0 or 1 as `left` is less than, equal to or more than `right`; None where one is NULL."""
-    kind = common_kind([left.kind, right.kind])
+    kind = common_kind(_kinds_of([left, right]))
     if left.value is None or right.value is None:
         return None
-    return _order(convert(left, kind), convert(right, kind))
+    one, other = convert(left, kind), convert(right, kind)
+    return None if one is None or other is None else _order(one, other)
 
 
 def contains(needle: Datum, items: Sequence[Datum]) -> bool | None:
     """SQL's IN: all sides meet in one common kind; None where only a NULL could have matched."""
-    kind = common_kind([needle.kind, *(item.kind for item in items)])
+    kind = common_kind(_kinds_of([needle, *items]))
     if needle.value is None:
         return None
     wanted = convert(needle, kind)
@@ -183,12 +235,13 @@ def contains(needle: Datum, items: Sequence[Datum]) -> bool | None:
 
 
 def number_kind(*data: Datum) -> Kind:
-    """The wider kind of these numbers; CelError where one is no number."""
+    """The wider kind of these numbers, of DECIMALs DOUBLE; CelError where one is no number."""
     kinds = [datum.kind for datum in data if datum.kind is not Kind.NULL]
     for kind in kinds:
-        if kind not in NUMBERS:
+        if kind not in NUMBERS and not isinstance(kind, DecimalKind):
             raise CelError(f"{kind.value} is not a number")
-    return _widest(kinds) if kinds else Kind.NULL
+    plain = [Kind.DOUBLE if isinstance(kind, DecimalKind) else kind for kind in kinds]
+    return _widest(plain) if plain else Kind.NULL
 
 
 def _widest(kinds: Sequence[Kind]) -> Kind:
@@ -198,7 +251,7 @@ def _widest(kinds: Sequence[Kind]) -> Kind:
     return max(kinds, key=NUMBERS.index)
 
 
-def fit(kind: Kind, value: Any) -> Datum:
+def fit(kind: Any, value: Any) -> Datum:
     """A result of arithmetic in `kind`: wrapped or rounded as the kind asks, NULL where a time (in
     microseconds) has more than 64 bits."""
     if kind is Kind.INT:
@@ -218,6 +271,13 @@ def arithmetic(operator: str, left: Datum, right: Datum) -> Datum:
     """`left operator right` for `+ - * / %`; NULL for division and remainder by zero."""
     if any(datum.kind in (*_MOMENTS, Kind.INTERVAL) for datum in (left, right)):
         return _of_times(operator, left, right)
+    kinds = _kinds_of([left, right])
+    if any(isinstance(one, DecimalKind) for one in kinds):
+        known = next(one for one in kinds if isinstance(one, DecimalKind))
+        exact = _as_decimals([known if one is Kind.NULL else one for one in kinds])
+        if exact:
+            sides: Any = (_exact(left), _exact(right))
+            return Datum(*decimals.result(operator, *sides, (exact[0], exact[1])))
     kind = number_kind(left, right)
     if operator == "/":
         kind = Kind.DOUBLE
@@ -284,19 +344,23 @@ def negate(datum: Datum) -> Datum:
     """Unary minus; the smallest whole number of a kind is its own negative."""
     if datum.kind is Kind.INTERVAL:
         return arithmetic("-", Datum(Kind.INTERVAL, 0), datum)
-    kind = number_kind(datum)
-    return datum if datum.value is None else fit(kind, -datum.value)
+    number_kind(datum)
+    if isinstance(datum.value, Decimal):  # `-` rounds
+        return Datum(datum.kind, datum.value.copy_negate())
+    return datum if datum.value is None else fit(datum.kind, -datum.value)
 
 
 def absolute(datum: Datum) -> Datum:
     """ABS; the smallest whole number of a kind stays what it is."""
     if datum.kind is Kind.INTERVAL:
         return datum if datum.value is None or datum.value >= 0 else negate(datum)
-    kind = number_kind(datum)
-    return datum if datum.value is None else fit(kind, abs(datum.value))
+    number_kind(datum)
+    if isinstance(datum.value, Decimal):
+        return Datum(datum.kind, datum.value.copy_abs())
+    return datum if datum.value is None else fit(datum.kind, abs(datum.value))
 
 
-def aggregate(function: str, kind: Kind, data: Sequence[Datum]) -> Datum:
+def aggregate(function: str, kind: Any, data: Sequence[Datum]) -> Datum:
     """FIRST, LAST, MIN, MAX, SUM, AVG, VARIANCE, STDDEV, MEDIAN, DISTINCT (the count of distinct
     values) or COLLECT of values of one kind, in stream order.
 
@@ -340,6 +404,9 @@ def aggregate(function: str, kind: Kind, data: Sequence[Datum]) -> Datum:
             total = abs(total) // len(values) * (1 if total >= 0 else -1)
         return fit(kind, total)
     number_kind(Datum(kind, None))
+    if isinstance(kind, DecimalKind):
+        of = decimals.mean_of if function == "AVG" else decimals.sum_of
+        return Datum(*of(values, kind))
     if function == "AVG":
         return Datum(Kind.DOUBLE, _sum_of_doubles(values) / len(values) if values else None)
     if kind in (Kind.INT, Kind.LONG):

@@ -91,7 +91,7 @@ def tier(of_random: random.Random | None = None) -> Iterator[None]:
 
     def call(kernel: Kernel, *arguments: Any) -> Any:
         if kernels._now.interprets:
-            return kernel.py_func(*arguments)
+            return kernel.plain(*arguments)
         if of_random is not None and of_random.random() < 0.5:
             return kernel.compiled(*arguments)
         return kernel.interpreted(*arguments)

@@ -4,13 +4,19 @@ The same translation as for conditions on one event (`conditions`), but each att
 the event that has been chosen for its label: `events_k` holds the events of label number k of a
 clause, in stream order, and `place_k` is the place of the chosen event. Texts are compared by
 numbers that stand for them, and a condition on one text alone is a column of truths.
+
+Long: a way for each function and type of a value.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from celc_runtime.values import decimals
+from celc_runtime.values.types import is_wide
+
 from celc.codegen.expressions.conditions import ConditionCode
+from celc.codegen.expressions.decimals import constant, in_column
 from celc.codegen.expressions.operations import comparison
 from celc.codegen.expressions.own_aggregates import OwnAggregateCode
 from celc.core import formula as core
@@ -190,9 +196,8 @@ class ChoiceCode(ConditionCode):
             case _:
                 assert node.attribute is not None
                 column, valid = self._column(node.attribute)
-                return self.imports.call(
-                    _EXTREMES[node.function], column, valid, self._events(node)
-                )
+                function = _EXTREMES[node.function] + ("_wide" if is_wide(node.type) else "")
+                return self.imports.call(function, column, valid, self._events(node))
 
     # --- numbers ----------------------------------------------------------------------------------
 
@@ -228,6 +233,8 @@ class ChoiceCode(ConditionCode):
                 if (expression.function, expression.type) == ("SUM", core.DataType.INTERVAL):
                     column, _ = self._column(attribute)
                     known[self.imports.call("can_sum_interval", column, valid, events)] = None
+                if expression.function in ("SUM", "AVG"):
+                    known |= dict.fromkeys(self._decimals_that_fit(expression))
             case core.Choice():
                 sides = [self._known(operand) for operand in expression.operands]
                 if all(sides):
@@ -250,10 +257,9 @@ class ChoiceCode(ConditionCode):
     def _value(self, expression: core.Expression) -> str:
         match expression:
             case core.Constant(value=None):
-                return "0"
+                return constant(0, expression.type, self.imports)
             case core.AttributeValue() | core.Previous():
-                column, _ = self._column(expression.attribute)
-                return f"{column}[{self._event(expression)}]"
+                return self._element(expression)
             case core.Aggregate():
                 return self._aggregate(expression)
             case core.Choice():
@@ -296,7 +302,9 @@ class ChoiceCode(ConditionCode):
             )
         column, valid = self._column(node.attribute)
         if node.function in (*_ENDS, *_EXTREMES, "NTH"):
-            return f"{column}[{self._event(node)}]"
+            return self._element(node)
+        if any(isinstance(type, core.DecimalType) for type in (node.type, *node.read)):
+            return self._of_decimals(node)
         if node.function in ("VARIANCE", "STDDEV"):
             function = "variance" if node.function == "VARIANCE" else "deviation"
             return self.imports.call(function, column, valid, events)
@@ -312,6 +320,59 @@ class ChoiceCode(ConditionCode):
             return self.imports.call("average", column, valid, events)
         kind = "real" if node.type is core.DataType.DOUBLE else "whole"
         return self.imports.call(f"sum_{kind}", column, valid, events)
+
+    def _element(self, node: core.AttributeValue | core.Previous | core.Aggregate) -> str:
+        """The value of an attribute at the event that is chosen."""
+        assert node.attribute is not None
+        column, _ = self._column(node.attribute)
+        return in_column(f"{column}[{self._event(node)}]", node.type, self.imports)
+
+    def _of_decimals(self, node: core.Aggregate) -> str:
+        """The value of a function of DECIMALs."""
+        (read,) = node.read
+        assert isinstance(read, core.DecimalType)
+        assert node.attribute is not None
+        events = self._events(node)
+        columns = (*self._column(node.attribute), events)
+        match node.function:
+            case "SUM" | "AVG":
+                total, average = self._sum_of_decimals(node)
+                found = total if node.function == "SUM" else average
+                return found if is_wide(node.type) else self.imports.call("narrow_of", found)
+            case "DISTINCT" if is_wide(read):
+                return self.imports.call("count_distinct_wide", *columns)
+            case "DISTINCT":
+                return self.imports.call("count_distinct", *columns, self._room(events))
+            case "MEDIAN":
+                room = self._room(events)
+                return self.imports.call("median_of_decimals", *columns, room, str(read.scale))
+            case _:
+                function = "variance" if node.function == "VARIANCE" else "deviation"
+                return self.imports.call(f"{function}_of_decimals", *columns, str(read.scale))
+
+    def _sum_of_decimals(self, node: core.Aggregate) -> tuple[str, str]:
+        """The sum and the average of DECIMALs, as pairs of words."""
+        (read,) = node.read
+        assert isinstance(read, core.DecimalType)
+        assert isinstance(node.type, core.DecimalType)
+        assert node.attribute is not None
+        column, valid = self._column(node.attribute)
+        events, digits = self._events(node), str(decimals.sum_type(read).precision)
+        function = "sum_of_wide" if is_wide(read) else "sum_of_decimals"
+        total = self.imports.call(function, column, valid, events, digits)
+        if node.function == "SUM":
+            return total, ""
+        count = self.imports.call("wide_of", self.imports.call("count_known", valid, events))
+        scales = (node.type.scale - read.scale, node.type.scale, node.type.precision)
+        return total, self.imports.call("divide_decimals", total, count, *map(str, scales))
+
+    def _decimals_that_fit(self, node: core.Aggregate) -> Iterator[str]:
+        """The truths without which a sum or an average is NULL: that its type holds it."""
+        if isinstance(node.type, core.DecimalType):
+            total, average = self._sum_of_decimals(node)
+            yield self.imports.call("is_decimal", total)
+            if average:
+                yield self.imports.call("is_decimal", average)
 
     def _room(self, events: str) -> str:
         """Room for as many numbers as there are events, in which functions sort."""

@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from celc_runtime.plan.conditions import TextComparison, TextCondition
+from celc_runtime.values.types import is_wide
 
+from celc.codegen.expressions import decimals
+from celc.codegen.expressions.decimals import in_column
 from celc.codegen.expressions.operations import as_float, comparison, needs, operation
 from celc.codegen.text.imports import Imports
 from celc.core import formula as core
@@ -117,7 +120,8 @@ class ConditionCode:
             case core.Constant():
                 return self._constant(expression.value, expression.type)
             case core.AttributeValue():
-                return self._column(expression.attribute)[0]
+                column, _ = self._column(expression.attribute)
+                return in_column(column, expression.type, self.imports)
             case core.Cast() | core.Negation() | core.Absolute() | core.Arithmetic() | core.Call():
                 return operation(expression, self._value, self.imports)
             case (
@@ -138,18 +142,20 @@ class ConditionCode:
         if isinstance(value, bool):
             return str(int(value))
         if isinstance(value, float) and type is core.DataType.FLOAT:
-            return as_float(self._number(value), self.imports)
-        return self._number(value)
+            return as_float(self._number(repr(value)), self.imports)
+        if isinstance(value, int):
+            return self._number(decimals.constant(value, type, self.imports))
+        return self._number(repr(value))
 
-    def _number(self, value: object) -> str:
+    def _number(self, text: str) -> str:
         if self.constants is None:
-            return repr(value)
-        self.constants.append(repr(value))
+            return text
+        self.constants.append(text)
         return f"constant_{len(self.constants) - 1}"
 
     def _membership(self, predicate: core.Membership, value: str) -> str:
         type = predicate.operand.type
-        if len(predicate.values) <= _LONGEST_CHAIN:
+        if len(predicate.values) <= _LONGEST_CHAIN or is_wide(type):
             parts = [f"({value} == {self._constant(item, type)})" for item in predicate.values]
             truth = "(" + " | ".join(parts) + ")" if parts else "False"
         else:

@@ -10,6 +10,7 @@ from typing import TypeAlias, assert_never
 
 from celc_runtime.values.functions import FUNCTIONS
 
+from celc.codegen.expressions import decimals
 from celc.codegen.text.imports import Imports
 from celc.core import formula as core
 
@@ -38,6 +39,8 @@ _ABOVE_ZERO = ("LN", "LOG10")  # NULL of all other numbers
 def needs(node: Operation, text: Text, imports: Imports) -> Iterator[str]:
     """The truths without which a value is NULL although no operand is."""
     match node:
+        case core.Cast() | core.Arithmetic() if isinstance(node.type, core.DecimalType):
+            yield from decimals.needs(node, text, imports)
         case core.Cast():
             return
         case core.Negation() | core.Absolute():
@@ -75,6 +78,12 @@ def _midnights(
 def operation(node: Operation, text: Text, imports: Imports) -> str:
     """The value of an operation where it is not NULL."""
     match node:
+        case core.Cast() | core.Negation() | core.Absolute() | core.Arithmetic() if isinstance(
+            node.type, core.DecimalType
+        ):
+            return decimals.operation(node, text, imports)
+        case core.Cast() if isinstance(node.operand.type, core.DecimalType):
+            return decimals.as_double(node.operand, text, imports)
         case core.Cast():
             return _cast(node, text(node.operand), imports)
         case core.Negation():
@@ -141,7 +150,7 @@ def as_float(value: str, imports: Imports) -> str:
 def comparison(node: core.Comparison, left: str, right: str, imports: Imports) -> str:
     """The truth of a comparison of two values that are not NULL."""
     operator = "==" if node.operator == "=" else node.operator
-    if node.left.type in _WHOLE:
+    if node.left.type in _WHOLE or isinstance(node.left.type, core.DecimalType):
         return f"({left} {operator} {right})"
     # Spark: NaN = NaN, and NaN is larger than any number. A constant is never NaN. So where the
     # answer of IEEE for NaN is wrong, the opposite question has the right one.

@@ -76,13 +76,16 @@ class _Trees:
                 return plan.Aggregate("COLLECT", value.label, value.attribute)
             case core.Arithmetic(operator=operator):
                 sides = (self.of(value.left), self.of(value.right))
+                if isinstance(value.type, core.DecimalType):
+                    of = (value.left.type.value, value.right.type.value, value.type.value)
+                    return plan.DecimalArithmetic(operator, *sides, of)
                 return plan.Arithmetic(operator, *sides, checked=value.type.is_checked)
             case core.Negation():
                 return plan.Negation(self.of(value.operand), checked=value.type.is_checked)
             case core.Absolute():
                 return plan.Absolute(self.of(value.operand), checked=value.type.is_checked)
             case core.Cast():
-                return plan.Cast(self.of(value.operand), value.type.value)
+                return plan.Cast(self.of(value.operand), value.type.value, _scale_of(value))
             case core.Previous():
                 raise AssertionError("the resolver refuses PREV in SELECT")
             case core.Variable():
@@ -171,6 +174,13 @@ def _inputs(derived: core.Derived) -> tuple[tuple[str, str], ...]:
     return tuple(found.items())
 
 
+def _scale_of(cast: core.Cast) -> int | None:
+    source = cast.operand.type
+    if isinstance(source, core.DecimalType):
+        return source.scale
+    return 0 if isinstance(cast.type, core.DecimalType) else None
+
+
 # --- totals ---------------------------------------------------------------------------------------
 
 
@@ -230,13 +240,20 @@ def _total(value: core.Expression) -> totals.TotalTree:
         case core.Variable():
             return totals.ItemValue(value.name)
         case core.Arithmetic(operator=operator):
-            return totals.ItemArithmetic(operator, _total(value.left), _total(value.right), type)
+            sides = None
+            if value.type is not core.COUNTS and isinstance(value.type, core.DecimalType):
+                sides = (value.left.type.value, value.right.type.value)
+            left, right = _total(value.left), _total(value.right)
+            return totals.ItemArithmetic(operator, left, right, type, sides)
         case core.Negation():
             return totals.ItemNegation(_total(value.operand), type)
         case core.Absolute():
             return totals.ItemAbsolute(_total(value.operand), type)
         case core.Cast():
-            return totals.ItemCast(_total(value.operand), type)
+            scale = _scale_of(value)
+            if {value.type, value.operand.type} <= {core.COUNTS, *core.NUMBERS}:
+                scale = None
+            return totals.ItemCast(_total(value.operand), type, scale)
         case core.AttributeValue():
             # The resolver refuses attributes of events here; this one is of the parameter set.
             return plan.ParameterValue(value.attribute, type)

@@ -79,6 +79,16 @@ _NAMES_OF = {
         *("angle", "ceiling", "cosine", "decimal_logarithm", "exponential", "floor", "logarithm"),
         *("power", "radians", "sign", "sine", "square_root"),
     ),
+    "celc_runtime.engine.values.decimals": (
+        *("absolute_decimal", "add_decimals", "decimal_to_double", "divide_decimals"),
+        *("is_decimal", "multiply_decimals", "narrow_of", "negate_decimal"),
+        *("remainder_decimals", "rescale_decimal", "subtract_decimals", "wide_in", "wide_of"),
+    ),
+    "celc_runtime.engine.values.decimal_sets": (
+        *("count_distinct_wide", "deviation_of_decimals"),
+        *("largest_wide", "median_of_decimals", "smallest_wide", "sum_of_decimals", "sum_of_wide"),
+        "variance_of_decimals",
+    ),
     "celc_runtime.engine.walk.runs": ("list_runs",),
     "celc_runtime.plan.row_pattern": ("states_of",),
     "celc_runtime.row_pattern.program": ("RowProgram",),

@@ -14,7 +14,6 @@ from celc_runtime.plan.strategy import Keyed, KeyTable, KeyTerm
 
 from celc.codegen.text.escape import comment_text
 from celc.codegen.text.imports import Imports
-from celc.core import formula as core
 from celc.plan.code import code
 from celc.plan.keys import KeyPlan, named_term
 from celc.plan.straight_line.piles import PilePlan, Write
@@ -156,7 +155,7 @@ class KeyLookups:
         )
 
     def _is_text(self, tie: int) -> bool:
-        return self.keys.ties[tie].terms[0][1].type is core.DataType.STRING
+        return KeyTerm(*named_term(self.keys.ties[tie].terms[0][1])).is_text
 
     def _describe(self, tie: int) -> str:
         return comment_text(self.keys.ties[tie].text)

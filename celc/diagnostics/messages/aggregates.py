@@ -158,6 +158,8 @@ def argument_type(name: str, parameter: str, wanted: str, found: str, span: Span
     """`spread(x.name)`."""
     message = f"{name} cannot be taken of {found}: its parameter {quote(parameter)} is {wanted}"
     hint = f"give it an attribute of the type {wanted}, or declare the parameter as {found}"
+    if found.startswith("DECIMAL"):
+        hint = "aggregates of your own do not compute with DECIMALs: SUM, AVG, MIN and MAX do"
     return error("argument-type", span, message, hint)
 
 

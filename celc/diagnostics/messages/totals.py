@@ -56,6 +56,13 @@ def label_in_total(label: str, name: str, span: Span) -> Diagnostic:
     )
 
 
+def long_decimal(function: str, type: str, span: Span) -> Diagnostic:
+    """`SUM(x.px)`, where px is a DECIMAL(38, 2)."""
+    message = f"{function} over all matches takes DECIMALs of up to 18 digits, and this is {type}"
+    hint = "declare an attribute of fewer digits, or sum the matches of SELECT * elsewhere"
+    return error("long-decimal", span, message, hint)
+
+
 def attribute_in_total(text: str, choices: Sequence[str], span: Span) -> Diagnostic:
     """`SELECT TOTAL x.a AS a`; `choices` are totals of it."""
     help = (f"write {' or '.join(choices)}",) if choices else (_FORMS,)

@@ -13,6 +13,7 @@ import math
 from collections.abc import Set
 
 from celc_runtime.plan.frozen import frozen
+from celc_runtime.values.types import is_wide
 
 from celc.core import formula as core
 from celc.core.formula import DataType, Expression, Predicate, text_of_type
@@ -60,6 +61,8 @@ def variety_bound_of(clause: RoleClause) -> VarietyBound | None:
             return None
     asked = clause.clause.labels[0] if clause.clause.labels else None
     is_text = function.read == (DataType.STRING,)
+    if any(map(is_wide, function.read)):
+        return None  # its columns are of pairs, which are not compared by one instruction
     return VarietyBound(function.label, function.attribute, is_text, max(0, least), most, asked)
 
 

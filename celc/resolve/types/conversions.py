@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 from celc_runtime.plan.frozen import frozen
+from celc_runtime.values import decimals
 
 from celc.core import fold
 from celc.core import formula as core
+from celc.core.traversal import nodes_of
 from celc.diagnostics.source import Span
 
 
@@ -20,31 +22,24 @@ def common_type(left: core.DataType, right: core.DataType) -> core.DataType | No
     """The type in which Spark SQL compares values of two types; None where it cannot.
 
     It is the wider of two numbers. FLOAT counts as wider than LONG, although it cannot hold all
-    LONG values. For a FLOAT and a DECIMAL it is DOUBLE, for a DATE and a TIMESTAMP it is TIMESTAMP.
+    LONG values. A DECIMAL and a whole number meet in a DECIMAL that holds both, a DECIMAL and a
+    FLOAT in DOUBLE, a DATE and a TIMESTAMP in TIMESTAMP.
     """
-    if not (is_compared(left) and is_compared(right)) or core.DataType.BINARY in (left, right):
+    keys = left.is_compared and right.is_compared
+    if not keys or core.DataType.BINARY in (left, right):
         return None
     if left is right:
         return left
-    if left.is_numeric and right.is_numeric and core.COUNTS in (left, right):
-        whole = (core.DataType.INT, core.DataType.LONG, core.COUNTS)
-        return core.COUNTS if left in whole and right in whole else core.DataType.DOUBLE
     if left.is_numeric and right.is_numeric:
+        if isinstance(left, core.DecimalType) or isinstance(right, core.DecimalType):
+            one, other = decimals.as_decimal(left), decimals.as_decimal(right)
+            if one is None or other is None:
+                return core.DataType.DOUBLE
+            return decimals.wider(one, other)
         return max(left, right, key=core.NUMBERS.index)
     if left in core.TIMES and right in core.TIMES:
         return core.DataType.TIMESTAMP
     return None
-
-
-def is_compared(data_type: core.DataType) -> bool:
-    """Whether two values of a type are keys: of PARTITION BY, or, BINARY aside, in conditions."""
-    is_counted = data_type is core.COUNTS or not isinstance(data_type, core.DecimalType)
-    return is_counted and data_type.is_compared
-
-
-def is_number(data_type: core.DataType) -> bool:
-    """Whether values of a type can be calculated with."""
-    return data_type.is_numeric and is_compared(data_type)
 
 
 @frozen
@@ -59,15 +54,52 @@ class Misfit:
 def meeting_type(operands: Sequence[core.Expression]) -> core.DataType | Misfit | None:
     """The common type of operands, NULL aside; None where all are NULL."""
     found: core.DataType | None = None
+    exact = any(map(_is_exact, operands))
     for number, operand in enumerate(operands):
         if is_null(operand):
             continue
-        common = operand.type if found is None else common_type(found, operand.type)
+        type = literal_type(operand) if exact else operand.type
+        common = type if found is None else common_type(found, type)
         if common is None:
             assert found is not None
             return Misfit(number, found)
         found = common
     return found
+
+
+def _is_exact(expression: core.Expression) -> bool:
+    """Whether literals beside an expression are the DECIMALs that they spell: it is a DECIMAL, and
+    no number of matches (`COUNT(*) > 2.5` asks for 3)."""
+    return isinstance(expression.type, core.DecimalType) and not _is_count(expression)
+
+
+def _is_count(expression: core.Expression) -> bool:
+    """Whether it is a whole number of matches, or a sum of whole numbers over matches."""
+    counted = core.TotalOf | core.Variable
+    return expression.type is core.COUNTS and any(
+        isinstance(node, counted) for node in nodes_of(expression)
+    )
+
+
+def literal_type(expression: core.Expression) -> core.DataType:
+    """The type of an operand beside a DECIMAL: of a literal the DECIMAL that it spells."""
+    if isinstance(expression, core.Constant):
+        if expression.digits is not None:
+            return _spelled(expression.digits)[1]
+        if isinstance(expression.value, int) and expression.type in core.NUMBERS:
+            return core.decimal_of(len(str(abs(expression.value))), 0)
+    return expression.type
+
+
+def _spelled(digits: str) -> tuple[int, core.DataType]:
+    """The smallest unit and the type of a number as it is written; DOUBLE: it has too many
+    digits."""
+    whole, behind = digits.lstrip("-").split(".")
+    value, scale = int(whole + behind), len(behind)
+    precision = max(len(str(value)), scale)
+    if precision > core.MOST_DIGITS:
+        return value, core.DataType.DOUBLE
+    return -value if digits.startswith("-") else value, core.decimal_of(precision, scale)
 
 
 def convert(expression: core.Expression, data_type: core.DataType) -> core.Expression:
@@ -78,7 +110,10 @@ def convert(expression: core.Expression, data_type: core.DataType) -> core.Expre
             return core.Constant(None, data_type, expression.span)
         if expression.type is data_type:
             return expression
-        value = fold.cast(expression.value, expression.type, data_type)
+        found, type = expression.value, expression.type
+        if isinstance(data_type, core.DecimalType) and expression.digits is not None:
+            found, type = _spelled(expression.digits)
+        value = fold.cast(found, type, data_type)
         return core.Constant(value, data_type, expression.span)
     if expression.type is data_type:
         return expression
@@ -94,6 +129,10 @@ def arithmetic(
     """Arithmetic, where not both sides are NULL; None where it has no meaning."""
     if calculates_with_times(left, right):
         return _time_arithmetic(operator, left, right, span)
+    if _is_exact(left) or _is_exact(right):
+        found = _decimal_arithmetic(operator, left, right, span)
+        if found is not None:
+            return found
     data_type = meeting_type([left, right])
     if not isinstance(data_type, core.DataType) or not data_type.is_numeric:
         return None
@@ -102,6 +141,19 @@ def arithmetic(
     return core.Arithmetic(
         operator, convert(left, data_type), convert(right, data_type), data_type, span
     )
+
+
+def _decimal_arithmetic(
+    operator: Operator, left: core.Expression, right: core.Expression, span: Span
+) -> core.Arithmetic | None:
+    """Arithmetic with a DECIMAL; None where the other side is none beside it."""
+    other = right if is_null(left) else left
+    types = [literal_type(other if is_null(side) else side) for side in (left, right)]
+    one, another = map(decimals.as_decimal, types)
+    if one is None or another is None:
+        return None
+    sides = convert(left, one), convert(right, another)
+    return core.Arithmetic(operator, *sides, decimals.result_type(operator, one, another), span)
 
 
 def calculates_with_times(left: core.Expression, right: core.Expression) -> bool:
@@ -114,7 +166,8 @@ def negation(operand: core.Expression, span: Span) -> core.Expression:
     found = core.Negation(operand, operand.type, span)
     if isinstance(operand, core.Constant):
         value = None if operand.value is None else fold.evaluate(found)
-        return core.Constant(value, operand.type, span)
+        digits = None if operand.digits is None else f"-{operand.digits}".removeprefix("--")
+        return core.Constant(value, operand.type, span, digits)
     return found
 
 
@@ -124,6 +177,8 @@ def aggregated_type(function: str, data_type: core.DataType) -> core.DataType:
         return core.DataType.LONG
     if function in ("SUM", "AVG", "MEDIAN") and data_type is core.DataType.INTERVAL:
         return data_type
+    if isinstance(data_type, core.DecimalType) and function in ("SUM", "AVG"):
+        return (decimals.sum_type if function == "SUM" else decimals.average_type)(data_type)
     if function in ("AVG", "VARIANCE", "STDDEV", "MEDIAN"):
         return core.DataType.DOUBLE
     if function == "SUM":

@@ -33,7 +33,6 @@ from celc.resolve.types.conversions import (
     calculates_with_times,
     common_type,
     is_null,
-    is_number,
     negation,
 )
 from celc.resolve.types.site import Site as Site
@@ -257,7 +256,7 @@ def _arithmetic(node: syntax.Arithmetic, site: Site) -> core.Expression | None:
         site.found.add(types.time_arithmetic(node.operator, operand_types, texts, node.span))
         return None
     for side in (left, right):
-        if not is_null(side) and not is_number(side.type):
+        if not is_null(side) and not side.type.is_numeric:
             site.found.add(types.arithmetic_type(node.operator, side.type.value, side.span))
     return None
 
@@ -281,7 +280,7 @@ def numeric(operator: str, node: syntax.Expression, site: Site) -> core.Expressi
     operand = expression(node, site)
     if operand is None or is_null(operand):
         return operand
-    if not is_number(operand.type) and operand.type is not core.DataType.INTERVAL:
+    if not operand.type.is_numeric and operand.type is not core.DataType.INTERVAL:
         site.found.add(types.arithmetic_type(operator, operand.type.value, operand.span))
         return None
     return operand
@@ -439,12 +438,20 @@ def _takes(name: str, data_type: core.DataType, site: Site) -> bool:
     """Whether a function of one argument takes attributes of a type."""
     own = site.schema.declarations.aggregates.get(name)
     if own is None:
+        if isinstance(data_type, core.DecimalType):
+            return not (data_type.is_wide and name.upper() in ("VARIANCE", "STDDEV", "MEDIAN"))
         taken = _AGGREGATED_TYPES.get(name.upper())
         return taken is None or data_type in taken
     if len(own.parameters) > 1:
         return False
     (parameter,) = own.parameters
-    return common_type(data_type, parameter.type) is parameter.type
+    return _is_taken_as(data_type, parameter.type)
+
+
+def _is_taken_as(data_type: core.DataType, parameter: core.DataType) -> bool:
+    """Whether an aggregate of the file takes an attribute for a parameter. None takes DECIMALs."""
+    is_decimal = isinstance(data_type, core.DecimalType)
+    return common_type(data_type, parameter) is parameter and not is_decimal
 
 
 # The functions for which f(c · values) = c · f(values), for a positive number c.
@@ -516,12 +523,16 @@ def _aggregate(
         return core.Aggregate(name, label, attribute, node.prior, long, node.span, read=read)
     if not _takes(name, data_type, site):
         allowed = [one.value for one in _AGGREGATED_TYPES[name]]
+        if isinstance(data_type, core.DecimalType):
+            allowed.append(f"DECIMAL of up to {core.MOST_NARROW} digits")
         span = node.argument.span
         argument_text = site.found.source.slice(span)
         site.found.add(types.aggregate_type(name, data_type.value, allowed, argument_text, span))
         return None
+    # What is compiled for DECIMALs depends on their scale.
+    scaled = (data_type,) if isinstance(data_type, core.DecimalType) else ()
     data_type = aggregated_type(name, data_type)
-    return core.Aggregate(name, label, attribute, node.prior, data_type, node.span)
+    return core.Aggregate(name, label, attribute, node.prior, data_type, node.span, read=scaled)
 
 
 def _own_aggregate(
@@ -558,7 +569,7 @@ def _own_aggregate(
     for written_one, (_, _, data_type), parameter in zip(
         (node.argument, *node.more), taken, own.parameters, strict=True
     ):
-        if common_type(data_type, parameter.type) is not parameter.type:
+        if not _is_taken_as(data_type, parameter.type):
             fits = False
             site.found.add(
                 aggregates.argument_type(

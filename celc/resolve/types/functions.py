@@ -196,7 +196,7 @@ def _wanted(kind: str, found: core.DataType) -> core.DataType | None:
         case "DOUBLE":
             return core.DataType.DOUBLE if found.is_numeric else None
         case "NUMBER":
-            return found if found.is_numeric else None
+            return found if found in core.NUMBERS else None
         case "INT":
             return found if found is core.DataType.INT else None
         case "TIME":

@@ -13,6 +13,7 @@ from celc.diagnostics.source import Source
 from celc.parse import syntax
 
 _EPOCH = datetime.datetime(1970, 1, 1)
+_DIGITS = re.compile(r"[0-9]+\.[0-9]+")
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _TIMESTAMP = re.compile(
     _DATE.pattern
@@ -46,7 +47,10 @@ def double(node: syntax.DoubleLiteral, found: Diagnostics) -> Constant | None:
     if math.isinf(node.value):
         found.add(types.double_range(node.span))
         return None
-    return Constant(node.value, DataType.DOUBLE, node.span)
+    text = found.source.slice(node.span).strip("() \t\r\n")
+    return Constant(
+        node.value, DataType.DOUBLE, node.span, text if _DIGITS.fullmatch(text) else None
+    )
 
 
 def time(node: syntax.TimeLiteral, found: Diagnostics) -> Constant | None:

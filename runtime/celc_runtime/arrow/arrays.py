@@ -14,15 +14,26 @@ from celc_runtime.engine.arena.batch import order_preserving
 from celc_runtime.engine.arena.nodes import BLOCK
 from celc_runtime.engine.values.spark_arithmetic import LAST_DAY, MICROSECONDS_PER_DAY
 from celc_runtime.plan.conditions import TextComparison, TextCondition
+from celc_runtime.values.types import MOST_NARROW
+
+PAIRS = np.dtype([("low", np.uint64), ("high", np.int64)])
+"""Words of 128 bits, as Arrow stores them."""
 
 
 def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """(the values of a column, anything where NULL; bool[rows], where they are not NULL).
 
-    BOOLEAN becomes uint8, TIMESTAMP and INTERVAL int64, DATE int32. What is no number becomes
-    zeros: of such a column, only the places of NULL count. Both arrays are read-only.
+    BOOLEAN becomes uint8, TIMESTAMP and INTERVAL int64, DATE int32. A DECIMAL of up to 18 digits is
+    its smallest unit, int64, a longer one `PAIRS`. What is no number becomes zeros: of such a
+    column, only the places of NULL count. Both arrays are read-only.
     """
-    if not pa.types.is_primitive(column.type):
+    if pa.types.is_decimal128(column.type):
+        values = np.frombuffer(column.buffers()[1], PAIRS)
+        values = values[column.offset : column.offset + len(column)]
+        if column.type.precision <= MOST_NARROW:
+            values = np.ascontiguousarray(values["low"]).view(np.int64)
+            values.flags.writeable = False
+    elif not pa.types.is_primitive(column.type):
         values = zeros(len(column))
     elif pa.types.is_boolean(column.type):
         values = np.asarray(
@@ -42,6 +53,25 @@ def numbers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     valid = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
     valid.flags.writeable = False  # like `_TRUE`: kernels are compiled for one type of array
     return values, valid
+
+
+def smallest_units(column: pa.Array) -> np.ndarray:
+    """The smallest units of a DECIMAL column as whole numbers of Python, anything where NULL."""
+    values, _ = numbers(column)
+    if values.dtype != PAIRS:
+        return values.astype(object)
+    found: np.ndarray = values["high"].astype(object) * 2**64 + values["low"].astype(object)
+    return found
+
+
+def decimal_column(units: np.ndarray, known: np.ndarray, type: pa.DataType) -> pa.Array:
+    """A DECIMAL column of smallest units; anything where not known."""
+    units = np.where(known, units, 0)
+    pairs = np.empty(len(units), PAIRS)
+    pairs["low"] = (units & (2**64 - 1)).astype(np.uint64)
+    pairs["high"] = (units >> 64).astype(np.int64)
+    valid = None if known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
+    return pa.Array.from_buffers(type, len(units), [valid, pa.py_buffer(pairs)])
 
 
 NO_NULLS = np.ones(BLOCK, np.bool_)

@@ -8,13 +8,15 @@ durations, a test before the operation says whether the result fits.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.arrow.arrays import plain
+from celc_runtime.arrow.arrays import decimal_column, plain, smallest_units
+from celc_runtime.arrow.decimal_vectors import Numbers as Numbers
+from celc_runtime.arrow.decimal_vectors import decimal_arithmetic, decimals_as
 from celc_runtime.engine.arena.batch import order_preserving
 from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
 from celc_runtime.engine.values.time_arithmetic import (
@@ -42,13 +44,6 @@ NUMPY_TYPES: dict[str, type[np.generic]] = {
 }
 
 
-class Numbers(NamedTuple):
-    """A number for each row; `values` is arbitrary where `known` is false."""
-
-    values: np.ndarray
-    known: np.ndarray
-
-
 Value: TypeAlias = pa.Array | Numbers
 ValueOf: TypeAlias = Callable[[Leaf | trees.OfTypes], Value]
 """The values of a leaf for all rows; of `OfTypes` a column of truths."""
@@ -67,6 +62,8 @@ def as_column(value: Value, type: str) -> pa.Array:
         is_coded = pa.types.is_dictionary(value.type) and value.type.value_type == wanted
         return value if is_coded or value.type == wanted else plain(value).cast(wanted)
     values, known = value
+    if pa.types.is_decimal(wanted):
+        return decimal_column(values, known, wanted)
     if type in ("BOOLEAN", "DATE"):
         return pa.array(values.astype(NUMPY_TYPES[type]), mask=~known).cast(wanted)
     if pa.types.is_temporal(wanted):
@@ -75,9 +72,11 @@ def as_column(value: Value, type: str) -> pa.Array:
 
 
 def as_numbers(column: Value) -> Numbers:
-    """A column as numbers; times and durations as whole numbers."""
+    """A column as numbers; times and durations as whole numbers, DECIMALs as those of Python."""
     if isinstance(column, Numbers):
         return column
+    if pa.types.is_decimal(column.type):
+        return Numbers(smallest_units(column), np.asarray(column.is_valid()))
     if pa.types.is_temporal(column.type):
         column = column.cast(pa.int32() if pa.types.is_date32(column.type) else pa.int64())
     known = np.array(column.is_valid(), np.bool_)
@@ -99,6 +98,8 @@ class _Evaluation:
                 return self._constant(tree)
             case trees.Cast():
                 values, known = self._numbers(tree.operand)
+                if tree.scale is not None:
+                    return decimals_as(tree.type, Numbers(values.astype(object), known), tree.scale)
                 values = values.astype(NUMPY_TYPES[tree.type])
                 if tree.type == "TIMESTAMP":
                     known, values = known & begins_at_times(values), values * MICROSECONDS_PER_DAY
@@ -109,6 +110,8 @@ class _Evaluation:
                     known = known & (values != SMALLEST)
                 is_negation = isinstance(tree, trees.Negation)
                 return Numbers(-values if is_negation else np.abs(values), known)
+            case trees.DecimalArithmetic():
+                return decimal_arithmetic(tree, self._numbers(tree.left), self._numbers(tree.right))
             case trees.Arithmetic():
                 sides = self._numbers(tree.left), self._numbers(tree.right)
                 if tree.checked:
@@ -131,15 +134,17 @@ class _Evaluation:
         return as_column(self.value(tree), type)
 
     def _constant(self, tree: trees.Constant) -> Value:
-        if tree.type in NUMPY_TYPES:
+        is_decimal = tree.type.startswith("DECIMAL")
+        if tree.type in NUMPY_TYPES or is_decimal:
             known = np.full(self._rows, tree.value is not None)
-            return Numbers(np.full(self._rows, tree.value or 0, NUMPY_TYPES[tree.type]), known)
+            dtype = object if is_decimal else NUMPY_TYPES[tree.type]
+            return Numbers(np.full(self._rows, tree.value or 0, dtype), known)
         return pa.repeat(pa.scalar(tree.value, arrow_type(tree.type)), self._rows)
 
     def _call(self, tree: trees.Call) -> pa.Array:
         operands: list[pa.Array | pa.Scalar] = []
         for operand, type in zip(tree.operands, tree.types, strict=True):
-            if isinstance(operand, trees.Constant):
+            if isinstance(operand, trees.Constant) and not type.startswith("DECIMAL"):
                 operands.append(pa.scalar(operand.value, arrow_type(type)))
             else:
                 operands.append(self._column(operand, type))
@@ -207,11 +212,24 @@ _COMPARE = {
 }
 
 
+_COMPARE_OBJECTS = {
+    "=": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+
+
 def _compared(operator: str, left: Value, right: Value) -> pa.BooleanArray:
     """Whether a comparison holds, as Spark compares: NaN is equal to itself and the greatest."""
     if isinstance(left, Numbers) or isinstance(right, Numbers):
         left, right = as_numbers(left), as_numbers(right)
         known = left.known & right.known
+        if left.values.dtype == object:
+            truth = _COMPARE_OBJECTS[operator](left.values, right.values)
+            return pa.array(np.asarray(truth, np.bool_), mask=~known)
         sides = [_ordered(left.values), _ordered(right.values)]
         both = [pa.array(one, mask=~known) for one in sides]
         return _COMPARE[operator](*both)

@@ -76,10 +76,17 @@ class Kernel(HasContent):
     """
 
     def __init__(
-        self, function: Callable[..., Any], options: dict[str, Any], *, kept: bool
+        self,
+        function: Callable[..., Any],
+        options: dict[str, Any],
+        *,
+        kept: bool,
+        plain: Callable[..., Any] | None = None,
     ) -> None:
         update_wrapper(self, function)
         self.py_func = function
+        self.plain = plain or function
+        """What Python runs."""
         self.targetoptions = options
         self.kept = kept
         """Whether its machine code is kept for the next process."""
@@ -119,7 +126,7 @@ class Kernel(HasContent):
 
     def _call(self, arguments: tuple[Any, ...]) -> Any:
         if _now.interprets:
-            return self.py_func(*arguments)
+            return self.plain(*arguments)
         if _now.compiles or self._is_worth_it() or _rows(arguments) >= MOST_ROWS:
             return self.compiled(*arguments)
         return self.interpreted(*arguments)
@@ -135,7 +142,7 @@ class Kernel(HasContent):
         try:
             # Machine code wraps around in silence.
             with np.errstate(all="ignore"):
-                return _plain(self.py_func(*arguments))
+                return _plain(self.plain(*arguments))
         finally:
             _now.interprets = False
             self._seconds += thread_time() - begun
@@ -151,18 +158,23 @@ def compiling() -> Iterator[None]:
         _now.compiles = before
 
 
-def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """A kernel, compiled with these options of `numba.njit` when it is.
+def njit(
+    function: Callable[..., Any] | None = None,
+    plain: Callable[..., Any] | None = None,
+    **options: Any,
+) -> Any:
+    """A kernel, compiled with these options of `numba.njit` when it is. `plain` has the same
+    results, and takes its place in Python.
 
     Its machine code is kept for the next process unless `cache=False` is given. Queries of a
     generated module that differ in constants alone share their kernels. Where NUMBA_DISABLE_JIT is
     set the function stays as it is.
     """
     if function is None:
-        return lambda given: njit(given, **options)
+        return lambda given: njit(given, plain, **options)
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        return function
-    kernel = Kernel(function, options, kept=options.pop("cache", True))
+        return plain or function
+    kernel = Kernel(function, options, kept=options.pop("cache", True), plain=plain)
     if kernel.code is None or not kernel.kept or is_of_runtime(function.__globals__):
         return kernel
     shared: dict[str, Kernel] = function.__globals__.setdefault(_SHARED, {})

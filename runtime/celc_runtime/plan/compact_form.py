@@ -25,6 +25,7 @@ from celc_runtime.plan.expressions import (
     Computed,
     Conditional,
     Constant,
+    DecimalArithmetic,
     Every,
     IsNull,
     Matches,
@@ -45,6 +46,7 @@ _CLASSES = {
     one.__name__: one
     for one in (
         *(Absolute, Aggregate, Arithmetic, Call, Cast, Choice, Computed, Conditional, Constant),
+        DecimalArithmetic,
         *(Negation, Compared, OneOf, IsNull, Matches, Every, Some),
     )
 }

@@ -18,7 +18,7 @@ class Constant:
     """A literal of a type of the language."""
 
     value: int | float | str | bool | None
-    """TIMESTAMP, INTERVAL: microseconds; DATE: days since 1970."""
+    """TIMESTAMP, INTERVAL: microseconds; DATE: days since 1970; DECIMAL: smallest units."""
     type: str
 
 
@@ -63,6 +63,7 @@ class Cast:
 
     operand: Tree
     type: str
+    scale: int | None = None  # the decimals of the operand, where one of both is a DECIMAL
 
 
 @frozen
@@ -103,6 +104,16 @@ class Column:
 
 
 @frozen
+class DecimalArithmetic:
+    """`left operator right` of DECIMALs; a result that its type does not hold is NULL."""
+
+    operator: str
+    left: Tree
+    right: Tree
+    types: tuple[str, str, str]  # of the left side, the right side and the result
+
+
+@frozen
 class Call:
     """A function of the table in `values/functions`. Operands have the types `types`; `zone` is the
     time zone of calendar parts, None where a function has none."""
@@ -135,7 +146,16 @@ class Conditional:
 Leaf: TypeAlias = Aggregate | OwnAggregate | ParameterValue | Column
 
 Tree: TypeAlias = (
-    Constant | Leaf | Cast | Negation | Absolute | Arithmetic | Call | Choice | Conditional
+    Constant
+    | Leaf
+    | Cast
+    | Negation
+    | Absolute
+    | Arithmetic
+    | DecimalArithmetic
+    | Call
+    | Choice
+    | Conditional
 )
 
 
@@ -252,7 +272,7 @@ def nodes_in(tree: Tree) -> Iterator[Tree]:
 def terms_of(tree: Tree) -> tuple[Tree, ...]:
     """The trees directly in a tree, from the left."""
     match tree:
-        case Arithmetic():
+        case Arithmetic() | DecimalArithmetic():
             return (tree.left, tree.right)
         case Cast() | Negation() | Absolute():
             return (tree.operand,)

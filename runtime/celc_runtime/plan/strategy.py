@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from celc_runtime.plan.conditions import TextComparison, TextCondition
 from celc_runtime.plan.frozen import frozen
+from celc_runtime.values.types import is_wide, type_of
 
 if TYPE_CHECKING:
     # The compiler makes these values. Importing NumPy takes longer than compiling a query.
@@ -49,12 +50,17 @@ class KeyTerm:
     attribute: str
     type: str  # the type of the value, which may be wider than the attribute's
 
+    @property
+    def is_text(self) -> bool:
+        """Whether numbers stand for the values: texts, and DECIMALs that 64 bits do not hold."""
+        return self.type == "STRING" or is_wide(type_of(self.type))
+
 
 @frozen
 class KeyTable:
     """A hash table of keys."""
 
-    texts: tuple[bool, ...]  # for each part of its keys, whether it is a text
+    texts: tuple[bool, ...]  # for each part of its keys, whether numbers stand for its values
     _: KW_ONLY
     piles: int
 

@@ -25,6 +25,11 @@ class TotalOf:
     type: str = "DECIMAL(38, 0)"  # of its value
     read: str | None = None  # the type of the attribute
 
+    @property
+    def of_decimals(self) -> bool:
+        """Whether the attribute is a DECIMAL, of up to 18 digits."""
+        return self.read is not None and self.read.startswith("DECIMAL")
+
 
 @frozen
 class ItemValue:
@@ -39,6 +44,7 @@ class ItemCast:
 
     operand: TotalTree
     type: str
+    scale: int | None = None  # the decimals of the operand, where one of both has decimals
 
 
 @frozen
@@ -68,6 +74,7 @@ class ItemArithmetic:
     left: TotalTree
     right: TotalTree
     type: str
+    sides: tuple[str, str] | None = None  # the types of both sides, where all are DECIMALs
 
 
 @frozen

@@ -7,7 +7,7 @@ from celc_runtime.arrow.arrays import coded, text_truth
 from celc_runtime.plan.conditions import TextCondition
 from celc_runtime.plan.parameters import OfEvent, OfRow
 from celc_runtime.plan.schemas import arrow_type
-from celc_runtime.rules.keys import number_keys
+from celc_runtime.rules.keys import number_keys, units_in
 
 
 def truth_of(test: OfEvent | OfRow, column: pa.Array) -> np.ndarray:
@@ -20,8 +20,12 @@ def truth_of(test: OfEvent | OfRow, column: pa.Array) -> np.ndarray:
         name = test.attribute if isinstance(test, OfEvent) else test.parameter
         texts = tuple(map(str, test.operands))
         return text_truth(TextCondition(operator, name, texts), coded(column))
-    keys, known = number_keys(column, test.type)
-    constants, _ = number_keys(_array(test), test.type)
+    if test.type.startswith("DECIMAL"):
+        keys, known = units_in(column, test.type)
+        constants = np.array(test.operands, object)
+    else:
+        keys, known = number_keys(column, test.type)
+        constants, _ = number_keys(_array(test), test.type)
     truth: np.ndarray
     match operator:
         case "in":
@@ -41,8 +45,8 @@ def truth_of(test: OfEvent | OfRow, column: pa.Array) -> np.ndarray:
         case _:
             assert operator == ">="
             truth = keys >= constants[0]
-    truth &= known
-    return truth
+    found: np.ndarray = np.asarray(truth, np.bool_) & known
+    return found
 
 
 def _array(test: OfEvent | OfRow) -> pa.Array:

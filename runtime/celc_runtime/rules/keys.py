@@ -8,8 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.arrow.arrays import coded, numbers, plain
+from celc_runtime.arrow.arrays import coded, numbers, plain, smallest_units
 from celc_runtime.engine.arena.batch import order_preserving
+from celc_runtime.values.decimals import moved
+from celc_runtime.values.types import DecimalType, type_of
 
 _NUMPY_TYPES: dict[str, type[np.generic]] = {
     "INT": np.int32,
@@ -33,6 +35,8 @@ def keys_of(column: pa.Array, type: str, *, ordered: bool) -> Keys:
 
     If not `ordered`, only equality of keys means anything, which is cheaper for texts.
     """
+    if type.startswith("DECIMAL"):
+        return _keys_of_decimals(column, type)
     if type != "STRING":
         return Keys(*number_keys(column, type), lambda events: number_keys(events, type))
     return _keys_of_ordered_texts(column) if ordered else _keys_of_texts(column)
@@ -54,6 +58,33 @@ def number_keys(column: pa.Array, type: str) -> tuple[np.ndarray, np.ndarray]:
             values = np.where(unordered, np.nan, values)
         return order_preserving(values), known
     return values.astype(np.int64, copy=False), known
+
+
+def units_in(column: pa.Array, type: str) -> tuple[np.ndarray, np.ndarray]:
+    """(the values of a column of DECIMALs or whole numbers in the smallest unit of a DECIMAL, as
+    numbers of Python; bool, where they are not NULL)."""
+    column, wanted = plain(column), type_of(type)
+    assert isinstance(wanted, DecimalType)
+    if pa.types.is_decimal(column.type):
+        values, scale = smallest_units(column), column.type.scale
+    else:
+        values, scale = numbers(column)[0].astype(object), 0
+    if scale != wanted.scale:
+        values = np.array([moved(one, wanted.scale - scale) for one in values.tolist()], object)
+    return values, np.asarray(column.is_valid())
+
+
+def _keys_of_decimals(column: pa.Array, type: str) -> Keys:
+    """As `_keys_of_ordered_texts`: 64 bits do not hold all DECIMALs."""
+    units, known = units_in(column, type)
+    distinct = sorted(set(units[known].tolist()))
+
+    def find(events: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+        values, valid = units_in(events, type)
+        keys = [bisect_left(distinct, one) + bisect_right(distinct, one) for one in values.tolist()]
+        return np.array(keys, np.int64), valid
+
+    return Keys(*find(column), find)
 
 
 def _keys_of_texts(column: pa.Array) -> Keys:

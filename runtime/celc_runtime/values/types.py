@@ -12,6 +12,7 @@ from functools import cache
 from typing import ClassVar
 
 MOST_DIGITS = 38  # of a DECIMAL, as in Spark and in Arrow's 128 bits
+MOST_NARROW = 18  # of a DECIMAL that 64 bits always hold
 
 
 class DataType:
@@ -73,6 +74,11 @@ class DecimalType(DataType):
         super().__init__(f"DECIMAL({precision}, {scale})")
         self.precision = precision
         self.scale = scale
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether 64 bits do not hold all values."""
+        return self.precision > MOST_NARROW
 
 
 class ArrayType(DataType):
@@ -147,6 +153,11 @@ def decimal_of(precision: int, scale: int) -> DecimalType:
 
 COUNTS = decimal_of(38, 0)
 """The type of counts of matches, and of sums of whole numbers over matches."""
+
+
+def is_wide(type: DataType) -> bool:
+    """Whether it is a DECIMAL whose values need more than 64 bits."""
+    return isinstance(type, DecimalType) and type.is_wide
 
 
 @cache

@@ -8,13 +8,14 @@ Long: a way for each function and type, which all have the same limits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import numbers, plain
+from celc_runtime.arrow.arrays import numbers, plain, smallest_units
+from celc_runtime.arrow.decimal_vectors import Numbers, decimal_arithmetic, decimals_as
 from celc_runtime.engine.arena.batch import real_numbers
 from celc_runtime.engine.totals.group_sums import OF_NOTHING, GroupSums, WholeSum
 from celc_runtime.engine.totals.measures import (
@@ -33,7 +34,7 @@ from celc_runtime.engine.totals.wide_columns import (
     wide,
 )
 from celc_runtime.plan.errors import TotalError
-from celc_runtime.plan.expressions import Constant, ParameterValue
+from celc_runtime.plan.expressions import Constant, DecimalArithmetic, ParameterValue
 from celc_runtime.plan.plan import COUNTS, Plan
 from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.plan.totals import (
@@ -53,8 +54,11 @@ from celc_runtime.plan.totals import (
     Totals,
     TotalTree,
 )
+from celc_runtime.values.decimals import rounded
 
 _MICROSECONDS_PER_DAY = 86_400_000_000
+
+_OF_COUNTS = arrow_type(COUNTS)
 
 _ROOM = {"INT": 1 << 31, "LONG": 1 << 63, COUNTS: MOST_DIGITS}
 """Absolute values of whole numbers of a type are smaller than this."""
@@ -159,6 +163,8 @@ class _Evaluation:
                 return _Value(np.ldexp(total, _exponents(scales)), scales > OF_NOTHING)
             case "AVG" if one.read == "INTERVAL":
                 return self._mean_of_intervals(one, self._whole(value), self._whole(known))
+            case "AVG" if one.of_decimals:
+                return self._mean_of_decimals(one, self._whole(value), self._whole(known))
             case "AVG":
                 total, scales = self._real(value)
                 count, of_count = self._real(value, after=len(self._measures.real))
@@ -207,6 +213,16 @@ class _Evaluation:
         mean = _quotient(total, np.where(known, count, 1))
         return _Value(np.where(known, mean, 0).astype(np.int64), known)
 
+    def _mean_of_decimals(self, one: TotalOf, found: WholeSum, counted: WholeSum) -> _Value:
+        called = f"AVG({one.label}.{one.attribute})"
+        full = leaves_38_digits(found.size) | leaves_38_digits(counted.size)
+        self._check(full, f"the sum for {called} has more than 38 digits")
+        up = arrow_type(one.type).scale - arrow_type(str(one.read)).scale
+        total, count = found.value.as_numbers().astype(object), counted.size.as_numbers()
+        known = np.asarray(count > 0, np.bool_)
+        pairs = zip((total * 10**up).tolist(), np.where(known, count, 1).tolist(), strict=True)
+        return _Value(_objects(rounded(*pair) for pair in pairs), known)
+
     def _extreme(self, one: TotalOf) -> _Value:
         assert one.label is not None
         what = LEAST if one.function == "MIN" else GREATEST
@@ -248,6 +264,8 @@ class _Evaluation:
     def _of_row(self, tree: ParameterValue) -> _Value:
         """A value of the parameter row, which is a key of the partition."""
         column = self._groups.keys[self._plan.source.partition_by.index(tree.column)]
+        if tree.type.startswith("DECIMAL"):
+            return _Value(smallest_units(column), np.asarray(column.is_valid()))
         values, known = numbers(plain(column))
         if tree.type == "FLOAT":
             return _Value(values.astype(np.float32), known)
@@ -267,6 +285,9 @@ class _Evaluation:
 
     def _cast(self, tree: ItemCast, found: _Value) -> _Value:
         numbers = found.numbers
+        if tree.scale is not None:
+            cast = decimals_as(tree.type, Numbers(numbers.astype(object), found.known), tree.scale)
+            return _Value(*cast)
         if tree.type == "DOUBLE":
             return _Value(numbers.astype(np.float64), found.known)
         if tree.type == "FLOAT":
@@ -291,12 +312,17 @@ class _Evaluation:
     def _fitting(self, numbers: np.ndarray, known: np.ndarray, type: str) -> _Value:
         """Whole numbers of a type, or times in 64 bits; raises TotalError if one does not fit."""
         room = _ROOM.get(type, 1 << 63)
+        is_decimal = type.startswith("DECIMAL")
+        if is_decimal:
+            room = 10 ** arrow_type(type).precision
         what = f"a calculation between items leaves {'64 bits' if type in _TIMES else type}"
-        self._check_room(numbers, known, room, what, symmetric=type == COUNTS)
+        self._check_room(numbers, known, room, what, symmetric=is_decimal)
         return _Value(numbers, known)
 
     def _arithmetic(self, tree: ItemArithmetic, left: _Value, right: _Value) -> _Value:
         known = left.known & right.known
+        if tree.sides is not None:
+            return self._decimals(tree, tree.sides, left, right)
         a, b, operator = left.numbers, right.numbers, tree.operator
         if operator in ("/", "%"):
             known = known & np.asarray(b != 0, np.bool_)
@@ -312,6 +338,20 @@ class _Evaluation:
             return _Value(np.where(a < 0, -rest, rest), known)
         found = _exact(np.where(known, a, 0), np.where(known, b, 0), _WHOLE_OPERATIONS[operator])
         return self._fitting(found, known, tree.type)
+
+    def _decimals(
+        self, tree: ItemArithmetic, sides: tuple[str, str], left: _Value, right: _Value
+    ) -> _Value:
+        types = (*sides, tree.type)
+        calculated = DecimalArithmetic(tree.operator, _NO_TREE, _NO_TREE, types)
+        a, b = (Numbers(side.numbers.astype(object), side.known) for side in (left, right))
+        found = decimal_arithmetic(calculated, a, b)
+        asked = left.known & right.known
+        if tree.operator in ("/", "%"):
+            asked = asked & np.asarray(right.numbers != 0, np.bool_)
+        what = f"a calculation between items leaves {tree.type}"
+        self._check(asked & ~found.known, what)
+        return _Value(*found)
 
     # --- HAVING -----------------------------------------------------------------------------------
 
@@ -375,6 +415,8 @@ class _Evaluation:
             return
         raise range_error(self._plan, what, int(self._groups.ends[int(np.argmax(wrong))]))
 
+
+_NO_TREE = Constant(None, "INT")  # the sides are values
 
 WITHOUT_LIMIT = "SELECT TOTAL has APPROX_COUNT(*) and AVG, which have no such limit"
 
@@ -468,6 +510,10 @@ def _compared(operator: str, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return by_operator[operator]
 
 
+def _objects(found: Iterable[int]) -> np.ndarray:
+    return np.array(list(found), object)
+
+
 def _like(numbers: np.ndarray, value: Any) -> np.ndarray:
     is_large = isinstance(value, int) and abs(value) >= _SAFE
     return np.full(len(numbers), value, object if is_large else None)
@@ -476,9 +522,10 @@ def _like(numbers: np.ndarray, value: Any) -> np.ndarray:
 def _column(item: TotalItem, value: _Value) -> pa.Array:
     type, known = arrow_type(item.type), value.known
     mask = None if known.all() else ~known
-    if item.type == COUNTS:
-        words = wide(value.numbers) if value.words is None else value.words
-        return decimals(words, None if mask is None else known)
+    if pa.types.is_decimal(type):
+        # What is not known can be anything, also too large for two words.
+        words = wide(np.where(known, value.numbers, 0)) if value.words is None else value.words
+        return decimals(words, None if mask is None else known, type)
     if item.type == "BOOLEAN":
         return pa.array(value.numbers.astype(np.bool_), mask=mask)
     if item.type in ("FLOAT", "DOUBLE"):
@@ -489,13 +536,14 @@ def _column(item: TotalItem, value: _Value) -> pa.Array:
     return pa.array(numbers, mask=mask).cast(type)
 
 
-def decimals(words: WideColumn, known: np.ndarray | None) -> pa.Array:
-    """A column of DECIMAL(38, 0), which has the layout of the words.
+def decimals(
+    words: WideColumn, known: np.ndarray | None, type: pa.DataType = _OF_COUNTS
+) -> pa.Array:
+    """A column of DECIMALs, which has the layout of the words.
 
     known: bool[rows], where it is not NULL.
     """
     both = np.empty((len(words), 2), np.uint64)
     both[:, 0], both[:, 1] = words.low, words.high
     validity = None if known is None else pa.array(known).buffers()[1]
-    type = arrow_type(COUNTS)
     return pa.Array.from_buffers(type, len(words), [validity, pa.py_buffer(both)])

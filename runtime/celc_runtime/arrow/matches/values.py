@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from celc_runtime.arrow.decimal_vectors import as_doubles, ranks_of_decimals, sums_of_decimals
 from celc_runtime.arrow.text_conditions import truth_of_columns, truth_of_values
 from celc_runtime.arrow.vectors import NUMPY_TYPES, Numbers, Value, as_numbers, column_of
 from celc_runtime.engine.values.label_sets import (
@@ -138,6 +139,8 @@ def _numeric_function(tree: Aggregate, labels: LabelValues) -> Numbers:
     if tree.attribute is None:
         return Numbers(np.diff(offsets).astype(np.int64), np.ones(labels.matches, np.bool_))
     column = labels.column(tree.label, tree.attribute)
+    if pa.types.is_decimal(column.type):
+        return sums_of_decimals(column, offsets, tree.function)
     values, known = _in_order(column)
     if pa.types.is_duration(column.type):
         found = Numbers(np.empty(labels.matches, np.int64), np.empty(labels.matches, np.bool_))
@@ -158,6 +161,8 @@ def _function_of_sets(tree: Aggregate, labels: LabelValues) -> Numbers:
     assert tree.attribute is not None
     column, offsets = labels.column(tree.label, tree.attribute), labels.offsets(tree.label)
     is_interval = pa.types.is_duration(column.type)
+    if tree.function != "DISTINCT" and pa.types.is_decimal(column.type):
+        column = as_doubles(column)
     values, known = _in_order(_coded(column))
     whole = tree.function == "DISTINCT" or is_interval
     found = np.empty(labels.matches, np.int64 if whole else np.float64)
@@ -211,6 +216,8 @@ def _own_aggregate(tree: OwnAggregate, labels: LabelValues) -> Numbers:
 def _in_order(column: pa.Array) -> Numbers:
     """Values as int64 or float64 in the order of their type, so that few kernels serve all
     types."""
+    if pa.types.is_decimal(column.type):
+        return ranks_of_decimals(column)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     values, known = as_numbers(column)

@@ -73,11 +73,11 @@ def measures_of(functions: Iterable[TotalOf]) -> MeasureSet:
         value, known = Measure(label, attribute, VALUE), Measure(label, attribute, KNOWN)
         match one.function:
             case "SUM":
-                if one.read in _WHOLE:
+                if one.read in _WHOLE or one.of_decimals:
                     summed[value] = None
                 else:
                     real[value] = None
-            case "AVG" if one.read == "INTERVAL":
+            case "AVG" if one.read == "INTERVAL" or one.of_decimals:
                 summed[value] = None
                 whole[known] = None
             case "AVG":

@@ -185,7 +185,7 @@ def _sort(values, room, count):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _sorted_known(values, valid, events, room):  # type: ignore[no-untyped-def]
+def sorted_known(values, valid, events, room):  # type: ignore[no-untyped-def]
     """Write the events whose value is not NULL, by value; returns their number."""
     count = 0
     for event in events:
@@ -202,7 +202,7 @@ def median(values, valid, events, room):  # type: ignore[no-untyped-def]
 
     Of two different middle values half of each is added, so no sum overflows.
     """
-    count = _sorted_known(values, valid, events, room)
+    count = sorted_known(values, valid, events, room)
     if count == 0:
         return np.nan
     low, high = values[room[(count - 1) >> 1]], values[room[count >> 1]]
@@ -235,7 +235,7 @@ def _count_different(values, room, count):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def count_distinct(values, valid, events, room):  # type: ignore[no-untyped-def]
     """The number of different values; NaN is one. `room` as for `median`."""
-    return _count_different(values, room, _sorted_known(values, valid, events, room))
+    return _count_different(values, room, sorted_known(values, valid, events, room))
 
 
 @njit(nogil=True, cache=True)

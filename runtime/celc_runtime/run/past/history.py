@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import numbers, plain, whole_numbers
+from celc_runtime.arrow.arrays import PAIRS, numbers, plain, whole_numbers
 from celc_runtime.arrow.events.window_keys import floors_of
 from celc_runtime.arrow.text_conditions import truth_of_columns, truth_of_values
 from celc_runtime.arrow.text_numbers import TextNumbers
@@ -266,9 +266,9 @@ class History:
 
 
 def _valued(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """(the values of an attribute, whole numbers as int64; which of them are not NULL)."""
+    """(the values of an attribute, whole numbers as int64 or `PAIRS`; which are not NULL)."""
     values, valid = numbers(column)
-    if not np.issubdtype(values.dtype, np.floating):
+    if values.dtype != PAIRS and not np.issubdtype(values.dtype, np.floating):
         values = values.astype(np.int64)
     return values, valid
 

@@ -19,6 +19,7 @@ from celc_runtime.engine.arena.key_tables import (
     copy_live_keys,
     empty_table,
 )
+from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.plan.strategy import KeyTable, KeyTerm
 
 _FEWEST_ROWS = 4096
@@ -29,7 +30,7 @@ class KeyMemory:
         self._terms = terms
         self._tables = tables
         self._texts = TextNumbers()
-        self._has_texts = any(term.type == "STRING" for term in terms)
+        self._has_texts = any(term.is_text for term in terms)
         self.memory = KeyArrays(
             np.zeros((len(terms), 0), np.int64),
             np.zeros((len(terms), 0), np.bool_),
@@ -52,12 +53,16 @@ class KeyMemory:
         known = np.empty((len(terms), len(events)), np.bool_)
         for number, term in enumerate(terms):
             column = events.column(term.attribute)
-            if term.type == "STRING":
+            if term.is_text:
+                if term.type != "STRING":
+                    column = column.cast(arrow_type(term.type))
                 values[number] = self._texts.of(column)
                 known[number] = values[number] >= 0
                 continue
             found, known[number] = numbers(column)
             values[number] = _as_key(found, term.type)
+            if term.type.startswith("DECIMAL"):
+                values[number] *= _unit_of(column.type, arrow_type(term.type))
         self.memory = self.memory._replace(values=values, known=known)
 
     def make_room(self, earliest: int, lowest: int) -> None:
@@ -99,6 +104,12 @@ class KeyMemory:
                 if is_text:
                     used.update(taken[:, FIRST_KEY + place].tolist())
         self._texts.keep(used)
+
+
+def _unit_of(given: pa.DataType, wanted: pa.DataType) -> int:
+    """How many smallest units of a DECIMAL make one of a type of numbers."""
+    scale: int = wanted.scale - (given.scale if pa.types.is_decimal(given) else 0)
+    return int(10**scale)
 
 
 def _as_key(values: np.ndarray, type: str) -> np.ndarray:

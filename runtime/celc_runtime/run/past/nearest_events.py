@@ -14,7 +14,7 @@ class NearestEvents:
 
     def __init__(self, wanted: NearestEvent) -> None:
         terms = tuple(dict.fromkeys((*wanted.key, *wanted.asking)))
-        texts = tuple(term.type == "STRING" for term in wanted.key)
+        texts = tuple(term.is_text for term in wanted.key)
         self._keys = KeyMemory(terms, (KeyTable(texts, piles=1),))
         self._key = np.array([terms.index(term) for term in wanted.key])
         self._asking = np.array([terms.index(term) for term in wanted.asking])

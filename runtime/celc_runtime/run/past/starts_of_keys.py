@@ -14,7 +14,7 @@ class StartsOfKeys:
     """Follows one absent part through the events of a run, key by key."""
 
     def __init__(self, part: WatchedPart) -> None:
-        texts = tuple(term.type == "STRING" for term in part.key)
+        texts = tuple(term.is_text for term in part.key)
         # A pile for each position of the part, and one for the whole part.
         self._keys = KeyMemory(part.key, (KeyTable(texts, piles=len(part.symbols) + 1),))
         self._terms = np.arange(len(part.key))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from decimal import Decimal
 from functools import reduce
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -166,6 +167,8 @@ def _is_comparable(test: AttributeTest, schema: StructType) -> bool:
     field = schema[test.attribute]
     # A text with a collation is a type of another name.
     found = field.dataType.simpleString()
+    if test.type.startswith("DECIMAL"):
+        return bool(found == test.type.replace(" ", "").lower())
     return found in _COMPARABLE.get(test.type, ()) and _PADDED not in (field.metadata or {})
 
 
@@ -283,5 +286,8 @@ def _literal(value: int | float | str | bool, type: str) -> Column:
             return functions.lit(timedelta(microseconds=value))  # type: ignore[arg-type]
         case "FLOAT":
             return functions.lit(value).cast("float")
+        case str() if type.startswith("DECIMAL"):
+            scale = type.removesuffix(")").split(", ")[1]
+            return functions.lit(Decimal(f"{value}e-{scale}")).cast(type)
         case _:
             return functions.lit(value)
