@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-import celc
 import pyarrow as pa
 import pytest
+
+import celc
 from celc.diagnostics.errors import CelError
 
 SHOP = """CREATE STREAM S {

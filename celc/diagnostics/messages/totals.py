@@ -223,7 +223,7 @@ _AFTER_PER = "after LIMIT … PER stands a duration or PARTITION"
 def per_end(count: str, span: Span) -> Diagnostic:
     """`LIMIT 2 PER END`."""
     return error(
-        "limit-per",
+        "limit-per-end",
         span,
         f"{_AFTER_PER}, and not END",
         f"LIMIT {count} alone is for each event at which matches end",
@@ -234,7 +234,7 @@ def per_end(count: str, span: Span) -> Diagnostic:
 def per_events(text: str, span: Span) -> Diagnostic:
     """`LIMIT 1 PER 10 EVENTS`."""
     return error(
-        "limit-per",
+        "limit-per-events",
         span,
         f"{_AFTER_PER}, but {text} is no time",
         "write a duration, as in LIMIT 1 PER 10 MINUTES",
@@ -244,7 +244,7 @@ def per_events(text: str, span: Span) -> Diagnostic:
 def per_attribute(attribute: str, length: str, span: Span) -> Diagnostic:
     """`LIMIT 1 PER 1 HOUR [ts]`."""
     return error(
-        "limit-per",
+        "limit-per-attribute",
         span,
         "LIMIT … PER is always measured on the first order column, so that none is named here",
         f"write PER {length}",
@@ -256,7 +256,7 @@ def per_attribute(attribute: str, length: str, span: Span) -> Diagnostic:
 def length_too_large(span: Span) -> Diagnostic:
     """`LIMIT 1 PER 1e300`."""
     message = "this length is too large: lengths go up to 2^62 microseconds or units"
-    return error("window-too-large", span, message, "LIMIT n PER PARTITION is for the whole part")
+    return error("limit-too-long", span, message, "LIMIT n PER PARTITION is for the whole part")
 
 
 def without_order(is_number: bool, columns: Collection[str], span: Span) -> Diagnostic:
@@ -281,7 +281,7 @@ def other_order(order_column: str, type: str, is_time: bool, span: Span) -> Diag
     if not is_time:
         instead = "write a number without a unit, or order the stream by a TIMESTAMP or DATE"
     return error(
-        "unmeasured-limit",
+        "limit-on-order",
         span,
         f"LIMIT … PER is measured on the first order column, {quote(order_column)}, which is "
         f"{type}: this length is not one of it",
