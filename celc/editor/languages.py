@@ -97,6 +97,10 @@ class Language(ABC):
         Raises `CelError` where the text is not in the language.
         """
 
+    def in_own_words(self, source: Source) -> Source:
+        """The text without the words of other systems for types. Raises `CelError` likewise."""
+        return source
+
     @abstractmethod
     def layout(self, tree: Any, words: list[Word]) -> Box:
         """The boxes of a text that is read."""
@@ -153,6 +157,11 @@ class _Cel(Language):
         from celc.editor.formatting.cel import words_of
 
         return words_of(source)
+
+    def in_own_words(self, source: Source) -> Source:
+        from celc.editor.formatting.types import in_own_words
+
+        return in_own_words(source)
 
     def layout(self, tree: Any, words: list[Word]) -> Box:
         from celc.editor.formatting.cel import document_of

@@ -376,3 +376,41 @@ def test_windows_line_ends_and_a_byte_order_mark_are_not_kept(tmp_path: Path) ->
 def test_the_dialect_of_a_file_is_that_of_its_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fmt", "a.cel", "--dialect", "cel"]) == 2
     assert "--dialect is of standard input" in capsys.readouterr().err
+
+
+_TYPES = """CREATE STREAM S {
+  EVENT A {
+    price: DECIMAL(12, 4),
+    name: STRING,
+    rows: ARRAY<ARRAY<INT>>,
+    place: STRUCT<x: INT, more: MAP<STRING, STRING>>,
+    local: TIMESTAMP_NTZ,
+    share: DOUBLE,
+    kept: STRING( /* length */ 20)
+  }
+}
+
+PARAMETERS rule { id: LONG }
+
+AGGREGATE least(a: LONG): FLOAT
+  STATE n: INT = 0
+  STEP n = IF(a < 3, n, 4)
+  RESULT n
+
+SELECT *
+FROM S
+WHERE A
+"""
+
+
+def test_types_have_the_words_of_the_language() -> None:
+    written = (
+        "CREATE STREAM S { EVENT A { price: numeric(12,4), name: VARCHAR( 20 ), "
+        "rows: LIST < ARRAY<Integer> >, place: STRUCT<x: INT32, more:MAP<text ,STRING>>, "
+        "local: TIMESTAMP without time zone, share: double precision, "
+        "kept: VARCHAR(/* length */ 20) } } PARAMETERS rule { id: BIGINT } "
+        "AGGREGATE least(a: int64): real STATE n: Integer = 0 STEP n = IF(a < 3, n, 4) RESULT n "
+        "SELECT * FROM S WHERE A"
+    )
+    assert celc.format_text(written) == _TYPES
+    assert celc.format_text(_TYPES) == _TYPES

@@ -111,8 +111,20 @@ class _Layout:
                 if self._words[index].kind == "COLON":
                     self._words[index].role = "postfix"
             self._read_levels(start, end, None)
+            self._read_types(statement, start, end)
         for index in range(start + 1, end):
             self._words[index].spaced = _is_spaced(self._words[index - 1], self._words[index])
+
+    def _read_types(self, statement: _Statement, start: int, end: int) -> None:
+        """Make brackets of the `<` and `>` of types."""
+        places = [word.start for word in self._words[start:end]]
+        for node in nodes_of(statement):
+            if isinstance(node, syntax.WrittenType) and node.parts:
+                opening = start + bisect_left(places, node.name.span.end)
+                closing = start + bisect_left(places, node.span.end) - 1
+                self._closing[opening] = closing
+                for index in (opening, closing):
+                    self._words[index].role, self._words[index].level = "tight", None
 
     def _read_names(self, query: syntax.Query, start: int, end: int) -> None:
         """Find the `>` of `S>R`, and the colons behind the name of the query and behind labels."""

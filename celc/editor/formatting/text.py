@@ -11,11 +11,13 @@ from celc.editor.trees import same_tree
 
 
 def formatted(source: Source, language: Language) -> str:
-    """The text in the canonical layout. Only white space and the case of keywords change.
+    """The text in the canonical layout. Only white space, the case of keywords and other systems'
+    words for types change.
 
     Raises `CelError` where the text is not in the language. A result with another meaning is a
     mistake of celc: an AssertionError.
     """
+    source = language.in_own_words(source)
     tree, words = language.read_words(source)
     tokens, comments = _spelled(words), _between(source.text, words)
     text = lines_of(language.layout(tree, words))
