@@ -186,7 +186,7 @@ def _called(call: core.Call) -> Value:
     from celc_runtime.values.code import called
 
     operands = [pa.scalar(evaluate(one), arrow_type(one.type.value)) for one in call.operands]
-    found = called(call.function, operands, 1, call.zone)[0]
+    found = called(call.function, operands, 1, call.zone, call.type.value)[0]
     if pa.types.is_temporal(found.type):
         found = found.cast(pa.int32() if pa.types.is_date32(found.type) else pa.int64())
     value: Value = found.as_py()

@@ -61,7 +61,7 @@ OF_CEL: Mapping[str, str] = {
     "THEN": "In CASE: the value where the condition before it holds.",
     "ELSE": "In CASE: the value where no condition holds; without it NULL.",
     "CAST": "CAST(a AS T): the value in another type; NULL where it has none there.",
-    "TRY_CAST": "The same as CAST.",
+    "TRY_CAST": "As CAST, but NULL for a number that the type does not hold.",
     "AT": "ts AT TIME ZONE 'Europe/Berlin': the time that clocks show there.",
     "AGGREGATE": "Declares an aggregate of one's own by its state, its step and its result.",
     "STATE": "The variables of an aggregate, with their first values.",

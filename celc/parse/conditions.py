@@ -312,7 +312,8 @@ class ConditionBuilder:
 
     def cast(self, c: Values) -> syntax.Cast:
         zone = c[6] if len(c) > 6 else None
-        return syntax.Cast(c[2], c[-2], zone, c[0].span.to(c[-1].span))
+        tried = c[0].text.upper() == "TRY_CAST"
+        return syntax.Cast(c[2], c[-2], zone, tried, c[0].span.to(c[-1].span))
 
     def joined(self, c: Values) -> syntax.Call:
         """`a || b` is CONCAT(a, b)."""

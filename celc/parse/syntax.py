@@ -492,11 +492,12 @@ class Conditional:
 
 @frozen
 class Cast:
-    """`CAST(e AS T)`, also TRY_CAST; `zone` of `e AT TIME ZONE 'z'`."""
+    """`CAST(e AS T)`, or, if `tried`, TRY_CAST; `zone` of `e AT TIME ZONE 'z'`."""
 
     operand: Expression
     type: WrittenType
     zone: TextLiteral | None
+    tried: bool
     span: Span = _span()
 
 

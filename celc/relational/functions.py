@@ -9,10 +9,13 @@ from __future__ import annotations
 from typing import Protocol
 
 from celc_runtime.values.functions import FUNCTIONS
+from celc_runtime.values.types import ddl_of
 from sqlglot import exp
 
 from celc.core import formula as core
 from celc.core.formula import DataType, Expression
+from celc.relational import casts
+from celc.relational.casts import WHOLE
 from celc.relational.relations import NotRelational
 
 
@@ -37,10 +40,18 @@ def call(node: core.Call, writer: Writer) -> exp.Expr:
     """A function of the table."""
     if writer.dialect != "spark":
         raise NotRelational(f"{node.function} stands in an expression", node.span)
+    if node.function in ("CAST", "TRY_CAST"):
+        (operand,) = node.operands
+        text = typed(operand, writer).sql("spark")
+        is_exact = node.function == "TRY_CAST"
+        sql = casts.cast(text, operand.type, node.type, node.zone or "UTC", exact=is_exact)
+        return exp.Var(this=sql)
+    if node.function == "ROUND" and node.type in WHOLE and len(node.operands) == 2:
+        return _rounded(node, writer)
     function = FUNCTIONS[node.function]
     texts = [
         (
-            _local(one, node.zone, writer)
+            casts.local(writer.micros(one).sql("spark"), node.zone)
             if node.zone is not None and one.type is DataType.TIMESTAMP
             else typed(one, writer).sql("spark")
         )
@@ -50,13 +61,13 @@ def call(node: core.Call, writer: Writer) -> exp.Expr:
     return exp.Var(this=spark.format(*texts) if isinstance(spark, str) else spark(texts))
 
 
-def _local(node: Expression, zone: str, writer: Writer) -> str:
-    """The time that clocks of a zone show."""
-    micros = writer.micros(node).sql("spark")
-    utc = f"TIMESTAMP_NTZ '1970-01-01 00:00:00' + INTERVAL '0.000001' SECOND * ({micros})"
-    if zone == "UTC":
-        return utc
-    return f"CONVERT_TIMEZONE('UTC', {exp.Literal.string(zone).sql('spark')}, {utc})"
+def _rounded(node: core.Call, writer: Writer) -> exp.Expr:
+    """ROUND of a whole number. What is too large wraps, as without ANSI mode."""
+    number, digits = (typed(one, writer).sql("spark") for one in node.operands)
+    bits = WHOLE[node.type]
+    half, ddl = 2 ** (bits - 1), ddl_of(node.type.value)
+    exact = f"ROUND(CAST({number} AS DECIMAL(20, 0)), {digits})"
+    return exp.Var(this=f"CAST(PMOD({exact} + {half}, {2 * half}) - {half} AS {ddl})")
 
 
 def typed(node: Expression, writer: Writer) -> exp.Expr:

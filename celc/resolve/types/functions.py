@@ -134,7 +134,8 @@ def cast(node: syntax.Cast, site: Site, expression: Resolve) -> core.Expression 
     if not can_cast(operand.type, wanted):
         site.found.add(messages.no_cast(operand.type.value, wanted.value, node.span))
         return None
-    return settled(core.Call("CAST", (operand,), wanted, zone, node.span), site)
+    name = "TRY_CAST" if node.tried else "CAST"
+    return settled(core.Call(name, (operand,), wanted, zone, node.span), site)
 
 
 def settled(value: core.Expression, site: Site) -> core.Expression | None:
@@ -156,7 +157,9 @@ def _has_kernel(value: core.Expression) -> bool:
     """Whether kernels calculate a value that compares events."""
     if value.type is core.DataType.STRING:
         return False
-    return not isinstance(value, core.Call) or bool(FUNCTIONS[value.function].kernel)
+    if not isinstance(value, core.Call):
+        return True
+    return value.function in FUNCTIONS and bool(FUNCTIONS[value.function].kernel)
 
 
 def _has_number(function: Function, count: int) -> bool:

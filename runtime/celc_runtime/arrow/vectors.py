@@ -148,7 +148,7 @@ class _Evaluation:
                 operands.append(pa.scalar(operand.value, arrow_type(type)))
             else:
                 operands.append(self._column(operand, type))
-        return called(tree.function, operands, self._rows, tree.zone)
+        return called(tree.function, operands, self._rows, tree.zone, tree.type)
 
     def _conditional(self, tree: trees.Conditional) -> pa.Array:
         otherwise = plain(self._column(tree.otherwise, tree.type))

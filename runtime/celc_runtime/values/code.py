@@ -6,29 +6,48 @@ the same code.
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pyarrow as pa
 
-from celc_runtime.values import numbers, texts, times
+from celc_runtime.values import casts, numbers, texts, times
 from celc_runtime.values.operands import Operand
 
-_CODE: dict[str, Callable[..., pa.Array]] = {**numbers.CODE, **texts.CODE, **times.CODE}
+_CASTS = {"CAST": casts.cast, "TRY_CAST": casts.try_cast}
+_CODE: dict[str, Callable[..., pa.Array]] = {
+    **_CASTS,
+    **numbers.CODE,
+    **texts.CODE,
+    **times.CODE,
+}
 """The code of each function. It takes an argument for each operand, the number of `rows`, and if
-`AT TIME ZONE` can stand in it, `zone`."""
+`AT TIME ZONE` can stand in it, `zone`. Those of CAST take the `type` too."""
 
 
-def called(name: str, operands: Sequence[Operand], rows: int, zone: str | None = None) -> pa.Array:
-    """The value of a function for each row. A constant operand is one value and no column."""
+def called(
+    name: str, operands: Sequence[Operand], rows: int, zone: str | None, type: str
+) -> pa.Array:
+    """The value of a function for each row, of a type. A constant operand is one value and no
+    column."""
     named = {} if zone is None else {"zone": zone}
+    if name in _CASTS:
+        named["type"] = type
+    with np.errstate(all="ignore"):
+        return _called(_CODE[name], operands, rows, named)
+
+
+def _called(
+    code: Callable[..., pa.Array], operands: Sequence[Operand], rows: int, named: dict[str, str]
+) -> pa.Array:
     columns = [one for one in operands if isinstance(one, pa.Array)]
     if len(columns) == 1 and pa.types.is_dictionary(columns[0].type):
         # Once for each distinct text.
         (coded,) = columns
         distinct = [coded.dictionary if one is coded else one for one in operands]
-        values = _CODE[name](*distinct, rows=len(coded.dictionary), **named)
+        values = code(*distinct, rows=len(coded.dictionary), **named)
         if pa.types.is_string(values.type):
             return pa.DictionaryArray.from_arrays(coded.indices, values)
         return values.take(coded.indices)
     plain = [
         one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in operands
     ]
-    return _CODE[name](*plain, rows=rows, **named)
+    return code(*plain, rows=rows, **named)

@@ -11,7 +11,7 @@ UTC or of a named zone, whatever the session's zone is, and regular expressions,
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from celc_runtime.values.types import DataType, DecimalType
+from celc_runtime.values.types import DataType
 
 Parameter: TypeAlias = str
 """What an argument can be. `DOUBLE`, `INT`, `STRING`, `BINARY`: values of this type, and numbers
@@ -49,6 +49,12 @@ _DOUBLE, _INT, _LONG = DataType.DOUBLE, DataType.INT, DataType.LONG
 _STRING, _BOOLEAN = DataType.STRING, DataType.BOOLEAN
 
 _UTC_DAYS = "DATE_FROM_UNIX_DATE(CAST(FLOOR(UNIX_MICROS({0}) / 86400000000) AS INT))"
+
+_LIMITED = (
+    "CASE WHEN ISNAN({{0}}) THEN 0L WHEN {{0}} >= 9223372036854775808.0D THEN 9223372036854775807L "
+    "WHEN {{0}} <= -9223372036854775808.0D THEN -9223372036854775807L - 1L ELSE {} END"
+)
+"""A DOUBLE as a LONG, also in ANSI mode."""
 
 _NUMERIC = (
     Function(
@@ -141,7 +147,7 @@ _NUMERIC = (
         _LONG,
         "the greatest whole number that is not above",
         ("FLOOR(-1.5)", "-2"),
-        "FLOOR({0})",
+        _LIMITED.format("FLOOR({0})"),
         "floor",
     ),
     Function(
@@ -150,7 +156,7 @@ _NUMERIC = (
         _LONG,
         "the least whole number that is not below",
         ("CEIL(1.2)", "2"),
-        "CEIL({0})",
+        _LIMITED.format("CEIL({0})"),
         "ceiling",
     ),
     Function(
@@ -324,8 +330,7 @@ _NUMBERS = ("BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE")
 
 def can_cast(found: DataType, wanted: DataType) -> bool:
     """Whether CAST takes a value of a type to another type, as in Spark with ANSI mode off."""
-    is_number = isinstance(found, DecimalType) or found.value in _NUMBERS
-    to_number = isinstance(wanted, DecimalType) or wanted.value in _NUMBERS
+    is_number, to_number = found.value in _NUMBERS, wanted.value in _NUMBERS
     plain = (_STRING, _BOOLEAN)
     times = (DataType.TIMESTAMP, DataType.DATE, DataType.TIMESTAMP_NTZ)
     if is_number:

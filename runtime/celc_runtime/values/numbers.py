@@ -64,7 +64,7 @@ _MOST_PLACES = 22  # 10²² is the largest power of ten that a DOUBLE holds exac
 
 
 def _round(operand: Operand, places: Operand | None = None, *, rows: int) -> pa.Array:
-    """The number as its shortest text says it, rounded with halves away from 0.
+    """The number as the shortest text of a DOUBLE says it, rounded with halves away from 0.
 
     Most numbers are far from a half: then whole numbers of 53 bits and one division by a power of
     ten, which is correctly rounded, give the nearest DOUBLE. The others are rounded as texts.
@@ -81,19 +81,20 @@ def _round(operand: Operand, places: Operand | None = None, *, rows: int) -> pa.
         scaled = np.abs(wide) * 10.0**digits
         floor = np.floor(scaled)
         rest = scaled - floor
-        sure = (scaled < 2.0**50) & (np.abs(rest - 0.5) > 1e-3)
+        # The product and the text are each at most half a number away.
+        sure = (scaled < 2.0**41) & (np.abs(rest - 0.5) > 1e-3)
         nearest = np.where(rest > 0.5, floor + 1, floor) / 10.0**digits
         found = np.where(sure, np.copysign(nearest, wide), found)
     else:
         sure = np.zeros(rows, np.bool_)
     for row in np.flatnonzero(~sure & np.isfinite(wide) & known):
-        found[row] = _rounded(values[row], digits)
+        found[row] = _rounded(wide[row], digits)
     # A negative number that is rounded to 0 is 0.0: the text of a number has no −0.
     found = np.where(found == 0, 0.0, found)
     return pa.array(found.astype(values.dtype), operand.type, mask=~known)
 
 
-def _rounded(value: np.floating, digits: int) -> float:
+def _rounded(value: np.float64, digits: int) -> float:
     text = np.format_float_scientific(value, unique=True)
     exponent = Decimal(1).scaleb(-digits)
     number = Decimal(text)

@@ -17,7 +17,8 @@ def values_of(operand: Operand, rows: int) -> tuple[np.ndarray, np.ndarray]:
         known = np.full(rows, value is not None)
         return np.full(rows, 0 if value is None else value, operand.type.to_pandas_dtype()), known
     known = np.asarray(operand.is_valid())
-    return np.asarray(pc.fill_null(operand, 0)), known
+    nothing = False if pa.types.is_boolean(operand.type) else 0
+    return np.asarray(pc.fill_null(operand, nothing)), known
 
 
 def column_of(operand: Operand, rows: int) -> pa.Array:

@@ -1,11 +1,92 @@
 """Parts of times, in UTC or in a zone."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.values.operands import Operand, column_of
+from celc_runtime.values.operands import Operand, column_of, values_of
+
+_INSTANT, _CLOCK = pa.timestamp("us", "UTC"), pa.timestamp("us")
+_QUARTER = 900 * 1_000_000  # microseconds
+_LATE = 2_114_380_800 * 1_000_000  # 2037-01-01
+_CYCLE = 146_097 * 96  # quarters of an hour in 400 years, after which the calendar is the same
+
+
+def local(column: pa.Array, zone: str) -> pa.Array:
+    """What the clocks of a zone show at times."""
+    if zone == "UTC":
+        return column.cast(pa.int64()).cast(_CLOCK)
+    shown = pc.local_timestamp(column.cast(pa.timestamp("us", tz=zone)))
+    micros, known = values_of(column.cast(pa.int64()), len(column))
+    if not np.any(micros >= _LATE):
+        return shown
+    found = values_of(shown.cast(pa.int64()), len(column))[0].copy()
+    _mend(found, micros, micros + _late_offsets(micros, zone, shown=False))
+    return pa.array(found, pa.int64(), mask=~known).cast(_CLOCK)
+
+
+def instants(clocks: pa.Array, zone: str) -> pa.Array:
+    """The times at which the clocks of a zone, or of an offset `±hh:mm:ss`, show something.
+
+    Of two such times it is the first. What clocks pass over is as far after the change as it was
+    before.
+    """
+    shown, known = values_of(clocks.cast(pa.int64()), len(clocks))
+    offsets = _offsets(clocks, shown, zone)
+    found = shown - offsets
+    # A time beyond 64 bits is NULL.
+    known = known & ((found <= shown) == (offsets >= 0))
+    return pa.array(found, pa.int64(), mask=~known).cast(_INSTANT)
+
+
+def _offsets(clocks: pa.Array, shown: np.ndarray, zone: str) -> np.ndarray:
+    """How far clocks are ahead of UTC, in microseconds."""
+    if zone == "UTC":
+        return np.zeros(len(shown), np.int64)
+    if zone[0] in "+-":
+        hours, minutes, seconds = map(int, zone[1:].split(":"))
+        offset = (hours * 3600 + minutes * 60 + seconds) * 1_000_000
+        return np.full(len(shown), -offset if zone[0] == "-" else offset)
+    near = pc.assume_timezone(clocks, zone, ambiguous="earliest", nonexistent="earliest")
+    seen, _ = values_of(pc.local_timestamp(near).cast(pa.int64()), len(clocks))
+    found: np.ndarray = seen - values_of(near.cast(pa.int64()), len(clocks))[0]
+    if np.any(shown >= _LATE):
+        _mend(found, shown, _late_offsets(shown, zone, shown=True))
+    return found
+
+
+def _mend(found: np.ndarray, times: np.ndarray, late: np.ndarray) -> None:
+    """Replace what is found of late times."""
+    np.copyto(found, late, where=times >= _LATE)
+
+
+def _late_offsets(times: np.ndarray, zone: str, *, shown: bool) -> np.ndarray:
+    """How far the clocks of a zone are ahead of UTC from 2037 on, by times or what clocks show.
+
+    Arrow knows no changes of clocks there. They are at whole quarters of an hour.
+    """
+    late = np.maximum(times, _LATE)
+    first = _LATE // _QUARTER
+    quarters = first + (late // _QUARTER - first) % _CYCLE
+    distinct, places = np.unique(quarters, return_inverse=True)
+    there = ZoneInfo(zone)
+    found = np.empty(len(distinct), np.int64)
+    for place, quarter in enumerate(distinct.tolist()):
+        clock = _EPOCH + timedelta(seconds=900 * quarter)
+        time = clock.replace(tzinfo=there) if shown else clock.astimezone(there)
+        offset = time.utcoffset()
+        assert offset is not None
+        found[place] = offset // _MICROSECOND
+    offsets: np.ndarray = found[places]
+    return offsets
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 def _part(code: Callable[[pa.Array], pa.Array]) -> Callable[..., pa.Array]:
@@ -13,7 +94,7 @@ def _part(code: Callable[[pa.Array], pa.Array]) -> Callable[..., pa.Array]:
 
     def found(operand: Operand, rows: int, zone: str = "UTC") -> pa.Array:
         column = column_of(operand, rows)
-        return code(column.cast(pa.timestamp("us", tz=zone))).cast(pa.int32())
+        return code(local(column, zone)).cast(pa.int32())
 
     return found
 
@@ -23,8 +104,15 @@ def _day_of_week(column: pa.Array) -> pa.Array:
     return pc.day_of_week(column, count_from_zero=False, week_start=7)
 
 
+def _year(column: pa.Array) -> pa.Array:
+    """NumPy's, because Arrow's years have 16 bits."""
+    micros, known = values_of(column.cast(pa.int64()), len(column))
+    years = micros.view("datetime64[us]").astype("datetime64[Y]").astype(np.int64) + 1970
+    return pa.array(years, pa.int64(), mask=~known)
+
+
 CODE: dict[str, Callable[..., pa.Array]] = {
-    "YEAR": _part(pc.year),
+    "YEAR": _part(_year),
     "MONTH": _part(pc.month),
     "DAY": _part(pc.day),
     "HOUR": _part(pc.hour),

@@ -1,0 +1,125 @@
+"""Numbers and truths as texts, as Java and Spark write and read them."""
+
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+
+# The characters that Spark passes over at both ends.
+BLANK = "".join(map(chr, (*range(0x21), 0x7F)))
+_BLANK_OF_JAVA = BLANK[:-1]
+
+
+# --- written --------------------------------------------------------------------------------------
+
+
+def texts_of(column: pa.Array) -> pa.Array:
+    """DOUBLEs or FLOATs as texts: the fewest digits that tell a number from all others, as Java
+    writes them since its version 19."""
+    values = np.asarray(column.fill_null(0.0))
+    # By their bits, because −0.0 and 0.0 are equal.
+    distinct, places = np.unique(values.view(f"i{values.itemsize}"), return_inverse=True)
+    texts = pa.array([_text(one) for one in distinct.view(values.dtype)], pa.string())
+    return texts.take(pa.array(places, mask=~np.asarray(column.is_valid())))
+
+
+def _text(value: np.floating) -> str:
+    if not np.isfinite(value):
+        return "NaN" if np.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+    sign = "-" if np.signbit(value) else ""
+    size = abs(value)
+    if size == 0:
+        return f"{sign}0.0"
+    text = np.format_float_scientific(size, unique=True, trim="-")
+    digits, exponent = text.split("e")
+    if "." not in digits:
+        # Java takes the nearest number of two digits.
+        digits, exponent = f"{float(size):.1e}".split("e")
+    if 1e-3 <= size < 1e7:
+        plain: str = np.format_float_positional(float(f"{digits}e{exponent}"), trim="0")
+        return sign + plain
+    return f"{sign}{digits}E{int(exponent)}"
+
+
+# --- read -----------------------------------------------------------------------------------------
+
+_WHOLE = re.compile(r"([+-]?)([0-9]*)([.][0-9]*)?", re.DOTALL)
+
+
+def whole(bits: int, *, with_point: bool) -> Callable[[str], int | None]:
+    """What reads a whole number of so many bits; what follows a point is left out."""
+    most = 2 ** (bits - 1) - 1
+
+    def read(text: str) -> int | None:
+        found = _WHOLE.fullmatch(text.strip(BLANK))
+        if found is None:
+            return None
+        sign, digits, rest = found.groups()
+        if not digits and rest is None:
+            return None
+        if rest is not None and not with_point:
+            return None
+        digits = digits.lstrip("0")
+        if len(digits) > len(str(most)):
+            return None
+        value = int(f"{sign}{digits or 0}")
+        return value if -most - 1 <= value <= most else None
+
+    return read
+
+
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?")
+_HEXADECIMAL = re.compile(
+    r"[+-]?0[xX](?:[0-9a-fA-F]+[.]?|[0-9a-fA-F]*[.][0-9a-fA-F]+)[pP][+-]?[0-9]+"
+)
+_INFINITE = frozenset({"inf", "infinity"})
+
+
+def double(text: str) -> float | None:
+    """A DOUBLE, as Java and Spark read it."""
+    plain = text.strip(_BLANK_OF_JAVA)
+    lower = plain.lower()
+    if lower in ("nan",) or plain in ("+NaN", "-NaN"):
+        return math.nan
+    if lower.lstrip("+-") in _INFINITE and len(lower) - len(lower.lstrip("+-")) < 2:
+        return -math.inf if lower.startswith("-") else math.inf
+    number = plain[:-1] if plain[-1:] in ("d", "D", "f", "F") else plain
+    if _HEXADECIMAL.fullmatch(number):
+        try:
+            return float.fromhex(number)
+        except OverflowError:
+            return -math.inf if number.startswith("-") else math.inf
+    return float(number) if _DECIMAL.fullmatch(number) else None
+
+
+def single(text: str) -> float | None:
+    """A FLOAT. A text that is nearest to a DOUBLE in the middle of two FLOATs would be rounded
+    twice."""
+    wide = double(text)
+    if wide is None or not math.isfinite(wide):
+        # What is too large for a DOUBLE is so for a FLOAT.
+        return wide
+    number = text.strip(_BLANK_OF_JAVA).rstrip("dDfF")
+    if np.float64(np.float32(wide)) != wide and _DECIMAL.fullmatch(number):
+        exact = Decimal(number)
+        if exact != Decimal(wide):
+            away = math.nextafter(wide, math.inf if exact > Decimal(wide) else -math.inf)
+            is_middle = (np.float64(wide).view(np.int64) & (2**29 - 1)) == 2**28
+            wide = away if is_middle else wide
+    with np.errstate(over="ignore"):
+        return float(np.float32(wide))
+
+
+READ: dict[str, Callable[[str], float | None]] = {"DOUBLE": double, "FLOAT": single}
+
+_TRUE = frozenset({"t", "true", "y", "yes", "1"})
+_FALSE = frozenset({"f", "false", "n", "no", "0"})
+
+
+def truth(text: str) -> bool | None:
+    """A BOOLEAN."""
+    word = text.strip(BLANK).lower()
+    return True if word in _TRUE else (False if word in _FALSE else None)

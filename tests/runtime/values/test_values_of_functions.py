@@ -1,0 +1,105 @@
+"""The table of functions, and their code on one machine."""
+
+import math
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from celc_runtime.plan.schemas import arrow_type
+from celc_runtime.values.code import called
+from celc_runtime.values.functions import FUNCTIONS
+from function_values import CASTS, calls_of, columns_of
+
+import celc
+from celc.core.formula import AttributeValue, Constant, DataType
+from celc.relational.expressions import Writer
+
+_STREAM = "CREATE STREAM S { EVENT A { id: INT } }\n"
+
+
+def test_every_example_of_the_table_is_true() -> None:
+    examples = [one.example for one in FUNCTIONS.values()]
+    items = [
+        f"{text} AS c{2 * n + k}" for n, both in enumerate(examples) for k, text in enumerate(both)
+    ]
+    query = celc.compile(f"{_STREAM}SELECT {', '.join(items)} FROM S WHERE A AS a")
+    (row,) = query.match_table(pa.table({"type": ["A"], "id": [1]})).to_pylist()
+    found = [row[f"c{n}"] for n in range(len(items))]
+    assert found[::2] == found[1::2]
+
+
+@pytest.mark.parametrize("type", CASTS, ids=lambda one: one.value)
+def test_every_function_has_code_and_an_expression_of_spark(type: DataType) -> None:
+    table = columns_of(type, rows=40)
+    writer = Writer("spark", alone="")
+    for call in calls_of(type):
+        assert writer.value(call).sql("spark")
+        operands = [
+            (
+                table.column(one.attribute).combine_chunks()
+                if isinstance(one, AttributeValue)
+                else pa.scalar(one.value, arrow_type(one.type.value))
+            )
+            for one in call.operands
+            if isinstance(one, AttributeValue | Constant)
+        ]
+        found = called(call.function, operands, len(table), call.zone, call.type.value)
+        assert len(found) == len(table)
+        assert found.type == arrow_type(call.type.value), call
+
+
+def test_no_function_of_the_table_is_left_out() -> None:
+    seen = {call.function for one in CASTS for call in calls_of(one)}
+    assert set(FUNCTIONS) - seen == {"COALESCE", "LEAST", "GREATEST"}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("CAST(3000000000 AS INT)", -1294967296),
+        ("TRY_CAST(3000000000 AS INT)", None),
+        ("CAST(1e300 AS INT)", 2147483647),
+        ("TRY_CAST(1e300 AS INT)", None),
+        ("CAST(' 12.7 ' AS INT)", 12),
+        ("TRY_CAST('12.7' AS INT)", None),
+        ("CAST('1e3' AS DOUBLE)", 1000.0),
+        ("CAST('one' AS DOUBLE)", None),
+        ("CAST(1e7 AS STRING)", "1.0E7"),
+        ("CAST(0.001 AS STRING)", "0.001"),
+        ("CAST('yes' AS BOOLEAN)", True),
+        (
+            "CAST(TIMESTAMP '2024-03-31 00:59:59' AT TIME ZONE 'Europe/Berlin' AS STRING)",
+            "2024-03-31 01:59:59",
+        ),
+        (
+            "CAST(TIMESTAMP '2024-03-31 01:00:00' AT TIME ZONE 'Europe/Berlin' AS STRING)",
+            "2024-03-31 03:00:00",
+        ),
+        (
+            "CAST(TIMESTAMP '2064-07-01 00:00:00' AT TIME ZONE 'Europe/Berlin' AS STRING)",
+            "2064-07-01 02:00:00",
+        ),
+        (
+            "CAST(CAST('2024-03-31 02:30:00' AT TIME ZONE 'Europe/Berlin' AS TIMESTAMP) AS STRING)",
+            "2024-03-31 01:30:00",
+        ),
+        (
+            "CAST(CAST('2024-10-27 02:30:00' AT TIME ZONE 'Europe/Berlin' AS TIMESTAMP) AS STRING)",
+            "2024-10-27 00:30:00",
+        ),
+        ("HOUR(TIMESTAMP '2064-07-01 00:00:00' AT TIME ZONE 'Europe/Berlin')", 2),
+        ("CAST(TIMESTAMP '1969-12-31 23:59:59.5' AS LONG)", -1),
+        ("ROUND(4414656068809.725, 2)", 4414656068809.73),
+    ],
+)
+def test_values(text: str, value: Any) -> None:
+    query = celc.compile(f"{_STREAM}SELECT {text} AS v FROM S WHERE A AS a")
+    (row,) = query.match_table(pa.table({"type": ["A"], "id": [1]})).to_pylist()
+    assert row["v"] == value
+
+
+@pytest.mark.parametrize("name", ["SQRT(-1)", "EXP(1000)"])
+def test_a_constant_outside_the_numbers_warns_of_nothing(name: str) -> None:
+    query = celc.compile(f"{_STREAM}SELECT {name} AS v FROM S WHERE A AS a")
+    (row,) = query.match_table(pa.table({"type": ["A"], "id": [1]})).to_pylist()
+    assert not math.isfinite(row["v"])

@@ -1,0 +1,232 @@
+"""Values of each type, and calls of functions on them, for tests that compare two computations."""
+
+import random
+from collections.abc import Iterator
+from itertools import product
+
+import pyarrow as pa
+from celc_runtime.plan.schemas import arrow_type
+from celc_runtime.values.functions import FUNCTIONS, Function, can_cast
+
+from celc.core.formula import AttributeValue, Call, Constant, DataType, Expression
+from celc.diagnostics.source import Span
+
+ROWS = 10_000
+ZONES = ("America/St_Johns", "Europe/Berlin")
+CASTS = tuple(
+    map(
+        DataType.__dict__.__getitem__,
+        (
+            *("BOOLEAN", "BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE", "STRING"),
+            *("TIMESTAMP", "TIMESTAMP_NTZ", "DATE"),
+        ),
+    )
+)
+"""The types that CAST knows."""
+
+_WHOLE = {"BYTE": 8, "SHORT": 16, "INT": 32, "LONG": 64}
+_REALS = (
+    *(0.0, -0.0, 0.5, -0.5, 1.5, 2.5, 2.345, 0.1, 1e-3, 9.99e-4, 1e7, 9999999.0, 1e22, 1e23),
+    *(float("nan"), float("inf"), float("-inf"), 5e-324, 2.2250738585072014e-308, 127.9, -128.9),
+    *(1.7976931348623157e308, 3.4028234663852886e38, 1e-45, 2.0**31, 2.0**63, -(2.0**63), 1e300),
+    *(2.0**31 - 1, -(2.0**31) - 1, 2.0**53, 1e15, 123456789.125, -33.33, 90.0, 180.0),
+)
+_TEXTS = (
+    *("", " ", "abc", "ABC", "ß", "Straße", "İ", "ΑΣ", "ΑΣ Σ", "ǅ", "ﬀ", "😀a😀", "é", "e\u0301"),
+    *(" a ", "\t12\n", " 12 ", "+7", "-0", ".", "+", "-.", ".5", "5.", "1.5", "1e3", "1E400", "x1"),
+    *("127", "128", "32768", "2147483648", "9223372036854775807", "9223372036854775808", "007"),
+    *("NaN", "nan", "+NaN", "Infinity", "-inf", "+Infinity", "INF", "1d", "1.5F", "0x1p3", "1_0"),
+    *("t", "True", " yes ", "N", "0", "1", "no", "off", "٣", "1.000000059604644775390626"),
+    *("2024", "2024-2", "2024-02-29", "2023-02-29", "2024-02-29 ", "2024-02-29T", "12024-01-01"),
+    *("-0044-03-15", "+2024-01-01", "2024-01-01 x", "2024-1-1 1:2:3", "2024-01-01 24:00:00"),
+    *("2024-01-01 12", "2024-01-01 12:30", "2024-01-01T12:30:15.1234567", "2024-01-01 12:30:15."),
+    *("2024-01-01 12:30:15Z", "2024-01-01 12:30:15 Europe/Berlin", "2024-01-01 12:30:15+1:30"),
+    *("2024-01-01 12:30:15-18:00", "2024-01-01 12:30:15+19:00", "2024-01-01 12:30:15 PST"),
+    *("2024-01-01 12:30:15 UTC+2", "2024-01-01 12:30:15 XYZ", "2024-01-01 12:30+01:00", "12:30:15"),
+    *(
+        "T12:30",
+        "2024-03-10 02:30:00",
+        "2024-11-03 01:30:00",
+        "2024-03-31 02:30:00.5",
+        "1900-01-01",
+    ),
+    *("2024-10-27 02:30:00", "9999-12-31 23:59:59.999999", "10000-01-01 00:00:00", "300000-01-01"),
+    *("a.b.c", "a,b", "%", "_", "\\", "'", "\x00", "1\x00", "null", "5 d", "1e", "--1", "1-1"),
+    *("2024-01-01 12:30:15+0130", "2024-01-01 12:30:15GMT-3:30", "2024-01-01 12:30:15 +2", "2024-"),
+    "2024-01-01 12:30:15.5 America/New_York",
+)
+# The hours before and after clocks change in two zones, in microseconds.
+_CHANGES = (1710052200, 1730608200, 1711846800, 1729990800, 1079236860, 1099189860)
+_INSTANTS = (
+    0,
+    -1,
+    1,
+    2**63 - 10**12 * 90,
+    -(2**63) + 10**12 * 90,
+    -62135596800000000,
+    253402300799999999,
+    -2208988800000000,
+    4102444800000000,
+)
+
+
+def values(type: DataType, rows: int = ROWS, seed: int = 0) -> pa.Array:
+    """A column with NULLs, limits, special values and random ones."""
+    draw = random.Random(f"{type.value}{seed}")
+    special = list(_special(type))
+    drawn = (_drawn(type, draw) for _ in range(rows))
+    mixed = [None, *special, *drawn][:rows]
+    draw.shuffle(mixed)
+    found = pa.array(mixed, _storage(type))
+    return found.cast(arrow_type(type.value))
+
+
+def _storage(type: DataType) -> pa.DataType:
+    if type in (DataType.TIMESTAMP, DataType.TIMESTAMP_NTZ):
+        return pa.int64()
+    return pa.int32() if type is DataType.DATE else arrow_type(type.value)
+
+
+def _special(type: DataType) -> Iterator[object]:
+    match type.value:
+        case "BOOLEAN":
+            yield from (True, False)
+        case "BYTE" | "SHORT" | "INT" | "LONG":
+            half = 2 ** (_WHOLE[type.value] - 1)
+            near = (-half, half - 1, 0, 1, -1, 5, 15, 25, -15, 45, -half + 1)
+            yield from near
+            yield from (n for n in (128, 255, 40000, 2**31, 2**40 + 7, 10**13) if n < half)
+        case "FLOAT" | "DOUBLE":
+            yield from _REALS
+        case "STRING":
+            yield from _TEXTS
+        case "DATE":
+            yield from (0, -1, 19782, -719162, 2932896, 2932897, -719163, 2**24, -(2**24))
+        case _:
+            yield from _INSTANTS
+
+
+def _drawn(type: DataType, draw: random.Random) -> object:
+    match type.value:
+        case "BOOLEAN":
+            return draw.random() < 0.5
+        case "BYTE" | "SHORT" | "INT" | "LONG":
+            half = 2 ** (draw.randint(2, _WHOLE[type.value]) - 1)
+            return draw.randint(-half, half - 1)
+        case "FLOAT" | "DOUBLE":
+            return draw.choice(
+                (
+                    draw.uniform(-1, 1),
+                    round(draw.uniform(-1000, 1000), draw.randint(0, 4)),
+                    draw.gauss(0, 1) * 10.0 ** draw.randint(-37, 37),
+                    float(draw.randint(-(10**6), 10**6)) / 8,
+                )
+            )
+        case "STRING":
+            return draw.choice((_text, _number_text, _time_text))(draw)
+        case "DATE":
+            return draw.randint(-60_000, 60_000)
+        case _:
+            near = draw.choice(_CHANGES) * 10**6 + draw.randint(-(10**10), 10**10)
+            return draw.choice((near, draw.randint(-4 * 10**15, 4 * 10**15)))
+
+
+_LETTERS = "abcABCzZ .-,ßİıΣςσéäÄǅŉ😀𝔄\u0301\u00a0\u2003\tȺ"
+
+
+def _text(draw: random.Random) -> str:
+    return "".join(draw.choices(_LETTERS, k=draw.randint(0, 9)))
+
+
+def _number_text(draw: random.Random) -> str:
+    number = draw.choice((draw.randint(-300, 300), draw.gauss(0, 10), draw.uniform(-3e9, 3e9)))
+    blank = draw.choice(("", "", " ", "\t"))
+    return f"{blank}{number}{draw.choice(('', blank, 'x'))}"
+
+
+def _time_text(draw: random.Random) -> str:
+    day = f"{draw.randint(1890, 2036)}-{draw.randint(1, 12)}-{draw.randint(1, 31):02}"
+    clock = f"{draw.randint(0, 24):02}:{draw.randint(0, 59):02}:{draw.randint(0, 60):02}"
+    rest = draw.choice(("", "", ".5", ".123456789", "Z", "+02:00", " Asia/Kolkata", ".25-3:30"))
+    return day + draw.choice(("", f" {clock}{rest}", f"T{clock}{rest}"))
+
+
+# --- calls ----------------------------------------------------------------------------------------
+
+_NOWHERE = Span(0, 0)
+_PLACES = (-2, -1, 0, 1, 2, 5, 30)  # of digits, or of characters in a text
+_PARTS = ("", "a", "ß", " ", "0", "Σ")
+
+
+def columns_of(type: DataType, rows: int = ROWS) -> pa.Table:
+    """Two columns of a type, a column of small numbers, and the number of each row."""
+    draw = random.Random(rows)
+    small = pa.array([draw.choice((None, *range(-4, 7))) for _ in range(rows)], pa.int32())
+    first, second = values(type, rows), values(type, rows, seed=1)
+    numbers = pa.array(range(rows), pa.int32())
+    return pa.table({"row": numbers, "a": first, "b": second, "n": small})
+
+
+def calls_of(type: DataType) -> Iterator[Call]:
+    """Calls of all functions that take a type, on columns of `columns_of`."""
+    for function in FUNCTIONS.values():
+        if not isinstance(function.result, DataType) and function.name != "ROUND":
+            continue  # COALESCE and its like are no calls
+        for operands in _operands(function, type):
+            for zone in ("UTC", *ZONES) if function.zoned else (None,):
+                result = function.result
+                found = result if isinstance(result, DataType) else type
+                yield Call(function.name, operands, found, zone, _NOWHERE)
+    yield from _casts_of(type)
+
+
+_TAKES = {
+    "DOUBLE": (DataType.DOUBLE,),
+    "NUMBER": (DataType.INT, DataType.LONG, DataType.FLOAT, DataType.DOUBLE),
+    "TEXT": (DataType.STRING,),
+    "TIME": (DataType.TIMESTAMP,),
+}
+
+
+def _operands(function: Function, type: DataType) -> Iterator[tuple[Expression, ...]]:
+    kinds = [one.rstrip("?*!") for one in function.parameters]
+    if type not in _TAKES[kinds[0]]:
+        return
+    ways: list[list[Expression]] = [[_column("a", type)]]
+    for parameter, kind in zip(function.parameters[1:], kinds[1:], strict=True):
+        if kind == "INT":
+            ways.append([_constant(one, DataType.INT) for one in _PLACES])
+            if "!" not in parameter:
+                ways[-1].append(_column("n", DataType.INT))
+        else:
+            ways.append([_column("b", type)])
+            if type is DataType.STRING:
+                ways[-1].extend(_constant(one, type) for one in _PARTS)
+    if function.parameters[-1].endswith("*"):
+        ways.append([_column("b", type)])
+    least = sum("?" not in one for one in function.parameters)
+    for count in range(least, len(ways) + 1):
+        yield from product(*ways[:count])
+    if type is DataType.STRING and len(ways) == 2:
+        yield (_constant("abaß", type), _column("a", type))
+
+
+def _column(name: str, type: DataType) -> Expression:
+    return AttributeValue("", name, type, _NOWHERE)
+
+
+def _constant(value: int | str, type: DataType) -> Expression:
+    return Constant(value, type, _NOWHERE)
+
+
+def _casts_of(type: DataType) -> Iterator[Call]:
+    """CAST and TRY_CAST of a column to each type that is not its own."""
+    of_zone = (DataType.TIMESTAMP, DataType.TIMESTAMP_NTZ, DataType.DATE, DataType.STRING)
+    for wanted in CASTS:
+        if wanted is type or not can_cast(type, wanted):
+            continue
+        both = {type, wanted}
+        has_zone = DataType.TIMESTAMP in both and both <= {*of_zone}
+        for zone in ("UTC", *ZONES) if has_zone else ("UTC",):
+            for name in ("CAST", "TRY_CAST"):
+                yield Call(name, (_column("a", type),), wanted, zone, _NOWHERE)
