@@ -154,7 +154,7 @@ def _time_text(draw: random.Random) -> str:
 # --- calls ----------------------------------------------------------------------------------------
 
 _NOWHERE = Span(0, 0)
-_PLACES = (-2, -1, 0, 1, 2, 5, 30)  # of digits, or of characters in a text
+_PLACES = (-2, -1, 0, 1, 2, 5, 30, 224, 256, 384, 512)  # of digits, or of characters in a text
 _PARTS = ("", "a", "ß", " ", "0", "Σ")
 
 
@@ -167,11 +167,15 @@ def columns_of(type: DataType, rows: int = ROWS) -> pa.Table:
     return pa.table({"row": numbers, "a": first, "b": second, "n": small})
 
 
+NO_CALLS = frozenset({"COALESCE", "LEAST", "GREATEST", "NULLIF", "TO_DATE", "TO_TIMESTAMP"})
+"""Functions that become something else when names are resolved."""
+
+
 def calls_of(type: DataType) -> Iterator[Call]:
     """Calls of all functions that take a type, on columns of `columns_of`."""
     for function in FUNCTIONS.values():
-        if not isinstance(function.result, DataType) and function.name != "ROUND":
-            continue  # COALESCE and its like are no calls
+        if function.name in NO_CALLS:
+            continue
         for operands in _operands(function, type):
             for zone in ("UTC", *ZONES) if function.zoned else (None,):
                 result = function.result
@@ -207,7 +211,7 @@ def _operands(function: Function, type: DataType) -> Iterator[tuple[Expression, 
     least = sum("?" not in one for one in function.parameters)
     for count in range(least, len(ways) + 1):
         yield from product(*ways[:count])
-    if type is DataType.STRING and len(ways) == 2:
+    if kinds == ["TEXT", "TEXT"]:
         yield (_constant("abaß", type), _column("a", type))
 
 

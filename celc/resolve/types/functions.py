@@ -47,6 +47,8 @@ def function_call(
         return None
     if function.name in _CHOICES:
         return _choice(function, operands, node, site)
+    if function.name == "NULLIF":
+        return _null_if(operands, node, site)
     result = function.result
     type = (
         result
@@ -59,6 +61,8 @@ def function_call(
     if node.zone is not None and not function.zoned:
         site.found.add(messages.no_zone_here(function.name, node.zone.span))
         return None
+    if function.spark == "CAST":
+        return settled(core.Call("CAST", tuple(operands), type, zone, node.span), site)
     zone = zone if function.zoned else None
     return settled(core.Call(function.name, tuple(operands), type, zone, node.span), site)
 
@@ -79,6 +83,20 @@ def _choice(
         return None
     chosen = tuple(convert(one, data_type) for one in operands)
     return settled(core.Choice(_CHOICES[function.name], chosen, data_type, node.span), site)
+
+
+def _null_if(
+    operands: list[core.Expression], node: syntax.Call, site: Site
+) -> core.Expression | None:
+    """NULLIF: CASE WHEN a = b THEN NULL ELSE a END."""
+    data_type = common(operands, node.span, site)
+    if data_type is None:
+        return None
+    value, other = operands
+    value = convert(value, data_type) if is_null(value) else value
+    equal = core.Comparison("=", convert(value, data_type), convert(other, data_type), node.span)
+    null = core.Constant(None, value.type, node.span)
+    return settled(core.Conditional(((equal, null),), value, value.type, node.span), site)
 
 
 def common(operands: list[core.Expression], span: Span, site: Site) -> core.DataType | None:
@@ -178,11 +196,24 @@ def _fitting(
     if "!" in parameter and not isinstance(operand, core.Constant):
         site.found.add(messages.not_a_literal(function, operand.span))
         return None
+    if kind == "TEXT" and found is not core.DataType.STRING:
+        return _as_text(function, operand, site)
     wanted = _wanted(kind, found)
     if wanted is None:
         site.found.add(messages.wrong_argument(function, kind, found.value, operand.span))
         return None
     return convert(operand, wanted)
+
+
+def _as_text(function: Function, operand: core.Expression, site: Site) -> core.Expression | None:
+    """Another value as CAST AS STRING writes it."""
+    if not can_cast(operand.type, core.DataType.STRING):
+        site.found.add(messages.wrong_argument(function, "TEXT", operand.type.value, operand.span))
+        return None
+    text = core.Call("CAST", (operand,), core.DataType.STRING, "UTC", operand.span)
+    if fold.is_constant(text):
+        return core.Constant(fold.evaluate(text), text.type, text.span)
+    return text
 
 
 _NULLS = {
@@ -204,7 +235,5 @@ def _wanted(kind: str, found: core.DataType) -> core.DataType | None:
             return found if found is core.DataType.INT else None
         case "TIME":
             return core.DataType.TIMESTAMP if found in core.TIMES else None
-        case "TEXT":
-            return found if found is core.DataType.STRING else None
         case _:
             return found

@@ -275,6 +275,32 @@ _TEXTS = (
         ("CONCAT('a', 'b')", "'ab'"),
         lambda texts: f"CONCAT({', '.join(texts)})",
     ),
+    Function(
+        "SPLIT_PART",
+        ("TEXT", "TEXT", "INT"),
+        _STRING,
+        "the part of a text between two of its separators, by its number (-1: the last); '' if "
+        "there is none, NULL for number 0",
+        ("SPLIT_PART('a-b-c', '-', 2)", "'b'"),
+        "SPLIT_PART({0}, {1}, NULLIF({2}, 0))",
+    ),
+    Function(
+        "MD5",
+        ("TEXT",),
+        _STRING,
+        "the MD5 checksum of a text, in 32 hexadecimal digits",
+        ("MD5('a')", "'0cc175b9c0f1b6a831c399e269772661'"),
+        "MD5({0})",
+    ),
+    Function(
+        "SHA2",
+        ("TEXT", "INT!"),
+        _STRING,
+        "the SHA-2 checksum of a text, in hexadecimal digits; of 224, 256 (also 0), 384 or 512 "
+        "bits, else NULL",
+        ("LENGTH(SHA2('a', 256))", "64"),
+        "SHA2({0}, {1})",
+    ),
 )
 
 
@@ -298,7 +324,36 @@ _TIMES = (
     ),
 )
 
+_READ = (
+    Function(
+        "TO_DATE",
+        ("TEXT",),
+        DataType.DATE,
+        "the date that a text says, as CAST AS DATE",
+        ("TO_DATE('2024-02-29')", "DATE '2024-02-29'"),
+        "CAST",
+    ),
+    Function(
+        "TO_TIMESTAMP",
+        ("TEXT",),
+        DataType.TIMESTAMP,
+        "the time that a text says, as CAST AS TIMESTAMP",
+        ("TO_TIMESTAMP('2024-02-29 13:14:15')", _WHEN),
+        "CAST",
+        zoned=True,
+    ),
+)
+"""They are other words for CAST."""
+
 _OF_ALL = (
+    Function(
+        "NULLIF",
+        ("ANY", "ANY"),
+        _same,
+        "the first value, or NULL if it is equal to the second",
+        ("NULLIF(3, 2)", "3"),
+        "NULLIF({0}, {1})",
+    ),
     Function(
         "COALESCE",
         ("ANY", "ANY*"),
@@ -343,5 +398,5 @@ def can_cast(found: DataType, wanted: DataType) -> bool:
     return False
 
 
-FUNCTIONS = {one.name: one for one in (*_NUMERIC, *_TEXTS, *_TIMES, *_OF_ALL)}
+FUNCTIONS = {one.name: one for one in (*_NUMERIC, *_TEXTS, *_TIMES, *_READ, *_OF_ALL)}
 """The functions by their names."""

@@ -5,6 +5,7 @@ which Arrow's own functions leave out. So texts that are not ASCII go through Py
 text once.
 """
 
+import hashlib
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -83,6 +84,44 @@ def _position(part: Operand, operand: Operand, rows: int) -> pa.Array:
     return each(lambda one, text: text.find(one) + 1, pa.int32(), part, operand, rows=rows)
 
 
+def _split(operand: Operand, separator: Operand, number: Operand, rows: int) -> pa.Array:
+    def code(text: str, sign: str, place: int) -> str | None:
+        if place == 0:
+            return None
+        parts = text.split(sign) if sign else [text]
+        inside = -len(parts) <= place <= len(parts)
+        return parts[place - 1 if place > 0 else place] if inside else ""
+
+    return each(code, pa.string(), operand, separator, number, rows=rows)
+
+
+def _md5(operand: Operand, rows: int) -> pa.Array:
+    def code(text: str) -> str:
+        return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+    return each(code, pa.string(), column_of(operand, rows), rows=rows)
+
+
+_SHA2 = {
+    0: hashlib.sha256,
+    224: hashlib.sha224,
+    256: hashlib.sha256,
+    384: hashlib.sha384,
+    512: hashlib.sha512,
+}
+
+
+def _sha2(operand: Operand, bits: Operand, rows: int) -> pa.Array:
+    checksum = _SHA2.get(bits.as_py())
+    if checksum is None:
+        return pa.nulls(rows, pa.string())
+
+    def code(text: str) -> str:
+        return checksum(text.encode()).hexdigest()
+
+    return each(code, pa.string(), column_of(operand, rows), rows=rows)
+
+
 def _concatenated(*operands: Operand, rows: int) -> pa.Array:
     columns = [column_of(one, rows) for one in operands]
     return pc.binary_join_element_wise(*columns, pa.scalar("", pa.string()))
@@ -105,4 +144,7 @@ CODE: dict[str, Callable[..., pa.Array]] = {
     "ENDSWITH": _ends,
     "POSITION": _position,
     "CONCAT": _concatenated,
+    "SPLIT_PART": _split,
+    "MD5": _md5,
+    "SHA2": _sha2,
 }
