@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from celc_runtime.values.functions import FUNCTIONS
+from celc_runtime.values.functions import FUNCTIONS, UNITS
 from celc_runtime.values.types import ddl_of
 from sqlglot import exp
 
@@ -46,6 +46,8 @@ def call(node: core.Call, writer: Writer) -> exp.Expr:
         is_exact = node.function == "TRY_CAST"
         sql = casts.cast(text, operand.type, node.type, node.zone or "UTC", exact=is_exact)
         return exp.Var(this=sql)
+    if node.function == "DATE_TRUNC":
+        return _truncated(node, writer)
     if node.function == "ROUND" and node.type in WHOLE and len(node.operands) == 2:
         return _rounded(node, writer)
     function = FUNCTIONS[node.function]
@@ -59,6 +61,38 @@ def call(node: core.Call, writer: Writer) -> exp.Expr:
     ]
     spark = function.spark
     return exp.Var(this=spark.format(*texts) if isinstance(spark, str) else spark(texts))
+
+
+def _truncated(node: core.Call, writer: Writer) -> exp.Expr:
+    """DATE_TRUNC, by the clocks of its zone. Spark's own is by those of the session."""
+    named, time = node.operands
+    assert isinstance(named, core.Constant)
+    zone = node.zone or "UTC"
+    unit = UNITS[str(named.value).upper()]
+    micros = writer.micros(time).sql("spark")
+    clock = casts.local(micros, zone)
+    seconds = f"CAST(EXTRACT(SECOND FROM {clock}) * 1000000 AS BIGINT)"
+    minutes = f"MINUTE({clock}) * 60000000L + {seconds}"
+    passed = {
+        "MICROSECOND": "0L",
+        "MILLISECOND": f"PMOD({micros}, 1000L)",
+        "SECOND": f"PMOD({micros}, 1000000L)",
+        "MINUTE": seconds,
+        "HOUR": minutes,
+        "DAY": f"HOUR({clock}) * 3600000000L + {minutes}",
+    }.get(unit)
+    if passed is None:
+        day = f"CAST(TRUNC(CAST({clock} AS DATE), '{unit}') AS TIMESTAMP_NTZ)"
+        return exp.Var(this=casts.instant(day, zone))
+    earlier = f"TRY_SUBTRACT({micros}, {passed})"
+    found = f"TIMESTAMP_MICROS({earlier})"
+    if zone != "UTC" and unit in ("MINUTE", "HOUR", "DAY"):
+        # Between both times clocks may have been changed.
+        first = f"{clock} - INTERVAL '0.000001' SECOND * ({passed})"
+        other = casts.instant(f"({first})", zone)
+        same = f"{casts.local(earlier, zone)} = {first}"
+        found = f"CASE WHEN {same} THEN {found} ELSE {other} END"
+    return exp.Var(this=found)
 
 
 def _rounded(node: core.Call, writer: Writer) -> exp.Expr:

@@ -6,7 +6,7 @@ from itertools import product
 
 import pyarrow as pa
 from celc_runtime.plan.schemas import arrow_type
-from celc_runtime.values.functions import FUNCTIONS, Function, can_cast
+from celc_runtime.values.functions import FUNCTIONS, UNITS, Function, can_cast
 
 from celc.core.formula import AttributeValue, Call, Constant, DataType, Expression
 from celc.diagnostics.source import Span
@@ -181,6 +181,8 @@ def calls_of(type: DataType) -> Iterator[Call]:
                 result = function.result
                 found = result if isinstance(result, DataType) else type
                 yield Call(function.name, operands, found, zone, _NOWHERE)
+    if type is DataType.TIMESTAMP:
+        yield from _truncations()
     yield from _casts_of(type)
 
 
@@ -193,6 +195,8 @@ _TAKES = {
 
 
 def _operands(function: Function, type: DataType) -> Iterator[tuple[Expression, ...]]:
+    if function.name == "DATE_TRUNC":
+        return
     kinds = [one.rstrip("?*!") for one in function.parameters]
     if type not in _TAKES[kinds[0]]:
         return
@@ -221,6 +225,13 @@ def _column(name: str, type: DataType) -> Expression:
 
 def _constant(value: int | str, type: DataType) -> Expression:
     return Constant(value, type, _NOWHERE)
+
+
+def _truncations() -> Iterator[Call]:
+    """DATE_TRUNC with each of its units."""
+    for unit, zone in product(dict.fromkeys(UNITS.values()), ("UTC", *ZONES)):
+        operands = (_constant(unit, DataType.STRING), _column("a", DataType.TIMESTAMP))
+        yield Call("DATE_TRUNC", operands, DataType.TIMESTAMP, zone, _NOWHERE)
 
 
 def _casts_of(type: DataType) -> Iterator[Call]:

@@ -1,6 +1,6 @@
 """Functions of other systems, and the expressions with the same meaning in a query."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from celc_runtime.values.functions import Function
 
@@ -183,6 +183,13 @@ def unknown_zone(name: str, zones: Sequence[str], span: Span) -> Diagnostic:
     message = f"there is no time zone {name!r}"
     hint = "zones have the names of IANA, such as 'Europe/Berlin', 'America/New_York' or 'UTC'"
     return error("unknown-zone", span, message, *guess(name, zones), hint)
+
+
+def unknown_unit(units: Mapping[str, str], span: Span) -> Diagnostic:
+    """`DATE_TRUNC('FORTNIGHT', x.ts)`."""
+    message = "DATE_TRUNC takes the name of a unit of time first"
+    hint = f"units are {', '.join(map(repr, dict.fromkeys(units.values())))}"
+    return error("unit-of-time", span, message, hint)
 
 
 def no_cast(found: str, wanted: str, span: Span) -> Diagnostic:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Literal
 from zoneinfo import available_timezones
 
-from celc_runtime.values.functions import FUNCTIONS, Function, can_cast
+from celc_runtime.values.functions import FUNCTIONS, UNITS, Function, can_cast
 
 from celc.core import fold
 from celc.core import formula as core
@@ -61,10 +61,17 @@ def function_call(
     if node.zone is not None and not function.zoned:
         site.found.add(messages.no_zone_here(function.name, node.zone.span))
         return None
+    if function.name == "DATE_TRUNC" and not _names_unit(operands[0]):
+        site.found.add(messages.unknown_unit(UNITS, operands[0].span))
+        return None
     if function.spark == "CAST":
         return settled(core.Call("CAST", tuple(operands), type, zone, node.span), site)
     zone = zone if function.zoned else None
     return settled(core.Call(function.name, tuple(operands), type, zone, node.span), site)
+
+
+def _names_unit(operand: core.Expression) -> bool:
+    return isinstance(operand, core.Constant) and str(operand.value).upper() in UNITS
 
 
 _CHOICES: dict[str, Literal["LEAST", "GREATEST", "COALESCE"]] = {

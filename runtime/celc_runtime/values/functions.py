@@ -324,6 +324,29 @@ _TIMES = (
     ),
 )
 
+UNITS = {
+    **dict.fromkeys(("YEAR", "YYYY", "YY"), "YEAR"),
+    "QUARTER": "QUARTER",
+    **dict.fromkeys(("MONTH", "MM", "MON"), "MONTH"),
+    "WEEK": "WEEK",
+    **dict.fromkeys(("DAY", "DD"), "DAY"),
+    **{one: one for one in ("HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND")},
+}
+"""The units of DATE_TRUNC, by each of their names in capitals."""
+
+_TRUNCATED = (
+    Function(
+        "DATE_TRUNC",
+        ("TEXT!", "TIME"),
+        DataType.TIMESTAMP,
+        "the time at which the year, quarter, month, week (from Monday), day, hour, minute, "
+        "second, millisecond or microsecond of a time begins",
+        (f"DATE_TRUNC('HOUR', {_WHEN})", "TIMESTAMP '2024-02-29 13:00:00'"),
+        "DATE_TRUNC({0}, {1})",
+        zoned=True,
+    ),
+)
+
 _READ = (
     Function(
         "TO_DATE",
@@ -398,5 +421,5 @@ def can_cast(found: DataType, wanted: DataType) -> bool:
     return False
 
 
-FUNCTIONS = {one.name: one for one in (*_NUMERIC, *_TEXTS, *_TIMES, *_READ, *_OF_ALL)}
+FUNCTIONS = {one.name: one for one in (*_NUMERIC, *_TEXTS, *_TIMES, *_TRUNCATED, *_READ, *_OF_ALL)}
 """The functions by their names."""

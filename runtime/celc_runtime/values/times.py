@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from celc_runtime.values.functions import UNITS
 from celc_runtime.values.operands import Operand, column_of, values_of
 
 _INSTANT, _CLOCK = pa.timestamp("us", "UTC"), pa.timestamp("us")
@@ -111,6 +112,49 @@ def _year(column: pa.Array) -> pa.Array:
     return pa.array(years, pa.int64(), mask=~known)
 
 
+_STEPS = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60 * 1_000_000,
+    "HOUR": 3600 * 1_000_000,
+    "DAY": 86_400 * 1_000_000,
+}
+"""Units with a fixed length, in microseconds."""
+_DAY = _STEPS["DAY"]
+
+
+def _truncated(unit: Operand, operand: Operand, rows: int, zone: str = "UTC") -> pa.Array:
+    column = column_of(operand, rows)
+    name = UNITS[unit.as_py().upper()]
+    shown, known = values_of(local(column, zone).cast(pa.int64()), rows)
+    if name in _STEPS:
+        passed = np.mod(shown, _STEPS[name])
+        micros, _ = values_of(column.cast(pa.int64()), rows)
+        # A time beyond 64 bits is NULL.
+        known = known & (micros - passed <= micros)
+        earlier = pa.array(micros - passed, pa.int64(), mask=~known).cast(_INSTANT)
+        first = pa.array(shown - passed, pa.int64(), mask=~known).cast(_CLOCK)
+        # Between both times clocks may have been changed.
+        return pc.if_else(pc.equal(local(earlier, zone), first), earlier, instants(first, zone))
+    days = _first_days(np.floor_divide(shown, _DAY), name)
+    known = known & (np.abs(days) < 2**63 // _DAY)
+    midnights = pa.array(np.where(known, days, 0) * _DAY, pa.int64(), mask=~known)
+    return instants(midnights.cast(_CLOCK), zone)
+
+
+def _first_days(days: np.ndarray, unit: str) -> np.ndarray:
+    """The first day of the unit around each day, as the days since 1970."""
+    if unit == "WEEK":
+        monday: np.ndarray = days - np.mod(days + 3, 7)
+        return monday
+    months = days.view("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+    size = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}[unit]
+    first = (months - np.mod(months, size)).view("datetime64[M]").astype("datetime64[D]")
+    found: np.ndarray = first.astype(np.int64)
+    return found
+
+
 CODE: dict[str, Callable[..., pa.Array]] = {
     "YEAR": _part(_year),
     "MONTH": _part(pc.month),
@@ -119,4 +163,5 @@ CODE: dict[str, Callable[..., pa.Array]] = {
     "MINUTE": _part(pc.minute),
     "SECOND": _part(pc.second),
     "DAYOFWEEK": _part(_day_of_week),
+    "DATE_TRUNC": _truncated,
 }

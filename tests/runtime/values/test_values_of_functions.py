@@ -90,6 +90,17 @@ def test_no_function_of_the_table_is_left_out() -> None:
         ("HOUR(TIMESTAMP '2064-07-01 00:00:00' AT TIME ZONE 'Europe/Berlin')", 2),
         ("CAST(TIMESTAMP '1969-12-31 23:59:59.5' AS LONG)", -1),
         ("ROUND(4414656068809.725, 2)", 4414656068809.73),
+        ("CAST(DATE_TRUNC('month', DATE '2024-02-29') AS STRING)", "2024-02-01 00:00:00"),
+        (
+            "CAST(DATE_TRUNC('DAY', TIMESTAMP '2004-10-31 04:00:00' "
+            "AT TIME ZONE 'America/St_Johns') AS STRING)",
+            "2004-10-31 03:30:00",
+        ),
+        (
+            "CAST(DATE_TRUNC('YEAR', TIMESTAMP '2004-10-31 04:00:00' "
+            "AT TIME ZONE 'America/St_Johns') AS STRING)",
+            "2004-01-01 03:30:00",
+        ),
         ("NULLIF(2, 2.0)", None),
         ("NULLIF(NULL, 2)", None),
         ("NULLIF('a', 'b')", "a"),
