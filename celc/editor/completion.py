@@ -278,6 +278,8 @@ def _functions(known: Outline, before: Sequence[Token]) -> Iterator[Completion]:
         if name == ("COLLECT" if in_formula else "PREV"):
             continue
         yield Completion(name, name, "function", words.FUNCTIONS[name])
+    for name, meaning in words.OF_ONE_EVENT.items():
+        yield Completion(name, name, "function", meaning)
     for name in known.aggregates:
         yield Completion(name, written(name), "function", "aggregate of this file")
 

@@ -146,7 +146,7 @@ def _word(token: Token, following: Token, *, is_right: bool) -> str | None:
         return None
     keyword = keyword_of(token)
     is_keyword = token.type in grammar().keywords.values() if is_right else keyword is not None
-    functions = words.IN_AGGREGATES | words.FUNCTIONS
+    functions = words.OF_ONE_EVENT | words.IN_AGGREGATES | words.FUNCTIONS
     if following.type == "LPAR" and word in functions and not (is_right and is_keyword):
         return functions[word]
     return words.OF_CEL[keyword] if is_keyword and keyword is not None else None

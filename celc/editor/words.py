@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from celc_runtime.values import functions as values
+
 OF_CEL: Mapping[str, str] = {
     "SELECT": "What each match gives: labels, attributes of their events, and expressions.",
     "FROM": "The streams, or other queries, whose events the query reads.",
@@ -165,6 +167,11 @@ IN_AGGREGATES: dict[str, str] = {
     "COALESCE": "COALESCE(a, b, …): the first value that is there.",
     "IF": "IF(p, a, b): a where p holds, else b.",
 }
+
+OF_ONE_EVENT: dict[str, str] = {
+    one.name: f"{one.example[0]}: {one.meaning}." for one in values.FUNCTIONS.values()
+}
+"""The functions of values of one event."""
 
 ROW_FUNCTIONS: Mapping[str, str] = {
     "FIRST": "FIRST(v.x): x of the first row of v; FIRST(v.x, n): n rows of v after it.",

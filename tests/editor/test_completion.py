@@ -64,6 +64,7 @@ NAMES = [
         "keyword",
         ["CASE", "CAST", "DATE", "FALSE", "IF", "NULL", "PREV", "TIMESTAMP", "TRY_CAST"],
     ),
+    (Q + "T FILTER HO|", "", ["HOUR"]),
     (Q + "T PARTITION BY |", "attribute", ["id", "value", "ts", "humidity"]),
     (Q + "T WITHIN 3 HOURS [|", "attribute", ["id", "value", "ts", "humidity"]),
     (Q + "T WITHIN 3 |", "keyword", ["EVENTS"]),
@@ -168,6 +169,7 @@ SHOWN = [
     (Q + "T FILTER ne|t(T.value) > 3", "aggregate `net` of this file"),
     (Q + "T WIT|HIN 3 EVENTS", "How far apart the first and the last event of a match may be."),
     (Q + "T FILTER COU|NT(T) > 3", "COUNT(x): the number of events of x."),
+    (Q + "T FILTER SQ|RT(T.value) > 3", "SQRT(9): the square root; NaN of a negative number."),
     (Q + "T AS first FILTER fir|st.id > 3", "label `first` of events of `T`"),
     # Broken texts
     (Q + "T AS hot FILTER hot.val|ue > ", "`value: DOUBLE`, of `T`"),

@@ -1,6 +1,7 @@
 """The table of functions, and their code on one machine."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +27,14 @@ def test_every_example_of_the_table_is_true() -> None:
     (row,) = query.match_table(pa.table({"type": ["A"], "id": [1]})).to_pylist()
     found = [row[f"c{n}"] for n in range(len(items))]
     assert found[::2] == found[1::2]
+
+
+def test_the_page_of_the_language_has_a_line_for_each_function() -> None:
+    page = (Path(celc.__file__).parents[1] / "docs" / "language.md").read_text(encoding="utf-8")
+    lines = [
+        f"| `{one.example[0]}` | {one.example[1]} | {one.meaning} |" for one in FUNCTIONS.values()
+    ]
+    assert [line for line in page.splitlines() if line in lines] == lines
 
 
 @pytest.mark.parametrize("type", CASTS, ids=lambda one: one.value)
