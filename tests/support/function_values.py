@@ -197,6 +197,11 @@ _TAKES = {
 def _operands(function: Function, type: DataType) -> Iterator[tuple[Expression, ...]]:
     if function.name == "DATE_TRUNC":
         return
+    if function.name == "HASH":
+        both = _column("a", type), _column("b", type)
+        yield both[:1]
+        yield (*both, _constant("é1", DataType.STRING), _column("n", DataType.INT))
+        return
     kinds = [one.rstrip("?*!") for one in function.parameters]
     if type not in _TAKES[kinds[0]]:
         return

@@ -143,12 +143,14 @@ def number_of_arguments(function: Function, span: Span) -> Diagnostic:
     return error("function-arguments", span, message, f"as in {function.example[0]}")
 
 
+_PLAIN = "a text, a BOOLEAN, a time or a number other than a DECIMAL"
 _KINDS = {
     "DOUBLE": "a number",
     "NUMBER": "a number",
     "INT": "a whole number of the type INT",
     "TIME": "a TIMESTAMP or a DATE",
-    "TEXT": "a STRING",
+    "TEXT": _PLAIN,
+    "HASHED": _PLAIN,
 }
 
 

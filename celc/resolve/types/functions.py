@@ -240,6 +240,8 @@ def _wanted(kind: str, found: core.DataType) -> core.DataType | None:
             return found if found in core.NUMBERS else None
         case "INT":
             return found if found is core.DataType.INT else None
+        case "HASHED":
+            return found if can_cast(found, core.DataType.STRING) else None
         case "TIME":
             return core.DataType.TIMESTAMP if found in core.TIMES else None
         case _:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.values import casts, numbers, texts, times
+from celc_runtime.values import casts, hashes, numbers, texts, times
 from celc_runtime.values.operands import Operand
 
 _CASTS = {"CAST": casts.cast, "TRY_CAST": casts.try_cast}
@@ -18,6 +18,7 @@ _CODE: dict[str, Callable[..., pa.Array]] = {
     **numbers.CODE,
     **texts.CODE,
     **times.CODE,
+    **hashes.CODE,
 }
 """The code of each function. It takes an argument for each operand, the number of `rows`, and if
 `AT TIME ZONE` can stand in it, `zone`. Those of CAST take the `type` too."""

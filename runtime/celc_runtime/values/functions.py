@@ -16,8 +16,9 @@ from celc_runtime.values.types import DataType
 Parameter: TypeAlias = str
 """What an argument can be. `DOUBLE`, `INT`, `STRING`, `BINARY`: values of this type, and numbers
 that are read as it; `TEXT`: any value, as CAST AS STRING reads it; `NUMBER`: any number, with its
-own type; `TIME`: a TIMESTAMP, or a DATE as its midnight; `ANY`: any value. With `?` it may be left
-out, with `*` there may be several, and with `!` it is a literal."""
+own type; `HASHED`: a number, text, BOOLEAN or time; `TIME`: a TIMESTAMP, or a DATE as its midnight;
+`ANY`: any value. With `?` it may be left out, with `*` there may be several, and with `!` it is a
+literal."""
 
 
 class Function(NamedTuple):
@@ -369,6 +370,14 @@ _READ = (
 """They are other words for CAST."""
 
 _OF_ALL = (
+    Function(
+        "HASH",
+        ("HASHED", "HASHED*"),
+        _INT,
+        "a number for one or several values, the same for the same values: Spark's Murmur3",
+        ("HASH('a', 2)", "201997482"),
+        lambda texts: f"HASH({', '.join(texts)})",
+    ),
     Function(
         "NULLIF",
         ("ANY", "ANY"),

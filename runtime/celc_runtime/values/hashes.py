@@ -1,0 +1,85 @@
+"""HASH: Spark's Murmur3 of 32 bits, with the seed 42.
+
+Numbers up to 32 bits are hashed as one word, those of 64 bits as two, a text by its bytes. The hash
+of a value is the seed of the next one. NULL leaves the seed as it is.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.values.operands import Operand, column_of, values_of
+
+_SEED = 42
+_MASK = 0xFFFFFFFF
+
+
+def _mixed(word: np.ndarray) -> np.ndarray:
+    word = word * np.uint32(0xCC9E2D51)
+    word = (word << np.uint32(15)) | (word >> np.uint32(17))
+    return word * np.uint32(0x1B873593)
+
+
+def _joined(hashed: np.ndarray, word: np.ndarray) -> np.ndarray:
+    hashed = hashed ^ _mixed(word)
+    hashed = (hashed << np.uint32(13)) | (hashed >> np.uint32(19))
+    return hashed * np.uint32(5) + np.uint32(0xE6546B64)
+
+
+def _finished(hashed: np.ndarray, length: np.ndarray) -> np.ndarray:
+    hashed = hashed ^ length
+    hashed = (hashed ^ (hashed >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    hashed = (hashed ^ (hashed >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    found: np.ndarray = hashed ^ (hashed >> np.uint32(16))
+    return found
+
+
+def _of_numbers(values: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    if values.dtype.kind == "f":
+        # All NaNs are one, and so are −0.0 and 0.0.
+        plain = np.where(np.isnan(values), np.nan, values + 0.0).astype(values.dtype)
+        values = plain.view(f"i{values.itemsize}")
+    words = 2 if values.itemsize == 8 else 1
+    bits = values.astype(np.int64).view(np.uint64)
+    hashed = seeds
+    for place in range(words):
+        part = (bits >> np.uint64(32 * place)) & np.uint64(_MASK)
+        hashed = _joined(hashed, part.astype(np.uint32))
+    return _finished(hashed, np.full(len(seeds), 4 * words, np.uint32))
+
+
+def _of_texts(column: pa.Array, seeds: np.ndarray) -> np.ndarray:
+    """Of texts, a word after another of all of them at once. The bytes that are left are a word
+    each."""
+    texts = [b"" if one is None else one.encode() for one in column.to_pylist()]
+    sizes = np.array([len(one) for one in texts], np.int64)
+    starts = np.cumsum(sizes) - sizes
+    data = np.frombuffer(b"".join(texts) + b"\0\0\0\0", np.uint8).astype(np.uint32)
+    whole = sizes // 4
+    hashed = seeds.copy()
+    for place in range(int((whole + sizes % 4).max(initial=0))):
+        rows = np.flatnonzero(place < whole + sizes % 4)
+        in_word = place < whole[rows]
+        first = starts[rows] + np.where(in_word, 4 * place, 3 * whole[rows] + place)
+        of_four = data[first] | data[first + 1] << 8 | data[first + 2] << 16 | data[first + 3] << 24
+        alone = data[first].astype(np.uint8).view(np.int8).astype(np.int32).view(np.uint32)
+        hashed[rows] = _joined(hashed[rows], np.where(in_word, of_four, alone))
+    return _finished(hashed, sizes.astype(np.uint32))
+
+
+def _hash(*operands: Operand, rows: int) -> pa.Array:
+    seeds = np.full(rows, _SEED, np.uint32)
+    for operand in operands:
+        column = column_of(operand, rows)
+        if pa.types.is_string(column.type):
+            found, known = _of_texts(column, seeds), np.asarray(column.is_valid())
+        else:
+            if pa.types.is_temporal(column.type):
+                is_day = pa.types.is_date(column.type)
+                column = column.cast(pa.int32() if is_day else pa.int64())
+            values, known = values_of(column, rows)
+            found = _of_numbers(values, seeds)
+        seeds = np.where(known, found, seeds)
+    return pa.array(seeds.view(np.int32))
+
+
+CODE = {"HASH": _hash}
