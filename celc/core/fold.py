@@ -258,16 +258,23 @@ def _truncated_quotient(left: int, right: int) -> int:
     return quotient if (left < 0) == (right < 0) else -quotient
 
 
+_BITS = {
+    core.DataType.BYTE: 8,
+    core.DataType.SHORT: 16,
+    core.DataType.INT: 32,
+    core.DataType.LONG: 64,
+}
+
+
 def fit(value: int | float, type: core.DataType) -> int | float | None:
     """A result as a value of its type: whole numbers wrap, FLOAT is rounded to 32 bits, times and
     durations beyond 64 bits are NULL."""
     match type:
         case core.DataType.TIMESTAMP | core.DataType.INTERVAL:
             return int(value) if -(2**63) <= value < 2**63 else None
-        case core.DataType.INT:
-            return (int(value) + 2**31) % 2**32 - 2**31
-        case core.DataType.LONG:
-            return (int(value) + 2**63) % 2**64 - 2**63
+        case core.DataType() if type in _BITS:
+            half: int = 2 ** (_BITS[type] - 1)
+            return (int(value) + half) % (2 * half) - half
         case core.DecimalType():
             return decimals.fitting(int(value), type.precision)
         case core.DataType.FLOAT:

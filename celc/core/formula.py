@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from enum import Enum
+from itertools import combinations
 from typing import Literal, TypeAlias
 
 from celc_runtime.plan.frozen import frozen
@@ -19,6 +20,7 @@ from celc_runtime.values.types import COUNTS as COUNTS
 from celc_runtime.values.types import MOST_DIGITS as MOST_DIGITS
 from celc_runtime.values.types import MOST_NARROW as MOST_NARROW
 from celc_runtime.values.types import NUMBERS as NUMBERS
+from celc_runtime.values.types import WHOLE_NUMBERS as WHOLE_NUMBERS
 from celc_runtime.values.types import SIMPLE_TYPES
 from celc_runtime.values.types import DataType as DataType
 from celc_runtime.values.types import DecimalType as DecimalType
@@ -165,8 +167,8 @@ class Cast:
 
 EXACT_CASTS = frozenset(
     {
-        (DataType.INT, DataType.LONG),
-        (DataType.INT, DataType.DOUBLE),
+        *((one, other) for one, other in combinations(WHOLE_NUMBERS, 2)),
+        *((one, DataType.DOUBLE) for one in WHOLE_NUMBERS[:-1]),
         (DataType.FLOAT, DataType.DOUBLE),
     }
 )

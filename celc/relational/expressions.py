@@ -26,6 +26,8 @@ Dialect: TypeAlias = Literal["spark", "duckdb"]
 
 TYPES: Mapping[DataType, str] = {
     DataType.BOOLEAN: "BOOLEAN",
+    DataType.BYTE: "TINYINT",
+    DataType.SHORT: "SMALLINT",
     DataType.INT: "INT",
     DataType.LONG: "BIGINT",
     DataType.FLOAT: "FLOAT",
@@ -37,7 +39,7 @@ TYPES: Mapping[DataType, str] = {
 
 _DAY = 86_400_000_000
 _EPOCH = dt.datetime(1970, 1, 1)
-_BITS = {DataType.INT: 32, DataType.LONG: 64}
+_BITS = {DataType.BYTE: 8, DataType.SHORT: 16, DataType.INT: 32, DataType.LONG: 64}
 _COMPARISONS: Mapping[str, type[exp.Binary]] = {
     "=": exp.EQ,
     "!=": exp.NEQ,

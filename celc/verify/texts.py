@@ -251,6 +251,6 @@ _VALUES: dict[DataType, type] = {
     DataType.FLOAT: float,
     DataType.DOUBLE: float,
     DataType.STRING: str,
-    **dict.fromkeys((DataType.INT, DataType.LONG, DataType.TIMESTAMP, DataType.DATE), int),
+    **dict.fromkeys((*core.WHOLE_NUMBERS, DataType.TIMESTAMP, DataType.DATE), int),
     DataType.INTERVAL: int,
 }

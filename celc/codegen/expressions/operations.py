@@ -23,13 +23,20 @@ Text: TypeAlias = Callable[[core.Expression], str]
 """The text of the value of an operand."""
 
 _WHOLE = (
-    *(core.DataType.INT, core.DataType.LONG, core.DataType.BOOLEAN, core.DataType.STRING),
+    *(*core.WHOLE_NUMBERS, core.DataType.BOOLEAN, core.DataType.STRING),
     *(core.DataType.TIMESTAMP, core.DataType.DATE, core.DataType.INTERVAL),
 )
 """Types whose values are compared as whole numbers are; texts have numbers in their order."""
 
 _LONG = (core.DataType.LONG, core.DataType.TIMESTAMP, core.DataType.INTERVAL)
 """Types whose arithmetic is that of 64-bit numbers; for times it is checked beforehand."""
+
+_NARROW = {
+    core.DataType.BYTE: "byte",
+    core.DataType.SHORT: "short",
+    core.DataType.INT: "int",
+}
+"""Types whose arithmetic wraps at less than 64 bits, and what the functions for it are called by."""
 
 _OPERATIONS = {"+": "add", "-": "subtract", "*": "multiply"}
 _SMALLEST = -(2**63)
@@ -88,15 +95,15 @@ def operation(node: Operation, text: Text, imports: Imports) -> str:
             return _cast(node, text(node.operand), imports)
         case core.Negation():
             value = text(node.operand)
-            if node.type is core.DataType.INT:
-                return imports.call("subtract_int", "0", value)
+            if node.type in _NARROW:
+                return imports.call(f"subtract_{_NARROW[node.type]}", "0", value)
             if node.type in _LONG:
                 return imports.call("subtract_long", "0", value)
             return f"(-{value})"
         case core.Absolute():
             value = text(node.operand)
-            if node.type is core.DataType.INT:
-                return imports.call("absolute_int", value)
+            if node.type in _NARROW:
+                return imports.call(f"absolute_{_NARROW[node.type]}", value)
             return imports.call("absolute_long", value) if node.type in _LONG else f"abs({value})"
         case core.Arithmetic():
             return _arithmetic(node, text(node.left), text(node.right), imports)
@@ -123,8 +130,7 @@ def _cast(node: core.Cast, value: str, imports: Imports) -> str:
 
 def _arithmetic(node: core.Arithmetic, left: str, right: str, imports: Imports) -> str:
     whole = "long" if node.type in _LONG else None
-    if node.type is core.DataType.INT:
-        whole = "int"
+    whole = _NARROW.get(node.type, whole)
     match node.operator:
         case "/":
             return imports.call("divide", left, right)

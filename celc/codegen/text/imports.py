@@ -59,6 +59,8 @@ _NAMES_OF = {
     "celc_runtime.engine.update.union_lists": ("update_by_tables",),
     "celc_runtime.engine.values.spark_arithmetic": (
         *("absolute_int", "absolute_long", "add_int", "add_long", "days_to_microseconds"),
+        *("absolute_byte", "add_byte", "multiply_byte", "subtract_byte"),
+        *("absolute_short", "add_short", "multiply_short", "subtract_short"),
         *(
             "divide",
             "equal_real",

@@ -182,12 +182,15 @@ def aggregated_type(function: str, data_type: core.DataType) -> core.DataType:
     if function in ("AVG", "VARIANCE", "STDDEV", "MEDIAN"):
         return core.DataType.DOUBLE
     if function == "SUM":
-        whole = data_type in (core.DataType.INT, core.DataType.LONG)
+        whole = data_type in core.WHOLE_NUMBERS
         return core.DataType.LONG if whole else core.DataType.DOUBLE
     return data_type
 
 
-_READ_AS = {core.DataType.DATE: core.DataType.TIMESTAMP, core.DataType.INT: core.DataType.LONG}
+_READ_AS = {
+    core.DataType.DATE: core.DataType.TIMESTAMP,
+    **dict.fromkeys(core.WHOLE_NUMBERS, core.DataType.LONG),
+}
 
 
 def _time_arithmetic(

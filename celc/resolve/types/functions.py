@@ -239,7 +239,7 @@ def _wanted(kind: str, found: core.DataType) -> core.DataType | None:
         case "NUMBER":
             return found if found in core.NUMBERS else None
         case "INT":
-            return found if found is core.DataType.INT else None
+            return core.DataType.INT if found in core.WHOLE_NUMBERS[:3] else None
         case "HASHED":
             return found if can_cast(found, core.DataType.STRING) else None
         case "TIME":

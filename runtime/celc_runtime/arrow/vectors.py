@@ -34,6 +34,8 @@ from celc_runtime.values.code import called
 
 NUMPY_TYPES: dict[str, type[np.generic]] = {
     "BOOLEAN": np.bool_,
+    "BYTE": np.int8,
+    "SHORT": np.int16,
     "INT": np.int32,
     "LONG": np.int64,
     "FLOAT": np.float32,

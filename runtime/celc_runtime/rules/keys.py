@@ -14,6 +14,8 @@ from celc_runtime.values.decimals import moved
 from celc_runtime.values.types import DecimalType, type_of
 
 _NUMPY_TYPES: dict[str, type[np.generic]] = {
+    "BYTE": np.int8,
+    "SHORT": np.int16,
     "INT": np.int32,
     "LONG": np.int64,
     "FLOAT": np.float32,

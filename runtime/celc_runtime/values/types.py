@@ -134,9 +134,10 @@ for _one in SIMPLE_TYPES:
 
 _BY_NAME = {one.value: one for one in SIMPLE_TYPES}
 
-NUMBERS = (DataType.INT, DataType.LONG, DataType.FLOAT, DataType.DOUBLE)
-"""The numbers of 32 and 64 bits, narrow ones first: of two the later one holds the values of
-both."""
+WHOLE_NUMBERS = (DataType.BYTE, DataType.SHORT, DataType.INT, DataType.LONG)
+
+NUMBERS = (*WHOLE_NUMBERS, DataType.FLOAT, DataType.DOUBLE)
+"""The numbers but DECIMALs, narrow ones first: of two the later one holds the values of both."""
 
 
 @cache

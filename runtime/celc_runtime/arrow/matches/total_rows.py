@@ -60,7 +60,7 @@ _MICROSECONDS_PER_DAY = 86_400_000_000
 
 _OF_COUNTS = arrow_type(COUNTS)
 
-_ROOM = {"INT": 1 << 31, "LONG": 1 << 63, COUNTS: MOST_DIGITS}
+_ROOM = {"BYTE": 1 << 7, "SHORT": 1 << 15, "INT": 1 << 31, "LONG": 1 << 63, COUNTS: MOST_DIGITS}
 """Absolute values of whole numbers of a type are smaller than this."""
 
 _TIMES = ("TIMESTAMP", "DATE", "INTERVAL")

@@ -21,7 +21,7 @@ from celc_runtime.plan.totals import TotalOf
 
 VALUE, KNOWN, LEAST, GREATEST = "value", "known", "least", "greatest"
 
-_WHOLE = ("INT", "LONG", "INTERVAL")
+_WHOLE = ("BYTE", "SHORT", "INT", "LONG", "INTERVAL")
 _WIDEST = ("LONG", "TIMESTAMP", "INTERVAL")  # their greatest value also stands for "no value"
 
 

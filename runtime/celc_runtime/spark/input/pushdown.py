@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _COMPARABLE = {
     "BOOLEAN": ("boolean",),
+    "BYTE": ("tinyint",),
+    "SHORT": ("smallint", "tinyint"),
     "INT": ("int", "smallint", "tinyint"),
     "LONG": ("bigint", "int", "smallint", "tinyint"),
     "FLOAT": ("float",),
