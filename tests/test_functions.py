@@ -138,3 +138,43 @@ def test_wrong_derived_attributes(declaration: str, code: str) -> None:
     with pytest.raises(CelError) as refused:
         celc.compile(f"CREATE STREAM S {{ EVENT A {{ {declaration} }} }}\nSELECT * FROM S WHERE A")
     assert code in [one.code for one in refused.value.diagnostics]
+
+
+SAME = "SELECT * FROM S WHERE A AS x ; B AS y FILTER UPPER(x.s) = UPPER(y.s) AND x.h < 20"
+RULES = pa.table({"id": pa.array([1, 2], pa.int64()), "name": ["AB", "X"]})
+
+
+def test_many_queries() -> None:
+    text = f"""{SHOP}
+    QUERY same: {SAME}
+    QUERY small: SELECT * FROM S WHERE A AS x FILTER ROUND(x.v) = 2
+    QUERY exact: SELECT * FROM S WHERE A AS x FILTER ROUND(x.v, 1) = 2.3
+    """
+    queries = celc.compile(text, order_by="ts")
+    found = {name: table.num_rows for name, table in queries.match_all_table(EVENTS).items()}
+    assert found == {"same": 1, "small": 1, "exact": 1}
+
+
+def test_queries_over_queries() -> None:
+    text = f"""{SHOP}
+    QUERY same: {SAME}
+    QUERY read: SELECT * FROM same, S WHERE same AS m ; A AS z FILTER HOUR(m.ts) + 1 = HOUR(z.ts)
+    """
+    read = celc.compile(text, order_by="ts").read
+    assert read.match_table(EVENTS).num_rows == 1
+    batches = EVENTS.to_batches(max_chunksize=1)
+    assert sum(len(batch) for batch in read.match_arrow(batches)) == 1
+
+
+def test_rules() -> None:
+    text = SHOP + "PARAMETERS rule { id: LONG, name: STRING }\n"
+    text += "SELECT * FROM S FOR EACH rule WHERE (A OR B) AS x FILTER UPPER(x.s) = rule.name"
+    found = celc.compile(text, order_by="ts").match_table(EVENTS, rule=RULES).to_pylist()
+    assert [(row["rule"]["id"], row["x"][0]["pos"]) for row in found] == [(1, 0), (1, 1), (2, 4)]
+
+
+def test_rows_in_any_order() -> None:
+    query = celc.compile(f"{SHOP}{SAME} PARTITION BY LOWER(s)", order_by="ts")
+    turned = EVENTS.take([4, 3, 2, 1, 0])
+    assert query.match_table(turned).drop_columns(["start_pos", "end_pos"]).num_rows == 1
+    assert query.match_compact(EVENTS).num_rows == 1

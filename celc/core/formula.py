@@ -20,8 +20,8 @@ from celc_runtime.values.types import COUNTS as COUNTS
 from celc_runtime.values.types import MOST_DIGITS as MOST_DIGITS
 from celc_runtime.values.types import MOST_NARROW as MOST_NARROW
 from celc_runtime.values.types import NUMBERS as NUMBERS
-from celc_runtime.values.types import WHOLE_NUMBERS as WHOLE_NUMBERS
 from celc_runtime.values.types import SIMPLE_TYPES
+from celc_runtime.values.types import WHOLE_NUMBERS as WHOLE_NUMBERS
 from celc_runtime.values.types import DataType as DataType
 from celc_runtime.values.types import DecimalType as DecimalType
 from celc_runtime.values.types import decimal_of as decimal_of

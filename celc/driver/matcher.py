@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from celc_runtime.arrow.arrays import plain_batch
 from celc_runtime.arrow.events.conforming import conforming
-from celc_runtime.arrow.events.sorting import is_sorted_stream
+from celc_runtime.arrow.events.sorting import is_sorted_stream, sort_columns
 from celc_runtime.chain.columns import source_of
 from celc_runtime.display import file_text, queries_html
 from celc_runtime.jit.shipping import TOLD, module_of, text_of
@@ -121,6 +121,7 @@ def matches_of(
     """
     plan = query.plan if query.plan.source.parameters is None else over_events(query.plan)
     plan = source_of(query.program).plan if plan.source.reads else plan
+    made, plan = plan.source.made, plan.of_inputs
 
     def conformed() -> Iterator[pa.RecordBatch]:
         # Files can give one column several types, whose values cannot be compared.
@@ -130,6 +131,8 @@ def matches_of(
             rows += len(batch)
 
     one_level = query.plan.source.parameters is None and not query.plan.source.reads
+    # In the order of a column that is not there yet, no batch is known to be sorted.
+    one_level = one_level and not made.intersection(sort_columns(query.plan))
     if one_level and is_sorted_stream(plan, conformed()):
         yield from query.match_arrow(conformed())
         return

@@ -36,7 +36,7 @@ _NARROW = {
     core.DataType.SHORT: "short",
     core.DataType.INT: "int",
 }
-"""Types whose arithmetic wraps at less than 64 bits, and what the functions for it are called by."""
+"""Types whose arithmetic wraps at less than 64 bits, as names of functions call them."""
 
 _OPERATIONS = {"+": "add", "-": "subtract", "*": "multiply"}
 _SMALLEST = -(2**63)

@@ -123,6 +123,7 @@ def conforming_table(query: CompiledQuery, events: Iterable[pa.RecordBatch]) -> 
     """
     plan = query.plan if query.plan.source.parameters is None else over_events(query.plan)
     plan = source_of(query.program).plan if plan.source.reads else plan
+    plan = plan.of_inputs
     batches, rows = [], 0
     for batch in events:
         batches.append(plain_batch(conforming(plan, batch, rows)))

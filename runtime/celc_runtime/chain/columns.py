@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from celc_runtime.many.groups import reading_all
+from celc_runtime.many.groups import of_inputs, reading_all
 from celc_runtime.program import Program
 
 Types = frozenset[tuple[str, str]]
@@ -49,9 +49,14 @@ def declared_part(program: Program) -> Program:
             streams=tuple(name for name in source.streams if name not in source.reads),
             types=tuple(one for one in source.types if one in types),
             other_types=tuple(one for one in source.other_types if one in types),
-            attributes=tuple(one for one in source.attributes if one.name in source.declared),
+            attributes=tuple(one for one in source.input_attributes if one.name in source.declared),
+            derived=(),
             type_column=len(types) > 1,
-            partition_by=tuple(name for name in source.partition_by if name in source.declared),
+            partition_by=tuple(
+                name
+                for name in source.partition_by
+                if name in source.declared and name not in source.made
+            ),
             stream_column=False,
             reads=(),
             begin=None,
@@ -68,7 +73,9 @@ def source_of(program: Program) -> Program:
     if not program.plan.source.reads:
         return program
     parts = {
-        name: declared_part(one) for name, one in levels_of(program).items() if declared_types(one)
+        name: of_inputs(declared_part(one))
+        for name, one in levels_of(program).items()
+        if declared_types(one)
     }
     found = reading_all(parts)
     types = tuple(

@@ -185,7 +185,7 @@ def _event_frame(
     from pyspark.sql import functions
 
     plan, source = program.plan, program.plan.source
-    taken = [source.type_name, "stream", *(one.name for one in source.attributes)]
+    taken = [source.type_name, "stream", *(one.name for one in source.input_attributes)]
     place = unused_name("source", taken)
     ties = {name: unused_name(f"tie {name}", taken) for name in source.tiebreak}
     kinds: dict[str, str] = {}
@@ -228,7 +228,7 @@ def _columns(plan: Plan, told: Column, values: dict[str, Column]) -> list[Column
     from pyspark.sql import functions
 
     found = [told.cast("string").alias(plan.source.type_name)]
-    for one in plan.source.attributes:
+    for one in plan.source.input_attributes:
         key = "begin" if one.name == plan.source.begin else one.name
         value = values.get(key, functions.lit(None))
         found.append(value.cast(ddl_of(one.type).lower()).alias(one.name))

@@ -89,7 +89,7 @@ def _ascending(table: pa.Table, names: Sequence[str]) -> pa.Array:
 
 
 def _sortable(plan: Plan) -> list[str]:
-    return [one.name for one in plan.source.attributes if one.type != "INTERVAL"]
+    return [one.name for one in plan.source.input_attributes if one.type != "INTERVAL"]
 
 
 def _of_declared(plan: Plan, table: pa.Table, types: Types) -> pa.Table:
@@ -106,7 +106,7 @@ def _of_declared(plan: Plan, table: pa.Table, types: Types) -> pa.Table:
         given = table.column("stream").cast(pa.string()) if known else pa.nulls(rows, pa.string())
         named = [of_type[name] for name in columns[plan.source.type_name].to_pylist()]
         columns["stream"] = pc.coalesce(given, pa.array(named, pa.string()))
-    for one in plan.source.attributes:
+    for one in plan.source.input_attributes:
         type = arrow_type(one.type)
         if one.name == plan.source.begin:
             columns[one.name] = _typed(table.column(plan.source.order_by[0]), type)
@@ -127,7 +127,7 @@ def _of_rows(plan: Plan, level: Plan, answer: pa.Table) -> pa.Table:
     }
     if plan.source.stream_column:
         columns["stream"] = columns[plan.source.type_name]
-    for one in plan.source.attributes:
+    for one in plan.source.input_attributes:
         type = arrow_type(one.type)
         if one.name == plan.source.begin:
             columns[one.name] = _typed(answer.column("start_time"), type)

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import in_one_piece, plain, plain_batch
 from celc_runtime.arrow.events.partition_keys import codes_of_keys, key_tuples
+from celc_runtime.arrow.tables.event_tables import entered
 from celc_runtime.chain.columns import as_run, declared_types, levels_of, source_of, types_of_chain
 from celc_runtime.chain.rows import declared_rows, event_table, rows_for
 from celc_runtime.program import Program
@@ -31,6 +32,8 @@ def why_gathered(program: Program) -> str:
     plans = [level.plan for level in levels_of(program).values()]
     if len({plan.source.partition_by for plan in plans}) > 1:
         return "the queries have different PARTITION BY"
+    if any(plan.source.made.intersection(plan.source.partition_by) for plan in plans):
+        return "a key of PARTITION BY is computed"
     if any(plan.source.chosen_keys for plan in plans):
         return "a key of PARTITION BY is another attribute for each event type"
     if any(plan.interleaves for plan in plans):
@@ -149,7 +152,7 @@ class ChainRun:
         for name, level in self._levels.items():
             if not level.reads:
                 rows = rows_for(level.program, table, self._types)
-                for batch in rows.to_batches():
+                for batch in entered(level.program, rows):
                     yield from self._hand_on(name, level.run.push(batch))
             elif declared_types(level.program):
                 rows = declared_rows(level.program, table)
@@ -171,7 +174,7 @@ class ChainRun:
             batches: Iterable[pa.RecordBatch] = ()
             if level.reads:
                 table = level.due(horizon)
-                batches = () if table is None else table.combine_chunks().to_batches()
+                batches = () if table is None else entered(level.program, table.combine_chunks())
             if level.reads or horizon is None:
                 pushed = chain.from_iterable(map(level.run.push, batches))
                 # Totals of a partition wait for the next partition, or for the end of the input.

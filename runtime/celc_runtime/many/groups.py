@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.expressions import Derived
 from celc_runtime.plan.plan import Attribute, Plan
 from celc_runtime.program import Program
 
@@ -44,6 +45,12 @@ def _reading(plan: Plan) -> tuple[Any, ...]:
     return types, keys, order, plan.source.order_by, plan.source.tiebreak, times, plan.choice.at_end
 
 
+def of_inputs(program: Program) -> Program:
+    """A program that reads what a query needs of the input, before columns are derived; it is
+    never run."""
+    return replace(program, plan=program.plan.of_inputs)
+
+
 def reading_all(programs: Mapping[str, Program]) -> Program:
     """A program that reads all columns that any of the queries reads; it is never run.
 
@@ -53,7 +60,14 @@ def reading_all(programs: Mapping[str, Program]) -> Program:
     attributes: dict[str, Attribute] = {}
     reader: dict[str, str] = {}
     tiebreak: dict[str, None] = {}
+    derived: dict[str, Derived] = {}
     for program in programs.values():
+        for made in program.plan.source.derived:
+            if derived.setdefault(made.name, made) != made:
+                raise EventError(
+                    f"query {program.name!r} computes {made.name!r} in another way than a query "
+                    "that is run together with it: rename the attribute in one of their streams"
+                )
         tiebreak |= dict.fromkeys(program.plan.source.tiebreak)
         for a in program.plan.source.attributes:
             if attributes.setdefault(a.name, a) != a:
@@ -69,6 +83,7 @@ def reading_all(programs: Mapping[str, Program]) -> Program:
         source=replace(
             first.plan.source,
             attributes=tuple(attributes.values()),
+            derived=tuple(derived.values()),
             tiebreak=tuple(tiebreak),
             type_column=any(program.plan.source.type_column for program in programs.values()),
             stream_column=any(program.plan.source.stream_column for program in programs.values()),

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.events.sorting import sorted_for
 from celc_runtime.arrow.tables.event_tables import table_of
-from celc_runtime.many.groups import reading_all, reading_groups
+from celc_runtime.many.groups import of_inputs, reading_all, reading_groups
 from celc_runtime.many.runs import ManyRuns
 from celc_runtime.program import Program
 from celc_runtime.run.choice.deadlines import compares_late, latest_time
@@ -23,7 +23,7 @@ def matches_of_all(programs: Mapping[str, Program], events: Any) -> dict[str, pa
     groups = reading_groups(programs.values())
     if len(groups) > 1 and not isinstance(events, pa.Table):
         # A source that can be read only once is read here.
-        events = table_of(reading_all(programs), events)
+        events = table_of(of_inputs(reading_all(programs)), events)
     for group in groups:
         table, numbered = sorted_for(group.plan, table_of(group.reading, events))
         batches = table.to_batches(max_chunksize=_ROWS)

@@ -3,7 +3,7 @@
 Long: all that a module says of a query, and what follows from it.
 """
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 
 from celc_runtime.plan.conditions import TextComparison, TextCondition
 from celc_runtime.plan.expressions import Computed, Derived, attributes_of
@@ -161,10 +161,14 @@ class Source:
         return self.chosen_columns[attribute].type
 
     @property
+    def made(self) -> frozenset[str]:
+        """The names of the derived columns."""
+        return frozenset(one.name for one in self.derived)
+
+    @property
     def input_attributes(self) -> tuple[Attribute, ...]:
         """The columns of the input, besides those of types and streams."""
-        made = {one.name for one in self.derived}
-        found = {one.name: one for one in self.attributes if one.name not in made}
+        found = {one.name: one for one in self.attributes if one.name not in self.made}
         for one in self.derived:
             for name, type in one.reads:
                 found.setdefault(name, Attribute(name, type))
@@ -345,6 +349,14 @@ class Plan:
     matching: Matching = Matching()
     choice: Choice = Choice()
     answer: Answer = Answer()
+
+    @property
+    def of_inputs(self) -> "Plan":
+        """A plan that reads the same columns of the input, before any are derived of them."""
+        source = self.source
+        if not source.derived:
+            return self
+        return replace(self, source=replace(source, attributes=source.input_attributes, derived=()))
 
     @property
     def is_of_matches(self) -> bool:

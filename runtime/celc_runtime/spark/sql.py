@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.events.conforming import conforming
 from celc_runtime.arrow.events.partition_keys import partition_keys
+from celc_runtime.arrow.tables.event_tables import entered
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program, ShippedFunction
@@ -145,6 +146,11 @@ class TaskStream:
         equal, and where the partitions of the table are smaller than those of the query."""
         if not len(events):
             return
+        for batch in entered(self._program, pa.Table.from_batches([events])):
+            yield from self._pushed(batch)
+
+    def _pushed(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The matches that end in a batch of events with all their columns."""
         if self._run is None:
             self._run = run_of(self._program, RunOptions(ties_are_errors=True))
         self._check_partition(events)
@@ -209,6 +215,7 @@ class SortingStream(TaskStream):
     def read(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Hold what the query reads of a batch. Raises EventError where it does not fit the query,
         and where a column to sort by cannot be sorted here."""
+        (events,) = entered(self._program, pa.Table.from_batches([events]))
         events = conforming(self._program.plan, events, self._seen)
         self._seen += len(events)
         if why := why_not_sorted(self._program.plan, events.schema):
@@ -222,7 +229,7 @@ class SortingStream(TaskStream):
     def rest(self) -> Iterator[pa.RecordBatch]:
         """All matches: the partition is over, and its rows are sorted and read."""
         for batch in sorted_table(self._program.plan, self._held.table()):
-            yield from super().read(batch)
+            yield from self._pushed(batch)
         self._held.close()
         yield from super().rest()
 

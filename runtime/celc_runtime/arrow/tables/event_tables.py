@@ -67,11 +67,22 @@ def batches_of(program: Program, events: Any) -> Iterable[pa.RecordBatch]:
     return columns
 
 
+def entered(program: Program, table: pa.Table) -> list[pa.RecordBatch]:
+    """Rows of the input as batches of events, with the columns that are derived.
+
+    Raises EventError if a column is missing or there twice.
+    """
+    if program.plan.source.derived:
+        table = _narrowed(program, table)
+    batches: list[pa.RecordBatch] = table.to_batches()
+    return batches
+
+
 def _derived_batches(
     program: Program, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        yield from _narrowed(program, pa.Table.from_batches([batch])).to_batches()
+        yield from entered(program, pa.Table.from_batches([batch]))
 
 
 def _columns_of(program: Program, events: Any) -> pa.Table | Iterable[pa.RecordBatch]:

@@ -1,0 +1,97 @@
+"""Functions in queries, derived attributes and keys that are computed, on every route of Spark."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from stream_routes import SETTINGS, files, run, settings
+
+import celc
+
+TEXT = """CREATE STREAM S {
+  EVENT A { v: DOUBLE, s: STRING, ts: TIMESTAMP, h: INT = HOUR(ts) },
+  EVENT B { v: DOUBLE, s: STRING, ts: TIMESTAMP, h: INT = HOUR(ts) }
+}
+PARAMETERS rule { id: LONG, name: STRING }
+"""
+TIMES = [dt.datetime(2024, 1, 1, hour, 30) for hour in (1, 3, 4, 5, 23)]
+EVENTS = pa.table(
+    {
+        "type": ["A", "B", "A", "B", "A"],
+        "v": [4.0, 9.0, 2.25, None, 16.0],
+        "s": ["ab", "Ab", "cd", "CD", "x"],
+        "ts": pa.array(TIMES, pa.timestamp("us", "UTC")),
+    }
+)
+SAME = "SELECT x.s AS x, y.s AS y FROM S WHERE A AS x ; B AS y FILTER UPPER(x.s) = UPPER(y.s) AND x.h < 20"
+ROWS = [("ab", "Ab"), ("cd", "CD")]
+
+
+def rows(frame: Any) -> list[tuple[str, str]]:
+    return sorted((row["x"], row["y"]) for row in frame.collect())
+
+
+def test_batches(spark: Any) -> None:
+    events = spark.createDataFrame(EVENTS)
+    query = celc.compile(TEXT + SAME + " WITHIN 3 HOURS", order_by="ts")
+    assert rows(query.match(events)) == ROWS
+    assert rows(query.with_options(positions=True).match(events)) == ROWS
+    assert rows(query.match(events, plan="joins")) == ROWS
+    assert query.match_compact(events).count() == 2
+    keyed = celc.compile(f"{TEXT}{SAME} PARTITION BY LOWER(s) WITHIN 3 HOURS", order_by="ts")
+    assert rows(keyed.match(events)) == ROWS
+
+
+def test_sql(spark: Any) -> None:
+    spark.createDataFrame(EVENTS).createOrReplaceTempView("function_events")
+    query = celc.compile(TEXT + SAME, order_by="ts")
+    call = "(TABLE(function_events) WITH SINGLE PARTITION ORDER BY ts)"
+    query.register(spark, "same_text")
+    assert rows(spark.sql(f"SELECT * FROM same_text{call}")) == ROWS
+    query.register(spark, "same_text_sorted", sorts=True)
+    call = "(TABLE(function_events) WITH SINGLE PARTITION)"
+    assert rows(spark.sql(f"SELECT * FROM same_text_sorted{call}")) == ROWS
+
+
+def test_many_queries_rules_and_queries_over_queries(spark: Any) -> None:
+    events = spark.createDataFrame(EVENTS)
+    text = f"""{TEXT}
+    QUERY same: {SAME}
+    QUERY small: SELECT * FROM S WHERE A AS x FILTER ROUND(x.v) = 2
+    QUERY read: SELECT m.x AS x, z.s AS y FROM same, S WHERE same AS m ; A AS z FILTER HOUR(m.ts) + 1 = HOUR(z.ts)
+    """
+    queries = celc.compile(text, order_by="ts")
+    assert rows(queries.read.match(events)) == [("ab", "cd")]
+    text = (
+        TEXT
+        + "SELECT x.s AS x, x.s AS y FROM S FOR EACH rule WHERE A AS x FILTER UPPER(x.s) = rule.name"
+    )
+    rules = spark.createDataFrame(pa.table({"id": pa.array([1], pa.int64()), "name": ["CD"]}))
+    found = celc.compile(text, order_by="ts").match(events, rule=rules)
+    assert rows(found) == [("cd", "cd")]
+    both = celc.compile(f"{TEXT}QUERY a: {SAME}\nQUERY b: {SAME}", order_by="ts")
+    found = both.match_all(events).collect()
+    assert sorted(row["query"] for row in found) == ["a", "a", "b", "b"]
+
+
+def test_streams(spark: Any, tmp_path: Path) -> None:
+    with settings(spark, SETTINGS):
+        query = celc.compile(f"{TEXT}{SAME} PARTITION BY LOWER(s) WITHIN 3 HOURS", order_by="ts")
+        (tmp_path / "in").mkdir()
+        far = EVENTS.slice(4).set_column(
+            3, "ts", pa.array([dt.datetime(2027, 1, 1)], pa.timestamp("us", "UTC"))
+        )
+        for name, piece in enumerate(
+            (EVENTS.slice(0, 3), pa.concat_tables([EVENTS.slice(3), far]))
+        ):
+            pq.write_table(piece, tmp_path / "in" / f"{name}.parquet")
+            given = files(spark, tmp_path / "in", "type STRING, v DOUBLE, s STRING, ts TIMESTAMP")
+            stream = query.match_stream(given, watermark="1 second")
+            # Each run ends, and the next one begins with its checkpoint.
+            run(stream, tmp_path)
+        found = spark.read.schema(stream.schema).parquet(str(tmp_path / "out"))
+        assert rows(found) == ROWS
