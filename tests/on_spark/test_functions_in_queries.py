@@ -27,7 +27,10 @@ EVENTS = pa.table(
         "ts": pa.array(TIMES, pa.timestamp("us", "UTC")),
     }
 )
-SAME = "SELECT x.s AS x, y.s AS y FROM S WHERE A AS x ; B AS y FILTER UPPER(x.s) = UPPER(y.s) AND x.h < 20"
+SAME = (
+    "SELECT x.s AS x, y.s AS y FROM S WHERE A AS x ; B AS y "
+    "FILTER UPPER(x.s) = UPPER(y.s) AND x.h < 20"
+)
 ROWS = [("ab", "Ab"), ("cd", "CD")]
 
 
@@ -62,13 +65,15 @@ def test_many_queries_rules_and_queries_over_queries(spark: Any) -> None:
     text = f"""{TEXT}
     QUERY same: {SAME}
     QUERY small: SELECT * FROM S WHERE A AS x FILTER ROUND(x.v) = 2
-    QUERY read: SELECT m.x AS x, z.s AS y FROM same, S WHERE same AS m ; A AS z FILTER HOUR(m.ts) + 1 = HOUR(z.ts)
+    QUERY read: SELECT m.x AS x, z.s AS y FROM same, S
+    WHERE same AS m ; A AS z FILTER HOUR(m.ts) + 1 = HOUR(z.ts)
     """
     queries = celc.compile(text, order_by="ts")
     assert rows(queries.read.match(events)) == [("ab", "cd")]
     text = (
         TEXT
-        + "SELECT x.s AS x, x.s AS y FROM S FOR EACH rule WHERE A AS x FILTER UPPER(x.s) = rule.name"
+        + "SELECT x.s AS x, x.s AS y FROM S FOR EACH rule WHERE A AS x "
+        + "FILTER UPPER(x.s) = rule.name"
     )
     rules = spark.createDataFrame(pa.table({"id": pa.array([1], pa.int64()), "name": ["CD"]}))
     found = celc.compile(text, order_by="ts").match(events, rule=rules)
