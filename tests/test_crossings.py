@@ -57,7 +57,7 @@ def compared(seeds: range, *, by_numba: bool = False) -> Tally:
 
 
 def test_crossed_features() -> None:
-    tally = compared(range(36, 60))
+    tally = compared(range(60, 84))
     assert tally.queries >= 0.6 * tally.drawn, tally
     assert tally.pairs_with_rows >= 0.25 * tally.pairs, tally
     assert not _ROUTES - set(tally.routes), tally
@@ -79,6 +79,7 @@ _APART = {
     *(("?", "absence between"), ("S>R", "reader"), ("two streams", "reader")),
     *(("TOTAL", "is read"), ("COLLAPSED", "is read")),
     *(("TOTAL", "match_id"), ("COLLAPSED", "match_id")),
+    *(("LIMIT", "LIMIT PER"), ("ANY", "LIMIT PER")),
     *(("reader", "FOR EACH"), ("is read", "FOR EACH")),
     *(("reader", "without order"), ("is read", "without order"), ("many queries", "without order")),
     *(("simultaneous", "without order"), ("simultaneous", "uncertain time")),

@@ -32,7 +32,6 @@ SEVERAL = "it can mean several things, which the help names"
 NO_MEANING = "no text says what was meant: the value is compared with nothing"
 
 WITHOUT_CHANGE_SINCE = {
-    "d5 date_trunc": NO_WORD,
     "e1 position as attribute": NO_WORD,
     "f2 same day": NO_WORD,
     "f4 array contains": NO_WORD,

@@ -60,6 +60,9 @@ COLUMNS = {
     "day": pa.date32(),
     "at": pa.timestamp("us", tz="UTC"),
     "took": pa.duration("us"),
+    "px": pa.decimal128(10, 2),
+    "q": pa.decimal128(18, 4),
+    "w": pa.decimal128(38, 10),
 }
 
 

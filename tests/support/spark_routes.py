@@ -63,6 +63,13 @@ def has_table_functions() -> bool:
     return hasattr(functions, "arrow_udtf")
 
 
+DECIMALS = {
+    "px": pa.decimal128(10, 2),
+    "q": pa.decimal128(18, 4),
+    "w": pa.decimal128(38, 10),
+}
+
+
 def table(events: list[dict[str, Any]]) -> pa.Table:
     """A case's events with a row number for a tiebreak."""
     names = ["type", "id", "src", "dst", "value", "name", "mileage", "ts"]
@@ -73,6 +80,9 @@ def table(events: list[dict[str, Any]]) -> pa.Table:
         types = types | {"ts": time, "due": time, "day": pa.date32()}
     if any("n" in event for event in events):
         names.append("n")
+    if any("px" in event for event in events):
+        names += DECIMALS
+        types = types | DECIMALS
     columns = {
         name: pa.array([event.get(name) for event in events], types.get(name, pa.string()))
         for name in names

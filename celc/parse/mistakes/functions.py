@@ -125,6 +125,8 @@ def _wrong_arguments(place: Place, function: Token, arguments: list[str], span: 
         hints = ["COUNT takes a label, and counts its events"]
     elif arguments:
         choices = [f"{name}({arguments[0]})"]
+    # `SUM(DISTINCT DISTINCT x.a)` would be offered again.
+    choices = [one for one in choices if one != place.source.text[span.start : span.end]]
     if choices:
         hints.append(f"write {choices[0]}")
     message = f"{shortened(name)} takes one argument"

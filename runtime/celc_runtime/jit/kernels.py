@@ -87,6 +87,8 @@ class Kernel(HasContent):
         self.py_func = function
         self.plain = plain or function
         """What Python runs."""
+        self._is_plain = plain is not None
+        """Whether Python always runs `plain`, whose numbers may have no type in machine code."""
         self.targetoptions = options
         self.kept = kept
         """Whether its machine code is kept for the next process."""
@@ -96,7 +98,7 @@ class Kernel(HasContent):
 
     def __call__(self, *arguments: Any) -> Any:
         compiled = self._compiled
-        if compiled is None or _now.interprets:
+        if compiled is None or _now.interprets or self._is_plain:
             return self._call(arguments)
         return compiled(*arguments)
 
@@ -125,7 +127,7 @@ class Kernel(HasContent):
         return self.compiled._numba_type_
 
     def _call(self, arguments: tuple[Any, ...]) -> Any:
-        if _now.interprets:
+        if _now.interprets or self._is_plain:
             return self.plain(*arguments)
         if _now.compiles or self._is_worth_it() or _rows(arguments) >= MOST_ROWS:
             return self.compiled(*arguments)

@@ -38,7 +38,7 @@ class DataType:
         self.value = value
 
     def __repr__(self) -> str:
-        return f"<{self.value}>"
+        return self.value
 
     def __reduce__(self) -> tuple[Callable[[str], DataType], tuple[str]]:
         return type_of, (self.value,)

@@ -156,7 +156,7 @@ WRONG_TYPES = {
     "a-decimal": (
         {"value": pa.array([Decimal("1.5")])},
         "declares 'value' as DOUBLE, but the column's type is decimal128(2, 1): cast the column to "
-        "double",
+        "double, or declare the attribute as DECIMAL(2, 1)",
     ),
     "a-text": (
         {"value": pa.array(["1.5"])},
@@ -180,21 +180,23 @@ WRONG_TYPES = {
     ),
     "bytes": (
         {"name": pa.array([b"a"])},
-        "declares 'name' as STRING, but the column's type is binary: cast the column to string",
+        "declares 'name' as STRING, but the column's type is binary: cast the column to string, or "
+        "declare the attribute as BINARY",
     ),
     "a-time": (
         {"ts": pa.array([1], pa.timestamp("us"))},
-        "declares 'ts' as LONG, but the column's type is timestamp[us]: cast the column to int64",
+        "declares 'ts' as LONG, but the column's type is timestamp[us]: cast the column to int64, or "
+        "declare the attribute as TIMESTAMP_NTZ",
     ),
     "a-count-of-matches": (
         {"value": pa.array([Decimal(2)], pa.decimal128(38, 0))},
         "declares 'value' as DOUBLE, but the column's type is decimal128(38, 0): cast the column "
-        "to double",
+        "to double, or declare the attribute as DECIMAL(38, 0)",
     ),
     "a-list": (
         {"name": pa.array([["a"]])},
         "declares 'name' as STRING, but the column's type is list<item: string>: give it a column "
-        "of the type string, made of this one",
+        "of the type string, made of this one, or declare the attribute as ARRAY<STRING>",
     ),
     "a-time-of-day": (
         {"value": pa.array([1], pa.time64("us"))},

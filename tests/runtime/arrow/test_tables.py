@@ -20,7 +20,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from celc_runtime import CompiledQuery, EventError
-from celc_runtime.arrow.events import event_tables
+from celc_runtime.arrow.tables import event_tables
 from engines import interpreted, only_query
 
 import celc

@@ -94,8 +94,8 @@ def test_what_python_runs_calls_python() -> None:
     inner = njit(cache=False)(_seen)
     inner(_MANY)
     seen = []
-    monkey = inner.py_func
-    inner.py_func = lambda values: seen.append(len(values)) or monkey(values)
+    monkey = inner.plain
+    inner.plain = lambda values: seen.append(len(values)) or monkey(values)
     outer = njit(cache=False)(lambda values: inner(values)[0])
     assert outer(_FEW) == 0
     assert seen == [3]

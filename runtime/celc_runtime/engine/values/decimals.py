@@ -83,7 +83,8 @@ def _too_large():  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True, plain=plain.negate_decimal)
 def negate_decimal(value):  # type: ignore[no-untyped-def]
     """-value."""
-    low = ~value[1] + _ONE
+    # A caller in Python has whole numbers, which Numba takes for int64.
+    low = ~np.uint64(value[1]) + _ONE
     high = ~np.uint64(value[0]) + np.uint64(low == _ZERO)
     return np.int64(high), low
 
@@ -91,7 +92,9 @@ def negate_decimal(value):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True, plain=plain.absolute_decimal)
 def absolute_decimal(value):  # type: ignore[no-untyped-def]
     """ABS(value)."""
-    return negate_decimal(value) if value[0] < 0 else (value[0], value[1])
+    if value[0] < 0:
+        return negate_decimal(value)
+    return np.int64(value[0]), np.uint64(value[1])
 
 
 @njit(nogil=True, cache=True)
