@@ -185,8 +185,8 @@ WRONG_TYPES = {
     ),
     "a-time": (
         {"ts": pa.array([1], pa.timestamp("us"))},
-        "declares 'ts' as LONG, but the column's type is timestamp[us]: cast the column to int64, or "
-        "declare the attribute as TIMESTAMP_NTZ",
+        "declares 'ts' as LONG, but the column's type is timestamp[us]: cast the column to int64, "
+        "or declare the attribute as TIMESTAMP_NTZ",
     ),
     "a-count-of-matches": (
         {"value": pa.array([Decimal(2)], pa.decimal128(38, 0))},
