@@ -215,6 +215,8 @@ class SortingStream(TaskStream):
     def read(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Hold what the query reads of a batch. Raises EventError where it does not fit the query,
         and where a column to sort by cannot be sorted here."""
+        if not len(events):
+            return iter(())
         (events,) = entered(self._program, pa.Table.from_batches([events]))
         events = conforming(self._program.plan, events, self._seen)
         self._seen += len(events)
