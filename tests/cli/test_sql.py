@@ -126,6 +126,18 @@ def test_wrong_command_lines(arguments: list[str], told: str, folder: Path, caps
     assert told in capsys.readouterr().err
 
 
+def test_computed_values_have_no_statement_for_duckdb(folder: Path, capsys: Any) -> None:
+    text = "SELECT * FROM S WHERE A AS x ; B AS y FILTER SQRT(x.v) = SQRT(y.v)\n"
+    stream = (
+        "CREATE STREAM S { EVENT A { ts: TIMESTAMP, v: INT }, EVENT B { ts: TIMESTAMP, v: INT } }\n"
+    )
+    (folder / "q.cel").write_text(stream + text)
+    arguments = ["compile", "q.cel", "--order-by", "ts", "--to"]
+    assert main([*arguments, "duckdb-sql"]) == 2
+    assert "it computes values of single events" in capsys.readouterr().err
+    assert main([*arguments, "spark-sql"]) == 0
+
+
 def test_an_option_of_before(capsys: Any) -> None:
     with pytest.raises(SystemExit):
         main(["compile", "q.cel", "--to", "spark-sql", "--no-positions"])

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from stream_routes import SETTINGS, files, run, settings
 
 import celc
+from celc.interfaces.cli import main
 
 TEXT = """CREATE STREAM S {
   EVENT A { v: DOUBLE, s: STRING, ts: TIMESTAMP, h: INT = HOUR(ts) },
@@ -100,3 +101,14 @@ def test_streams(spark: Any, tmp_path: Path) -> None:
             run(stream, tmp_path)
         found = spark.read.schema(stream.schema).parquet(str(tmp_path / "out"))
         assert rows(found) == ROWS
+
+
+def test_statements(spark: Any, tmp_path: Path) -> None:
+    """Of the command line, whose text makes the derived columns itself."""
+    spark.createDataFrame(EVENTS).createOrReplaceTempView("statement_events")
+    (tmp_path / "q.cel").write_text(TEXT + SAME + " WITHIN 3 HOURS")
+    arguments = ["--order-by", "ts", "--table", "statement_events", "-o", f"{tmp_path}/q.sql"]
+    query = f"{tmp_path}/q.cel"
+    assert main(["compile", query, "--to", "spark-sql", *arguments]) == 0
+    text = (tmp_path / "q.sql").read_text().strip().removesuffix(";")
+    assert rows(spark.sql(text)) == ROWS

@@ -5,7 +5,7 @@ that a file declares, MATCH_RECOGNIZE in conditions on rows and in measures. The
 operands are: a reader gives the text of each.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias, assert_never
 
 from celc_runtime.values.functions import FUNCTIONS
@@ -31,12 +31,9 @@ _WHOLE = (
 _LONG = (core.DataType.LONG, core.DataType.TIMESTAMP, core.DataType.INTERVAL)
 """Types whose arithmetic is that of 64-bit numbers; for times it is checked beforehand."""
 
-_NARROW = {
-    core.DataType.BYTE: "byte",
-    core.DataType.SHORT: "short",
-    core.DataType.INT: "int",
-}
-"""Types whose arithmetic wraps at less than 64 bits, as names of functions call them."""
+_HALVES = {core.DataType.BYTE: 1 << 7, core.DataType.SHORT: 1 << 15}
+"""How many numbers below 0 a type of less than 32 bits has. Its arithmetic is of 64 bits, which
+then wrap."""
 
 _OPERATIONS = {"+": "add", "-": "subtract", "*": "multiply"}
 _SMALLEST = -(2**63)
@@ -95,24 +92,46 @@ def operation(node: Operation, text: Text, imports: Imports) -> str:
             return _cast(node, text(node.operand), imports)
         case core.Negation():
             value = text(node.operand)
-            if node.type in _NARROW:
-                return imports.call(f"subtract_{_NARROW[node.type]}", "0", value)
+            if node.type in _HALVES:
+                return _wrapped(f"-{_wide(value, imports)}", node.type, imports)
+            if node.type is core.DataType.INT:
+                return imports.call("subtract_int", "0", value)
             if node.type in _LONG:
                 return imports.call("subtract_long", "0", value)
             return f"(-{value})"
         case core.Absolute():
             value = text(node.operand)
-            if node.type in _NARROW:
-                return imports.call(f"absolute_{_NARROW[node.type]}", value)
+            if node.type in _HALVES:
+                return _wrapped(f"abs({_wide(value, imports)})", node.type, imports)
+            if node.type is core.DataType.INT:
+                return imports.call("absolute_int", value)
             return imports.call("absolute_long", value) if node.type in _LONG else f"abs({value})"
         case core.Arithmetic():
             return _arithmetic(node, text(node.left), text(node.right), imports)
         case core.Call():
-            return imports.call(FUNCTIONS[node.function].kernel, *map(text, node.operands))
+            return _called(FUNCTIONS[node.function].kernel, map(text, node.operands), imports)
         case core.TimeDifference():
             return imports.call("units_between", text(node.start), text(node.end), str(node.unit))
         case _:
             assert_never(node)
+
+
+def _wide(value: str, imports: Imports) -> str:
+    imports.use("np")
+    return f"np.int64({value})"
+
+
+def _wrapped(value: str, type: core.DataType, imports: Imports) -> str:
+    """A result of 64 bits in a narrower type."""
+    return imports.call("wrap_narrow", value, str(_HALVES[type]))
+
+
+def _called(kernel: str, operands: Iterable[str], imports: Imports) -> str:
+    """A call of a kernel, or of a function of NumPy (`np.sqrt`)."""
+    if not kernel.startswith("np."):
+        return imports.call(kernel, *operands)
+    imports.use("np")
+    return f"{kernel}({', '.join(operands)})"
 
 
 def _cast(node: core.Cast, value: str, imports: Imports) -> str:
@@ -130,15 +149,19 @@ def _cast(node: core.Cast, value: str, imports: Imports) -> str:
 
 def _arithmetic(node: core.Arithmetic, left: str, right: str, imports: Imports) -> str:
     whole = "long" if node.type in _LONG else None
-    whole = _NARROW.get(node.type, whole)
+    if node.type is core.DataType.INT:
+        whole = "int"
     match node.operator:
         case "/":
             return imports.call("divide", left, right)
-        case "%" if whole:
+        case "%" if whole or node.type in _HALVES:
             return imports.call("remainder_whole", left, right)
         case "%":
             rest = imports.call("remainder_real", left, right)
             return as_float(rest, imports) if node.type is core.DataType.FLOAT else rest
+        case "+" | "-" | "*" if node.type in _HALVES:
+            wide = f"{_wide(left, imports)} {node.operator} {_wide(right, imports)}"
+            return _wrapped(wide, node.type, imports)
         case "+" | "-" | "*" if whole is None:
             return f"({left} {node.operator} {right})"
         case "+" | "-" | "*":

@@ -59,8 +59,7 @@ _NAMES_OF = {
     "celc_runtime.engine.update.union_lists": ("update_by_tables",),
     "celc_runtime.engine.values.spark_arithmetic": (
         *("absolute_int", "absolute_long", "add_int", "add_long", "days_to_microseconds"),
-        *("absolute_byte", "add_byte", "multiply_byte", "subtract_byte"),
-        *("absolute_short", "add_short", "multiply_short", "subtract_short"),
+        "wrap_narrow",
         *(
             "divide",
             "equal_real",
@@ -77,10 +76,7 @@ _NAMES_OF = {
         *("average_interval", "begins_at_time", "can_add", "can_multiply", "can_subtract"),
         *("can_sum_interval", "sum_interval", "units_between"),
     ),
-    "celc_runtime.engine.values.functions": (
-        *("angle", "ceiling", "cosine", "decimal_logarithm", "exponential", "floor", "logarithm"),
-        *("power", "radians", "sign", "sine", "square_root"),
-    ),
+    "celc_runtime.engine.values.functions": (*("angle", "ceiling", "floor", "power"),),
     "celc_runtime.engine.values.decimals": (
         *("absolute_decimal", "add_decimals", "decimal_to_double", "divide_decimals"),
         *("is_decimal", "multiply_decimals", "narrow_of", "negate_decimal"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+from celc_runtime.values.functions import FUNCTIONS as OF_EVENTS
 from celc_runtime.values.functions import Function
 
 from celc.diagnostics.errors import Diagnostic, error
@@ -34,6 +35,20 @@ _SAME = {
     "COLLECT_LIST": "COLLECT",
     "LIST": "COLLECT",
     "IS_NAN": "ISNAN",
+    "POW": "POWER",
+    "CEILING": "CEIL",
+    "LOG": "LN",
+    "SIGNUM": "SIGN",
+    "LCASE": "LOWER",
+    "UCASE": "UPPER",
+    "LEN": "LENGTH",
+    "CHAR_LENGTH": "LENGTH",
+    "SUBSTRING": "SUBSTR",
+    "CHARINDEX": "POSITION",
+    "LOCATE": "POSITION",
+    "NVL": "COALESCE",
+    "IFNULL": "COALESCE",
+    "DAYOFMONTH": "DAY",
 }
 NOW = frozenset(
     {"NOW", "CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "SYSDATE", "GETDATE", "TODAY"}
@@ -44,25 +59,21 @@ NO_PRESENT = (
 )
 _ROUNDED = frozenset({"ROUND", "FLOOR", "CEIL", "CEILING", "TRUNC"})
 _CONVERTED = frozenset({"CAST", "TRY_CAST", "CONVERT", "TO_NUMBER", "INT", "DOUBLE", "FLOAT"})
-_CASES = frozenset({"LOWER", "UPPER", "LCASE", "UCASE"})
-_PIECES = frozenset(
-    {"SUBSTRING", "SUBSTR", "LEFT", "RIGHT", "TRIM", "INSTR", "POSITION", "CHARINDEX"}
-)
-_WITHOUT_NULL = ("NVL", "IFNULL")
-_DATES = frozenset(
-    {"DATE", "YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "EXTRACT", "DATE_TRUNC", "TO_TIMESTAMP"}
-    | {"TO_DATE", "UNIX_TIMESTAMP", "TIMESTAMP"}
-)
 _BETWEEN_TIMES = frozenset({"DATEDIFF", "TIMESTAMPDIFF", "DATE_ADD", "DATEADD", "TIMESTAMPADD"})
 
 
 def is_function(name: str) -> bool:
-    """Whether there is a function of that name, in a condition or in SELECT."""
+    """Whether there is a function of positions of that name, or ABS."""
     return name.upper() in FUNCTIONS
 
 
+def is_of_event(name: str) -> bool:
+    """Whether there is a function of the values of one event of that name."""
+    return name.upper() in OF_EVENTS
+
+
 def advice_on(
-    name: str, arguments: Sequence[str], functions: Collection[str] = FUNCTIONS
+    name: str, arguments: Sequence[str], functions: Collection[str] = (*FUNCTIONS, *OF_EVENTS)
 ) -> tuple[tuple[str, ...], str | None]:
     """Help lines for a call of an unknown function, and the corrected call where there is one.
     `arguments` are as written; `v.price AS INT` of a CAST is one."""
@@ -70,10 +81,12 @@ def advice_on(
     values = [one for one in arguments if not one.startswith("'")]
     word, first = name.upper(), (values or arguments or ["x.a"])[0]
     if word in _SAME and _SAME[word] in functions:
-        mended = f"{_SAME[word]}({first})"
+        taken = arguments if is_of_event(_SAME[word]) else [first]
+        mended = f"{_SAME[word]}({', '.join(taken or [first])})"
         return (f"write {mended}",), mended
-    if word in ("POWER", "POW") and arguments[1:] in (["2"], ["3"], ["4"]):
-        mended = "(" + " * ".join([first] * int(arguments[1])) + ")"
+    of_one_event = "UPPER" in functions
+    if word == "DATE" and of_one_event:
+        mended = f"CAST({first} AS DATE)"
         return (f"write {mended}",), mended
     if word in _CONVERTED and len(arguments) == 1 and " AS " in f"{first.upper()} AS ":
         end = first.upper().rfind(" AS ")
@@ -82,26 +95,34 @@ def advice_on(
             "leave it out: numbers are compared whatever their types",
             f"write {mended}",
         ), mended
-    if word in _WITHOUT_NULL and "COALESCE" in functions:
-        mended = f"COALESCE({', '.join(arguments)})"
-        return (f"write {mended if arguments else 'COALESCE'}",), mended if arguments else None
-    told = _told(word, first, arguments)
+    told = _told(word)
+    if told is None and not of_one_event:
+        told = _told_of_totals(word, first, arguments)
     if told:
         return (told,), None
-    close = guesses(name, functions)
-    alike = f"{close[0]}({', '.join(arguments)})" if close else None
-    return (*guess(name, functions), *available("functions here", functions)), alike
+    listed = available("functions here", functions)
+    if not (close := guesses(name, functions)):
+        return listed, None
+    alike = f"{close[0]}({', '.join(arguments)})"
+    return (f"did you mean {alike}?", *listed), alike
 
 
-def _told(word: str, first: str, arguments: Sequence[str]) -> str | None:
+def _told(word: str) -> str | None:
     """What to write instead of a function without a counterpart."""
     if word in NOW:
         return NO_PRESENT
     if word in ("SOME", "EVERY", "EXISTS", "FORALL", "ANY"):
         asked = "SOME" if word in ("SOME", "EXISTS", "ANY") else "EVERY"
         return f"{asked} names its labels first: {asked} x: x.a > 3"
+    if word in _BETWEEN_TIMES:
+        return "times are subtracted and added: y.ts - x.ts > 5 MINUTES, y.ts > x.ts + 5 MINUTES"
+    return None
+
+
+def _told_of_totals(word: str, first: str, arguments: Sequence[str]) -> str | None:
+    """The same where no functions of one event are: in totals, and in a file's aggregates."""
     if word in ("POWER", "POW", "EXP"):
-        return "there are no powers: multiply, as in x.a * x.a"
+        return "there are no powers here: multiply, as in x.a * x.a"
     if word in ("SQRT", "LOG", "LN"):
         return f"compare {first} itself with a number: {first} > 9 for SQRT({first}) > 3"
     if word in _ROUNDED:
@@ -110,23 +131,6 @@ def _told(word: str, first: str, arguments: Sequence[str]) -> str | None:
         one, two = (*arguments, "y.a")[:2] if arguments else ("x.a", "y.a")
         join = "OR" if word == "GREATEST" else "AND"
         return f"compare each with the number: {one} > 3 {join} {two} > 3"
-    if word in ("COALESCE", "ISNULL", "NULLIF", *_WITHOUT_NULL):
-        return f"say both cases: {first} > 3 OR {first} IS NULL"
-    if word in _CASES:
-        return f"(?i) in a regular expression takes both cases: {first} RLIKE '(?i)^text$'"
-    if word in ("LENGTH", "LEN", "CHAR_LENGTH"):
-        return f"in LIKE each _ is one character: {first} LIKE '____%' has four or more"
-    if word in _PIECES:
-        return f"compare a part of a text with LIKE or RLIKE: {first} LIKE 'ab%'"
-    if word in ("CONCAT", "CONCAT_WS"):
-        return "texts cannot be joined: compare each part on its own, x.a = 'a' AND y.a = 'b'"
-    if word in _BETWEEN_TIMES:
-        return "times are subtracted and added: y.ts - x.ts > 5 MINUTES, y.ts > x.ts + 5 MINUTES"
-    if word in _DATES:
-        return (
-            f"compare times with TIMESTAMP '2024-01-31 12:00:00' or DATE '2024-01-31': "
-            f"{first} >= DATE '2024-01-31'"
-        )
     return None
 
 

@@ -4,7 +4,7 @@ about a place, or None where its case does not apply."""
 import re
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
-from celc.diagnostics.messages.functions import advice_on, is_function
+from celc.diagnostics.messages.functions import advice_on, is_function, is_of_event
 from celc.diagnostics.source import Span
 from celc.parse.mistakes.place import Place
 from celc.parse.mistakes.surroundings import labels
@@ -77,6 +77,8 @@ def misplaced_call(place: Place) -> Diagnostic | None:
     in_value = place.accepts("PLUS") or place.wants_value
     span = place.span(place.opener - 1, closer + 1)
     arguments = arguments_of(place, place.opener, closer)
+    if is_of_event(function.text):
+        return None  # it takes other arguments
     if not is_function(function.text) and in_value:
         hints, mended = advice_on(function.text, arguments)
         fixes = [Fix(span, mended)] if mended else []

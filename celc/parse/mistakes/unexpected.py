@@ -55,7 +55,6 @@ _CASES = (
     lengths.length_without_absence,
     lengths.after_length,
     foreign_words.select_modifier,
-    foreign_words.case_expression,
     foreign_statements.match_recognize,
     foreign_statements.foreign_statement,
     foreign_words.foreign_clause,

@@ -75,6 +75,8 @@ def why_not_joined(plan: Plan, joins: Joins, dialect: str = SPARK) -> str:
             "it has a key that is chosen by the type of an event, whose SQL is there for Spark "
             "alone"
         )
+    if plan.source.derived and dialect != SPARK:
+        return "it computes values of single events, whose SQL is there for Spark alone"
     return ""
 
 
@@ -88,6 +90,7 @@ def joins_text(
     """
     if why := why_not_joined(plan, joins, dialect):
         raise NotJoined(f"query {plan.name!r} cannot be run as joins: {why}")
+    table = _with_derived(plan, table, typed=typed)
     numbered = plan.answer.positions or joins.counts
     shown = joins.numbered if plan.answer.positions else joins.plain
     head = [
@@ -96,6 +99,24 @@ def joins_text(
         *_order_check(plan, table, dialect, typed=typed),
     ]
     return "\n".join(["WITH", *head, joins.scans, shown, joins.found])
+
+
+def _with_derived(plan: Plan, table: str, *, typed: bool) -> str:
+    """A table with the columns that are derived, in parentheses where there are some."""
+    source = plan.source
+    if not source.derived:
+        return table
+    names = [source.type_name] if source.type_column or typed else []
+    names += ["stream"] if source.stream_column else []
+    names += [one.name for one in source.input_attributes]
+    names += [one for one in source.tiebreak if one not in names]
+    # A column of the table that is called like a derived one is none of the query's.
+    kept = [_column(name, SPARK) for name in names if name not in source.made]
+    if source.type_column and source.type_name != "type":
+        # The expressions call the column with the types of events so.
+        table = f"(SELECT *, {_column(source.type_name, SPARK)} AS type FROM {table})"
+    made = [f"{one.sql} AS {_column(one.name, SPARK)}" for one in source.derived]
+    return f"(SELECT {', '.join([*kept, *made])} FROM {table})"
 
 
 def table_name(name: str, dialect: str) -> str:

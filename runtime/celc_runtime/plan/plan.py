@@ -168,7 +168,8 @@ class Source:
     @property
     def input_attributes(self) -> tuple[Attribute, ...]:
         """The columns of the input, besides those of types and streams."""
-        found = {one.name: one for one in self.attributes if one.name not in self.made}
+        made = self.made
+        found = {one.name: one for one in self.attributes if one.name not in made}
         for one in self.derived:
             for name, type in one.reads:
                 found.setdefault(name, Attribute(name, type))

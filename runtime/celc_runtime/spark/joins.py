@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from celc_runtime.engine.values.spark_arithmetic import MICROSECONDS_PER_DAY
@@ -145,6 +146,8 @@ def joined(
         rows = counting(rows)
     # The session formats the text. No text or name of a query has this mark.
     mark = uuid.uuid4().hex
+    # The rows have the columns that are derived.
+    plan = replace(plan, source=replace(plan.source, derived=()))
     text = joins_text(plan, joins, mark, typed=typed).replace("{", "{{").replace("}", "}}")
     found = events.sparkSession.sql(text.replace(mark, f"{{{_TABLE}}}"), **{_TABLE: rows})
     lines = [

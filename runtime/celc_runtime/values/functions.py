@@ -2,7 +2,7 @@
 
 Resolution takes names and types from here, documents and editors the meaning, Spark its expression.
 The code on one machine has the name of the function in `values/code`, and that
-between events the name `kernel` in `celc_runtime.engine.values.functions`.
+between events the name `kernel` in `celc_runtime.engine.values.functions`, or one of NumPy.
 
 Meaning: that of Spark's function with ANSI mode off, but for calendar parts, which are those of
 UTC or of a named zone, whatever the session's zone is, and regular expressions, which are RE2's.
@@ -65,7 +65,7 @@ _NUMERIC = (
         "the square root; NaN of a negative number",
         ("SQRT(9)", "3.0"),
         "SQRT({0})",
-        "square_root",
+        "np.sqrt",
     ),
     Function(
         "POWER",
@@ -83,7 +83,7 @@ _NUMERIC = (
         "e to the power of a number",
         ("EXP(0)", "1.0"),
         "EXP({0})",
-        "exponential",
+        "np.exp",
     ),
     Function(
         "LN",
@@ -92,7 +92,7 @@ _NUMERIC = (
         "the natural logarithm; NULL of a number that is not above 0",
         ("LN(1)", "0.0"),
         "LN({0})",
-        "logarithm",
+        "np.log",
     ),
     Function(
         "LOG10",
@@ -101,10 +101,10 @@ _NUMERIC = (
         "the logarithm to base 10; NULL of a number that is not above 0",
         ("LOG10(1000)", "3.0"),
         "LOG10({0})",
-        "decimal_logarithm",
+        "np.log10",
     ),
     Function(
-        "SIN", ("DOUBLE",), _DOUBLE, "the sine of an angle", ("SIN(0)", "0.0"), "SIN({0})", "sine"
+        "SIN", ("DOUBLE",), _DOUBLE, "the sine of an angle", ("SIN(0)", "0.0"), "SIN({0})", "np.sin"
     ),
     Function(
         "COS",
@@ -113,7 +113,7 @@ _NUMERIC = (
         "the cosine of an angle",
         ("COS(0)", "1.0"),
         "COS({0})",
-        "cosine",
+        "np.cos",
     ),
     Function(
         "ATAN2",
@@ -131,7 +131,7 @@ _NUMERIC = (
         "an angle in degrees as one in radians",
         ("RADIANS(0)", "0.0"),
         "RADIANS({0})",
-        "radians",
+        "np.radians",
     ),
     Function(
         "SIGN",
@@ -140,7 +140,7 @@ _NUMERIC = (
         "-1.0, 0.0 or 1.0 for a number below, at or above 0",
         ("SIGN(-7)", "-1.0"),
         "SIGN({0})",
-        "sign",
+        "np.sign",
     ),
     Function(
         "FLOOR",

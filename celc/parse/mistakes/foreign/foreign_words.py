@@ -46,52 +46,6 @@ def select_modifier(place: Place) -> Diagnostic | None:
     return error("foreign-word", span, message, hint, fixes=fixes)
 
 
-def case_expression(place: Place) -> Diagnostic | None:
-    """`CASE WHEN …`, and `IF(…)` with a condition."""
-    in_case = place.before in ("NAME", "ATTRIBUTE") and word_of(place.previous) == "CASE"
-    if in_case:
-        start, end = place.index - 1, _end_of_case(place)
-    elif _is_if(place):
-        assert place.opener is not None
-        closer = place.closer(place.opener)
-        start, end = place.opener - 1, place.statement_end() if closer is None else closer + 1
-    else:
-        return None
-    word = place.tokens[start].text.upper()
-    in_select = place.last("WHERE") is None and place.last("FILTER") is None
-    hints, fixes = ["write the cases with AND and OR: (x.a > 3 AND x.b = 1) OR x.a <= 3"], []
-    if in_select:
-        used = _labels_in(place, start, end)
-        if keyword_of(place.tokens[end]) == "AS":
-            end += 2
-        mended = ", ".join(used) or "*"
-        hints = [f"select the labels that it needs, and decide with the answer: SELECT {mended}"]
-        fixes = [Fix(place.span(start, end), mended)]
-    return error(
-        "foreign-word", place.tokens[start].span, f"there is no {word}", *hints, fixes=fixes
-    )
-
-
-def _is_if(place: Place) -> bool:
-    if place.opener is None or not place.opener or place.tokens[place.opener].type != "LPAR":
-        return False
-    return word_of(place.tokens[place.opener - 1]) in ("IF", "IIF")
-
-
-def _end_of_case(place: Place) -> int:
-    end = place.statement_end()
-    return next((i + 1 for i in range(place.index, end) if word_of(place.tokens[i]) == "END"), end)
-
-
-def _labels_in(place: Place, start: int, end: int) -> list[str]:
-    found = {
-        place.tokens[i].text: None
-        for i in range(start, end)
-        if place.tokens[i].type in ("NAME", "ATTRIBUTE") and place.tokens[i + 1].type == "DOT"
-    }
-    return list(found)
-
-
 # --- FROM -----------------------------------------------------------------------------------------
 
 

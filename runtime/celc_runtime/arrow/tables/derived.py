@@ -18,17 +18,18 @@ from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import input_schema
 
 
-def with_derived(plan: Plan, events: pa.Table) -> pa.Table:
+def with_derived(plan: Plan, events: pa.Table, rows_seen: int = 0) -> pa.Table:
     """Events with the columns of the plan that are derived; a column of such a name is replaced.
 
-    Columns of the input that only derived ones need are left out. Raises EventError for a column
+    Columns of the input that only derived ones need are left out. rows_seen: the number of rows
+    before. Raises EventError for a column
     whose type does not fit.
     """
     derived = plan.source.derived
     if not derived:
         return events
     fields = {field.name: field for field in input_schema(plan)}
-    row_of = partial(row_text, events, rows_seen=0, numbered=None)
+    row_of = partial(row_text, events, rows_seen=rows_seen, numbered=None)
     read = {name for one in derived for name, _ in one.reads}
     columns = {
         name: conforming_column(

@@ -67,13 +67,13 @@ def batches_of(program: Program, events: Any) -> Iterable[pa.RecordBatch]:
     return columns
 
 
-def entered(program: Program, table: pa.Table) -> list[pa.RecordBatch]:
+def entered(program: Program, table: pa.Table, rows_seen: int = 0) -> list[pa.RecordBatch]:
     """Rows of the input as batches of events, with the columns that are derived.
 
-    Raises EventError if a column is missing or there twice.
+    rows_seen: the number of rows before. Raises EventError if a column is missing or there twice.
     """
     if program.plan.source.derived:
-        table = _narrowed(program, table)
+        table = _narrowed(program, table, rows_seen)
     batches: list[pa.RecordBatch] = table.to_batches()
     return batches
 
@@ -81,8 +81,10 @@ def entered(program: Program, table: pa.Table) -> list[pa.RecordBatch]:
 def _derived_batches(
     program: Program, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
+    rows = 0
     for batch in batches:
-        yield from entered(program, pa.Table.from_batches([batch]))
+        yield from entered(program, pa.Table.from_batches([batch]), rows)
+        rows += len(batch)
 
 
 def _columns_of(program: Program, events: Any) -> pa.Table | Iterable[pa.RecordBatch]:
@@ -192,7 +194,7 @@ def _taken(program: Program, present: list[str]) -> list[str]:
     return list(taken) or present[:1]
 
 
-def _narrowed(program: Program, table: pa.Table) -> pa.Table:
+def _narrowed(program: Program, table: pa.Table, rows_seen: int = 0) -> pa.Table:
     """Only the columns that are read; a field of a struct becomes a column.
 
     Raises EventError if a column is missing or there twice.
@@ -205,7 +207,7 @@ def _narrowed(program: Program, table: pa.Table) -> pa.Table:
             raise not_found_error(program.plan, name, present)
     taken = [name for name in names if name in present] or present[:1]
     narrow = pa.table([without_views(table.column(name)) for name in taken], names=taken)
-    return with_derived(program.plan, narrow)
+    return with_derived(program.plan, narrow, rows_seen)
 
 
 # --- columns of Python, and files -----------------------------------------------------------------

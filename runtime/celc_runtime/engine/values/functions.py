@@ -1,13 +1,9 @@
-"""Functions of numbers between events, for generated conditions; none of the operands is NULL."""
+"""Functions of numbers between events, for generated conditions, where NumPy has none that does the
+same; none of the operands is NULL."""
 
 import numpy as np
 
 from celc_runtime.jit.kernels import njit
-
-
-@njit(nogil=True, cache=True)
-def square_root(value):  # type: ignore[no-untyped-def]
-    return np.sqrt(value)
 
 
 @njit(nogil=True, cache=True)
@@ -19,45 +15,9 @@ def power(base, exponent):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def exponential(value):  # type: ignore[no-untyped-def]
-    return np.exp(value)
-
-
-@njit(nogil=True, cache=True)
-def logarithm(value):  # type: ignore[no-untyped-def]
-    return np.log(value)
-
-
-@njit(nogil=True, cache=True)
-def decimal_logarithm(value):  # type: ignore[no-untyped-def]
-    return np.log10(value)
-
-
-@njit(nogil=True, cache=True)
-def sine(value):  # type: ignore[no-untyped-def]
-    return np.sin(value)
-
-
-@njit(nogil=True, cache=True)
-def cosine(value):  # type: ignore[no-untyped-def]
-    return np.cos(value)
-
-
-@njit(nogil=True, cache=True)
 def angle(y, x):  # type: ignore[no-untyped-def]
     """The angle of a point. −0.0 is 0.0, as in Spark."""
     return np.arctan2(y + 0.0, x + 0.0)
-
-
-@njit(nogil=True, cache=True)
-def radians(value):  # type: ignore[no-untyped-def]
-    return np.radians(value)
-
-
-@njit(nogil=True, cache=True)
-def sign(value):  # type: ignore[no-untyped-def]
-    """−1.0, 0.0 or 1.0; NaN of NaN."""
-    return np.sign(value)
 
 
 @njit(nogil=True, cache=True)

@@ -43,57 +43,10 @@ def multiply_int(left, right):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def wrap_short(value):  # type: ignore[no-untyped-def]
-    """A 64-bit result wrapped to 16 bits."""
-    return ((np.int64(value) + 32768) & 65535) - 32768
-
-
-@njit(nogil=True, cache=True)
-def add_short(left, right):  # type: ignore[no-untyped-def]
-    return wrap_short(np.int64(left) + np.int64(right))
-
-
-@njit(nogil=True, cache=True)
-def subtract_short(left, right):  # type: ignore[no-untyped-def]
-    return wrap_short(np.int64(left) - np.int64(right))
-
-
-@njit(nogil=True, cache=True)
-def multiply_short(left, right):  # type: ignore[no-untyped-def]
-    return wrap_short(np.int64(left) * np.int64(right))
-
-
-@njit(nogil=True, cache=True)
-def absolute_short(value):  # type: ignore[no-untyped-def]
-    """ABS of a SHORT; the least one stays itself."""
-    return wrap_short(abs(np.int64(value)))
-
-
-@njit(nogil=True, cache=True)
-def wrap_byte(value):  # type: ignore[no-untyped-def]
-    """A 64-bit result wrapped to 8 bits."""
-    return ((np.int64(value) + 128) & 255) - 128
-
-
-@njit(nogil=True, cache=True)
-def add_byte(left, right):  # type: ignore[no-untyped-def]
-    return wrap_byte(np.int64(left) + np.int64(right))
-
-
-@njit(nogil=True, cache=True)
-def subtract_byte(left, right):  # type: ignore[no-untyped-def]
-    return wrap_byte(np.int64(left) - np.int64(right))
-
-
-@njit(nogil=True, cache=True)
-def multiply_byte(left, right):  # type: ignore[no-untyped-def]
-    return wrap_byte(np.int64(left) * np.int64(right))
-
-
-@njit(nogil=True, cache=True)
-def absolute_byte(value):  # type: ignore[no-untyped-def]
-    """ABS of a BYTE; the least one stays itself."""
-    return wrap_byte(abs(np.int64(value)))
+def wrap_narrow(value, half):  # type: ignore[no-untyped-def]
+    """A 64-bit result wrapped to a narrower type, which has as many numbers below 0 as `half`
+    says: 128 for a BYTE, 32768 for a SHORT."""
+    return ((np.int64(value) + half) & (2 * half - 1)) - half
 
 
 @njit(nogil=True, cache=True)
