@@ -258,9 +258,9 @@ def _with_filter(place: Place) -> tuple[list[str], list[Fix]]:
         condition = labelled(place, begin + 1, end)
         mended = f"{in_parentheses(place, start, begin)} FILTER {condition}"
     else:
-        first, attribute = place.tokens[start], place.tokens[start + 2]
-        is_labelled = place.tokens[start + 1].type == "DOT"
-        name = name_text(attribute if is_labelled else first)
+        first, *after = place.tokens[start : start + 3]  # the file can end before
+        is_labelled = len(after) == 2 and after[0].type == "DOT"
+        name = name_text(after[1] if is_labelled else first)
         event = next((one for one, attributes in types.items() if name in attributes), None)
         if event is None or (begin is not None and begin >= start):
             return [], []
