@@ -102,12 +102,16 @@ class ConditionBuilder:
         is_text = bool(self._attributes) and not any(
             name.text in attributes for attributes in self._attributes.values()
         )
+        if name.text.upper() == "TYPE":
+            every = [one for one in self._labels if one not in self._attributes] or [*self._labels]
+            known = every if len(every) == 1 else []
         made = [label for label in known if label not in self._attributes] or known
         return tree_errors.bare_attribute(
             name,
             made[-1] if made else None,
             is_text=is_text,
             is_number=name.span.start in self._numbers,
+            types=self._attributes.keys(),
             compared=self._compared.get(name.span.start),
         )
 
@@ -159,6 +163,9 @@ class ConditionBuilder:
         if isinstance(left, syntax.Attribute) and left.label and written in ("=", "!="):
             value = f"{left.label.text}.{left.attribute.text}"
             self._compared[right.span.start] = tree_errors.Compared(value, written == "!=", span)
+        elif isinstance(right, syntax.TextLiteral) and written in ("=", "!="):
+            compared = tree_errors.Compared("", written == "!=", span, right.value)
+            self._compared[left.span.start] = compared
         return syntax.Comparison(written, left, right, left.span.to(right.span))
 
     def truth(self, c: Values) -> syntax.Holds:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from celc.diagnostics.deadline import look
-from celc.parse.mistakes.tokens import foreign_operator
+from celc.parse.mistakes.tokens import foreign_join
 from celc.parse.queries import QueryBuilder
 from celc.parse.stacks import Stacks
 from celc.parse.tables import Reduction, grammar
@@ -41,10 +41,12 @@ class Machine(Stacks):
                 self.take(Token(HOLDS, "", token.start, token.start))
             if token.type == "NAME":
                 token.type = terminal_of(tokens, index, self.accepts)
-            if token.type == "JOIN" and not self.accepts("JOIN") and self.accepts("OR"):
-                # Between formulas, and after conditions.
-                self._builder.report(foreign_operator("||", token.start))
-                token.type = "OR"
+            if token.type == "JOIN":
+                # Between formulas, and after conditions, it was meant as OR.
+                is_or = not self.accepts("JOIN") and self.accepts("OR")
+                token.type = "OR" if is_or else "JOIN"
+                if is_or or token.text != "||":
+                    self._builder.report(foreign_join(token.text, token.start, token.type))
             if not self.take(token):
                 return index
             if token.type in _ENDS_OF_AGGREGATE:

@@ -162,8 +162,9 @@ class _Lexer:
         for place in self.joins:
             if self._joins_conditions(place):
                 token = tokens[place]
-                foreign = token_errors.foreign_operator(token.text, token.start)
+                foreign = token_errors.foreign_join(token.text, token.start, "OR")
                 self._report(token, foreign, becomes="OR")
+                token.text = "OR"
         return tokens
 
     def _report(self, token: Token, diagnostic: Diagnostic, becomes: str = BAD) -> None:
@@ -222,16 +223,19 @@ class _Lexer:
         self._report(token, token_errors.curly_quotes(token.text, token.start), becomes="TEXT")
 
     def _foreign(self, token: Token) -> None:
-        if token.text == "||":
+        if token.text in ("||", "\\|\\|"):
             # What stands around it is not known yet.
             token.type = "JOIN"
             self.joins.append(len(self.tokens))
             return
         foreign = token_errors.foreign_operator(token.text, token.start)
-        self._report(token, foreign, becomes=token_errors.FOREIGN_OPERATORS[token.text][1])
+        token.text, terminal = token_errors.FOREIGN_OPERATORS[token.text]
+        self._report(token, foreign, becomes=terminal)
 
     def _joins_conditions(self, place: int) -> bool:
         """Whether comparisons stand on both sides of a `||`, which was meant as OR then."""
+        if keyword_of(self.tokens[place + 1]) == "NOT":
+            return True
         before = reversed(self.tokens[max(0, place - _NEAR) : place])
         after = self.tokens[place + 1 : place + 1 + _NEAR]
         return _is_comparison(before, "RPAR", "LPAR") and _is_comparison(after, "LPAR", "RPAR")
@@ -249,21 +253,32 @@ class _Lexer:
         self._report(token, token_errors.bad_character(token.text, token.start, token.text))
 
 
-_BETWEEN_CONDITIONS = ("FILTER", "AND", "OR", "NOT", "WHERE", "SELECT", "WHEN", "THEN", "ELSE")
+_BETWEEN_CONDITIONS = ("FILTER", "AND", "OR", "WHERE", "HAVING", "SELECT", "WHEN", "THEN", "ELSE")
+_OF_COMPARISONS = ("LIKE", "RLIKE", "IN", "IS", "BETWEEN")
 
 
 def _is_comparison(tokens: Iterable[Token], opens: str, closes: str) -> bool:
     """Whether a comparison stands among tokens, up to the end of the condition or the bracket."""
-    depth = 0
+    backwards, depth = opens == "RPAR", 0
+    limits = False  # after an AND, which BETWEEN can have
     for token in tokens:
         keyword = keyword_of(token)
         if token.type == opens:
             depth += 1
         elif token.type == closes:
             depth -= 1
-        if depth < 0 or keyword in _BETWEEN_CONDITIONS or token.type == "COMMA":
+        if depth < 0 or token.type == "COMMA":
             return False
-        if not depth and (token.type in _COMPARING or keyword in ("LIKE", "RLIKE", "IN")):
+        if depth:
+            continue
+        if keyword == "AND" and backwards and not limits:
+            limits = True
+        elif keyword in _BETWEEN_CONDITIONS or (keyword == "NOT" and backwards):
+            return False
+        elif limits:
+            if keyword == "BETWEEN":
+                return True
+        elif token.type in _COMPARING or keyword in (*_OF_COMPARISONS, "NOT"):
             return True
     return False
 

@@ -2,7 +2,7 @@
 
 Each line of tests/errors/mistakes/*.txt is `name|query text`, to be read after `declarations.cel`;
 the messages of all lines of a file stand in its `.expected`. `people.txt` and `people-2.txt` are
-mistakes that people made, `more.txt` and `more-2.txt` those that habits of other languages suggest.
+mistakes that people made, `more*.txt` those that habits of other languages suggest.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ FIRST = {"people", "more"}
 
 NO_WORD = "the language has no such function, so no other text says it"
 SEVERAL = "it can mean several things, which the help names"
+IN_DECLARATION = "the declaration has to say what was meant"
 NO_MEANING = "no text says what was meant: the value is compared with nothing"
 
 WITHOUT_CHANGE_SINCE = {
@@ -42,6 +43,10 @@ WITHOUT_CHANGE_SINCE = {
     "text of a set as a condition": NO_MEANING,
     "constant as a condition": NO_MEANING,
     "number compared with nobody's": "no event type has the attribute, so its label is not known",
+    "type that nobody declares": "no declared type is like the text",
+    "type like a text": SEVERAL,
+    "type in brackets": "the rest of the brackets stays where it is",
+    "type as a key": IN_DECLARATION,
 }
 """The mistakes of the later lists that offer no change, and why each has none."""
 

@@ -7,6 +7,7 @@ from celc.diagnostics.messages.wording import (
     available,
     quote,
     quoted,
+    type_as_value,
     unknown,
     written,
 )
@@ -155,14 +156,12 @@ def limit_range(span: Span) -> Diagnostic:
 
 def unknown_partition_attribute(name: str, attributes: Collection[str], span: Span) -> Diagnostic:
     """`PARTITION BY nmae` where no event type has it."""
-    return unknown(
-        "unknown-partition-attribute",
-        span,
-        f"no event type of these streams has an attribute {quote(name)} to partition by",
-        name,
-        "attributes that every event type has",
-        attributes,
-    )
+    message = f"no event type of these streams has an attribute {quote(name)} to partition by"
+    what, more = "attributes that every event type has", tuple[str, ...]()
+    if name.upper() == "TYPE":
+        message = "the type of an event is no attribute"
+        more = (f"{type_as_value('A')}; all events of a match are of one type then",)
+    return unknown("unknown-partition-attribute", span, message, name, what, attributes, *more)
 
 
 def partial_partition_attribute(

@@ -9,6 +9,7 @@ from celc.diagnostics.messages.wording import (
     guessed,
     quote,
     quoted,
+    type_as_value,
     unknown,
     written,
 )
@@ -267,26 +268,24 @@ def unknown_attribute(
     types: Collection[str],
     attributes: Collection[str],
     span: Span,
-    asked: Fix | None = None,
+    of_type: tuple[str, ...] = (),
+    fixes: tuple[Fix, ...] = (),
 ) -> Diagnostic:
-    """`x.prize`; `types` are those that x can bind, `attributes` what they have; `asked`: the test
-    that `x.type = 'A'` means."""
-    if asked is not None:
+    """`x.prize`; `types` are those that x can bind, `attributes` what they have. `of_type`: the
+    help where the type of an event is meant, as in `x.type = 'A'`."""
+    message = (
+        f"no event type that label {quote(label)} can bind has an attribute {quote(attribute)}"
+    )
+    told = (*guess(attribute, attributes), *available(f"attributes of {quoted(types)}", attributes))
+    if of_type or (attribute.upper() == "TYPE" and types):
         message = "the type of an event is no attribute"
+        first = next(iter(types), "A")
+        asked = f"a condition asks for it with {written(label)} IS {written(first)}"
+        told = of_type or (asked, type_as_value(first))
     elif len(types) == 1:
         message = f"events of type {quoted(types)} have no attribute {quote(attribute)}"
-    else:
-        message = (
-            f"no event type that label {quote(label)} can bind has an attribute {quote(attribute)}"
-        )
-    return error(
-        "unknown-attribute",
-        span,
-        message,
-        *((f"write {asked.text}",) if asked else guess(attribute, attributes)),
-        *available(f"attributes of {quoted(types)}", attributes),
-        fixes=(asked,) if asked else guessed(attribute, attributes, span),
-    )
+    fixes = fixes or guessed(attribute, attributes, span)
+    return error("unknown-attribute", span, message, *told, fixes=fixes)
 
 
 def repeated_attribute(attribute: str, where: str, span: Span, first: Span) -> Diagnostic:

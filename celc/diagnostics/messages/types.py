@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Sequence
 from fractions import Fraction
 
-from celc.diagnostics.errors import Diagnostic, Fix, error
+from celc.diagnostics.errors import Diagnostic, Fix, error, warning
 from celc.diagnostics.messages.functions import advice_on
 from celc.diagnostics.messages.wording import counted, quote
 from celc.diagnostics.source import Span
@@ -46,6 +46,17 @@ def not_a_condition(text: str, type: str, span: Span) -> Diagnostic:
     message = f"{quote(text)} is a value of type {type}, not a condition"
     hints = [f"compare it: {mended}"]
     return error("bare-condition", span, message, *hints, fixes=[Fix(span, mended)])
+
+
+def joined_conditions(span: Span, *, is_text: bool) -> Diagnostic:
+    """`a.ok || b.ok`; `is_text`: compared with a text, as in `a.name = 'x' || b.ok`."""
+    message = "'||' joins texts, and a BOOLEAN beside it is a condition"
+    hints, fixes = ["write OR"], [Fix(span, "OR")]
+    if not is_text:
+        return error("joined-conditions", span, message, *hints, fixes=fixes)
+    message = "'||' joins a BOOLEAN here as the text 'true' or 'false'"
+    hints = ["for a condition write OR", "for a text write CAST(… AS STRING) around the BOOLEAN"]
+    return warning("joined-boolean", span, message, *hints, fixes=fixes)
 
 
 def _number_for_duration(left: str, right: str, span: Span, text: tuple[str, Span]) -> Diagnostic:
@@ -321,6 +332,17 @@ def many_positions(label: str, attribute: str, unbound: bool, span: Span) -> Dia
     hint = f"write FIRST({call}), LAST({call}) or, for all values, COLLECT({call})"
     fixes = (Fix(span, f"FIRST({call})"), Fix(span, f"LAST({call})"))
     return error("many-positions", span, message, hint, fixes=fixes)
+
+
+def type_of_many(text: str, label: str, unbound: bool, span: Span) -> Diagnostic:
+    """`SELECT CASE WHEN x IS A THEN 1 END AS n` where x has no position in some match (`unbound`),
+    or several."""
+    reason = "it is not bound in some matches" if unbound else "it can have several positions"
+    message = (
+        f"{text} asks for the type of one event, and {quote(label)} is no single one: {reason}"
+    )
+    hint = "give each event type a label of its own, and ask for it with COUNT"
+    return error("type-of-many", span, message, hint)
 
 
 def flat_label(label: str, attribute: str | None, unbound: bool, span: Span) -> Diagnostic:

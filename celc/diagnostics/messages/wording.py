@@ -51,6 +51,13 @@ def written(name: str) -> str:
     return name if name.isidentifier() else "`" + name.replace("`", "``") + "`"
 
 
+def type_as_value(event_type: str) -> str:
+    """How the type of an event becomes a value, which no attribute holds by itself."""
+    text = event_type.replace("'", "''")
+    declared = f"EVENT {written(event_type)} {{ kind: STRING = '{text}', … }}"
+    return f"for a value declare an attribute of it: {declared}"
+
+
 def available(what: str, names: Collection[str]) -> tuple[str, ...]:
     """A help line that lists what there is, such as `event types here: 'A', 'B'`."""
     return (f"{what}: {quoted(names)}" if names else f"{what}: none",)

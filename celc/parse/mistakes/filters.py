@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.messages.functions import is_function
+from celc.diagnostics.messages.wording import written
 from celc.parse.mistakes.place import CLAUSES, COMPARISONS, Place, described
 from celc.parse.mistakes.surroundings import (
     NUMBERS,
@@ -195,6 +196,8 @@ def missing_filter(place: Place) -> Diagnostic | None:
             f"write {event} AS {label}",
             fixes=[Fix(place.span(place.index - 1, place.index + 2), f"{event} AS {label}")],
         )
+    if found.type == "EQUAL" and word_of(place.previous) == "TYPE":
+        return _compared_type(place)
     hints, fixes = _with_filter(place)
     return error(
         "missing-filter",
@@ -203,6 +206,18 @@ def missing_filter(place: Place) -> Diagnostic | None:
         *(hints or ["a formula comes first, then its condition: A AS x FILTER x.price > 100"]),
         fixes=fixes,
     )
+
+
+def _compared_type(place: Place) -> Diagnostic:
+    """`WHERE type = 'View'`."""
+    text, name = place.following, place.following.text[1:-1]
+    is_type = text.type == "TEXT" and name in declared(place).types
+    mended = written(name) if is_type else "A"
+    message = "an event of some type is written as the name of the type"
+    hint = f"write {mended}" if is_type else "for type = 'A' write A"
+    span = place.span(place.index - 1, place.index + 2)
+    fixes = [Fix(span, mended)] if is_type else []
+    return error("missing-filter", place.found.span, message, hint, fixes=fixes)
 
 
 def _filter_help(place: Place) -> list[str]:

@@ -151,6 +151,15 @@ def foreign_operator(text: str, start: int) -> Diagnostic:
     return error("foreign-operator", span, message, f"write {ours}", fixes=[Fix(span, ours)])
 
 
+def foreign_join(text: str, start: int, meant: str) -> Diagnostic:
+    """`||` between conditions or formulas, and `\\|\\|`; `meant`: OR, or JOIN of texts."""
+    span, ours = Span(start, start + len(text)), "||" if meant == "JOIN" else meant
+    message = f"'{text}' is not an operator of CEL"
+    if text == "||":
+        message = "'||' joins texts, and these are conditions or formulas"
+    return error("foreign-operator", span, message, f"write {ours}", fixes=[Fix(span, ours)])
+
+
 def foreign_comment(text: str, start: int) -> Diagnostic:
     """`# …` and `// …`."""
     sign = "#" if text.startswith("#") else "//"

@@ -1,7 +1,7 @@
 """Mistakes in trees that the grammar accepts and the language refuses."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from celc_runtime.plan.frozen import frozen
 
@@ -109,6 +109,8 @@ class Compared:
     value: str
     negated: bool
     span: Span
+    text: str | None = None
+    """What a text says that the name is compared with, as in `name = 'text'`."""
 
 
 def bare_attribute(
@@ -117,10 +119,12 @@ def bare_attribute(
     *,
     is_text: bool = False,
     is_number: bool = False,
+    types: Collection[str] = (),
     compared: Compared | None = None,
 ) -> Diagnostic:
     """`price > 10` outside brackets; `is_text` where no event type has such an attribute,
-    `is_number` where it is compared with a number; `compared`: an attribute equals it, or not."""
+    `is_number` where it is compared with a number; `types` are the event types; `compared`: an
+    attribute or a text equals it, or not."""
     attribute = written(name.text)
     mended = f"{written(label) if label else 'x'}.{attribute}"
     hints = [f"write the label before it, such as {shortened(mended)}"]
@@ -134,13 +138,20 @@ def bare_attribute(
         fixes = [Fix(name.span, text)]
     if is_text and is_number:
         hints, fixes = hints[1:], []
+    if is_text and name.text.upper() == "TYPE":
+        hints, fixes = ["a condition asks for the type of an event with x IS A"], []
+        if compared is not None and compared.text in types and label:
+            assert compared.text is not None
+            test = "IS NOT" if compared.negated else "IS"
+            asked = f"{written(label)} {test} {written(compared.text)}"
+            hints, fixes = [f"write {asked}"], [Fix(compared.span, asked)]
     if is_text and name.text.upper() == "NAN":
         hints = [
             "there is no word for it: NaN is the one number but 0 that equals its opposite, "
             "x.a = -x.a AND x.a != 0"
         ]
         fixes = []
-        if compared is not None:
+        if compared is not None and compared.value:
             value = compared.value
             mended = f"({value} = -{value} AND {value} != 0)"
             mended = f"NOT {mended}" if compared.negated else mended

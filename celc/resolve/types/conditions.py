@@ -13,14 +13,16 @@ from celc.core.like import looks_like_regex, regex_to_like
 from celc.core.terms import labels_chosen_from, labels_looked_back_at, labels_named
 from celc.core.traversal import nodes_of, predicates_of
 from celc.diagnostics.deadline import look
-from celc.diagnostics.errors import Diagnostics, Fix
+from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import names, parameters, types, warnings
-from celc.diagnostics.messages.wording import written
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.parse.durations import spelled
 from celc.resolve.event_types import types_called
+from celc.resolve.extents import Binding
+from celc.resolve.types import meant
 from celc.resolve.types.conversions import Misfit, convert, is_null, meeting_type
+from celc.resolve.types.derived import of_event
 from celc.resolve.types.expressions import Site, binding_of, expression, named_set
 
 
@@ -121,11 +123,27 @@ def _type_test(node: syntax.TypeTest, site: Site, negated: bool) -> core.Truth |
         return None
     texts = tuple(map(core.text_of_type, site.schema.types_of(mask)))
     operand = core.AttributeValue(label.text, core.TYPE, core.DataType.STRING, label.span)
-    return core.Membership(operand, texts, False, negated, node.span)
+    asked = core.Membership(operand, texts, False, negated, node.span)
+    return _answer(asked, bound, site) if site.use == "select" else asked
+
+
+def _answer(asked: core.Membership, bound: Binding, site: Site) -> core.Truth | None:
+    """What SELECT knows of `x IS R`: a column of the event that says it."""
+    assert isinstance(asked.operand, core.AttributeValue)
+    if (bound.extent.least, bound.extent.most) != (1, 1):
+        text, label = site.found.source.slice(asked.span), asked.operand.label
+        site.found.add(types.type_of_many(text, label, not bound.extent.least, asked.span))
+        return None
+    truths = (core.Constant(one, core.DataType.BOOLEAN, asked.span) for one in (True, False))
+    yes, no = truths
+    value = core.Conditional(((asked, yes),), no, core.DataType.BOOLEAN, asked.span)
+    return core.Comparison("=", of_event(value, site), yes, asked.span)
 
 
 def _holds(node: syntax.Holds, site: Site, negated: bool) -> core.Truth | None:
     """A value as a condition. It is compared with TRUE, so later stages need no case for it."""
+    if meant.joins_conditions(node, site):
+        return None
     value = expression(node.value, site)
     if value is None:
         return None
@@ -140,7 +158,7 @@ def _holds(node: syntax.Holds, site: Site, negated: bool) -> core.Truth | None:
 
 
 def _comparison(node: syntax.Comparison, site: Site, negated: bool) -> core.Truth | None:
-    if _asks_for_type(node, site):
+    if meant.asks_for_type(node, site) or meant.joins_conditions(node, site):
         return None
     left, right = expression(node.left, site), expression(node.right, site)
     operator = core.NEGATED[node.operator] if negated else node.operator
@@ -164,37 +182,6 @@ def _distinct_test(node: syntax.DistinctTest, site: Site, negated: bool) -> core
     if negated:
         return core.Some((compared, both(False, False)), node.span)
     return core.Some((compared, both(True, False), both(False, True)), node.span)
-
-
-def _asks_for_type(node: syntax.Comparison, site: Site) -> bool:
-    """Report `x.type = 'View'`, where no event has an attribute `type`."""
-    match node:
-        case syntax.Comparison(
-            "=" | "!=" as operator,
-            syntax.Attribute(syntax.Name() as label, name),
-            syntax.TextLiteral(value),
-        ):
-            pass
-        case _:
-            return False
-    schema = site.schema
-    is_declared = name.text in schema.types or name.text in schema.flawed
-    known = {event_type.name for event_type in schema.event_types}
-    if is_declared or name.text.upper() != "TYPE" or value not in known:
-        return False
-    if site.declared is not None or label.text in schema.declarations.parameters:
-        return False
-    bound = binding_of(label.text, label.span, site)
-    if bound is None:
-        return True  # it has been reported
-    test = "IS" if operator == "=" else "IS NOT"
-    asked = Fix(node.span, f"{written(label.text)} {test} {written(value)}")
-    mask = bound.extent.types
-    types_of, attributes = schema.names_of(mask), [one.name for one in schema.attributes_of(mask)]
-    site.found.add(
-        names.unknown_attribute(name.text, label.text, types_of, attributes, name.span, asked)
-    )
-    return True
 
 
 def _compared(
@@ -245,6 +232,8 @@ def _between(node: syntax.Between, site: Site, negated: bool) -> core.Truth | No
 
 
 def _in_list(node: syntax.InList, site: Site, negated: bool) -> core.Truth | None:
+    if meant.asks_for_type(node, site):
+        return None
     operand = expression(node.operand, site)
     items = [expression(item, site) for item in node.items]
     known = [item for item in items if item is not None]
