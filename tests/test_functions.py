@@ -89,6 +89,25 @@ def test_select() -> None:
     assert (first["both"], first["sum"], first["n"], first["hour"]) == ("ab-AB", 9.0, "few", 1)
 
 
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ("CASE WHEN y.v > 3 THEN 'high' ELSE 'low' END", ["high", "low", "low"]),
+        ("IF(y IS B, 'b', 'a')", ["a", "b", "b"]),
+        ("CASE WHEN y IS NOT B THEN CAST(y.v AS STRING) END", ["2.25", None, None]),
+        ("CAST(y.v AS STRING)", ["2.25", "9.0", None]),
+    ],
+)
+def test_items_tell_matches_apart_by_the_labels_in_them(
+    item: str, expected: list[str | None]
+) -> None:
+    """Three matches with one start and one end differ in y alone."""
+    query = f"SELECT {item} AS i FROM S WHERE A AS x ; (A OR B) AS y ; A AS z"
+    found = rows(query)
+    ends = [row["i"] for row in found if (row["start_pos"], row["end_pos"]) == (0, 4)]
+    assert sorted(ends, key=str) == sorted(expected, key=str)
+
+
 def test_keys() -> None:
     found = rows("SELECT * FROM S WHERE A AS x ; B AS y PARTITION BY LOWER(s)")
     assert [(row["LOWER(s)"], row["x"][0]["s"], row["y"][0]["s"]) for row in found] == [

@@ -8,11 +8,13 @@ from typing import NamedTuple, TypeAlias
 from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
+from celc.core.traversal import Leaf, nodes_of
 from celc.diagnostics.errors import Diagnostics, Fix
 from celc.diagnostics.messages import names, types
 from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
 from celc.resolve.extents import Labels
+from celc.resolve.types import meant
 from celc.resolve.types.expressions import (
     Site,
     attribute_argument,
@@ -163,9 +165,10 @@ def _listed(
     mentioned: dict[str, None] = {}
     for item in items:
         if isinstance(item, syntax.ExpressionItem):
-            mentioned.update(dict.fromkeys(_labels_of(item.expression, site)))
             column = _expression_column(item, site, source)
-            columns.extend(() if column is None else (column,))
+            if column is not None:
+                columns.append(column)
+                mentioned.update(dict.fromkeys(column.labels))
             continue
         label, span = item.label.text, item.label.span
         mentioned[label] = None
@@ -211,6 +214,8 @@ def _expression_column(
     item: syntax.ExpressionItem, site: Site, source: Source
 ) -> core.OutputExpression | None:
     node = item.expression
+    if meant.selects_type(node, site):
+        return None
     value: core.Expression | core.Collection | None
     if isinstance(node, syntax.Call) and node.function.text.upper() == "COLLECT" and not node.prior:
         argument = attribute_argument(node, site)
@@ -223,8 +228,7 @@ def _expression_column(
         return None
     if value is None:
         return None
-    labels = tuple(dict.fromkeys(_labels_of(node, site)))
-    return core.OutputExpression(item.name.text, text, value, labels, item.name.span)
+    return core.OutputExpression(item.name.text, text, value, _labels_of(value), item.name.span)
 
 
 def _name_for(node: syntax.Expression) -> str:
@@ -240,26 +244,12 @@ def _name_for(node: syntax.Expression) -> str:
     return name if name.isidentifier() else "value"
 
 
-def _labels_of(node: syntax.Expression, site: Site) -> list[str]:
-    """The labels in an expression, without the parameter set."""
-    each = site.schema.for_each
-    return [label for label in _labels_in(node) if each is None or label != each.set.name]
-
-
-def _labels_in(node: syntax.Expression) -> Iterator[str]:
-    match node:
-        case syntax.Attribute():
-            yield node.attribute.text if node.label is None else node.label.text
-        case syntax.Arithmetic():
-            yield from _labels_in(node.left)
-            yield from _labels_in(node.right)
-        case syntax.Negation():
-            yield from _labels_in(node.operand)
-        case syntax.Call():
-            for argument in (node.argument, *node.more):
-                yield from _labels_in(argument)
-        case _:
-            pass
+def _labels_of(value: core.Expression | core.Collection) -> tuple[str, ...]:
+    """The labels that an item names, in order of first appearance."""
+    if isinstance(value, core.Collection):
+        return (value.label,)
+    leaves = (node for node in nodes_of(value) if isinstance(node, Leaf))
+    return tuple(dict.fromkeys(leaf.label for leaf in leaves))
 
 
 def check_columns(
