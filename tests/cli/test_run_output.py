@@ -216,7 +216,7 @@ def test_lines_are_handed_on_whole_and_at_once() -> None:
     pieces = Pieces(b"a\nb", b"c\n", b"\n", b"d", b"e", b"\nf\n", b"g")
     found = whole_lines(pieces, 9, 100)
     assert (next(found), len(pieces.left)) == (b"a\n", 6)
-    assert list(found) == [b"bc\n", b"de\nf\n", b"g"]
+    assert list(found) == [b"bc\n", b"\n", b"de\nf\n", b"g"]
     with pytest.raises(LineTooLong):
         list(whole_lines(Pieces(b"abc", b"def"), 3, 5))
 

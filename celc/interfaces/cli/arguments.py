@@ -196,6 +196,19 @@ def _add_input_options(run: argparse.ArgumentParser) -> None:
         help="of times that name none, as in Europe/Berlin (default: UTC)",
     )
     reading.add_argument(
+        "--on-bad-row",
+        type=Path,
+        metavar="skip|error|FILE",
+        help="rows of CSV and JSON that cannot be read are left out and counted, or are errors "
+        "(default); FILE: left out, counted, and written to this file as lines of JSON",
+    )
+    reading.add_argument(
+        "--on-null-type",
+        choices=["skip", "error"],
+        default="error",
+        help="rows whose event type is NULL are left out and counted, or are errors (default)",
+    )
+    reading.add_argument(
         "--type-column", metavar="NAME", help="the column of the event types (default: type)"
     )
 

@@ -49,7 +49,7 @@ def _taken(arguments: argparse.Namespace, compilation: Compilation, stages: Stag
     from celc.interfaces.cli.reading.origins import opened_origins
     from celc.interfaces.cli.reading.stream import EventStream
     from celc.interfaces.cli.reading.wanted import Wanted
-    from celc.interfaces.cli.run import check_form, form_of, placed, typed
+    from celc.interfaces.cli.run import check_form, damage_of, form_of, placed, typed
     from celc.interfaces.pages.counts import taken_by
     from celc.interfaces.pages.report import conforming_table
 
@@ -61,9 +61,13 @@ def _taken(arguments: argparse.Namespace, compilation: Compilation, stages: Stag
         queries = Matcher(compilation.module_parts("celc explain")).queries
         query = typed(queries[stages.query.name], arguments.type_column)
         file = [one.query for one in compilation.queries]
-        events = EventStream(origins, Wanted.of(stages.query, query, file), form)
         try:
-            return taken_by(stages, query.program, conforming_table(query, events.batches()))
+            with damage_of(arguments, origins, inputs) as damage:
+                wanted = Wanted.of(stages.query, query, file)
+                events = EventStream(origins, wanted, form, damage)
+                table = conforming_table(query, events.batches())
+                events.tell_left_out()
+            return taken_by(stages, query.program, table)
         except EventError as problem:
             raise placed(events, problem) from None
         except ValueError as problem:

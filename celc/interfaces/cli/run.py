@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ from celc.interfaces.cli.problems import FINE, CommandProblem
 from celc.interfaces.cli.progress import shown
 from celc.interfaces.cli.queries import chosen_queries, compiled
 from celc.interfaces.cli.reading.events import Form
+from celc.interfaces.cli.reading.left_out import Damage
 from celc.interfaces.cli.reading.origins import Origin, opened_origins
 from celc.interfaces.cli.reading.parameter_tables import (
     check_sets,
@@ -73,19 +75,24 @@ def run(arguments: argparse.Namespace) -> int:
         check_output(arguments.output, force=arguments.force, inputs=inputs)
         check_form(arguments, origins)
         matcher = Matcher(compilation.module_parts("celc run"))
-        with output_of(arguments.output, format) as out:
+        with (
+            output_of(arguments.output, format) as out,
+            damage_of(arguments, origins, inputs) as damage,
+        ):
             of_file = [stages.query for stages in compilation.queries]
             for stages in chosen:
                 query = typed(matcher.queries[stages.query.name], arguments.type_column)
                 if arguments.match_id:
                     query = _with_ids(query)
-                events = EventStream(origins, Wanted.of(stages.query, query, of_file), form)
+                wanted = Wanted.of(stages.query, query, of_file)
+                events = EventStream(origins, wanted, form, damage)
                 tables = tables_of(query, files, form)
                 if format == "html":
                     _report(query, events, first, out, tables)
                 else:
                     write = writer_of(format, query, out, arguments)
                     _match(query, events, first, _live(write, out, arguments.output), tables)
+                events.tell_left_out()
                 if first.are_all:
                     break  # the rest of the events was not read, and may have what these lack
                 _tell_lacking(events, strict=arguments.strict_schema)
@@ -142,6 +149,34 @@ def check_form(arguments: argparse.Namespace, origins: Sequence[Origin]) -> None
             f"--time-zone is for times that are texts, and --time-format {arguments.time_format} "
             "says that they are numbers since 1970 in UTC: leave it out"
         )
+
+
+@contextmanager
+def damage_of(
+    arguments: argparse.Namespace, origins: Sequence[Origin], inputs: Sequence[Path]
+) -> Iterator[Damage]:
+    """What is done with damaged rows, with the file that they are written to. Raises CommandProblem
+    for a file that must not be written, and for an option without a meaning."""
+    nulls = arguments.on_null_type == "skip"
+    given: Path | None = arguments.on_bad_row
+    if given in (None, Path("error")):
+        yield Damage(skips_null_types=nulls)
+        return
+    assert given is not None
+    if all(origin.format == "parquet" for origin in origins):
+        raise CommandProblem(
+            "--on-bad-row is for csv and json, and the events are parquet, whose values have types "
+            "already: leave it out"
+        )
+    if given == Path("skip"):
+        yield Damage(skips_bad_rows=True, skips_null_types=nulls)
+        return
+    output = [] if arguments.output is None else [arguments.output]
+    check_output(given, force=arguments.force, inputs=[*inputs, *output])
+    if output and os.path.realpath(given) == os.path.realpath(output[0]):
+        raise CommandProblem(f"--on-bad-row {given} and -o name one file: name two")
+    with written(given) as out:
+        yield Damage(skips_bad_rows=True, bad_rows=out, skips_null_types=nulls)
 
 
 def typed(query: CompiledQuery, type_column: str | None) -> CompiledQuery:

@@ -17,7 +17,7 @@ from celc.interfaces.cli.reading.origins import Origin, opened_origins
 from celc.interfaces.cli.reading.stream import EventStream
 from celc.interfaces.cli.reading.wanted import Wanted
 from celc.interfaces.cli.row_patterns import compiled
-from celc.interfaces.cli.run import check_form, form_of, output_of, writer_of
+from celc.interfaces.cli.run import check_form, damage_of, form_of, output_of, writer_of
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -30,6 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
         "--parameters": arguments.parameters,
         "--type-column": arguments.type_column,
         "--match-id": arguments.match_id,
+        "--on-null-type": arguments.on_null_type != "error",
     }
     for option, given in of_cel.items():
         if given:
@@ -46,15 +47,19 @@ def run(arguments: argparse.Namespace) -> int:
                 "--max-matches counts rows of the result, and a report of MATCH_RECOGNIZE shows "
                 "matches: leave it out"
             )
-        with output_of(arguments.output, format) as out:
+        with (
+            output_of(arguments.output, format) as out,
+            damage_of(arguments, origins, inputs) as damage,
+        ):
+            rows = EventStream(origins, _wanted(query), form, damage)
+            stopped = False
             if format == "html":
-                _report(query, EventStream(origins, _wanted(query), form), out)
-                return FINE
-            write = writer_of(format, query, out, arguments)
-            rows = EventStream(origins, _wanted(query), form)
-            limit = arguments.max_matches
-            with compiling_shown(query.name):
-                stopped = _match(query, rows, write, limit)
+                _report(query, rows, out)
+            else:
+                write = writer_of(format, query, out, arguments)
+                with compiling_shown(query.name):
+                    stopped = _match(query, rows, write, arguments.max_matches)
+            rows.tell_left_out()
     if stopped:
         count = f"{arguments.max_matches:,} row{'' if arguments.max_matches == 1 else 's'}"
         tell(f"celc: stopped after {count} (--max-matches); there may be more")

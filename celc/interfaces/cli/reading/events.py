@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 from celc_runtime.arrow.events.paths import arrow_fields, path_of, with_fields
@@ -15,8 +16,11 @@ from celc_runtime.plan.frozen import frozen
 
 from celc.interfaces.cli.problems import CommandProblem, words
 from celc.interfaces.cli.reading.json_fields import Fields, keys_of
+from celc.interfaces.cli.reading.left_out import ERRORS, LeftOut
 from celc.interfaces.cli.reading.origins import Origin
+from celc.interfaces.cli.reading.plain_rows import csv_looks, json_looks
 from celc.interfaces.cli.reading.text_blocks import TextRows
+from celc.interfaces.cli.reading.text_rows import Row
 from celc.interfaces.cli.reading.times import TimeForm, with_durations, with_times
 from celc.interfaces.cli.reading.wanted import Wanted
 
@@ -36,17 +40,22 @@ class EventFile:
     """The wanted columns of the events of one origin. They can be read again. The other methods
     answer for all events that were read so far."""
 
-    def __init__(self, origin: Origin, wanted: Wanted, form: Form) -> None:
+    def __init__(
+        self, origin: Origin, wanted: Wanted, form: Form, left_out: LeftOut | None = None
+    ) -> None:
         self.origin = origin
         self._wanted = wanted
         self._form = form
+        self._left_out = LeftOut(ERRORS) if left_out is None else left_out
         self._found: set[str] = set()
         self._types: set[str] = set()
         self._rows_read = 0
         self._keys: list[str] | None = None
         durations = tuple(f.name for f in wanted.schema if pa.types.is_duration(f.type))
         delimiter = form.delimiter or ("\t" if origin.tabbed else ",")
-        self._rows = TextRows(origin, delimiter, durations)
+        wrong = self._wrong if self._left_out.damage.skips_bad_rows else None
+        self._rows = TextRows(origin, delimiter, durations, wrong)
+        self._names: list[str] | None = None
         self._read = {"csv": self._csv, "json": self._json, "parquet": self._parquet}[origin.format]
 
     @property
@@ -59,7 +68,27 @@ class EventFile:
         CommandProblem for a file that cannot be read, or that spells a column differently."""
         with self._reporting():
             for batch in self._read(progress or (lambda _: None)):
+                has_type = self._has_type(batch)
+                if has_type is None:
+                    self._left_out.read(len(batch))
+                else:
+                    typed = batch.filter(has_type)
+                    self._left_out.read(len(batch), len(batch) - len(typed))
+                    batch = typed
                 yield self._noted(batch)
+
+    def _has_type(self, batch: pa.RecordBatch) -> pa.Array | None:
+        """Which rows have an event type, if others are left out; None: no row is left out."""
+        name = self._wanted.type_name
+        if not self._left_out.damage.skips_null_types or name not in batch.schema.names:
+            return None
+        types = batch.column(name)
+        return types.is_valid() if types.null_count else None
+
+    def _wrong(self, row: Row, problem: Exception) -> None:
+        """Leave out a row that cannot be read."""
+        line, text = row
+        self._left_out.bad(self.name, line, text, self._rows.in_words(problem, self._names))
 
     def refuse_misspelt(self) -> None:
         """Raises CommandProblem where no row has an attribute, but some key is like it.
@@ -80,13 +109,29 @@ class EventFile:
         return self.origin.format == "json" and name in self._known_keys()
 
     def place_of(self, row: int) -> str:
-        """The place of a row in words; `row` counts from 0."""
+        """The place of a row in words; `row` counts from 0, without rows that are left out."""
+        row = self._with_typeless(row)
         if self.origin.format != "parquet":
             with self.origin.opened() as stream:
                 for number, (line, _) in enumerate(self._rows.rows(stream)):
                     if number == row:
                         return f"{self.name}, line {line:,}"
         return f"{self.name}, row {row:,} (counted from 0)"
+
+    def _with_typeless(self, row: int) -> int:
+        """The number of a row when the rows without an event type count as well."""
+        if not self._left_out.damage.skips_null_types:
+            return row
+        before, left = 0, row
+        for batch in self._read(lambda _: None):
+            has_type = self._has_type(batch)
+            if has_type is None:
+                has_type = pa.repeat(True, len(batch))
+            typed = pc.sum(has_type, min_count=0).as_py()
+            if left < typed:
+                return before + int(pc.indices_nonzero(has_type)[left].as_py())
+            before, left = before + len(batch), left - typed
+        return row
 
     # --- what was found ---------------------------------------------------------------------------
 
@@ -208,14 +253,16 @@ class EventFile:
         if not present:
             types = {columns[0]: pa.string()}
 
-        def parsed(stream: Any, block: int, names: list[str] | None = None) -> Any:
+        self._names = given
+
+        def parsed(stream: Any, block: int, names: list[str] | None) -> Any:
             return pyarrow.csv.open_csv(
                 stream,
                 read_options=pyarrow.csv.ReadOptions(
                     block_size=block,
                     column_names=names,
                     # With threads, dozens of blocks are read ahead of the rows that are passed on.
-                    use_threads=not self._rows.comes_slowly,
+                    use_threads=names is None and not self._rows.comes_slowly,
                 ),
                 parse_options=pyarrow.csv.ParseOptions(
                     delimiter=self._rows.delimiter, newlines_in_values=True
@@ -225,17 +272,22 @@ class EventFile:
                 ),
             )
 
-        def finished(batch: pa.RecordBatch) -> pa.RecordBatch:
+        def learn(batch: pa.RecordBatch) -> None:
             for field in batch.schema:
-                # The type that Arrow found for a column stays when a longer block is tried.
+                # The type that Arrow found for a column stays when another block is read.
                 types.setdefault(field.name, field.type)
+
+        def finished(batch: pa.RecordBatch) -> pa.RecordBatch:
             return self._completed(with_times(batch, schema, self._form.times))
 
-        def check(row: bytes) -> None:
-            for batch in parsed(io.BytesIO(row), len(row) + 1, given):
-                finished(batch)
+        looks = csv_looks(given, {name: self._type(name) for name in types}, self._rows.delimiter)
+        yield from self._rows.batches(parsed, learn, finished, looks, progress, given)
 
-        yield from self._rows.batches(parsed, finished, check, progress, given)
+    def _type(self, name: str) -> pa.DataType:
+        """The type of a column, where texts of ISO 8601 are times; others have no usual form."""
+        schema, times = self._wanted.schema, self._form.times
+        type = schema.field(name).type if name in schema.names else pa.string()
+        return pa.null() if pa.types.is_temporal(type) and times.format else type
 
     def _conversion(self, types: dict[str, pa.DataType], columns: list[str]) -> Any:
         return pyarrow.csv.ConvertOptions(
@@ -271,32 +323,35 @@ class EventFile:
         untyped = {name: pa.null() for name in schema.names if name not in known}
         asked = {field.name: field.type for field in fields.schema}
 
-        def parsed(stream: Any, block: int) -> Any:
+        skips = self._left_out.damage.skips_bad_rows
+
+        def parsed(stream: Any, block: int, _: list[str] | None) -> Any:
             return pyarrow.json.open_json(
                 stream,
-                read_options=pyarrow.json.ReadOptions(block_size=block),
+                read_options=pyarrow.json.ReadOptions(block_size=block, use_threads=not skips),
                 parse_options=pyarrow.json.ParseOptions(
                     explicit_schema=pa.schema(list(asked.items())),
                     unexpected_field_behavior="infer" if untyped or not asked else "ignore",
                 ),
             )
 
+        def learn(batch: pa.RecordBatch) -> None:
+            for name in untyped:
+                if name in batch.schema.names:
+                    asked.setdefault(name, batch.column(name).type)
+
         def finished(batch: pa.RecordBatch) -> pa.RecordBatch:
             columns = {name: fields.column(batch, name) for name in known}
             for name in untyped:
                 if name in batch.schema.names:
                     columns[name] = batch.column(name)
-                    asked.setdefault(name, columns[name].type)
             if not columns:
                 return self._counted(len(batch))
             batch = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
             return with_times(batch, schema, self._form.times)
 
-        def check(row: bytes) -> None:
-            for batch in parsed(io.BytesIO(row), len(row) + 1):
-                finished(batch)
-
-        yield from self._agreeing(self._rows.batches(parsed, finished, check, progress))
+        looks = json_looks({name: self._type(name) for name in known})
+        yield from self._agreeing(self._rows.batches(parsed, learn, finished, looks, progress))
 
     def _agreeing(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Complete batches, without the column of the event types where no row has a type."""
@@ -318,6 +373,8 @@ class EventFile:
         be right.
         """
         if types.null_count == len(types):
+            if self._left_out.damage.skips_null_types and self._has_types:
+                return None
             return before + len(types)
         if before:
             raise CommandProblem(
@@ -325,6 +382,11 @@ class EventFile:
                 f"{before:,} rows, and there in later ones: say the event type in all rows or none"
             )
         return None
+
+    @property
+    def _has_types(self) -> bool:
+        """Whether some row of a file of JSON lines has an event type."""
+        return self._wanted.type_name in self._known_keys()
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:

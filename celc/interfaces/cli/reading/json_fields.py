@@ -70,9 +70,15 @@ class Fields:
         return pa.schema([pa.field(key, _type_of(node)) for key, node in self._tree.items()])
 
     def column(self, batch: pa.RecordBatch, name: str) -> pa.Array:
-        """The values of an attribute, each from the first of its places that has one."""
+        """The values of an attribute, each from the first of its places that has one. Raises
+        ArrowInvalid for a text that is not UTF-8, which Arrow's reader of JSON lets pass."""
         found = [_at(batch, place) for place in self.places[name]]
-        return found[0] if len(found) == 1 else pc.coalesce(*found)
+        column = found[0] if len(found) == 1 else pc.coalesce(*found)
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:
+            raise pa.ArrowInvalid(f"column {name!r}: no STRING: invalid UTF8 data") from None
+        return column
 
 
 def _type_of(node: Any) -> pa.DataType:

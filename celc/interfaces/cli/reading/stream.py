@@ -8,6 +8,7 @@ from celc_runtime.arrow.events.row_names import row_named_in
 
 from celc.interfaces.cli.problems import CommandProblem
 from celc.interfaces.cli.reading.events import EventFile, Form
+from celc.interfaces.cli.reading.left_out import ERRORS, Damage, LeftOut
 from celc.interfaces.cli.reading.origins import Origin
 from celc.interfaces.cli.reading.wanted import Wanted
 
@@ -19,8 +20,15 @@ class EventStream:
     """The events of origins, in their order. They can be read again. The other methods answer for
     all events that were read so far."""
 
-    def __init__(self, origins: Sequence[Origin], wanted: Wanted, form: Form) -> None:
-        self._files = [EventFile(origin, wanted, form) for origin in origins]
+    def __init__(
+        self,
+        origins: Sequence[Origin],
+        wanted: Wanted,
+        form: Form,
+        damage: Damage = ERRORS,
+    ) -> None:
+        self._left_out = LeftOut(damage)
+        self._files = [EventFile(origin, wanted, form, self._left_out) for origin in origins]
         self._wanted = wanted
         self._starts: list[int] = []
         """The number of rows before each file that was begun."""
@@ -37,6 +45,7 @@ class EventStream:
         types: dict[str, tuple[pa.DataType, str]] = {}
         typed: tuple[bool, str] | None = None
         rows = bytes_before = done = 0
+        self._left_out.begin()
 
         def told(count: int) -> None:
             nonlocal done
@@ -79,6 +88,10 @@ class EventStream:
                     f"{file}: column {field.name!r} is {type}, and in {where} it is {first}: give "
                     "it one type in all files"
                 )
+
+    def tell_left_out(self) -> None:
+        """Warn of damaged rows that were left out."""
+        self._left_out.tell(self._wanted.type_name)
 
     def refuse_misspelt(self) -> None:
         """Raises CommandProblem where no row of a file has an attribute, but a key of that file is

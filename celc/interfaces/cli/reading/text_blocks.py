@@ -7,37 +7,52 @@ versions. So the rows that Arrow had read when it failed are measured.
 
 import io
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
-from celc_runtime.plan.frozen import frozen
 
 from celc.interfaces.cli.problems import CommandProblem
+from celc.interfaces.cli.reading.good_rows import (
+    Judge,
+    Wrong,
+    csv_pieces,
+    good_pieces,
+    json_pieces,
+)
 from celc.interfaces.cli.reading.origins import Feed, Origin
+from celc.interfaces.cli.reading.plain_rows import Looks
 from celc.interfaces.cli.reading.text_rows import (
     FirstBytes,
     LineTooLong,
     Row,
     csv_rows,
     first_wrong,
+    in_words,
     json_rows,
     longest_row,
     whole_lines,
 )
 
 _BLOCK = 1 << 20  # bytes parsed at a time; Arrow reads some blocks ahead, so this bounds memory
+_PIECE = 1 << 18  # bytes that are taken apart at a time, where wrong rows are left out
 _LONGEST_BLOCK = 64 << 20  # a block grows up to this size
 _GROWTH = 8
 
 
-@frozen
 class TextRows:
-    """The rows of one file. `durations` are its columns of INTERVALs, which Arrow reads as
-    numbers."""
+    """The rows of one file. `durations` are its columns of INTERVALs, which Arrow reads as numbers.
+    `wrong` is told of each row that cannot be read, which is left out then; None: it is an error.
+    """
 
-    origin: Origin
-    delimiter: str
-    durations: tuple[str, ...]
+    def __init__(
+        self, origin: Origin, delimiter: str, durations: tuple[str, ...], wrong: Wrong | None
+    ) -> None:
+        self.origin = origin
+        self.delimiter = delimiter
+        self._durations = durations
+        self._wrong = wrong
+        self._judge: tuple[Judge, Looks] | None = None
 
     @property
     def comes_slowly(self) -> bool:
@@ -45,34 +60,47 @@ class TextRows:
         return self.origin.spool is not None
 
     def rows(self, stream: io.RawIOBase) -> Iterator[Row]:
-        """The rows, each with the number of its first line."""
+        """The rows that are read, each with the number of its first line."""
+        if self._judge is not None:
+            pieces = self._good_pieces(stream, *self._judge, lambda row, why: None)
+            return chain.from_iterable(pieces)
         if self.origin.format == "csv":
             return csv_rows(stream, self.delimiter)
         return json_rows(stream)
 
     def batches(
         self,
-        parsed: Callable[[Feed | io.BytesIO, int], Any],
+        parsed: Callable[[Feed | pa.BufferReader, int, list[str] | None], Any],
+        learn: Callable[[pa.RecordBatch], None],
         finished: Callable[[pa.RecordBatch], pa.RecordBatch],
-        check: Callable[[bytes], None],
+        looks: Looks,
         progress: Callable[[int], None],
         names: list[str] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Batches of rows as `parsed` reads them in blocks of a length, and `finished`.
+        """Batches of rows as `parsed` reads them in blocks of a length, and `finished`; `learn`
+        gets each batch before, and `looks` tells which rows look plain.
 
-        `check` raises for a row that is wrong by itself; `names` are the file's columns. Raises
-        CommandProblem for the first row that is wrong or too long.
+        `names` are the file's columns, which `parsed` takes where the bytes do not begin with them.
+        Raises CommandProblem for the first row that is wrong (unless `wrong` is told of it) or too
+        long.
         """
+
+        def judge(rows: bytes) -> int:
+            read = parsed(pa.BufferReader(rows), len(rows) + 1, names)
+            return sum(len(finished(batch)) for batch in read)
+
+        self._judge = None if self._wrong is None else (judge, looks)
         block, given = _BLOCK, 0
         while True:
             again = given
             try:
                 with self.origin.opened() as stream:
                     try:
-                        for batch in self._parsed(parsed, stream, block):
+                        for batch in self._parsed(parsed, stream, block, names):
                             progress(stream.taken)
                             left = min(again, len(batch))
                             again -= left
+                            learn(batch)
                             batch = finished(batch.slice(left))
                             given += len(batch)
                             if len(batch):
@@ -89,10 +117,14 @@ class TextRows:
                 if longest is None and stream.handed < block and self.origin.format == "json":
                     return  # Arrow refuses JSON without rows.
                 if longest is not None and longest < block:
-                    raise self._located(problem, given, check, names) from None
+                    raise self._located(problem, given, judge, names) from None
             if block >= _LONGEST_BLOCK:
                 raise self._too_long(given)
             block *= _GROWTH
+
+    def in_words(self, problem: Exception, names: list[str] | None) -> str:
+        """A problem of Arrow with a row, in words for the user."""
+        return in_words(str(problem), names, self._durations)
 
     def _too_long(self, given: int) -> CommandProblem:
         return CommandProblem(
@@ -102,13 +134,31 @@ class TextRows:
         )
 
     def _parsed(
-        self, parsed: Callable[[Feed | io.BytesIO, int], Any], stream: Feed, block: int
+        self,
+        parsed: Callable[[Feed | pa.BufferReader, int, list[str] | None], Any],
+        stream: Feed,
+        block: int,
+        names: list[str] | None,
     ) -> Iterator[pa.RecordBatch]:
-        if self._in_whole_lines:
+        if self._judge is not None and self._wrong is not None:
+            for piece in self._good_pieces(stream, *self._judge, self._wrong):
+                rows = b"".join(row for _, row in piece)
+                yield from parsed(pa.BufferReader(rows), len(rows) + 1, names)
+        elif self._in_whole_lines:
             for lines in whole_lines(stream, block, _LONGEST_BLOCK):
-                yield from parsed(io.BytesIO(lines), len(lines) + 1)
+                if lines.strip():
+                    yield from parsed(pa.BufferReader(lines), len(lines) + 1, names)
         else:
-            yield from parsed(stream, block)
+            yield from parsed(stream, block, None)
+
+    def _good_pieces(
+        self, stream: io.RawIOBase, judge: Judge, looks: Looks, wrong: Wrong
+    ) -> Iterator[list[Row]]:
+        if self.origin.format == "csv":
+            pieces = csv_pieces(stream, self.delimiter, _PIECE, _LONGEST_BLOCK, wrong)
+        else:
+            pieces = json_pieces(stream, _PIECE, _LONGEST_BLOCK)
+        return good_pieces(pieces, judge, looks, wrong)
 
     @property
     def _in_whole_lines(self) -> bool:
@@ -117,7 +167,7 @@ class TextRows:
     def _longest(self, given: int, handed: int) -> int | None:
         """The bytes of the longest row after the first `given` ones, among the bytes that Arrow
         got; None: there is no row."""
-        if self._in_whole_lines:
+        if self._in_whole_lines or self._judge is not None:
             return 0  # Blocks are as long as the lines.
         with self.origin.opened() as stream:
             return longest_row(self.rows(FirstBytes(stream, handed)), given)
@@ -126,12 +176,12 @@ class TextRows:
         self,
         problem: pa.ArrowInvalid,
         given: int,
-        check: Callable[[bytes], None],
+        check: Callable[[bytes], object],
         names: list[str] | None,
     ) -> CommandProblem:
         """The problem with the line of the first row that has it, among those after `given`."""
         with self.origin.opened() as stream:
             rows = self.rows(stream)
-            line, text = first_wrong(rows, given, check, problem, names, self.durations)
+            line, text = first_wrong(rows, given, check, problem, names, self._durations)
         where = self.origin.name if line is None else f"{self.origin.name}, line {line:,}"
         return CommandProblem(f"{where}: {text}")

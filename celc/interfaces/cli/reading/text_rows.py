@@ -26,7 +26,7 @@ _NO_NUMBER = re.compile(
     r"In CSV column #(\d+): .*?The string '(.*)' is not a valid decimal128 number", re.DOTALL
 )
 _COUNT = re.compile(r"CSV parse error: (?:Row #\d+: )?Expected (\d+) columns, got (\d+)")
-_JSON_KIND = re.compile(r"JSON parse error: Column\(/(.*)\) changed from (\w+) to (\w+)")
+_JSON_KIND = re.compile(r"JSON parse error: Column\(/?(.*)\) changed from (\w+) to (\w+)")
 _JSON_VALUE = re.compile(r"Failed to convert JSON to ([^,]+), couldn't parse: ?(.*)", re.DOTALL)
 
 
@@ -95,7 +95,7 @@ class LineTooLong(Exception):
 
 
 def whole_lines(stream: io.RawIOBase, block: int, longest: int) -> Iterator[bytes]:
-    """The nonempty lines of a stream, in pieces of whole lines, as soon as they come.
+    """The lines of a stream, in pieces of whole lines, as soon as they come.
 
     Arrow's reader of JSON reads the next blocks before it passes on the rows of a block. Raises
     LineTooLong for a line longer than `longest`.
@@ -107,20 +107,19 @@ def whole_lines(stream: io.RawIOBase, block: int, longest: int) -> Iterator[byte
         if end:
             lines = b"".join([*rest, data[:end]])
             rest, length = [], 0
-            if lines.strip():
-                yield lines
+            yield lines
         rest.append(data[end:])
         length += len(data) - end
         if length > longest:
             raise LineTooLong
-    if (last := b"".join(rest)).strip():
+    if last := b"".join(rest):
         yield last
 
 
 def first_wrong(
     rows: Iterator[Row],
     given: int,
-    check: Callable[[bytes], None],
+    check: Callable[[bytes], object],
     problem: Exception,
     names: Sequence[str] | None,
     durations: Collection[str] = (),
