@@ -97,7 +97,7 @@ _COMPARING = frozenset(
 )
 # The words that only a name can follow.
 _BEFORE_NAME = frozenset(
-    {"AS", "QUERY", "FROM", "EVENT", "STREAM", "BY", "EACH", "AGGREGATE", "PARAMETERS"}
+    {"AS", "QUERY", "FROM", "WHERE", "EVENT", "STREAM", "BY", "EACH", "AGGREGATE", "PARAMETERS"}
 )
 # How far to look for the operands of a `||`.
 _NEAR = 20
@@ -212,7 +212,7 @@ class _Lexer:
         # Mostly a text is meant.
         previous = self.tokens[-1] if self.tokens else None
         is_name = previous is not None and (
-            previous.type == "DOT" or keyword_of(previous) in _BEFORE_NAME
+            previous.type in ("DOT", "SEMICOLON", "BANG") or keyword_of(previous) in _BEFORE_NAME
         )
         quotes = token_errors.double_quotes(token.text, token.start, is_name=is_name)
         self._report(token, quotes, becomes="NAME" if is_name else "TEXT")

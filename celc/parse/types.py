@@ -41,12 +41,12 @@ def declared_attributes(
         name, colon, kind = tokens[index : index + 3]
         index += 1
         if word_of(name) and colon.type == "COLON" and word_of(kind):
-            stop = _end_of_type(tokens, index + 1, end)
+            stop = end_of_type(tokens, index + 1, end)
             yield name, _spelled(tokens[index + 1 : stop])
             index = stop
 
 
-def _end_of_type(tokens: Sequence[Token], start: int, end: int) -> int:
+def end_of_type(tokens: Sequence[Token], start: int, end: int) -> int:
     """The place after the type that begins at a word."""
     index, depth = start + 1, 0
     while index < end:

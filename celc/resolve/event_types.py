@@ -49,7 +49,7 @@ def _type_of_stream(
     name, owner = event_type.text, stream.text
     if owner not in declared:
         if declared:
-            found.add(names.unknown_stream(owner, list(declared), stream.span))
+            found.add(names.unknown_stream(owner, list(declared), (), stream.span))
         return 0
     if owner not in read:
         found.add(names.stream_not_in_from(owner, read, stream.span))

@@ -33,6 +33,7 @@ from celc.resolve.types.expressions import Site
 from celc.resolve.types.own_aggregates import declare_aggregates
 from celc.resolve.types.own_event import derived_attributes, enter_derived
 from celc.resolve.uncertain import check_labels, check_uncertain, uncertainty_of_query
+from celc.resolve.warnings.idle_limits import check_limit
 from celc.resolve.warnings.multitude import check_counts
 from celc.resolve.warnings.simultaneous import check_simultaneous
 from celc.resolve.warnings.suspicions import check_growth, growing_labels
@@ -177,6 +178,9 @@ def _query(
     elif strategy == "ALL" and not limited:
         growing = growing_labels(scoped, selection.labels)
         check_counts(formula, growing, window, found)
+    if limited and together is None and not simultaneous and not found.has_errors:
+        assert node.limit is not None
+        check_limit(node.limit, formula, strategy, per_start, found)
     query = Query(
         name=node.name.text if node.name else PurePath(source.name).name.removesuffix(".cel"),
         streams=schema.streams,

@@ -7,7 +7,7 @@ of event types are bit masks over the types of FROM.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import field, fields, is_dataclass, replace
 
 from celc_runtime.plan.frozen import frozen
 
@@ -302,7 +302,7 @@ def _streams(
     everything = tuple(declared.values())
     if query.streams is None:
         if not declared:
-            found.add(names.no_streams(query.formula.span))
+            found.add(names.no_streams(_events_in(query.formula), query.formula.span))
         return everything
     rows = declarations.rows
     known = {**{name: one.stream for name, one in rows.items()}, **declared}
@@ -316,7 +316,8 @@ def _streams(
             later = messages.reads_later(text, name.span, declarations.queries[text])
             found.add(messages.reads_itself(text, name.span) if own else later)
         elif text not in known:
-            found.add(names.unknown_stream(text, _readable(query, declarations), name.span))
+            readable, events = _readable(query, declarations), _events_in(query.formula)
+            found.add(names.unknown_stream(text, readable, events, name.span))
         elif text not in declared:
             _check_rows(rows[text], name, found)
         named.setdefault(text, name.span)
@@ -324,6 +325,16 @@ def _streams(
         read = (one.stream for name, one in rows.items() if name in named and name not in declared)
         return (*everything, *read)
     return tuple(known[name] for name in named)
+
+
+def _events_in(node: object) -> list[str]:
+    """The event types that a formula names, in order of first appearance."""
+    if isinstance(node, syntax.EventAtom):
+        return [node.type.text]
+    parts = node if isinstance(node, tuple) else ()
+    if is_dataclass(node):
+        parts = tuple(getattr(node, one.name) for one in fields(node))
+    return list(dict.fromkeys(name for part in parts for name in _events_in(part)))
 
 
 def _readable(query: syntax.Query, declarations: Declarations) -> list[str]:

@@ -1,8 +1,9 @@
 """Mistakes that people make, and what they read: every offered change mends the query.
 
 Each line of tests/errors/mistakes/*.txt is `name|query text`, to be read after `declarations.cel`;
-the messages of all lines of a file stand in its `.expected`. `people.txt` and `people-2.txt` are
-mistakes that people made, `more*.txt` those that habits of other languages suggest.
+those of `declarations-*.txt` are whole files. The messages of all lines of a file stand in its
+`.expected`. `people*.txt` and `declarations-2.txt` are mistakes that people made, the others those
+that habits of other languages suggest.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ FIRST = {"people", "more"}
 NO_WORD = "the language has no such function, so no other text says it"
 SEVERAL = "it can mean several things, which the help names"
 IN_DECLARATION = "the declaration has to say what was meant"
+NO_COLUMNS = "nothing says which columns the table has"
 NO_MEANING = "no text says what was meant: the value is compared with nothing"
 
 WITHOUT_CHANGE_SINCE = {
@@ -44,9 +46,13 @@ WITHOUT_CHANGE_SINCE = {
     "constant as a condition": NO_MEANING,
     "number compared with nobody's": "no event type has the attribute, so its label is not known",
     "type that nobody declares": "no declared type is like the text",
+    "event name with a hyphen": "no such type is declared",
     "type like a text": SEVERAL,
     "type in brackets": "the rest of the brackets stays where it is",
     "type as a key": IN_DECLARATION,
+    "table without columns": NO_COLUMNS,
+    "i1 none at all": NO_COLUMNS,
+    "no stream at all": NO_COLUMNS,
 }
 """The mistakes of the later lists that offer no change, and why each has none."""
 
@@ -57,15 +63,19 @@ class Mistake:
 
     name: str
     query: str
+    declared: str = DECLARATIONS
 
     @property
     def source(self) -> Source:
-        return Source("query.cel", DECLARATIONS + self.query + "\n")
+        return Source("query.cel", self.declared + self.query + "\n")
 
 
 def mistakes(path: Path) -> list[Mistake]:
     lines = path.read_text(encoding="utf-8").splitlines()
-    return [Mistake(*line.split("|", 1)) for line in lines if line]
+    # Declarations stand alone.
+    declared = "" if path.stem.startswith("declarations") else DECLARATIONS
+    written = [line for line in lines if line and not line.startswith("#")]
+    return [Mistake(*line.split("|", 1), declared) for line in written]
 
 
 ALL = [mistake for path in FILES for mistake in mistakes(path)]
@@ -142,7 +152,7 @@ def fully_mended(text: str) -> str:
 @pytest.mark.parametrize("before", ["", OTHER_STREAM], ids=["alone", "beside another stream"])
 @pytest.mark.parametrize("mistake", ALL, ids=NAMES)
 def test_every_offered_change_mends_the_query(mistake: Mistake, before: str) -> None:
-    if before and "FROM Shop" not in mistake.query:
+    if before and ("FROM Shop" not in mistake.query or not mistake.declared):
         pytest.skip("reads all streams")
     text = before + mistake.source.text
     errors = errors_of(Source("query.cel", text))

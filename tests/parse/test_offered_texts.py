@@ -60,10 +60,11 @@ def queries() -> Iterator[Query]:
             name = str(path.relative_to(FOLDER))
             yield Query(name, path.read_bytes().decode(), ties)
     for path in sorted(MISTAKES.glob("*.txt")):
+        declared = "" if path.stem.startswith("declarations") else DECLARATIONS
         for line in path.read_text(encoding="utf-8").splitlines():
-            if line:
+            if line and not line.startswith("#"):
                 name, text = line.split("|", 1)
-                yield Query(name, DECLARATIONS + text + "\n")
+                yield Query(name, declared + text + "\n")
 
 
 ALL = list(queries())

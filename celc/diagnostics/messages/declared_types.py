@@ -21,6 +21,7 @@ _NEAREST = {
     "UUID": ("STRING", "BINARY"),
     "JSON": ("STRING",),
     "ENUM": ("STRING",),
+    "BIT": ("BOOLEAN",),
     "ROW": ("STRUCT",),
     "OBJECT": ("STRUCT",),
 }
@@ -48,6 +49,9 @@ def unknown_type(name: str, types: Collection[str], span: Span) -> Diagnostic:
     fixes: tuple[Fix, ...] = ()
     if word in _REMEDIES:
         told = (_REMEDIES[word],)
+        instead = ("TIMESTAMP", "STRING", "LONG") if word == "TIME" else ("STRING",)
+        instead = ("TIMESTAMP",) if word == "PRIMARY_TIME" else instead
+        fixes = tuple(Fix(span, one) for one in instead)
     elif near is None:
         told, fixes = guess(name, types), guessed(name, types, span)
     else:

@@ -82,17 +82,30 @@ def conflicting_attribute(
 # --- streams and event types ----------------------------------------------------------------------
 
 
-def no_streams(span: Span) -> Diagnostic:
-    """A formula in a file without declarations."""
+def no_streams(types: Collection[str], span: Span) -> Diagnostic:
+    """A formula in a file without declarations; `types` are its event types."""
     message = "the file declares no stream that this query could read"
-    hint = "declare one first: CREATE STREAM S { EVENT A { id: INT, value: DOUBLE } }"
-    return error("no-streams", span, message, hint)
+    return error("no-streams", span, message, _declaration("S", types))
 
 
-def unknown_stream(name: str, streams: Collection[str], span: Span) -> Diagnostic:
-    """`FROM Form`, or `Form>A`."""
+def unknown_stream(
+    name: str, streams: Collection[str], types: Collection[str], span: Span
+) -> Diagnostic:
+    """`FROM Form`, or `Form>A`; `types` are the event types of the query."""
     message = f"no stream is called {quote(name)}"
-    return unknown("unknown-stream", span, message, name, "declared streams", streams)
+    what, more = "declared streams", () if streams else (_declaration(name, types),)
+    return unknown("unknown-stream", span, message, name, what, streams, *more)
+
+
+def _declaration(name: str, types: Collection[str]) -> str:
+    """How to declare a stream, with the event types that a query reads."""
+    first, *others = types or ("A",)
+    example = f"EVENT {written(first)} {{ id: INT, ts: TIMESTAMP }}"
+    events = ", ".join((example, *(f"EVENT {written(one)} {{ … }}" for one in others[:3])))
+    return (
+        "declare it before the query, with the columns of the table: CREATE STREAM "
+        f"{written(name)} {{ {events} }}"
+    )
 
 
 def stream_not_in_from(name: str, streams: Collection[str], span: Span) -> Diagnostic:

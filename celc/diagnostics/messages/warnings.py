@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Collection, Sequence
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, warning
-from celc.diagnostics.messages.wording import available, quote, quoted, written
+from celc.diagnostics.messages.wording import available, counted, quote, quoted, written
 from celc.diagnostics.source import Span
 
 
@@ -154,6 +154,21 @@ def exponential_search(why: str, selector: str | None, span: Span) -> Diagnostic
         )
     message = f"the search for matches can grow exponentially: {why}"
     return warning("exponential-search", span, message, advice)
+
+
+def idle_limit(count: str, most: int, span: Span) -> Diagnostic:
+    """`SELECT ANY * … LIMIT 10`; `most` is the largest number of matches of one end."""
+    mended = f"LIMIT {count} PER PARTITION"
+    return warning(
+        "idle-limit",
+        span,
+        f"LIMIT {count} changes nothing: it is for each end position, and none has more than "
+        f"{counted(most, 'match', 'matches')}",
+        f"for the first matches of the stream, or of each part of it, write {mended}",
+        "for a few rows of the answer: celc run --max-matches, match_table(…, max_matches=…), "
+        "limit(…) on Spark",
+        fixes=(Fix(span, mended),),
+    )
 
 
 def no_order(times: Collection[str], counts_events: bool, span: Span) -> Diagnostic:

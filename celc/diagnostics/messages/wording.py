@@ -71,9 +71,10 @@ def unknown(
     return error(code, span, message, *told, fixes=guessed(name, names, span))
 
 
-def counted(number: int, singular: str) -> str:
+def counted(number: int, singular: str, plural: str = "") -> str:
     """A number with its noun: `1 event`, `2 events`; astronomic numbers in powers of ten."""
+    plural = plural or f"{singular}s"
     if number >= 10**15:
         # Not by way of str(number), which refuses to write thousands of digits.
-        return f"about 10^{round((number.bit_length() - 1) * log10(2))} {singular}s"
-    return f"{number:,} {singular}{'' if number == 1 else 's'}"
+        return f"about 10^{round((number.bit_length() - 1) * log10(2))} {plural}"
+    return f"{number:,} {singular if number == 1 else plural}"

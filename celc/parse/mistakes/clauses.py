@@ -11,6 +11,7 @@ from celc.parse.mistakes.missing import missing_where
 from celc.parse.mistakes.place import (
     CLAUSES,
     CLOSERS,
+    COMPARISONS,
     FULL_NAMES,
     SIGNS,
     STRATEGIES,
@@ -20,7 +21,7 @@ from celc.parse.mistakes.place import (
 from celc.parse.mistakes.surroundings import declared
 from celc.parse.mistakes.tokens import offered
 from celc.parse.tables import END, grammar
-from celc.parse.tokens import Token, keyword_of
+from celc.parse.tokens import Token, keyword_of, name_text
 
 ORDER = (
     "clauses stand in this order: SELECT, FROM, WHERE, PARTITION BY, WITHIN, WITH CONFIDENCE, "
@@ -97,6 +98,65 @@ _AFTER_NAMES = frozenset(
 )
 # These words begin conditions or join formulas, so a sign after them does not make them names.
 _BEFORE_VALUES = frozenset({"NOT", "AND", "OR", "ALL"})
+
+
+_IN_NAMES = ("MINUS", "DOT", "SLASH", "COLON")
+
+
+def name_with_signs(place: Place) -> Diagnostic | None:
+    """`EVENT page-view { … }`, `order.created ; paid` and `AS first-one`."""
+    start = end = place.index
+    while _is_glued(place, start - 1) and start > place.statement_start:
+        start -= 1
+    while _is_glued(place, end) and place.token(end + 1).type != END:
+        end += 1
+    if place.token(end).type in _IN_NAMES:
+        end -= 1  # the `:` after the name
+    first, after = place.tokens[start], place.token(end + 1)
+    kinds = [token.type for token in place.tokens[start : end + 1]]
+    # Words that the parser has not reached are NAMEs.
+    is_name = {*kinds[::2]} <= {"NAME", "ATTRIBUTE", "INTEGER"} and {*kinds[1::2]} <= {*_IN_NAMES}
+    if len(kinds) < 3 or not is_name or after.type in (*COMPARISONS, "LPAR"):
+        return None
+    known, name = declared(place), place.raw(start, end + 1)
+    before = place.tokens[start - 1].type if start > place.start else ""
+    is_given = before in ("EVENT", "STREAM", "QUERY", "AS", "FROM") or _declares(place, before)
+    if not is_given:
+        is_other = "COLON" in kinds or first.type == "INTEGER" or not place.after_operand
+        if is_other or name_text(first) in (*known.types, *known.streams):
+            return None
+    quoted, span = f"`{name}`", place.span(start, end + 1)
+    message = f"a name with a '{place.tokens[start + 1].text}' stands in backquotes"
+    is_declared = name in known.types or f"EVENT {name}" in place.source.text
+    fixes = [Fix(span, quoted)] if is_given or is_declared else []
+    return error("name-with-signs", span, message, f"write {quoted}", fixes=fixes)
+
+
+def name_with_space(place: Place) -> Diagnostic | None:
+    """`EVENT order created { … }`."""
+    is_name = place.found.type == "NAME" == place.before and place.accepted == {"LBRACE"}
+    if not is_name or place.tokens[place.index - 2].type != "EVENT":
+        return None
+    end = place.index
+    while place.token(end + 1).type == "NAME":
+        end += 1
+    quoted, span = f"`{place.raw(place.index - 1, end + 1)}`", place.span(place.index - 1, end + 1)
+    message = "a name with a space stands in backquotes"
+    return error("name-with-signs", span, message, f"write {quoted}", fixes=[Fix(span, quoted)])
+
+
+def _is_glued(place: Place, index: int) -> bool:
+    """Whether no space stands between a token and the one after it."""
+    one, other = place.token(index), place.token(index + 1)
+    parts = ("NAME", "ATTRIBUTE", "INTEGER", *_IN_NAMES)
+    return one.end == other.start and one.type in parts and other.type in parts
+
+
+def _declares(place: Place, before: str) -> bool:
+    """Whether the name of an attribute is declared here."""
+    opener = place.opener
+    in_event = opener is not None and place.tokens[opener - 2].type == "EVENT"
+    return in_event and before in ("LBRACE", "COMMA")
 
 
 def selector_without_items(place: Place) -> Diagnostic | None:

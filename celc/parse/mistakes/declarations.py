@@ -1,9 +1,15 @@
 """Mistakes in declarations: what other systems write there, and the parts of an aggregate."""
 
+from celc_runtime.values.types import SIMPLE_TYPES
+
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.source import Span
 from celc.parse.mistakes.place import Place, described
+from celc.parse.mistakes.surroundings import columns, types_in_formulas
+from celc.parse.mistakes.tokens import offered
 from celc.parse.tables import END
+from celc.parse.tokens import Token
+from celc.parse.types import type_word
 
 
 def constraint(place: Place) -> Diagnostic | None:
@@ -41,8 +47,64 @@ def braces(place: Place) -> Diagnostic | None:
     if place.found.type != "LPAR" or not place.accepts("LBRACE") or place.last("EVENT") is None:
         return None
     message = "the attributes of an event type stand in braces, each with a ':' before its type"
-    hint = f"write EVENT {place.previous.text} {{ user: STRING, ts: TIMESTAMP }}"
-    return error("braces", place.found.span, message, hint)
+    closer = place.closer(place.index)
+    listed = [] if closer is None else columns(place, place.index, closer)
+    mended = f"{{ {', '.join(listed or ['user: STRING', 'ts: TIMESTAMP'])} }}"
+    fixes = []
+    if closer is not None and listed:
+        fixes = [Fix(place.span(place.index, closer + 1), mended)]
+    hint = f"write EVENT {place.previous.text} {offered(mended)}"
+    return error("braces", place.found.span, message, hint, fixes=fixes)
+
+
+def missing_event(place: Place) -> Diagnostic | None:
+    """`CREATE STREAM S { A { id: INT } }` and `CREATE STREAM S { id: INT }`."""
+    found, opener = place.found, place.opener
+    if place.accepted != {"EVENT"} or found.type != "NAME" or opener is None:
+        return None
+    message = "a stream declares its event types, and each begins with EVENT"
+    if place.following.type == "LBRACE":
+        fixes = [Fix(found.span, f"EVENT {found.text}")]
+        return error("missing-event", found.span, message, f"write {fixes[0].text}", fixes=fixes)
+    closer = place.closer(opener)
+    if place.following.type != "COLON" or closer is None:
+        return None
+    names = types_in_formulas(place, closer) or ["A"]
+    listed = place.raw(place.index, closer)
+    mended = ", ".join(f"EVENT {name} {{ {listed} }}" for name in names)
+    fixes = [Fix(place.span(place.index, closer), mended)]
+    return error("missing-event", found.span, message, f"write {offered(mended)}", fixes=fixes)
+
+
+def semicolon(place: Place) -> Diagnostic | None:
+    """`EVENT A { id: INT; ts: TIMESTAMP; }`."""
+    found, opener = place.found, place.opener
+    if found.type != "SEMICOLON" or opener is None or place.tokens[opener].type != "LBRACE":
+        return None
+    if not (place.accepts("COMMA") or _after_type(place)):
+        return None
+    is_last = place.following.type == "RBRACE"
+    mended = "" if is_last else ","
+    hint = "leave it out" if is_last else "write ,"
+    message = "a declaration has commas between its parts"
+    return error("misplaced-sign", found.span, message, hint, fixes=[Fix(found.span, mended)])
+
+
+def type_before_name(place: Place) -> Diagnostic | None:
+    """`EVENT A { STRING user }`."""
+    is_name = place.accepted == {"COLON"} and place.before == "ATTRIBUTE"
+    if not is_name or place.found.type != "NAME":
+        return None
+    if _is_type(place.found) or not _is_type(place.previous):
+        return None
+    mended = f"{place.found.text}: {place.previous.text.upper()}"
+    span = place.span(place.index - 1, place.index + 1)
+    message = "the name of an attribute stands before its type"
+    return error("missing-sign", span, message, f"write {mended}", fixes=[Fix(span, mended)])
+
+
+def _is_type(token: Token) -> bool:
+    return type_word(token.text) in {one.value for one in SIMPLE_TYPES}
 
 
 def _after_type(place: Place) -> bool:

@@ -2,6 +2,7 @@
 function returns its message about a place, or None where its case does not apply."""
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
+from celc.diagnostics.messages.wording import written
 from celc.diagnostics.source import Span
 from celc.parse.mistakes.filters import JOINING
 from celc.parse.mistakes.missing import example_formula
@@ -34,6 +35,17 @@ def missing_formula(place: Place) -> Diagnostic | None:
         f"a formula says which events make a match, such as: {example_formula(place)}",
         fixes=_formula_there(place),
     )
+
+
+def text_for_type(place: Place) -> Diagnostic | None:
+    """`WHERE 'View' ; 'Cart'`."""
+    if not place.wants_formula or place.found.type != "TEXT":
+        return None
+    name = place.found.text[1:-1].replace("''", "'")
+    fixes = [Fix(place.found.span, written(name))] if name in declared(place).types else []
+    message = "an event type is a name, not a text"
+    hint = f"write {written(name)}"
+    return error("text-for-type", place.found.span, message, hint, fixes=fixes)
 
 
 def _formula_there(place: Place) -> list[Fix]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from celc.parse.mistakes.place import CLAUSES, CLOSERS, Place
 from celc.parse.tables import grammar
-from celc.parse.tokens import keyword_of, name_text
-from celc.parse.types import declared_attributes
+from celc.parse.tokens import keyword_of, name_text, word_of
+from celc.parse.types import declared_attributes, end_of_type
 
 _TIMES = ("TIMESTAMP", "DATE")
 NUMBERS = ("BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE")
@@ -85,6 +85,43 @@ def _attributes(place: Place, start: int, end: int) -> Iterator[tuple[str, str]]
     closing = (i for i in range(start, end) if place.tokens[i].type == "RBRACE")
     for name, data_type in declared_attributes(place.tokens, start, next(closing, end)):
         yield name_text(name), data_type
+
+
+def columns(place: Place, opener: int, closer: int) -> list[str]:
+    """The attributes, as they are declared, for the columns of SQL between two parentheses."""
+    found, index, tokens = list[str](), opener + 1, place.tokens
+    while index < closer:
+        name = tokens[index]
+        end = index + 1
+        if name.type in ("NAME", "ATTRIBUTE", "TEXT") and tokens[index + 1].type == "NAME":
+            end = end_of_type(tokens, index + 1, closer)
+            if word_of(name) not in (*_OF_CELC, *_CONSTRAINTS):
+                found.append(f"{name.text}: {place.raw(index + 1, end).upper()}")
+        depth = 0
+        while end < closer and (depth or tokens[end].type != "COMMA"):
+            depth += (tokens[end].type in CLOSERS) - (tokens[end].type in CLOSERS.values())
+            end += 1
+        index = end + 1
+    return found
+
+
+_OF_CELC = ("TYPE", "POS", "STREAM")  # no attribute is called so
+_CONSTRAINTS = ("PRIMARY", "UNIQUE", "CONSTRAINT", "FOREIGN", "CHECK", "WATERMARK", "INDEX", "KEY")
+
+
+def types_in_formulas(place: Place, start: int) -> list[str]:
+    """The names that stand for events behind WHERE, as far as the tokens show."""
+    found, tokens, inside = dict[str, None](), place.tokens, False
+    for index in range(start, len(tokens) - 1):
+        token, before, after = tokens[index], tokens[index - 1], tokens[index + 1]
+        keyword = keyword_of(token)
+        inside = keyword == "WHERE" or (inside and keyword not in (*CLAUSES, "FILTER"))
+        is_name = token.type == "NAME" and keyword not in grammar().reserved
+        between = ("SEMICOLON", "COLON", "LPAR", "BANG")
+        begins = before.type in between or keyword_of(before) in ("WHERE", "OR", "AND", "ALL")
+        if inside and is_name and begins and after.type not in ("DOT", "LPAR"):
+            found[token.text] = None
+    return list(found)
 
 
 # --- the statement --------------------------------------------------------------------------------

@@ -30,7 +30,8 @@ def no_query(
     event = stream.events[0].name.text
     example = f"SELECT * FROM {written(stream.name.text)} WHERE {written(event)}"
     message = "the file declares streams but has no query"
-    return error("no-query", end, message, f"add a query, such as: {shortened(example)}")
+    hint = f"add a query, such as: {shortened(example)}"
+    return error("no-query", end, message, hint, fixes=[Fix(end, f"\n{example}\n")])
 
 
 def unnamed_query(span: Span) -> Diagnostic:

@@ -39,11 +39,18 @@ from celc.parse.tokens import keyword_of
 
 # The first that applies is used: from sure habits of other languages to guesses.
 _CASES = (
+    foreign_statements.declared_columns,
     declarations.constraint,
     declarations.list_type,
     declarations.braces,
+    declarations.missing_event,
+    declarations.semicolon,
+    declarations.type_before_name,
     declarations.in_declaration,
+    clauses.name_with_signs,
+    clauses.name_with_space,
     formulas.missing_formula,
+    formulas.text_for_type,
     clauses.misspelled_statement,
     totals.per_without_total,
     totals.group,

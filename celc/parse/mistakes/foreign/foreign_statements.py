@@ -6,9 +6,10 @@ Each function returns its message about a place, or None where its case does not
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.source import Span
 from celc.parse.mistakes.place import Place
-from celc.parse.mistakes.surroundings import declared
+from celc.parse.mistakes.surroundings import columns, declared, types_in_formulas
 from celc.parse.mistakes.tokens import offered
-from celc.parse.tokens import keyword_of, name_text, word_of
+from celc.parse.tables import END
+from celc.parse.tokens import begins_statement, keyword_of, name_text, word_of
 
 
 def match_recognize(place: Place) -> Diagnostic | None:
@@ -120,6 +121,41 @@ def _joined_stream(place: Place, join: int, span: Span) -> list[Fix]:
     return [Fix(whole, f"{place.previous.text}, {other.text}")]
 
 
+def declared_columns(place: Place) -> Diagnostic | None:
+    """`CREATE TABLE S (a INT)`, `CREATE STREAM S (a INT)`, `CREATE SCHEMA A (a INT)` and `DEFINE
+    STREAM S (a INT)`."""
+    first, tokens = place.statement_start, place.tokens
+    words = [token.text.upper() for token in tokens[first : first + 6]]
+    what = next((one for one in words if one in ("TABLE", "STREAM", "SCHEMA")), None)
+    if words[0] not in ("CREATE", "DEFINE") or what is None or place.index > first + 5:
+        return None
+    opener = next((i for i in range(first, first + 8) if place.token(i).type == "LPAR"), None)
+    closer = None if opener is None else place.closer(opener)
+    if opener is None or closer is None or tokens[opener - 1].type != "NAME":
+        return None
+    name, listed = tokens[opener - 1].text, columns(place, opener, closer)
+    end = closer + 1
+    while tokens[end].type != END and not begins_statement(tokens, end):
+        end += 1
+        if tokens[end - 1].type == "SEMICOLON":
+            break
+    events = types_in_formulas(place, end) or ["A"]
+    stream = "S" if what == "SCHEMA" else name
+    if what == "SCHEMA":
+        events = [name]
+    declared_events = [f"EVENT {event} {{ {', '.join(listed)} }}" for event in events]
+    mended = f"CREATE STREAM {stream} {{ {', '.join(declared_events)} }}"
+    types = "each value of the column 'type' that the query names is an event type of its own"
+    return error(
+        "foreign-word",
+        place.span(first, opener),
+        f"there is no {place.raw(first, opener - 1).upper()} with columns in parentheses",
+        f"a stream declares its event types: {offered(mended)}",
+        *(() if what == "SCHEMA" else (types,)),
+        fixes=[Fix(place.span(first, end), f"{mended}\n")] if listed else [],
+    )
+
+
 def foreign_statement(place: Place) -> Diagnostic | None:
     """UNION, WITH, CREATE VIEW and INSERT."""
     words = [word_of(token) for token in place.tokens[place.start : place.index + 1]]
@@ -133,13 +169,26 @@ def foreign_statement(place: Place) -> Diagnostic | None:
     )
     if select is None or place.index > first + 4:
         return None
-    is_created = start_word == "CREATE" and place.index == first + 1
-    if is_created and word_of(place.found) in ("VIEW", "TABLE", "QUERY"):
-        name = place.following.text
-        return _named(place, first, select, f"QUERY {name}: SELECT", f"a query has a name: {name}")
+    made = next(
+        (
+            i
+            for i in range(first, first + 6)
+            if word_of(place.token(i)) in ("VIEW", "TABLE", "QUERY")
+        ),
+        None,
+    )
+    if start_word == "CREATE" and made is not None and made < select:
+        name = place.token(made + 1).text
+        if keyword_of(place.token(select - 1)) == "AS" or word_of(place.token(made)) == "QUERY":
+            advice = f"a query has a name: {name}"
+            return _named(place, (first, made + 1), select, f"QUERY {name}: SELECT", advice)
+        columns = "EVENT A { id: INT, ts: TIMESTAMP }"
+        hint = f"declare what the table has: CREATE STREAM {name} {{ {columns} }}"
+        words = place.raw(first, made + 1).upper()
+        return error("foreign-word", place.span(first, made + 2), f"there is no {words}", hint)
     if start_word == "INSERT":
         advice = "the answer of a query is written by who calls it"
-        return _named(place, first, select, "SELECT", advice)
+        return _named(place, (first, first + 2), select, "SELECT", advice)
     if start_word == "WITH" and place.index == first + 1:
         hints = [
             "a query reads streams, not queries: put its formula in parentheses into this one",
@@ -149,9 +198,11 @@ def foreign_statement(place: Place) -> Diagnostic | None:
     return None
 
 
-def _named(place: Place, first: int, select: int, mended: str, advice: str) -> Diagnostic:
-    words = place.raw(first, min(first + 2, select))
-    message = f"there is no {words.upper()}"
+def _named(
+    place: Place, words: tuple[int, int], select: int, mended: str, advice: str
+) -> Diagnostic:
+    first, end = words
+    message = f"there is no {place.raw(first, min(end, select)).upper()}"
     hint = f"{advice}; write {mended} …"
     fixes = [Fix(place.span(first, select + 1), mended)]
     return error("foreign-word", place.span(first, select), message, hint, fixes=fixes)

@@ -3,14 +3,22 @@
 Each function returns its message about a place, or None where its case does not apply.
 """
 
+import json
+from itertools import pairwise
+
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.source import Span
 from celc.parse.mistakes.clauses import ORDER
 from celc.parse.mistakes.place import CLAUSES, FULL_NAMES, Place, described
-from celc.parse.mistakes.surroundings import declared, formula_range, in_parentheses, labelled
+from celc.parse.mistakes.surroundings import (
+    declared,
+    formula_range,
+    in_parentheses,
+    labelled,
+)
 from celc.parse.mistakes.tokens import offered
 from celc.parse.tables import END
-from celc.parse.tokens import keyword_of, word_of
+from celc.parse.tokens import keyword_of, name_text, word_of
 
 _DISTINCT = ("DISTINCT", "UNIQUE")
 
@@ -34,19 +42,55 @@ def select_modifier(place: Place) -> Diagnostic | None:
         return None
     span = place.span(select + 1, first)
     if word in _DISTINCT:
-        message = f"there is no SELECT {word}: a match never comes twice"
-        hint = f"leave {word} out"
-        fixes = [Fix(Span(modifier.start, place.tokens[first].start), "")]
-        return error("foreign-word", span, message, hint, fixes=fixes)
-    count, end = place.tokens[select + 2].text, place.statement_end()
-    mended = f"{place.raw(first, end)} LIMIT {count}"
-    message = "there is no SELECT TOP"
-    hint = f"LIMIT is the most matches for each end position: SELECT {offered(mended)}"
-    fixes = [Fix(place.span(select + 1, end), mended)]
-    return error("foreign-word", span, message, hint, fixes=fixes)
+        return _distinct(place, select + 1)
+    rest = place.raw(first, place.statement_end())
+    mended = f"{rest} LIMIT {place.tokens[select + 2].text} PER PARTITION"
+    fix = Fix(place.span(select + 1, place.statement_end()), mended)
+    return _first_rows(place, "SELECT TOP", span, f"SELECT {offered(mended)}", fix)
 
 
-# --- FROM -----------------------------------------------------------------------------------------
+def _distinct(place: Place, modifier: int) -> Diagnostic:
+    """`SELECT DISTINCT x.a AS a`, and `SELECT DISTINCT ON (a) x`."""
+    tokens, first = place.tokens, modifier + 1
+    if word_of(tokens[first]) == "ON" and tokens[first + 1].type == "LPAR":
+        first = (place.closer(first + 1) or first) + 1
+    span = place.span(modifier, modifier + 1)
+    word, named = word_of(tokens[modifier]), json.dumps(_columns(place)[4:])
+    advice = f"leave {word} out: rows with labels are of different events"
+    if named != "[]":
+        advice = (
+            f"leave {word} out, and make equal rows one in the answer: matches.select("
+            f"{named[1:-1]}).distinct() on Spark, matches[{named}].drop_duplicates() in pandas"
+        )
+    return error(
+        "foreign-word",
+        span,
+        f"there is no SELECT {word}: each match is a row, also where rows look alike",
+        advice,
+        "for one row of each key write PARTITION BY key and LIMIT 1 PER PARTITION",
+        fixes=[Fix(Span(span.start, tokens[first].start), "")],
+    )
+
+
+_OF_ANSWER = (
+    "for a few rows of the answer: celc run --max-matches, match_table(…, max_matches=…), limit(…) "
+    "on Spark"
+)
+
+
+def _first_rows(place: Place, words: str, span: Span, shown: str, fix: Fix) -> Diagnostic:
+    """The message about `SELECT TOP 5 …` and `… FETCH FIRST 5 ROWS ONLY`."""
+    statement = place.tokens[place.statement_start : place.statement_end()]
+    keyed = any(keyword_of(token) == "PARTITION" for token in statement)
+    whose = "each part of the stream" if keyed else "the stream"
+    return error(
+        "foreign-word",
+        span,
+        f"there is no {words}",
+        f"for the first matches of {whose} write {shown}; LIMIT alone is for each end position",
+        _OF_ANSWER,
+        fixes=[fix],
+    )
 
 
 # --- clauses of other languages -------------------------------------------------------------------
@@ -65,9 +109,11 @@ def foreign_clause(place: Place) -> Diagnostic | None:
             return _group_by(place)
         case "HAVING":
             return condition_after_clause(place)
-        case "OFFSET" | "FETCH":
-            advice = "leave it out: LIMIT is the most matches for each end position"
+        case "OFFSET":
+            advice = "leave it out: rows of the answer cannot be passed over"
             return _left_out(place, advice, place.index + 2)
+        case "FETCH" if place.accepts("LIMIT"):
+            return _fetch(place)
         case "AFTER" if word_of(place.following) == "MATCH":
             return _after_match(place)
         case _:
@@ -93,20 +139,56 @@ def _clause_end(place: Place, start: int) -> int:
 
 
 def _order_by(place: Place) -> Diagnostic:
-    end = _clause_end(place, place.index + 2)
-    names = [
-        token.text
-        for token in place.tokens[place.index + 2 : end]
-        if token.type == "NAME" and token.text.upper() not in ("ASC", "DESC")
+    """`ORDER BY n DESC LIMIT 10`: of the answer, unless it names a time of the events."""
+    end, first = _clause_end(place, place.index + 2), place.index + 2
+    tokens = place.tokens[first:end]
+    down = any(word_of(token) == "DESC" for token in tokens)
+    # Of `x.a` the attribute.
+    keys = [
+        name_text(token)
+        for token, after in pairwise((*tokens, place.token(end)))
+        if token.type == "NAME" and after.type != "DOT" and word_of(token) not in ("ASC", "DESC")
     ]
-    listed = ",".join(names) or "ts"
-    call = f'"{listed}"' if len(names) < 2 else "[" + ", ".join(f'"{n}"' for n in names) + "]"
+    columns, known = _columns(place), declared(place)
+    column = next((key for key in keys if key in columns), None)
+    values = [key for key in keys if known.of_type(key) not in (None, "TIMESTAMP", "DATE")]
+    lacking = column is None and bool(values)
+    column = column or (values[0] if values else "end_time")
+    sorts = f'orderBy("{column}"{", ascending=False" if down else ""}) on Spark'
+    arrow = f'sort_by([("{column}", "{"descending" if down else "ascending"}")]) of Arrow'
     advice = [
-        f"leave it out, and name the order of the stream at the call: --order-by {listed}, or "
-        f"order_by={call} in Python",
-        "with WITHIN 5 MINUTES [ts] nothing is to be named: the stream is ordered by ts",
+        "leave it out: the rows of each part come in the order of their ends; sort the answer with "
+        f"{sorts}, {arrow}"
     ]
+    if lacking:
+        advice.append(
+            f"{column} has to be a column for that: select it, as in x.{column} AS {column}"
+        )
+    ordering = [key for key in keys if known.of_type(key) in ("TIMESTAMP", "DATE")]
+    if ordering and not down and not {*ordering} & {*columns}:
+        call = f'"{ordering[0]}"' if len(ordering) == 1 else json.dumps(ordering)
+        advice.append(
+            f"the order of the events is named at the call: --order-by {','.join(ordering)}, or "
+            f"order_by={call} in Python; a window such as WITHIN 5 MINUTES [ts] names it too"
+        )
+    limited = keyword_of(place.token(end)) == "LIMIT" and not place.accepts("WHERE")
+    if limited:
+        count, end = place.token(end + 1).text, min(end + 2, place.statement_end())
+        advice.append(
+            f"LIMIT {count} is for each end position; of the sorted rows it is limit({count})"
+        )
     return _unknown_clause(place, advice, place.index, end, "")
+
+
+def _columns(place: Place) -> list[str]:
+    """The columns of the answer that SELECT names, and those that each answer has."""
+    tokens, found = place.tokens, ["start_pos", "end_pos", "start_time", "end_time"]
+    for index in range(place.statement_start, place.statement_end()):
+        if keyword_of(tokens[index]) in ("FROM", "WHERE"):
+            break
+        if keyword_of(tokens[index]) == "AS":
+            found.append(name_text(tokens[index + 1]))
+    return found
 
 
 def _group_by(place: Place) -> Diagnostic:
@@ -123,6 +205,15 @@ def _group_by(place: Place) -> Diagnostic:
         end,
         mended if fits else None,
     )
+
+
+def _fetch(place: Place) -> Diagnostic:
+    """`FETCH FIRST 5 ROWS ONLY`."""
+    end = _clause_end(place, place.index + 1)
+    numbers = [one.text for one in place.tokens[place.index : end] if one.type == "INTEGER"]
+    mended = f"LIMIT {numbers[0] if numbers else 1} PER PARTITION"
+    fix = Fix(place.span(place.index, end), mended)
+    return _first_rows(place, "FETCH", place.found.span, mended, fix)
 
 
 def _after_match(place: Place) -> Diagnostic:
