@@ -182,10 +182,10 @@ def foreign_statement(place: Place) -> Diagnostic | None:
         if keyword_of(place.token(select - 1)) == "AS" or word_of(place.token(made)) == "QUERY":
             advice = f"a query has a name: {name}"
             return _named(place, (first, made + 1), select, f"QUERY {name}: SELECT", advice)
-        columns = "EVENT A { id: INT, ts: TIMESTAMP }"
-        hint = f"declare what the table has: CREATE STREAM {name} {{ {columns} }}"
-        words = place.raw(first, made + 1).upper()
-        return error("foreign-word", place.span(first, made + 2), f"there is no {words}", hint)
+        example = "EVENT A { id: INT, ts: TIMESTAMP }"
+        hint = f"declare what the table has: CREATE STREAM {name} {{ {example} }}"
+        said = place.raw(first, made + 1).upper()
+        return error("foreign-word", place.span(first, made + 2), f"there is no {said}", hint)
     if start_word == "INSERT":
         advice = "the answer of a query is written by who calls it"
         return _named(place, (first, first + 2), select, "SELECT", advice)
