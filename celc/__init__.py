@@ -70,6 +70,7 @@ def compile(
     at_end: str = "open",
     positions: bool = False,
     match_id: bool = False,
+    type_column: str | None = None,
     max_states: int = DEFAULT_MAX_STATES,
     max_work: int = DEFAULT_MAX_WORK,
     first_order: bool = False,
@@ -89,6 +90,8 @@ def compile(
     positions: answers have positions on Spark as well, as with `celc compile --positions`.
     match_id: answers whose rows are matches have a first column `match_id`, as with
     `celc compile --match-id`.
+    type_column: the column of the event types, if it is not called `type`, as with `celc compile
+    --type-column`.
     max_work: the most steps that conditions across events may take at one event without finding a
     match; after these the run ends with an error.
     first_order: read labels as `celc compile --first-order` does.
@@ -96,15 +99,16 @@ def compile(
     error.
     dialect: "cel", or "match_recognize" for SQL's row patterns, which take no options but name,
     max_work and schema.
-    schema: the columns of the table of MATCH_RECOGNIZE where the text has no CREATE TABLE: a
-    mapping from names to types as CREATE TABLE writes them, an Arrow schema, or that of a Spark
-    DataFrame.
+    schema: the columns of a table that the text does not declare by CREATE STREAM (MATCH_RECOGNIZE:
+    by CREATE TABLE): a mapping from names to types as written there, an Arrow schema, or that of a
+    Spark DataFrame. `FROM t` then reads the event types that the formula names, each with all
+    columns; without a column of types it has one, called `t`.
     processes: make the machine code of all queries at once, in so many processes at a time, for the
     cache, as `celc warm` does; None: each process makes it when it needs it.
     The warnings of the compiler go to Python's `warnings`, as CelWarning, and are in `warnings` of
     the result. Raises CelError with all errors of the text. Raises ValueError for a wrong value of
-    max_work, max_compile_seconds, ties, at_end, dialect or processes, and where match_id is the
-    name of another column.
+    max_work, max_compile_seconds, ties, at_end, dialect or processes, and where match_id or
+    type_column is the name of another column.
     """
     from celc.options import Options
 
@@ -116,6 +120,7 @@ def compile(
         at_end=at_end,
         positions=positions,
         match_id=match_id,
+        type_column=type_column,
         max_states=max_states,
         max_work=max_work,
         first_order=first_order,
@@ -196,6 +201,7 @@ def _matcher(
         "at_end": None if options.at_end == "open" else options.at_end,
         "positions": options.positions or None,
         "match_id": options.match_id or None,
+        "type_column": options.type_column,
     }
     flags = [f", {name}={value!r}" for name, value in said.items() if value is not None]
     module = compilation.module_parts(f"celc.{call}{''.join(flags)})")
@@ -321,8 +327,6 @@ def _refuse_foreign(language: Language, options: Options, schema: Any) -> None:
         raise ValueError(
             f"{language.title} has no option {', '.join(wrong)}: its text says the order"
         )
-    if schema is not None and not language.takes_schema:
-        raise ValueError("schema is for MATCH_RECOGNIZE: CEL declares its events itself")
 
 
 def _names(names: str | Sequence[str]) -> tuple[str, ...]:

@@ -31,6 +31,8 @@ class Options:
     """"closed": no more events come, so all matches with an absence at their end are decided."""
     positions: bool = False  # answers have positions on Spark as well
     match_id: bool = False  # answers whose rows are matches have the column `match_id`
+    type_column: str | None = None
+    """The column of the event types, which must be there then; None: `type`."""
     max_states: int = DEFAULT_MAX_STATES
     first_order: bool = False  # labels made with AS are read as in the first paper
     max_work: int = DEFAULT_MAX_WORK

@@ -8,8 +8,8 @@ the query and on the versions of Jinja and black.
 from collections.abc import Sequence
 from typing import ClassVar
 
+from celc_runtime.plan.errors import OptionClash
 from celc_runtime.plan.frozen import frozen
-from celc_runtime.plan.match_ids import NoMatchId
 
 from celc.codegen.query import Lowered, ModuleOptions, lower
 from celc.codegen.text.escape import comment_text, literal_lines, string_literal
@@ -59,7 +59,8 @@ class Module:
 def lowered(programs: Sequence[tuple[Source, Program]], options: ModuleOptions) -> Module:
     """The module of queries, each with the file that it is in.
 
-    Raises NoMatchId where `options` ask for match_id and no query has it.
+    Raises OptionClash for a type column that a query cannot have, and where `options` ask for
+    match_id and no query has it.
     """
     imports = Imports()
     numbers = {program.query.name: number for number, (_, program) in enumerate(programs, start=1)}
@@ -68,7 +69,9 @@ def lowered(programs: Sequence[tuple[Source, Program]], options: ModuleOptions) 
         turn_to(source)
         queries.append(lower(number, program, options, imports, numbers))
     if options.match_id and not any(one.plan.is_of_matches for one in queries):
-        raise NoMatchId("no query of this text has rows that are matches: leave out match_id")
+        raise OptionClash(
+            "match_id", "no query of this text has rows that are matches: leave out match_id"
+        )
     imports.use("module_names")
     return Module(tuple(queries), options, imports)
 
@@ -87,7 +90,7 @@ def module_parts(module: Module, command: str) -> tuple[str, ...]:
         string_literal(VERSION),
         comment_text(VERSION),
         comment_text(command).replace("\\", "\\\\").replace('"', "'"),
-        tuple(literal_lines(module.options.text)),
+        tuple(literal_lines(module.options.declared + module.options.text)),
         module.imports.lines(),
     )
     texts = [start.text()]

@@ -7,7 +7,7 @@ from typing import ClassVar, assert_never
 from celc_runtime.plan import strategy
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.joins import NO_JOINS
-from celc_runtime.plan.match_ids import with_match_id
+from celc_runtime.plan.options import with_match_id, with_type_column
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import All, InRuns, Latest, United
 
@@ -112,15 +112,19 @@ class Lowered:
 
 @frozen
 class ModuleOptions:
-    """What a module depends on besides its programs: its text, `tiebreak`, `at_end`, and whether
-    positions, `match_id` and joins are output."""
+    """What a module depends on besides its programs: its text, the declarations of the tables that
+    the text reads and does not declare, `tiebreak`, `at_end`, whether
+    positions, `match_id` and joins are output, and the column of the event types, if it has another
+    name than `type`."""
 
     text: str
+    declared: str
     tiebreak: tuple[str, ...]
     at_end: str
     positions: bool
     match_id: bool
     joins: bool
+    type_column: str | None
 
 
 def lower(
@@ -131,7 +135,7 @@ def lower(
     numbers: Mapping[str, int],
 ) -> Lowered:
     """The query of number `number`, from 1; `numbers` are those of all queries of the module.
-    Raises NoMatchId where `match_id` is wanted, and a query of matches cannot have it."""
+    Raises OptionClash where the query cannot have the column `match_id` or that of the types."""
     alone = len(numbers) == 1
     query = program.query
     look(query.formula.span, "writing the module")
@@ -153,12 +157,8 @@ def lower(
     imports.use("CompiledQuery", "Program")
     title = "" if alone else f"Query {comment_text(query.name)}. "
     read = listing.read | update.read | code.attributes_read
-    plan = plan_of(
-        program,
-        Asked(code, own, read, options.tiebreak, options.at_end, listing.sees_all_events),
-    )
-    if options.match_id and plan.is_of_matches:
-        plan = with_match_id(plan)
+    asked = Asked(code, own, read, options.tiebreak, options.at_end, listing.sees_all_events)
+    plan = _with_columns(plan_of(program, asked), options)
     how = f"listed {describe_listing(program.listing)}"
     if isinstance(program.listing, Counted | United):
         how = "not listed" if isinstance(program.listing, Counted) else "united, not listed"
@@ -184,6 +184,13 @@ def lower(
         ),
     )
     return Lowered(plan, update.value, listing.value, parts)
+
+
+def _with_columns(plan: Plan, options: ModuleOptions) -> Plan:
+    """The plan with the columns that the options ask for."""
+    if options.type_column is not None:
+        plan = with_type_column(plan, options.type_column)
+    return with_match_id(plan) if options.match_id and plan.is_of_matches else plan
 
 
 def _update(

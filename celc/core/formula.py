@@ -24,6 +24,7 @@ from celc_runtime.values.types import SIMPLE_TYPES
 from celc_runtime.values.types import WHOLE_NUMBERS as WHOLE_NUMBERS
 from celc_runtime.values.types import DataType as DataType
 from celc_runtime.values.types import DecimalType as DecimalType
+from celc_runtime.values.types import StructType as StructType
 from celc_runtime.values.types import decimal_of as decimal_of
 
 from celc.diagnostics.source import Span

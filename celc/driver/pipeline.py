@@ -4,13 +4,15 @@ text → syntax tree → core formulas → LP-normal form → its division into 
 a rest for the listing → classes of events → CEA → I/O-deterministic CEA → minimal CEA → transition
 tables → strategy → module text. Each pass is a pure function of the results before it. With
 CELC_VERIFY=1 each result is verified before the next pass takes it.
+
+Long: the passes are one list.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar, assert_never
+from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
 from celc_runtime.plan.frozen import frozen
 
@@ -19,6 +21,7 @@ from celc.automata.construct import conditions_of_facts, construct
 from celc.automata.determinize import DeterministicAutomaton, determinize
 from celc.automata.minimise import minimise
 from celc.automata.predicates import Alphabet, symbol_classes
+from celc.core.declarations import undeclared_text
 from celc.core.formula import MAX_FORMULA_DEPTH, Query
 from celc.diagnostics.deadline import Deadline, look
 from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics, raise_all
@@ -53,6 +56,7 @@ from celc.plan.window_selector import DETERMINISTIC, WindowSelector, window_sele
 from celc.resolve.files import DeclaredInFiles
 from celc.resolve.first_order.reader import read_first_order
 from celc.resolve.resolver import resolve
+from celc.resolve.types.tables import KnownTable
 
 if VERIFYING or TYPE_CHECKING:
     from celc import verify
@@ -139,11 +143,13 @@ class Compilation:
         options = self.options
         given = ModuleOptions(
             text_of([file.source for file in self.files]),
+            undeclared_text((one.query, file.tree) for file in self.files for one in file.queries),
             tuple(options.tiebreak),
             options.at_end,
             options.positions,
             options.match_id,
             options.joins,
+            options.type_column,
         )
         programs = [(file.source, stages.program) for file in self.files for stages in file.queries]
         module = lowered(programs, given)
@@ -162,12 +168,14 @@ def compile_files(
     sources: Sequence[Source],
     options: Options,
     *,
+    schema: Any = None,
     updates: frozenset[type[Update]] = EVERY_UPDATE,
 ) -> Compilation:
     """All passes for all queries of files that become one module.
 
-    Each file is compiled alone, and all of them in the time that `options` give. `choose` chooses
-    from `updates`.
+    Each file is compiled alone, and all of them in the time that `options` give. `schema` has the
+    columns of tables that are not declared, as `celc.resolve.types.schemas` reads them. `choose`
+    chooses from `updates`.
 
     Raises CelError with every error of every file that can be found: passes that look at one query
     at a time report the errors of all queries together. A time that is over is one of the errors.
@@ -176,11 +184,12 @@ def compile_files(
     declared = DeclaredInFiles()
     files: list[CompiledFile] = []
     problems: list[CelError] = []
+    table = None if schema is None else KnownTable(schema, options.type_column)
     with deadline.running():
         for source in sources:
             deadline.turn_to(source)
             try:
-                file = _compiled(source, options, deadline, updates)
+                file = _compiled(source, options, table, deadline, updates)
                 declared.add(source, file.tree, [stages.query for stages in file.queries])
                 files.append(file)
             except CelError as problem:
@@ -220,6 +229,7 @@ def _of_all(
 def _compiled(
     source: Source,
     options: Options,
+    table: KnownTable | None,
     deadline: Deadline,
     updates: frozenset[type[Update]],
 ) -> CompiledFile:
@@ -227,7 +237,8 @@ def _compiled(
     file = parse(source)
     _verify("parse", "syntax tree", lambda: verify.syntax_tree(file, source))
     look(doing="looking up names and types")
-    queries, warnings = resolve(file, source, order_by=options.order_by, ties=options.ties)
+    order_by, ties = options.order_by, options.ties
+    queries, warnings = resolve(file, source, order_by=order_by, ties=ties, table=table)
     _verify("resolve", "query", lambda: _of_all(queries, verify.core_query))
     if options.first_order:
         look(doing="reading labels as the first paper does")

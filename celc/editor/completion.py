@@ -9,6 +9,7 @@ from typing import Literal
 
 from celc_runtime.plan.frozen import frozen
 
+from celc.core.declarations import quoted
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages.functions import FUNCTIONS
 from celc.diagnostics.source import Source
@@ -77,11 +78,6 @@ def written(name: str) -> str:
     """A name as it is written: in backquotes where it is not a plain word, or reserved."""
     is_plain = name.isidentifier() and name.upper() not in grammar().reserved
     return name if is_plain else quoted(name)
-
-
-def quoted(name: str) -> str:
-    """A name in backquotes."""
-    return f"`{name.replace('`', '``')}`"
 
 
 def accepted_after(tokens: Sequence[Token], *, is_truth: bool = False) -> frozenset[str] | None:

@@ -36,12 +36,11 @@ class Language(ABC):
     """A language of query texts.
 
     `title` is its name for people, `suffix` the ending of its files. `options` are the choices of a
-    compilation that it has. `takes_schema`: its texts need not declare what they read.
+    compilation that it has.
     """
 
     title: ClassVar[str]
     suffix: ClassVar[str]
-    takes_schema: ClassVar[bool] = False
     options: ClassVar[frozenset[str]] = frozenset(one.name for one in fields(Options))
 
     def foreign(self, options: Options) -> list[str]:
@@ -126,8 +125,7 @@ class _Cel(Language):
     ) -> Compilation:
         from celc.driver.pipeline import compile_files
 
-        assert schema is None, "CEL declares its events itself"
-        return compile_files(sources, options)
+        return compile_files(sources, options, schema=schema)
 
     def resolve(self, source: Source, options: Options) -> None:
         from celc.parse.parser import parse
@@ -182,7 +180,6 @@ class _Cel(Language):
 class _RowPatterns(Language):
     title = "MATCH_RECOGNIZE"
     suffix = SQL_SUFFIX
-    takes_schema = True
     options = frozenset({"max_work", "joins"})  # `joins` is chosen by a command, and by no user
 
     def has(self, source: Source) -> bool:

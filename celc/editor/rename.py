@@ -7,9 +7,9 @@ or disappear. This finds names that are taken, hidden, or keywords at their plac
 
 from collections.abc import Sequence
 
+from celc.core.declarations import quoted
 from celc.diagnostics.errors import CelError, Diagnostic, Fix
 from celc.diagnostics.source import Source, Span
-from celc.editor.completion import quoted
 from celc.editor.languages import Language
 from celc.editor.symbols import Occurrence, occurrence_at, same_groups
 from celc.options import Options

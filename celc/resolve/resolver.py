@@ -25,13 +25,14 @@ from celc.resolve.query_clauses import (
 )
 from celc.resolve.rates import rate_of, with_support
 from celc.resolve.readers import ORDERED, check_reader, over_queries, rows_of
-from celc.resolve.schema import Declarations, declare, schema_of
+from celc.resolve.schema import Declarations, declare, schema_of, with_table
 from celc.resolve.scopes import Frame
 from celc.resolve.totals import check_choices, check_collapsed, total_of
 from celc.resolve.types.conditions import condition
 from celc.resolve.types.expressions import Site
 from celc.resolve.types.own_aggregates import declare_aggregates
 from celc.resolve.types.own_event import derived_attributes, enter_derived
+from celc.resolve.types.tables import KnownTable
 from celc.resolve.uncertain import check_labels, check_uncertain, uncertainty_of_query
 from celc.resolve.warnings.idle_limits import check_limit
 from celc.resolve.warnings.multitude import check_counts
@@ -45,14 +46,15 @@ def resolve(
     *,
     order_by: tuple[str, ...] | None = None,
     ties: str | None = None,
+    table: KnownTable | None = None,
     max_clauses: int = 1000,
 ) -> tuple[tuple[Query, ...], tuple[Diagnostic, ...]]:
     """The queries of a file in core CEL, and warnings.
 
     Raises CelError with every error and warning of the file. With `order_by` None, the attribute of
     WITHIN or of an absence orders the stream, if there is one. With `ties`, events equal in all
-    order columns are one instant. `max_clauses` bounds the conjunctive normal form of each
-    condition.
+    order columns are one instant. `table` is read where FROM names no stream. `max_clauses` bounds
+    the conjunctive normal form of each condition.
     """
     found = Diagnostics(source)
     own = declare_aggregates(file.aggregates, found)
@@ -73,7 +75,8 @@ def resolve(
         errors = found.errors
         query = None
         if known:
-            query = _query(node, declarations, source, order_by, ties, max_clauses, found)
+            seen = with_table(node, declarations, table, found)
+            query = _query(node, seen, source, order_by, ties, max_clauses, found)
         if query is not None and found.errors == errors:
             queries.append(query)
             if query.name in read:

@@ -16,16 +16,16 @@ from celc.core.bits import bits_of
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import names, warnings
+from celc.diagnostics.messages import parameters as parameter_messages
 from celc.diagnostics.messages import queries as messages
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve.derived import DerivedColumns
 from celc.resolve.parameters import ForEach, ParameterSet, for_each_of
 from celc.resolve.readers import QueryRows
+from celc.resolve.types.tables import RESERVED_ATTRIBUTES, KnownTable, stream_of_table
 from celc.resolve.types.written import is_primary_time, type_of_written
 from celc.resolve.uncertain import UncertainStreams, uncertainty_of
-
-RESERVED_ATTRIBUTES = frozenset({"pos", "type", "stream"})
 
 
 @frozen
@@ -66,6 +66,49 @@ class Declarations:
         places = {**self.places, (stream.name,): rows.place, names: rows.place}
         places |= {(*names, attribute): span for attribute, span in rows.places.items()}
         return replace(self, rows={**self.rows, stream.name: rows}, places=places)
+
+
+def with_table(
+    query: syntax.Query, declarations: Declarations, table: KnownTable | None, found: Diagnostics
+) -> Declarations:
+    """The declarations with the table that FROM of a query names without any, if `table` is
+    known."""
+    declared = declarations.streams
+    taken = {*declared, *declarations.rows, *declarations.queries}
+    named = {name.text: name for name in reversed(query.streams or ())}
+    undeclared = [name for text, name in named.items() if text not in taken]
+    if table is None or not undeclared:
+        return declarations
+    first, *more = sorted(undeclared, key=lambda name: name.span.start)
+    for name in more:
+        found.add(names.several_tables(name.text, first.text, name.span, first.span))
+    known = {**{name: one.stream for name, one in declarations.rows.items()}, **declared}
+    read = [known[name.text] for name in query.streams or () if name.text in known]
+    others = [one for stream in read for one in stream.event_types]
+    streams, places, untyped = {**declared}, {**declarations.places}, declarations.untyped
+    for name in (first, *more):
+        stream, flawed = stream_of_table(name, query, table, others, found)
+        streams[stream.name], untyped = stream, untyped | flawed
+        places[stream.name,] = name.span
+        for one in stream.event_types:
+            _check_name_of_type(one, declarations, name.span, found)
+            places[stream.name, one.name] = name.span
+            for attribute in one.attributes:
+                places[stream.name, one.name, attribute.name] = name.span
+    return replace(declarations, streams=streams, places=places, untyped=untyped)
+
+
+def _check_name_of_type(
+    event_type: core.EventType, declarations: Declarations, place: Span, found: Diagnostics
+) -> None:
+    """Report a query or a parameter set that is called like an event type of a table."""
+    name = event_type.name
+    if name in declarations.queries:
+        span = declarations.queries[name]
+        found.add(messages.called_like(name, "an event type", span, place))
+    if name in declarations.parameters:
+        span = declarations.parameters[name].place
+        found.add(parameter_messages.event_type_and_set(name, span, place))
 
 
 def declare(streams: Iterable[syntax.StreamDeclaration], found: Diagnostics) -> Declarations:

@@ -22,7 +22,7 @@ import pyarrow as pa
 from celc_runtime.jit.shipping import TOLD, pickled
 from celc_runtime.plan.errors import PlanWarning
 from celc_runtime.plan.joins import NO_JOINS, Joins
-from celc_runtime.plan.match_ids import with_match_id
+from celc_runtime.plan.options import with_match_id, with_type_column
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.schemas import arrow_type, input_schema, match_schema, output_schema
 from celc_runtime.plan.strategy import (
@@ -167,7 +167,7 @@ class Program:
                 )
             plan = replace(plan, choice=replace(plan.choice, max_work=max_work))
         if type_column is not None:
-            plan = _typed(plan, type_column)
+            plan = with_type_column(plan, type_column)
         if positions is not None:
             if type(positions) is not bool:
                 raise ValueError(f"positions must be True or False, not {positions!r}")
@@ -393,18 +393,6 @@ def _check_rate(plan: Plan, order_by: tuple[str, ...]) -> None:
             f"query {plan.name!r} has LIMIT … PER a length that needs a {kind} as its first order "
             "column"
         )
-
-
-def _typed(plan: Plan, type_column: str) -> Plan:
-    taken = {a.name for a in (*plan.source.attributes, *plan.source.order_candidates)}
-    if plan.source.stream_column:
-        taken.add("stream")
-    if type_column in taken:
-        raise ValueError(
-            f"query {plan.name!r} cannot read its event types from {type_column!r}, which is "
-            "a column of its own: rename one of the two"
-        )
-    return replace(plan, source=replace(plan.source, type_column=True, type_name=type_column))
 
 
 def _with_match_id(plan: Plan, asked: object) -> Plan:

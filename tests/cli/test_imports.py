@@ -16,8 +16,8 @@ _LIBRARIES = frozenset(
     {"black", "jinja2", "lark", "llvmlite", "numba", "numpy", "pandas", "sqlglot"}
 )
 _MORE = frozenset({"pyarrow", "pyspark", "rich"})
-_FROZEN = frozenset({"celc_runtime.plan", "celc_runtime.plan.frozen"})
-"""Of the runtime what the classes of the compiler are made with."""
+_FROZEN = frozenset(f"celc_runtime.plan{one}" for one in ("", ".errors", ".frozen"))
+"""Of the runtime what the classes of the compiler are made with, and its errors."""
 
 _ROWS = (
     "CREATE TABLE t (id INT, v INT); SELECT * FROM t MATCH_RECOGNIZE (ORDER BY id "

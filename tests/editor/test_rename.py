@@ -17,9 +17,9 @@ from celc.editor.languages import LANGUAGES, Dialect
 from celc.editor.places import Places
 from celc.editor.rename import RenameProblem, rename
 from celc.editor.symbols import Occurrence
-from celc.editor.trees import nodes_of
 from celc.parse import syntax
 from celc.parse.parser import parse
+from celc.parse.trees import nodes_of
 from celc.row_pattern import syntax as row_syntax
 from celc.row_pattern.parser import parse as parse_rows
 

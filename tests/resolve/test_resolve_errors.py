@@ -2,17 +2,20 @@
 
 Each `.cel` file under tests/errors/{absences,aggregates,declared-types,names,parameters,queries,
 totals,types,clauses,uncertain,warnings} has all its messages beside it, rendered, as `.expected`. A
-first line `-- order-by: ts,id` names order columns; in the folder `instants`, simultaneous events
-have no order.
+first line `-- order-by: ts,id` names order columns, and `-- schema: {"id": "LONG"}` has the columns
+of a table that is not declared, after `-- types: kind` with the column of its event types. In the
+folder `instants`, simultaneous events have no order.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from pathlib import Path
 from types import ModuleType
 
+import pyarrow as pa
 import pytest
 from places import TESTS
 
@@ -35,6 +38,7 @@ from celc.diagnostics.messages import (
 from celc.diagnostics.source import Source
 from celc.parse.parser import parse
 from celc.resolve.resolver import resolve
+from celc.resolve.types.tables import KnownTable
 
 FOLDER = TESTS / "errors"
 CATALOGUE = {
@@ -59,10 +63,20 @@ def order_by(text: str) -> tuple[str, ...] | None:
     return tuple(named[1].split(",")) if named else None
 
 
+def table_of(text: str) -> KnownTable | None:
+    found = re.match(r"(?:-- types: (.*)\n)?-- schema: (.*)\n", text)
+    if found is None:
+        return None
+    types = json.loads(found[2]).items()
+    columns = {name: pa.uint64() if type == "uint64" else type for name, type in types}
+    return KnownTable(columns, found[1])
+
+
 def diagnostics_of(source: Source, ties: str | None = None) -> tuple[Diagnostic, ...]:
     file = parse(source)
     try:
-        _, found = resolve(file, source, order_by=order_by(source.text), ties=ties)
+        order, table = order_by(source.text), table_of(source.text)
+        _, found = resolve(file, source, order_by=order, ties=ties, table=table)
     except CelError as refusal:
         return refusal.diagnostics
     return found

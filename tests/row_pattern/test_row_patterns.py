@@ -223,8 +223,6 @@ def test_options_of_cel_are_refused() -> None:
         celc.compile(_V, dialect="match_recognize", order_by="ts")
     with pytest.raises(ValueError, match="dialect must be"):
         celc.compile(_V, dialect="sql")
-    with pytest.raises(ValueError, match="schema is for"):
-        celc.compile("SELECT * FROM S WHERE A", schema={"k": "INT"})
 
 
 def test_all_errors_are_told_at_once() -> None:

@@ -93,8 +93,14 @@ def unknown_stream(
 ) -> Diagnostic:
     """`FROM Form`, or `Form>A`; `types` are the event types of the query."""
     message = f"no stream is called {quote(name)}"
-    what, more = "declared streams", () if streams else (_declaration(name, types),)
+    what, more = "declared streams", () if streams else (_declaration(name, types), _FROM_TABLE)
     return unknown("unknown-stream", span, message, name, what, streams, *more)
+
+
+_FROM_TABLE = (
+    "celc init FILE writes that for a file of events; without it celc run finds the columns in the "
+    "events, and celc.compile in schema=…"
+)
 
 
 def _declaration(name: str, types: Collection[str]) -> str:
@@ -152,6 +158,62 @@ def event_type_not_in_from(
         f"add it to FROM: FROM {', '.join(map(written, (*streams, owner)))}",
         related=(Related(declared, "declared here"),),
     )
+
+
+# --- tables without a declaration -----------------------------------------------------------------
+
+
+def several_tables(name: str, first: str, span: Span, place: Span) -> Diagnostic:
+    """`FROM t, u` where neither is declared."""
+    message = f"{quoted([first, name])} are not declared, and the schema is that of one table"
+    hint = "declare the streams of one table with CREATE STREAM, or read one table"
+    related = (Related(place, "the first one"),)
+    return error("several-tables", span, message, hint, related=related)
+
+
+def unknown_type_column(
+    column: str, table: str, columns: Collection[str], span: Span
+) -> Diagnostic:
+    """`FROM t`, where the table has no column of the name that is given for its event types."""
+    return error(
+        "unknown-type-column",
+        span,
+        f"table {quote(table)} has no column {quote(column)}, which is named for its event types",
+        *guess(column, columns),
+        *available("its columns", columns),
+    )
+
+
+def no_type_column(event_type: str, table: str, columns: Collection[str], span: Span) -> Diagnostic:
+    """`FROM t WHERE A`, where the table has no column `type`."""
+    return error(
+        "no-type-column",
+        span,
+        f"table {quote(table)} has no column 'type' that says which rows are {quote(event_type)}",
+        "name the column of the event types: --type-column kind, or type_column='kind' in Python",
+        f"without such a column each row is an event of the type {written(table)}",
+        *available("its columns", columns),
+    )
+
+
+def types_are_no_texts(column: str, type: str, span: Span) -> Diagnostic:
+    """`FROM t`, where the column of the event types has numbers."""
+    message = f"column {quote(column)} is {type}, and the event types of a table are texts"
+    hint = "make a column of texts of it, or name another column as that of the event types"
+    return error("types-are-no-texts", span, message, hint)
+
+
+def no_event_of_table(table: str, others: Collection[str], span: Span) -> Diagnostic:
+    """`FROM S, t WHERE A` where S has a type A, and nothing else is named."""
+    message = f"the formula names no event type of table {quote(table)}"
+    hint = f"leave it out of FROM: FROM {', '.join(map(written, others))}"
+    return error("no-event-of-table", span, message, hint)
+
+
+def unreadable_attribute(name: str, type: str, span: Span) -> Diagnostic:
+    """`x.a` where the column `a` of a table has a type that is none of the language."""
+    message = f"column {quote(name)} is of the type {type}, which CEL does not read"
+    return error("unreadable-attribute", span, message, "cast the column to a type that it reads")
 
 
 # --- labels ---------------------------------------------------------------------------------------

@@ -10,11 +10,11 @@ from celc.editor.formatting.chains import Chains, closing_brackets
 from celc.editor.formatting.documents import INDENT, SPACE, Box, Break, Document, box
 from celc.editor.formatting.operators import read_operators
 from celc.editor.formatting.tokens import Word, attach_comments, move_comments
-from celc.editor.trees import nodes_of
 from celc.parse import syntax
 from celc.parse.parser import parse_with_tokens
 from celc.parse.tables import grammar
 from celc.parse.tokens import Token
+from celc.parse.trees import nodes_of
 
 _Statement: TypeAlias = (
     syntax.StreamDeclaration

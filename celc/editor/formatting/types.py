@@ -3,9 +3,9 @@
 from itertools import pairwise
 
 from celc.diagnostics.source import Source
-from celc.editor.trees import nodes_of
 from celc.parse import syntax
 from celc.parse.parser import parse
+from celc.parse.trees import nodes_of
 from celc.parse.types import type_word
 
 

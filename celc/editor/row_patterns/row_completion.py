@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
+from celc.core.declarations import quoted
 from celc.editor import words
-from celc.editor.completion import Completion, Kind, chosen, quoted, word_start
+from celc.editor.completion import Completion, Kind, chosen, word_start
 from celc.editor.row_patterns.row_outline import (
     RowOutline,
     RowToken,

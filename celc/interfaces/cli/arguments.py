@@ -208,9 +208,6 @@ def _add_input_options(run: argparse.ArgumentParser) -> None:
         default="error",
         help="rows whose event type is NULL are left out and counted, or are errors (default)",
     )
-    reading.add_argument(
-        "--type-column", metavar="NAME", help="the column of the event types (default: type)"
-    )
 
 
 def _command(
@@ -233,6 +230,13 @@ def _command(
         more = "or a .sql file with MATCH_RECOGNIZE"
         parser.add_argument("source", type=Path, metavar="query.cel", help=more)
     _add_options(parser)
+    if name != "run":
+        parser.add_argument(
+            "--schema",
+            type=Path,
+            metavar="FILE",
+            help="events whose columns are those of a table that is not declared",
+        )
     return parser
 
 
@@ -260,6 +264,9 @@ def _add_options(parser: argparse._ActionsContainer, longest: str = "no end") ->
         default="open",
         help="whether more events may come after the input; closed: none, so that all matches with "
         "an absence at their end are decided (default open)",
+    )
+    parser.add_argument(
+        "--type-column", metavar="NAME", help="the column of the event types (default: type)"
     )
     parser.add_argument(
         "--max-states",

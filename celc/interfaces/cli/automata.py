@@ -49,7 +49,7 @@ def _taken(arguments: argparse.Namespace, compilation: Compilation, stages: Stag
     from celc.interfaces.cli.reading.origins import opened_origins
     from celc.interfaces.cli.reading.stream import EventStream
     from celc.interfaces.cli.reading.wanted import Wanted
-    from celc.interfaces.cli.run import check_form, damage_of, form_of, placed, typed
+    from celc.interfaces.cli.run import check_form, damage_of, form_of, placed
     from celc.interfaces.pages.counts import taken_by
     from celc.interfaces.pages.report import conforming_table
 
@@ -58,8 +58,7 @@ def _taken(arguments: argparse.Namespace, compilation: Compilation, stages: Stag
         inputs = [arguments.source, *(origin.file for origin in origins)]
         check_output(arguments.output, force=arguments.force, inputs=inputs)
         check_form(arguments, origins)
-        queries = Matcher(compilation.module_parts("celc explain")).queries
-        query = typed(queries[stages.query.name], arguments.type_column)
+        query = Matcher(compilation.module_parts("celc explain")).queries[stages.query.name]
         file = [one.query for one in compilation.queries]
         try:
             with damage_of(arguments, origins, inputs) as damage:

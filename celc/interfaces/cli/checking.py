@@ -42,8 +42,10 @@ def check_paths(
     paths: Sequence[Path],
     options: Options,
     format: str,
+    schema: Any = None,
 ) -> int:
     """Check files, folders and standard input (`-`), and write the messages; returns the exit code.
+    schema: the columns of tables that they do not declare.
 
     A file that cannot be read is reported on standard error, and the others are still checked.
     """
@@ -57,7 +59,7 @@ def check_paths(
         except CommandProblem as problem:
             wrong.append(str(problem))
             continue
-        checked.append(_check(source, options))
+        checked.append(_check(source, options, schema))
         if format == "text":
             _write_text(checked[-1])
     if format == "json":
@@ -73,9 +75,9 @@ def check_paths(
     return QUERY_WRONG if any(one.errors for one in checked) else FINE
 
 
-def _check(source: Source, options: Options) -> CheckedFile:
+def _check(source: Source, options: Options, schema: Any) -> CheckedFile:
     try:
-        compilation = language_of(source.name).compile([source], options)
+        compilation = language_of(source.name).compile([source], options, schema)
     except CelError as problem:
         return CheckedFile(source, problem.diagnostics, ())
     return CheckedFile(source, compilation.warnings, compilation.names)

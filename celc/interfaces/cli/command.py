@@ -13,12 +13,15 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from typing import TYPE_CHECKING
 
+from celc_runtime.plan.errors import OptionClash
+
 from celc.diagnostics.errors import CelError
 from celc.diagnostics.files import query_files
 from celc.diagnostics.source import visible
 from celc.editor.languages import ROW_PATTERNS, language_of
 from celc.interfaces.cli import completion, row_patterns
 from celc.interfaces.cli.arguments import parser
+from celc.interfaces.cli.declaring.schemas import schema_of
 from celc.interfaces.cli.output import check_output, say, tell, written
 from celc.interfaces.cli.problems import (
     FILE_WRONG,
@@ -69,6 +72,9 @@ def _main(arguments: Sequence[str] | None) -> int:
         return FINE
     except CommandProblem as problem:
         tell(f"celc: {visible(str(problem))}")
+        return FILE_WRONG
+    except OptionClash as problem:
+        tell(f"celc: --{problem.option.replace('_', '-')}: {visible(str(problem))}")
         return FILE_WRONG
 
 
@@ -125,18 +131,13 @@ def _compile(arguments: argparse.Namespace) -> int:
         raise CommandProblem(
             f"{len(paths)} files become one module: name it with -o, as in -o rules_udf.py"
         )
-    from celc_runtime.plan.match_ids import NoMatchId
-
     output = arguments.output or module_path(paths)
     check_output(output, force=arguments.force, inputs=paths, whose="celc", ours=is_generated)
     command = shown_command(arguments, paths, output)
     if of_rows:
         text = row_patterns.compiled(arguments, paths[0]).module_text(command)
     else:
-        try:
-            text = compiled(arguments, paths).module_text(command)
-        except NoMatchId as problem:
-            raise CommandProblem(f"--match-id: {problem}") from None
+        text = compiled(arguments, paths).module_text(command)
     if arguments.standalone:
         from celc.driver.standalone import standalone
 
@@ -149,7 +150,8 @@ def _compile(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     from celc.interfaces.cli import checking
 
-    return checking.check_paths(arguments.source, options_of(arguments), arguments.format)
+    options, schema = options_of(arguments), schema_of(arguments)
+    return checking.check_paths(arguments.source, options, arguments.format, schema)
 
 
 def _fmt(arguments: argparse.Namespace) -> int:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK
 from celc.diagnostics.errors import render_all
 from celc.diagnostics.files import names_of, read_file
 from celc.diagnostics.source import Source
+from celc.interfaces.cli.declaring.schemas import schema_of
 from celc.interfaces.cli.output import tell
 from celc.interfaces.cli.problems import CommandProblem, words
 from celc.options import Options
@@ -37,6 +39,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         at_end=arguments.at_end,
         positions=getattr(arguments, "positions", False),
         match_id=arguments.command == "compile" and arguments.match_id,
+        type_column=arguments.type_column,
         max_states=arguments.max_states,
         max_work=arguments.max_work,
         first_order=arguments.first_order,
@@ -80,6 +83,10 @@ def shown_command(
         parts.append("--positions")
     if arguments.command == "compile" and arguments.match_id:
         parts.append("--match-id")
+    if arguments.type_column is not None:
+        parts += ["--type-column", shlex.quote(arguments.type_column)]
+    if getattr(arguments, "schema", None) is not None:
+        parts += ["--schema", shlex.quote(arguments.schema.name)]
     if getattr(arguments, "standalone", False):
         parts.append("--standalone")
     if arguments.max_states != DEFAULT_MAX_STATES:
@@ -91,12 +98,16 @@ def shown_command(
     return " ".join(parts)
 
 
-def compiled(arguments: argparse.Namespace, paths: Sequence[Path]) -> Compilation:
+def compiled(
+    arguments: argparse.Namespace, paths: Sequence[Path], schema: Any = None
+) -> Compilation:
     """The compiled query files, for one module; their warnings go to standard error, with --query
-    those about that query and the queries that it reads."""
+    those about that query and the queries that it reads. schema: the columns of tables that the
+    files do not declare; None: those of the file that `--schema` names."""
     from celc.driver.pipeline import compile_files
 
-    compilation = compile_files(read_sources(paths), options_of(arguments))
+    schema = schema_of(arguments) if schema is None else schema
+    compilation = compile_files(read_sources(paths), options_of(arguments), schema=schema)
     chosen = _read_by(compilation, getattr(arguments, "query", None))
     told = []
     for file in compilation.files:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from celc.diagnostics.errors import render_all
 from celc.editor.languages import ROW_PATTERNS
+from celc.interfaces.cli.declaring.schemas import schema_of
 from celc.interfaces.cli.output import tell
 from celc.interfaces.cli.problems import CommandProblem
 from celc.interfaces.cli.queries import options_of, read_source, shown_command
@@ -20,14 +21,15 @@ if TYPE_CHECKING:
 def compiled(arguments: argparse.Namespace, path: Path, schema: Any = None) -> RowCompilation:
     """The compiled file; its warnings go to standard error.
 
-    schema: the columns of the table where the file has no CREATE TABLE. Raises CelError, and
-    CommandProblem for options that are of CEL alone.
+    schema: the columns of the table where the file has no CREATE TABLE; None: those of the file
+    that `--schema` names. Raises CelError, and CommandProblem for options that are of CEL alone.
     """
     options = options_of(arguments)
     for name in ROW_PATTERNS.foreign(options):
         option = "--" + name.replace("_", "-")
         raise CommandProblem(f"{option} is for CEL; MATCH_RECOGNIZE has no such thing")
     source = read_source(path)
+    schema = schema_of(arguments) if schema is None else schema
     compilation = ROW_PATTERNS.compile([source], options, schema)
     if compilation.warnings:
         tell(render_all(source, compilation.warnings))

@@ -8,8 +8,8 @@ import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import cache, partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from celc_runtime.query import CompiledQuery
 from celc.diagnostics.files import SUFFIX, query_files
 from celc.driver.matcher import Matcher, matches_of
 from celc.interfaces.cli import match_formats
+from celc.interfaces.cli.declaring.schemas import SchemaOfFiles
 from celc.interfaces.cli.output import (
     check_name,
     check_output,
@@ -52,13 +53,23 @@ WIDTH = 80  # signs in a line of a table that does not go to a terminal
 
 def run(arguments: argparse.Namespace) -> int:
     """Match each chosen query against the events; returns the exit code."""
+    with ExitStack() as opened:
+        return _run(arguments, opened)
+
+
+def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
     warnings.simplefilter("always", EventWarning)
     check_name(arguments.output)
     format = match_formats.format_of(arguments.output, arguments.format)
     match_formats.check_csv_safe(format, safe=arguments.csv_safe)
     form = form_of(arguments)
     paths, events_of = _queries_and_events(arguments)
-    compilation = compiled(arguments, paths)
+    # The columns of the events are looked up only for a query that declares none.
+    named_origins = cache(
+        lambda: opened.enter_context(opened_origins(events_of, arguments.input_format))
+    )
+    schema = SchemaOfFiles(named_origins, form, arguments.type_column)
+    compilation = compiled(arguments, paths, schema)
     chosen = chosen_queries(compilation, arguments.query)
     if len(chosen) > 1 and format != "json":
         names = ", ".join(stages.query.name for stages in chosen)
@@ -66,10 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
     named = named_files(arguments.parameters)
     check_sets(named, [stages.query for stages in chosen])
     first = FirstMatches(arguments.max_matches)
-    with (
-        opened_origins(events_of, arguments.input_format) as origins,
-        opened_tables(named) as files,
-    ):
+    with opened_tables(named) as files:
+        origins = named_origins()
         read = [*origins, *(one for file in files.values() for one in file.origins)]
         inputs = [*paths, *(origin.file for origin in read)]
         check_output(arguments.output, force=arguments.force, inputs=inputs)
@@ -81,9 +90,9 @@ def run(arguments: argparse.Namespace) -> int:
         ):
             of_file = [stages.query for stages in compilation.queries]
             for stages in chosen:
-                query = typed(matcher.queries[stages.query.name], arguments.type_column)
+                query = matcher.queries[stages.query.name]
                 if arguments.match_id:
-                    query = _with_ids(query)
+                    query = query.with_options(match_id=True)
                 wanted = Wanted.of(stages.query, query, of_file)
                 events = EventStream(origins, wanted, form, damage)
                 tables = tables_of(query, files, form)
@@ -177,22 +186,6 @@ def damage_of(
         raise CommandProblem(f"--on-bad-row {given} and -o name one file: name two")
     with written(given) as out:
         yield Damage(skips_bad_rows=True, bad_rows=out, skips_null_types=nulls)
-
-
-def typed(query: CompiledQuery, type_column: str | None) -> CompiledQuery:
-    if type_column is None:
-        return query
-    try:
-        return query.with_options(type_column=type_column)
-    except ValueError as problem:
-        raise CommandProblem(f"--type-column: {problem}") from None
-
-
-def _with_ids(query: CompiledQuery) -> CompiledQuery:
-    try:
-        return query.with_options(match_id=True)
-    except ValueError as problem:
-        raise CommandProblem(f"--match-id: {problem}") from None
 
 
 def _live(

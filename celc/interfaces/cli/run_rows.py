@@ -28,7 +28,6 @@ def run(arguments: argparse.Namespace) -> int:
     form = form_of(arguments)
     of_cel = {
         "--parameters": arguments.parameters,
-        "--type-column": arguments.type_column,
         "--match-id": arguments.match_id,
         "--on-null-type": arguments.on_null_type != "error",
     }

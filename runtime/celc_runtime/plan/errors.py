@@ -19,6 +19,17 @@ class EventWarning(UserWarning):
     """The events are odd, but the answer is right; for example, there are undeclared types."""
 
 
+class OptionClash(ValueError):
+    """A query has something that an option of a call does not go with. It says what.
+
+    `option` is the name of the option.
+    """
+
+    def __init__(self, option: str, text: str) -> None:
+        super().__init__(text)
+        self.option = option
+
+
 class PlanWarning(UserWarning):
     """A query may take long: on Spark it runs as one task, or it runs by definition. It says
     why."""

@@ -243,7 +243,7 @@ class EventFile:
 
     def _csv(self, progress: Progress) -> Iterator[pa.RecordBatch]:
         schema = self._wanted.schema
-        given = self._header()
+        given = self.header()
         present = set(given).intersection(schema.names)
         self._check_columns(given, present)
         # With no column to read, the first column gives the number of rows.
@@ -298,7 +298,7 @@ class EventFile:
             quoted_strings_can_be_null=False,
         )
 
-    def _header(self) -> list[str]:
+    def header(self) -> list[str]:
         """The names in the first row of a CSV file. Bytes that are not UTF-8 are in no name."""
         with self.origin.opened() as stream:
             lines = io.TextIOWrapper(

@@ -1,0 +1,6 @@
+"""Declarations that are read off tables: files and tables in, the text of CREATE STREAM out.
+
+`samples` takes the first rows of files, and `tables` those of a table of a library. `texts` and
+`objects` find the types that values without types show, and `shape` finds event types and an order.
+`text` writes the declaration, and `init` is `celc init`.
+"""
