@@ -6,6 +6,7 @@ bits of microseconds. A comparison with NULL is not TRUE.
 
 import math
 import struct
+from decimal import Context, Decimal
 from typing import TypeGuard, assert_never
 
 from celc_runtime.values import decimals
@@ -16,6 +17,8 @@ from celc.core.terms import distances_looked_back
 from celc.core.traversal import Leaf, nodes_of, operands_of, predicates_of
 
 Value = int | float | str | bool | None
+
+_EXACT = Context(prec=core.MOST_DIGITS)
 
 MICROSECONDS_PER_DAY = 86_400_000_000
 
@@ -185,12 +188,22 @@ def _called(call: core.Call) -> Value:
     from celc_runtime.plan.schemas import arrow_type
     from celc_runtime.values.code import called
 
-    operands = [pa.scalar(evaluate(one), arrow_type(one.type.value)) for one in call.operands]
+    def scalar(one: core.Expression) -> pa.Scalar:
+        value = evaluate(one)
+        if isinstance(one.type, core.DecimalType) and isinstance(value, int):
+            exact = Decimal(value).scaleb(-one.type.scale, _EXACT)
+            return pa.scalar(exact, arrow_type(one.type.value))
+        return pa.scalar(value, arrow_type(one.type.value))
+
+    operands = [scalar(one) for one in call.operands]
     found = called(call.function, operands, 1, call.zone, call.type.value)[0]
     if pa.types.is_temporal(found.type):
         found = found.cast(pa.int32() if pa.types.is_date32(found.type) else pa.int64())
-    value: Value = found.as_py()
-    return value
+    value = found.as_py()
+    if isinstance(value, Decimal):
+        return int(value.scaleb(found.type.scale, _EXACT))
+    known: Value = value
+    return known
 
 
 def _chosen(choice: core.Choice) -> Value:

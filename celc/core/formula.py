@@ -190,6 +190,10 @@ class Variable:
     span: Span = _span()
 
 
+ROUNDINGS = ("ROUND", "FLOOR", "CEIL")
+"""The functions whose values are DECIMALs where their operands are."""
+
+
 @frozen
 class Call:
     """A function of the table `celc_runtime.values.functions`. Where its operands are constants and
@@ -203,6 +207,14 @@ class Call:
     type: DataType
     zone: str | None
     span: Span = _span()
+
+
+def digits_of(call: Call) -> int:
+    """How many digits behind the point ROUND, FLOOR or CEIL leaves."""
+    _, *more = call.operands
+    digits = more[0].value if more and isinstance(more[0], Constant) else 0
+    assert isinstance(digits, int)
+    return digits
 
 
 @frozen

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from celc_runtime.values.types import ddl_of
 
-from celc.core.formula import DataType
+from celc.core.formula import DataType, DecimalType
 
 WHOLE = {DataType.BYTE: 8, DataType.SHORT: 16, DataType.INT: 32, DataType.LONG: 64}
 """The types of whole numbers, each with its bits."""
 _REAL = (DataType.FLOAT, DataType.DOUBLE)
 _EPOCH = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
+_PLAIN_DECIMALS = 6
+"""Decimals of a DECIMAL that Java always writes without an exponent."""
 _BLANK = "[^!-~]*"  # without a backslash, which a setting of Spark gives another meaning
 _DATED = f"^{_BLANK}[+-]?[0-9]+"
 _UNZONED = f"{_DATED}(-[0-9]+(-[0-9]+([ T][0-9]+(:[0-9]+(:[0-9]+([.][0-9]*)?)?)?)?)?)?{_BLANK}$"
@@ -33,6 +35,8 @@ def instant(clock: str, zone: str) -> str:
 def cast(text: str, found: DataType, wanted: DataType, zone: str, *, exact: bool) -> str:
     """A value, given as SQL, in another type; `exact`: as TRY_CAST."""
     ddl = ddl_of(wanted.value)
+    if isinstance(found, DecimalType) and wanted is DataType.STRING and not exact:
+        return _written(text, found)
     if found is DataType.TIMESTAMP:
         return _of_instant(text, wanted, zone, exact=exact)
     if wanted is DataType.TIMESTAMP:
@@ -44,6 +48,8 @@ def cast(text: str, found: DataType, wanted: DataType, zone: str, *, exact: bool
             return _limited(text, wanted)
         if found in WHOLE and WHOLE[found] > WHOLE[wanted]:
             return _low_bits(text, wanted)
+        if isinstance(found, DecimalType):
+            return _cut(text, found, wanted)
     return f"TRY_CAST({text} AS {ddl})"
 
 
@@ -56,6 +62,37 @@ def _whole_text(text: str, ddl: str) -> str:
 def _low_bits(text: str, wanted: DataType) -> str:
     half = 2 ** (WHOLE[wanted] - 1)
     return f"CAST((({text} & {2 * half - 1}L) ^ {half}L) - {half}L AS {ddl_of(wanted.value)})"
+
+
+def _cut(text: str, found: DecimalType, wanted: DataType) -> str:
+    """A DECIMAL without its decimals, and of the rest the low bits."""
+    ddl, whole = ddl_of(wanted.value), 2 ** WHOLE[wanted]
+    cut = f"CASE WHEN {text} < {zero(found)} THEN CEIL({text}) ELSE FLOOR({text}) END"
+    if 10 ** (found.precision - found.scale) <= whole // 2:
+        return f"TRY_CAST({cut} AS {ddl})"
+    low = f"PMOD({cut}, {whole})"
+    return f"CAST(CASE WHEN {low} < {whole // 2} THEN {low} ELSE {low} - {whole} END AS {ddl})"
+
+
+def _written(text: str, found: DecimalType) -> str:
+    """A DECIMAL as Java writes it: below 0.000001 with an exponent, as TRY_CAST does not."""
+    plain = f"TRY_CAST({text} AS STRING)"
+    if found.scale <= _PLAIN_DECIMALS:
+        return plain
+    of_zero = f"{text} = {zero(found)}"
+    digits = f"IF({of_zero}, '0', LTRIM('0', REGEXP_REPLACE({plain}, '[-.]', '')))"
+    sign = f"IF({text} < {zero(found)}, '-', '')"
+    least, most = (f"CAST('{one}0.000001' AS {found.value})" for one in ("-", ""))
+    return (
+        f"CASE WHEN {text} <= {least} OR {text} >= {most} THEN {plain} ELSE CONCAT({sign}, "
+        f"REGEXP_REPLACE({digits}, '^(.)(.+)$', '$1.$2'), 'E-', "
+        f"CAST({found.scale + 1} - CHAR_LENGTH({digits}) AS STRING)) END"
+    )
+
+
+def zero(type: DecimalType) -> str:
+    """0 as a DECIMAL. Beside another number, a small one would lose decimals."""
+    return f"CAST(0 AS {type.value})"
 
 
 def _limited(text: str, wanted: DataType) -> str:
@@ -76,6 +113,8 @@ def _limited(text: str, wanted: DataType) -> str:
 def _of_instant(text: str, wanted: DataType, zone: str, *, exact: bool) -> str:
     if wanted in _REAL:
         return f"CAST(UNIX_MICROS({text}) / 1000000.0D AS {wanted.value})"
+    if isinstance(wanted, DecimalType):
+        return f"TRY_CAST(UNIX_MICROS({text}) / 1000000.0D AS {wanted.value})"
     if wanted in WHOLE:
         seconds = f"UNIX_SECONDS({text})"
         return cast(seconds, DataType.LONG, wanted, zone, exact=exact)
@@ -101,6 +140,8 @@ def _to_instant(text: str, found: DataType, zone: str, *, exact: bool) -> str:
         micros = cast(product, DataType.DOUBLE, DataType.LONG, zone, exact=exact)
         is_finite = f"{text} < {_infinity(found)} AND {text} > -{_infinity(found)}"
         return f"CASE WHEN {is_finite} THEN TIMESTAMP_MICROS({micros}) END"
+    if isinstance(found, DecimalType):
+        return f"TRY_CAST({text} AS TIMESTAMP)"
     clock = text if found is DataType.TIMESTAMP_NTZ else f"TRY_CAST({text} AS TIMESTAMP_NTZ)"
     return instant(clock, zone)
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Literal, TypeAlias, assert_never
 
+from celc_runtime.values import decimals
 from sqlglot import exp
 
 from celc.core import formula as core
@@ -20,6 +21,7 @@ from celc.core.formula import DataType, Expression, Predicate
 from celc.core.traversal import OF_SEVERAL_EVENTS
 from celc.normal.show import show_constant, show_interval
 from celc.relational import functions
+from celc.relational.casts import local, zero
 from celc.relational.relations import Condition, NotRelational
 
 Dialect: TypeAlias = Literal["spark", "duckdb"]
@@ -37,9 +39,19 @@ TYPES: Mapping[DataType, str] = {
     DataType.DATE: "DATE",
 }
 
+
+def _name_of(type: DataType) -> str:
+    """A type as SQL spells it; an INTERVAL is calculated with as a number."""
+    if isinstance(type, core.DecimalType) or type in (DataType.BINARY, DataType.TIMESTAMP_NTZ):
+        return type.value
+    return TYPES.get(type, "BIGINT")
+
+
 _DAY = 86_400_000_000
 _EPOCH = dt.datetime(1970, 1, 1)
 _BITS = {DataType.BYTE: 8, DataType.SHORT: 16, DataType.INT: 32, DataType.LONG: 64}
+_DIGITS_OF_JAVA = 34
+"""Digits with which Spark calculates -x and ABS(x) of a DECIMAL."""
 _COMPARISONS: Mapping[str, type[exp.Binary]] = {
     "=": exp.EQ,
     "!=": exp.NEQ,
@@ -210,7 +222,7 @@ class Writer:
     def _constant(self, node: core.Constant) -> exp.Expr:
         value, type = node.value, node.type
         if value is None:
-            return cast(exp.null(), TYPES.get(type, "BIGINT"), self.dialect)
+            return cast(exp.null(), _name_of(type), self.dialect)
         match type:
             case core.DecimalType():
                 digits = exp.Literal.string(show_constant(value, type))
@@ -222,11 +234,17 @@ class Writer:
             case DataType.INT | DataType.LONG | DataType.INTERVAL:
                 assert isinstance(value, int)
                 return number(value)
+            case DataType.BYTE | DataType.SHORT:
+                assert isinstance(value, int)
+                return cast(number(value), TYPES[type], self.dialect)
             case DataType.FLOAT | DataType.DOUBLE:
                 return self._floating(float(value), type)
             case DataType.TIMESTAMP:
                 assert isinstance(value, int)
                 return self._timestamp(value)
+            case DataType.TIMESTAMP_NTZ if self.dialect == "spark":
+                assert isinstance(value, int)
+                return exp.Var(this=local(str(value), "UTC"))
             case DataType.DATE:
                 assert isinstance(value, int)
                 return self._date(value)
@@ -282,7 +300,9 @@ class Writer:
         if self.dialect != "spark":
             raise NotRelational("it calculates with DECIMALs", node.span)
         if node.operator == "%":
-            divisor = exp.Nullif(this=right, expression=exp.Literal.number(0))
+            type = node.right.type
+            assert isinstance(type, core.DecimalType)
+            divisor = exp.Nullif(this=right, expression=exp.Var(this=zero(type)))
             return exp.Mod(this=left, expression=divisor)
         if node.operator == "/":
             return exp.Anonymous(this="TRY_DIVIDE", expressions=[left, right])
@@ -322,7 +342,19 @@ class Writer:
         if type in _BITS:
             zero = cast(number(0), TYPES[type], self.dialect)
             return self._whole("-", zero, value, type)
+        if self._loses_digits(type):
+            # Spark calculates -x with 34 digits.
+            return exp.Case(
+                ifs=[exp.If(this=_is_negative(value, type), true=_without_sign(value, type))],
+                default=exp.Var(
+                    this=f"TRY_CAST(CONCAT('-', {value.sql('spark')}) AS {type.value})"
+                ),
+            )
         return exp.Neg(this=value)
+
+    def _loses_digits(self, type: DataType) -> bool:
+        is_long = isinstance(type, core.DecimalType) and type.precision > _DIGITS_OF_JAVA
+        return is_long and self.dialect == "spark"
 
     def _absolute(self, operand: Expression, type: DataType) -> exp.Expr:
         if type is DataType.INTERVAL:
@@ -330,6 +362,8 @@ class Writer:
             negative = self._tried("-", number(0), value.copy())
         else:
             value = self.value(operand)
+            if self._loses_digits(type):
+                return _without_sign(enclosed(value), type)
             if type not in _BITS:
                 return exp.Abs(this=value)
             negative = self._negation(operand, type)
@@ -344,8 +378,20 @@ class Writer:
         is_real = isinstance(operand.type, core.DecimalType) and type is DataType.DOUBLE
         if is_real and self.dialect != "spark":
             raise NotRelational("it compares a DECIMAL as a DOUBLE", operand.span)
-        name = type.value if isinstance(type, core.DecimalType) else TYPES[type]
-        return cast(self.value(operand), name, self.dialect)
+        return self._tried_cast(operand, type)
+
+    def _tried_cast(self, operand: Expression, type: DataType) -> exp.Expr:
+        """A CAST. Where a DECIMAL does not hold all values, it is NULL for them."""
+        value, name = self.value(operand), _name_of(type)
+        source = decimals.as_decimal(operand.type)
+        if not isinstance(type, core.DecimalType) or source is None:
+            return cast(value, name, self.dialect)
+        spare = type.precision - type.scale - (source.precision - source.scale)
+        if spare >= (type.scale < source.scale):
+            return cast(value, name, self.dialect)
+        if self.dialect != "spark":
+            raise NotRelational("it is cast to a DECIMAL that may not hold it", operand.span)
+        return exp.TryCast(this=value, to=exp.DataType.build(name, dialect=self.dialect))
 
     # --- times as numbers -------------------------------------------------------------------------
 
@@ -394,6 +440,17 @@ class Writer:
             epoch = cast(exp.Literal.string("1970-01-01"), "DATE", self.dialect)
             days = exp.paren(exp.Sub(this=enclosed(value), expression=epoch))
         return cast(days, "BIGINT", self.dialect)
+
+
+def _without_sign(value: exp.Expr, type: DataType) -> exp.Expr:
+    """ABS of a DECIMAL, by its text."""
+    plain = f"TRY_CAST({value.sql('spark')} AS STRING)"
+    return exp.Var(this=f"TRY_CAST(LTRIM('-', {plain}) AS {type.value})")
+
+
+def _is_negative(value: exp.Expr, type: DataType) -> exp.Expr:
+    assert isinstance(type, core.DecimalType)
+    return exp.LT(this=value.copy(), expression=exp.Var(this=zero(type)))
 
 
 def is_of_types(

@@ -13,7 +13,7 @@ from celc_runtime.values.types import ddl_of
 from sqlglot import exp
 
 from celc.core import formula as core
-from celc.core.formula import DataType, Expression
+from celc.core.formula import MOST_DIGITS, DataType, DecimalType, Expression
 from celc.relational import casts
 from celc.relational.casts import WHOLE
 from celc.relational.relations import NotRelational
@@ -50,6 +50,8 @@ def call(node: core.Call, writer: Writer) -> exp.Expr:
         return _truncated(node, writer)
     if node.function == "ROUND" and node.type in WHOLE and len(node.operands) == 2:
         return _rounded(node, writer)
+    if isinstance(node.type, DecimalType):
+        return _rounded_decimal(node, writer)
     function = FUNCTIONS[node.function]
     texts = [
         (
@@ -102,6 +104,21 @@ def _rounded(node: core.Call, writer: Writer) -> exp.Expr:
     half, ddl = 2 ** (bits - 1), ddl_of(node.type.value)
     exact = f"ROUND(CAST({number} AS DECIMAL(20, 0)), {digits})"
     return exp.Var(this=f"CAST(PMOD({exact} + {half}, {2 * half}) - {half} AS {ddl})")
+
+
+def _rounded_decimal(node: core.Call, writer: Writer) -> exp.Expr:
+    """ROUND, FLOOR or CEIL of a DECIMAL. ROUND of 38 digits is an error in Spark where it has
+    more."""
+    texts = [typed(one, writer).sql("spark") for one in node.operands]
+    found = f"{node.function}({', '.join(texts)})"
+    digits = core.digits_of(node)
+    first = node.operands[0].type
+    assert isinstance(first, DecimalType)
+    if first.precision - first.scale == MOST_DIGITS and digits < 0:
+        too_large = 10**MOST_DIGITS - (10 ** min(-digits, MOST_DIGITS) + 1) // 2
+        ends = (f"CAST('{sign}{too_large - 1}' AS {first.value})" for sign in ("-", ""))
+        found = f"CASE WHEN {texts[0]} BETWEEN {' AND '.join(ends)} THEN {found} END"
+    return exp.Var(this=found)
 
 
 def typed(node: Expression, writer: Writer) -> exp.Expr:

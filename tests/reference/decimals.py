@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 MOST = 38
 _EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
-_OF_PRODUCTS = Context(prec=MOST, rounding=ROUND_HALF_UP)
 
 
 class DecimalKind(NamedTuple):
@@ -89,9 +88,9 @@ def result(
     elif operator == "-":
         value = _EXACT.subtract(left, right)
     elif operator == "*":
-        value = _OF_PRODUCTS.multiply(left, right)
+        value = _EXACT.multiply(left, right)
     elif operator == "/":
-        value = _EXACT.quantize(_EXACT.divide(left, right), Decimal(f"1e-{MOST}"))
+        value = _EXACT.divide(left, right)
     else:
         value = _EXACT.remainder(left, right)
     return kind, fitted(value, kind)
@@ -115,8 +114,7 @@ def mean_of(values: list[Decimal], kind: DecimalKind) -> tuple[DecimalKind, Deci
     total = sum_of(values, kind)[1]
     if total is None:
         return found, None
-    mean = _EXACT.quantize(_EXACT.divide(total, Decimal(len(values))), Decimal(f"1e-{MOST}"))
-    return found, fitted(mean, found)
+    return found, fitted(_EXACT.divide(total, Decimal(len(values))), found)
 
 
 def mean_over_matches(values: list[Decimal], scale: int) -> Decimal | None:

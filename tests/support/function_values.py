@@ -2,14 +2,32 @@
 
 import random
 from collections.abc import Iterator
+from decimal import Decimal
 from itertools import product
 
 import pyarrow as pa
+from celc_runtime.arrow.vectors import column_of
+from celc_runtime.plan.expressions import Column, Leaf, OfTypes
 from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.values.functions import FUNCTIONS, UNITS, Function, can_cast
 
-from celc.core.formula import AttributeValue, Call, Constant, DataType, Expression
+from celc.codegen.expressions.trees import tree_of_event
+from celc.core.formula import (
+    WHOLE_NUMBERS,
+    AttributeValue,
+    Call,
+    Cast,
+    Choice,
+    Comparison,
+    Conditional,
+    Constant,
+    DataType,
+    DecimalType,
+    Expression,
+    decimal_of,
+)
 from celc.diagnostics.source import Span
+from celc.resolve.types.conversions import arithmetic
 
 ROWS = 10_000
 ZONES = ("America/St_Johns", "Europe/Berlin")
@@ -22,7 +40,13 @@ CASTS = tuple(
         ),
     )
 )
-"""The types that CAST knows."""
+DECIMALS = tuple(
+    decimal_of(*one)
+    for one in ((10, 2), (5, 5), (3, 0), (18, 4), (19, 7), (38, 0), (38, 10), (38, 38))
+)
+"""Those of a word, of two, and at the ends."""
+TYPES = (*CASTS, *DECIMALS)
+"""The types that functions take, and that CAST knows."""
 
 _WHOLE = {"BYTE": 8, "SHORT": 16, "INT": 32, "LONG": 64}
 _REALS = (
@@ -88,6 +112,31 @@ def _storage(type: DataType) -> pa.DataType:
 
 
 def _special(type: DataType) -> Iterator[object]:
+    if isinstance(type, DecimalType):
+        most, one = 10**type.precision - 1, 10**type.scale
+        near = (
+            0,
+            1,
+            -1,
+            5,
+            15,
+            25,
+            -15,
+            45,
+            127,
+            128,
+            -128,
+            -129,
+            32768,
+            2**31,
+            2**63,
+            -(2**63) - 1,
+        )
+        shifted = (0, 1, 49, 50, 51, 99)
+        whole = (n * one + s * one // 100 for n in (*near, 9, 99, 1704067200) for s in shifted)
+        ends = (most, -most, most - 1, most // 2, most // 2 + 1, *near, *whole)
+        yield from (_decimal(units, type) for units in ends if abs(units) <= most)
+        return
     match type.value:
         case "BOOLEAN":
             yield from (True, False)
@@ -106,7 +155,14 @@ def _special(type: DataType) -> Iterator[object]:
             yield from _INSTANTS
 
 
+def _decimal(units: int, type: DecimalType) -> Decimal:
+    return Decimal(f"{units}e-{type.scale}")
+
+
 def _drawn(type: DataType, draw: random.Random) -> object:
+    if isinstance(type, DecimalType):
+        most = 10 ** draw.randint(1, type.precision) - 1
+        return _decimal(draw.randint(-most, most), type)
     match type.value:
         case "BOOLEAN":
             return draw.random() < 0.5
@@ -139,7 +195,9 @@ def _text(draw: random.Random) -> str:
 
 
 def _number_text(draw: random.Random) -> str:
-    number = draw.choice((draw.randint(-300, 300), draw.gauss(0, 10), draw.uniform(-3e9, 3e9)))
+    long = _decimal(draw.randint(-(10**42), 10**42), decimal_of(38, draw.randint(0, 38)))
+    plain = (draw.randint(-300, 300), draw.gauss(0, 10), draw.uniform(-3e9, 3e9))
+    number = draw.choice((*plain, long))
     blank = draw.choice(("", "", " ", "\t"))
     return f"{blank}{number}{draw.choice(('', blank, 'x'))}"
 
@@ -179,16 +237,56 @@ def calls_of(type: DataType) -> Iterator[Call]:
         for operands in _operands(function, type):
             for zone in ("UTC", *ZONES) if function.zoned else (None,):
                 result = function.result
-                found = result if isinstance(result, DataType) else type
+                found = result if isinstance(result, DataType) else result(*_known(operands))
                 yield Call(function.name, operands, found, zone, _NOWHERE)
     if type is DataType.TIMESTAMP:
         yield from _truncations()
     yield from _casts_of(type)
 
 
+def values_of(type: DataType) -> Iterator[Expression]:
+    """All that is computed of columns of a type: calls, choices, and arithmetic."""
+    yield from calls_of(type)
+    a, b, n = _column("a", type), _column("b", type), _column("n", DataType.INT)
+    yield Choice("LEAST", (a, b), type, _NOWHERE)
+    yield Choice("GREATEST", (a, b), type, _NOWHERE)
+    yield Choice("COALESCE", (a, b), type, _NOWHERE)
+    for operator in ("=", "!=", "<", ">="):
+        asked = Comparison(operator, a, b, _NOWHERE)
+        yield Conditional(((asked, a),), Constant(None, type, _NOWHERE), type, _NOWHERE)
+    if not type.is_numeric:
+        return
+    for sign, other in product(("+", "-", "*", "/", "%"), (b, n)):
+        found = arithmetic(sign, a, other, _NOWHERE)
+        assert found is not None
+        yield found
+    if type is not DataType.DOUBLE:
+        for name in ("SQRT", "SIGN", "ISNAN"):
+            result = FUNCTIONS[name].result
+            assert isinstance(result, DataType)
+            yield Call(name, (Cast(a, DataType.DOUBLE, _NOWHERE),), result, None, _NOWHERE)
+
+
+def on_one_machine(value: Expression, table: pa.Table) -> pa.Array:
+    """What an expression is for each row of `columns_of`."""
+
+    def leaf(tree: Leaf | OfTypes) -> pa.Array:
+        assert isinstance(tree, Column)
+        return table.column(tree.name).combine_chunks()
+
+    return column_of(tree_of_event(value), value.type.value, leaf, len(table))
+
+
+def _known(operands: tuple[Expression, ...]) -> tuple[list[DataType], list[object]]:
+    """The types of operands, and the values of those that are literals."""
+    constants = [one.value if isinstance(one, Constant) else None for one in operands]
+    return [one.type for one in operands], constants
+
+
 _TAKES = {
     "DOUBLE": (DataType.DOUBLE,),
-    "NUMBER": (DataType.INT, DataType.LONG, DataType.FLOAT, DataType.DOUBLE),
+    "NUMBER": (*WHOLE_NUMBERS, DataType.FLOAT, DataType.DOUBLE, *DECIMALS),
+    "ROUNDED": (DataType.DOUBLE, *DECIMALS),
     "TEXT": (DataType.STRING,),
     "TIME": (DataType.TIMESTAMP,),
 }
@@ -242,7 +340,7 @@ def _truncations() -> Iterator[Call]:
 def _casts_of(type: DataType) -> Iterator[Call]:
     """CAST and TRY_CAST of a column to each type that is not its own."""
     of_zone = (DataType.TIMESTAMP, DataType.TIMESTAMP_NTZ, DataType.DATE, DataType.STRING)
-    for wanted in CASTS:
+    for wanted in TYPES:
         if wanted is type or not can_cast(type, wanted):
             continue
         both = {type, wanted}

@@ -363,7 +363,7 @@ class ChoiceCode(ConditionCode):
         if node.function == "SUM":
             return total, ""
         count = self.imports.call("wide_of", self.imports.call("count_known", valid, events))
-        scales = (node.type.scale - read.scale, node.type.scale, node.type.precision)
+        scales = (node.type.scale - read.scale, node.type.precision)
         return total, self.imports.call("divide_decimals", total, count, *map(str, scales))
 
     def _decimals_that_fit(self, node: core.Aggregate) -> Iterator[str]:

@@ -33,19 +33,28 @@ def in_column(element: str, type: core.DataType, imports: Imports) -> str:
     return imports.call("wide_in", element) if is_wide(type) else element
 
 
-def needs(node: core.Cast | core.Arithmetic, text: _Text, imports: Imports) -> Iterator[str]:
+def needs(
+    node: core.Cast | core.Arithmetic | core.Call, text: _Text, imports: Imports
+) -> Iterator[str]:
     """The truth without which a result is NULL: that its type holds it."""
-    wide = _cast(node, text, imports) if isinstance(node, core.Cast) else None
-    if isinstance(node, core.Arithmetic):
-        wide = _arithmetic(node, text, imports)
+    match node:
+        case core.Cast():
+            wide = _cast(node, text, imports)
+        case core.Arithmetic():
+            wide = _arithmetic(node, text, imports)
+        case core.Call():
+            wide = _rounding(node, text, imports)
     if wide is not None and not _always_fits(node):
         yield imports.call("is_decimal", wide)
     elif isinstance(node, core.Arithmetic) and node.operator == "%":
         yield f"({text(node.right)} != 0)"
 
 
-def _always_fits(node: core.Cast | core.Arithmetic) -> bool:
+def _always_fits(node: core.Cast | core.Arithmetic | core.Call) -> bool:
     type = _decimal(node)
+    if isinstance(node, core.Call):
+        source = _decimal(node.operands[0])
+        return source.scale > 0 or node.function != "ROUND" or source.precision < type.precision
     if isinstance(node, core.Cast):
         source = _decimal(node.operand)
         spare = type.precision - type.scale - (source.precision - source.scale)
@@ -60,11 +69,12 @@ def _always_fits(node: core.Cast | core.Arithmetic) -> bool:
 
 
 def operation(
-    node: core.Cast | core.Negation | core.Absolute | core.Arithmetic,
+    node: core.Cast | core.Negation | core.Absolute | core.Arithmetic | core.Call,
     text: _Text,
     imports: Imports,
 ) -> str:
     """The value of an operation where it is not NULL."""
+    narrow = None
     match node:
         case core.Negation() | core.Absolute():
             value = text(node.operand)
@@ -76,12 +86,12 @@ def operation(
             return imports.call("absolute_long", value)
         case core.Cast():
             wide = _cast(node, text, imports)
-            narrow = (
-                None if wide is not None else _moved(node.operand, _decimal(node), text, imports)
-            )
+            narrow = None if wide else _moved(node.operand, _decimal(node), text, imports)
         case core.Arithmetic():
             wide = _arithmetic(node, text, imports)
-            narrow = None if wide is not None else _narrow(node, text, imports)
+            narrow = None if wide else _narrow(node, text, imports)
+        case core.Call():
+            wide = _rounding(node, text, imports)
     if wide is None:
         assert narrow is not None
         return narrow
@@ -130,6 +140,21 @@ def _cast(node: core.Cast, text: _Text, imports: Imports) -> str | None:
     return imports.call("rescale_decimal", wide, str(power), str(type.precision))
 
 
+def _rounding(node: core.Call, text: _Text, imports: Imports) -> str:
+    """ROUND, FLOOR or CEIL, as a pair of words."""
+    source, type = _decimal(node.operands[0]), _decimal(node)
+    wide = _wide(node.operands[0], text, imports)
+    if node.function != "ROUND":
+        name = "floor_decimal" if node.function == "FLOOR" else "ceil_decimal"
+        return imports.call(name, wide, str(source.scale))
+    down, up = decimals.shortening(source.scale, core.digits_of(node))
+    if down:
+        wide = imports.call("rescale_decimal", wide, str(-down), str(MOST_DIGITS))
+    if up:
+        wide = imports.call("rescale_decimal", wide, str(up), str(type.precision))
+    return wide
+
+
 def _arithmetic(node: core.Arithmetic, text: _Text, imports: Imports) -> str | None:
     """The result as a pair of words; None: 64 bits hold all that is calculated."""
     left, right, type = map(_decimal, (node.left, node.right, node))
@@ -147,7 +172,7 @@ def _arithmetic(node: core.Arithmetic, text: _Text, imports: Imports) -> str | N
             given = [scale - left.scale, scale - right.scale, scale - type.scale, type.precision]
             name = "add_decimals" if node.operator == "+" else "subtract_decimals"
         case "/":
-            given = [type.scale + right.scale - left.scale, type.scale, type.precision]
+            given = [type.scale + right.scale - left.scale, type.precision]
             name = "divide_decimals"
         case "%":
             whole = max(left.precision - left.scale, right.precision - right.scale)

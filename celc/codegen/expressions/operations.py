@@ -43,7 +43,9 @@ _ABOVE_ZERO = ("LN", "LOG10")  # NULL of all other numbers
 def needs(node: Operation, text: Text, imports: Imports) -> Iterator[str]:
     """The truths without which a value is NULL although no operand is."""
     match node:
-        case core.Cast() | core.Arithmetic() if isinstance(node.type, core.DecimalType):
+        case core.Cast() | core.Arithmetic() | core.Call() if isinstance(
+            node.type, core.DecimalType
+        ):
             yield from decimals.needs(node, text, imports)
         case core.Cast():
             return
@@ -82,9 +84,9 @@ def _midnights(
 def operation(node: Operation, text: Text, imports: Imports) -> str:
     """The value of an operation where it is not NULL."""
     match node:
-        case core.Cast() | core.Negation() | core.Absolute() | core.Arithmetic() if isinstance(
-            node.type, core.DecimalType
-        ):
+        case (
+            core.Cast() | core.Negation() | core.Absolute() | core.Arithmetic() | core.Call()
+        ) if isinstance(node.type, core.DecimalType):
             return decimals.operation(node, text, imports)
         case core.Cast() if isinstance(node.operand.type, core.DecimalType):
             return decimals.as_double(node.operand, text, imports)

@@ -156,12 +156,17 @@ def derived_columns(query: core.Query, read: Set[str]) -> tuple[plan.Derived, ..
         plan.Derived(
             one.name,
             one.type.value,
-            _Trees(of_event=True).of(one.value),
+            tree_of_event(one.value),
             sql_of(query, one),
             _inputs(one),
         )
         for one in wanted
     )
+
+
+def tree_of_event(value: core.Expression) -> plan.Tree:
+    """An expression of one event, over the columns of the input."""
+    return _Trees(of_event=True).of(value)
 
 
 def _inputs(derived: core.Derived) -> tuple[tuple[str, str], ...]:

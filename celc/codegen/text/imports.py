@@ -78,7 +78,8 @@ _NAMES_OF = {
     ),
     "celc_runtime.engine.values.functions": (*("angle", "ceiling", "floor", "power"),),
     "celc_runtime.engine.values.decimals": (
-        *("absolute_decimal", "add_decimals", "decimal_to_double", "divide_decimals"),
+        *("absolute_decimal", "add_decimals", "ceil_decimal", "decimal_to_double"),
+        *("divide_decimals", "floor_decimal"),
         *("is_decimal", "multiply_decimals", "narrow_of", "negate_decimal"),
         *("remainder_decimals", "rescale_decimal", "subtract_decimals", "wide_in", "wide_of"),
     ),

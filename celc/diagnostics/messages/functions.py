@@ -147,10 +147,11 @@ def number_of_arguments(function: Function, span: Span) -> Diagnostic:
     return error("function-arguments", span, message, f"as in {function.example[0]}")
 
 
-_PLAIN = "a text, a BOOLEAN, a time or a number other than a DECIMAL"
+_PLAIN = "a text, a number, a BOOLEAN or a time"
 _KINDS = {
     "DOUBLE": "a number",
     "NUMBER": "a number",
+    "ROUNDED": "a number",
     "INT": "a whole number of the type INT",
     "TIME": "a TIMESTAMP or a DATE",
     "TEXT": _PLAIN,

@@ -120,6 +120,14 @@ def convert(expression: core.Expression, data_type: core.DataType) -> core.Expre
     return core.Cast(expression, data_type, expression.span)
 
 
+def is_implicit(found: core.DataType, wanted: core.DataType) -> bool:
+    """Whether `convert` does what CAST does with a number: it widens it, or makes a DECIMAL of an
+    exact one."""
+    if isinstance(wanted, core.DecimalType):
+        return decimals.as_decimal(found) is not None
+    return found.is_numeric and wanted.is_numeric and common_type(found, wanted) is wanted
+
+
 Operator = Literal["+", "-", "*", "/", "%"]
 
 

@@ -14,7 +14,14 @@ from celc.diagnostics.messages import functions as messages
 from celc.diagnostics.messages import types
 from celc.diagnostics.source import Span
 from celc.parse import syntax
-from celc.resolve.types.conversions import Misfit, convert, is_null, meeting_type
+from celc.resolve.types.conversions import (
+    Misfit,
+    convert,
+    is_implicit,
+    is_null,
+    literal_type,
+    meeting_type,
+)
 from celc.resolve.types.derived import of_event
 from celc.resolve.types.site import Site
 from celc.resolve.types.written import type_of_written
@@ -49,12 +56,17 @@ def function_call(
         return _choice(function, operands, node, site)
     if function.name == "NULLIF":
         return _null_if(operands, node, site)
+    first = operands[0]
+    if function.name in ("FLOOR", "CEIL") and first.type is core.DataType.LONG:
+        return first
     result = function.result
     type = (
         result
         if isinstance(result, core.DataType)
-        else result([operand.type for operand in operands])
+        else result([one.type for one in operands], [_literal(one) for one in operands])
     )
+    if function.name == "ROUND" and is_null(operands[-1]) and site.use == "filter":
+        return core.Constant(None, type, node.span)
     zone = zone_of(node.zone, site)
     if zone is None:
         return None
@@ -68,6 +80,10 @@ def function_call(
         return settled(core.Call("CAST", tuple(operands), type, zone, node.span), site)
     zone = zone if function.zoned else None
     return settled(core.Call(function.name, tuple(operands), type, zone, node.span), site)
+
+
+def _literal(operand: core.Expression) -> object:
+    return operand.value if isinstance(operand, core.Constant) else None
 
 
 def _names_unit(operand: core.Expression) -> bool:
@@ -156,6 +172,11 @@ def cast(node: syntax.Cast, site: Site, expression: Resolve) -> core.Expression 
         return None
     if is_null(operand) or operand.type is wanted:
         return convert(operand, wanted)
+    if isinstance(wanted, core.DecimalType):
+        # A literal is the DECIMAL that it spells.
+        operand = convert(operand, literal_type(operand))
+    if is_implicit(operand.type, wanted):
+        return convert(operand, wanted)
     if not can_cast(operand.type, wanted):
         site.found.add(messages.no_cast(operand.type.value, wanted.value, node.span))
         return None
@@ -184,6 +205,8 @@ def _has_kernel(value: core.Expression) -> bool:
         return False
     if not isinstance(value, core.Call):
         return True
+    if isinstance(value.type, core.DecimalType):
+        return value.function in core.ROUNDINGS
     return value.function in FUNCTIONS and bool(FUNCTIONS[value.function].kernel)
 
 
@@ -225,6 +248,7 @@ def _as_text(function: Function, operand: core.Expression, site: Site) -> core.E
 
 _NULLS = {
     "DOUBLE": core.DataType.DOUBLE,
+    "ROUNDED": core.DataType.DOUBLE,
     "INT": core.DataType.INT,
     "NUMBER": core.DataType.INT,
     "TIME": core.DataType.TIMESTAMP,
@@ -237,7 +261,12 @@ def _wanted(kind: str, found: core.DataType) -> core.DataType | None:
         case "DOUBLE":
             return core.DataType.DOUBLE if found.is_numeric else None
         case "NUMBER":
-            return found if found in core.NUMBERS else None
+            return found if found.is_numeric else None
+        case "ROUNDED":
+            if found in core.WHOLE_NUMBERS:
+                return core.DataType.LONG
+            is_real = found in (core.DataType.FLOAT, core.DataType.DOUBLE)
+            return core.DataType.DOUBLE if is_real else (found if found.is_numeric else None)
         case "INT":
             return core.DataType.INT if found in core.WHOLE_NUMBERS[:3] else None
         case "HASHED":

@@ -17,7 +17,7 @@ from celc.resolve.schema import Declarations, Schema
 from celc.resolve.scopes import Frame
 from celc.resolve.types import functions as calls
 from celc.resolve.types.conditions import condition
-from celc.resolve.types.conversions import common_type, convert, is_null
+from celc.resolve.types.conversions import common_type, convert, is_null, literal_type
 from celc.resolve.types.expressions import absolute, expression
 from celc.resolve.types.site import Site
 
@@ -121,7 +121,8 @@ def _values(
         wanted = types[one.name.text]
         if value is None:
             continue
-        if not is_null(value) and common_type(value.type, wanted) is not wanted:
+        type = literal_type(value) if isinstance(wanted, core.DecimalType) else value.type
+        if not is_null(value) and common_type(type, wanted) is not wanted:
             text = found.source.slice(one.value.span)
             found.add(messages.derived_type(text, value.type.value, wanted.value, one.value.span))
             continue

@@ -90,7 +90,7 @@ def sums_of_decimals(column: pa.Array, offsets: np.ndarray, function: str) -> Nu
         value = None if count == 0 else decimals.fitting(total, digits)
         if value is not None and function == "AVG":
             up = average.scale - given.scale
-            value = decimals.quotient(value, count, up, average.scale)
+            value = decimals.quotient(value, count, up)
             value = None if value is None else decimals.fitting(value, average.precision)
         found.append(value)
     return _of_list(found)

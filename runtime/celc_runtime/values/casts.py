@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.values import written_numbers, written_times
+from celc_runtime.values import decimal_casts, written_numbers, written_times
 from celc_runtime.values.operands import Operand, column_of, each, values_of
 from celc_runtime.values.times import instants, local
 
@@ -35,7 +35,11 @@ def _cast(column: pa.Array, zone: str, type: str, *, exact: bool) -> pa.Array:
     if pa.types.is_string(column.type):
         return _read(column, zone, type, exact=exact)
     if type == "STRING":
-        return _written(column, zone)
+        return _written(column, zone, exact=exact)
+    if pa.types.is_decimal(column.type):
+        return decimal_casts.of_decimal(column, type, exact=exact)
+    if type.startswith("DECIMAL"):
+        return decimal_casts.to_decimal(column, type)
     if type in _WHOLE:
         return _whole(column, _WHOLE[type], exact=exact)
     if type in _REAL:
@@ -129,10 +133,12 @@ def _since_1970(column: pa.Array, *, exact: bool) -> pa.Array:
 # --- texts ----------------------------------------------------------------------------------------
 
 
-def _written(column: pa.Array, zone: str) -> pa.Array:
-    """Values as texts."""
+def _written(column: pa.Array, zone: str, *, exact: bool) -> pa.Array:
+    """Values as texts; `exact`: a DECIMAL without an exponent."""
     if pa.types.is_floating(column.type):
         return written_numbers.texts_of(column)
+    if pa.types.is_decimal(column.type):
+        return each("{:f}".format if exact else str, pa.string(), column, rows=len(column))
     if pa.types.is_date(column.type):
         return written_times.texts_of_dates(column)
     if pa.types.is_timestamp(column.type):
@@ -142,6 +148,8 @@ def _written(column: pa.Array, zone: str) -> pa.Array:
 
 def _read(column: pa.Array, zone: str, type: str, *, exact: bool) -> pa.Array:
     """Texts as values."""
+    if type.startswith("DECIMAL"):
+        return decimal_casts.to_decimal(column, type)
     if type in _WHOLE:
         read = written_numbers.whole(_WHOLE[type].bit_width, with_point=not exact)
         return each(read, _WHOLE[type], column, rows=len(column))

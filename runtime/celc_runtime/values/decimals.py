@@ -1,10 +1,7 @@
 """The numbers of DECIMALs: the types of results, as Spark derives them, and exact operations.
 
-A value is the whole number of its smallest unit. A result is rounded HALF_UP, and None where it has
-more digits than its type.
-
-Spark rounds twice where 38 digits do not hold a product, and where a quotient has fewer than 38
-decimals: to 38 digits (decimals) first, then to the type. So do `product` and `quotient`.
+A value is the whole number of its smallest unit. A result is rounded HALF_UP, once, and None where
+it has more digits than its type.
 """
 
 from typing import Literal
@@ -73,6 +70,19 @@ def average_type(type: DecimalType) -> DecimalType:
     return decimal_of(min(type.precision + 4, MOST_DIGITS), min(type.scale + 4, MOST_DIGITS))
 
 
+def rounded_type(type: DecimalType, digits: int) -> DecimalType:
+    """The type of ROUND to so many digits behind the point."""
+    # Rounded up, a number can have one digit more.
+    whole, scale = type.precision - type.scale + 1, max(0, min(type.scale, digits))
+    precision = max(whole, 1 - digits) if digits < 0 else whole + scale
+    return decimal_of(min(precision, MOST_DIGITS), scale)
+
+
+def whole_type(type: DecimalType) -> DecimalType:
+    """The type of FLOOR and CEIL."""
+    return rounded_type(type, 0) if type.scale else type
+
+
 # --- values ---------------------------------------------------------------------------------------
 
 
@@ -87,25 +97,30 @@ def moved(value: int, power: int) -> int:
     return value * 10**power if power >= 0 else rounded(value, 10**-power)
 
 
+def shortening(scale: int, digits: int) -> tuple[int, int]:
+    """By which powers of ten ROUND to so many digits divides a number of so many decimals, and then
+    multiplies it."""
+    up = min(max(-digits, 0), MOST_DIGITS + 1)
+    return (scale + up if up else max(scale - digits, 0)), up
+
+
+def whole_part(value: int, scale: int, *, up: bool) -> int:
+    """The nearest whole number that is not above, or not below, a number of so many decimals."""
+    divisor: int = 10**scale
+    return -(-value // divisor) if up else value // divisor
+
+
 def fitting(value: int, digits: int) -> int | None:
     """A number, if it has at most so many digits."""
     return value if abs(value) < 10**digits else None
 
 
-def product(left: int, right: int, down: int) -> int:
-    """left · right, with `down` decimals less."""
-    exact = left * right
-    over = max(0, len(str(abs(exact))) - MOST_DIGITS)
-    return moved(moved(exact, -over), over - down)
-
-
-def quotient(left: int, right: int, up: int, decimals: int) -> int | None:
-    """left · 10^up / right, a result of so many decimals; None: by zero."""
+def quotient(left: int, right: int, up: int) -> int | None:
+    """left · 10^up / right; None: by zero."""
     if right == 0:
         return None
-    left = left * 10 ** (up + MOST_DIGITS - decimals)
-    exact = rounded(-left, -right) if right < 0 else rounded(left, right)
-    return moved(exact, decimals - MOST_DIGITS)
+    left *= 10**up
+    return rounded(-left, -right) if right < 0 else rounded(left, right)
 
 
 def remainder(left: int, right: int) -> int | None:
@@ -134,7 +149,7 @@ def calculated(
             else:
                 found = moved(left + right if operator == "+" else left - right, type.scale - scale)
         case "*":
-            found = product(left, right, one.scale + other.scale - type.scale)
+            found = moved(left * right, type.scale - one.scale - other.scale)
         case _:
-            found = quotient(left, right, type.scale + other.scale - one.scale, type.scale)
+            found = quotient(left, right, type.scale + other.scale - one.scale)
     return None if found is None else fitting(found, type.precision)

@@ -6,19 +6,26 @@ between events the name `kernel` in `celc_runtime.engine.values.functions`, or o
 
 Meaning: that of Spark's function with ANSI mode off, but for calendar parts, which are those of
 UTC or of a named zone, whatever the session's zone is, and regular expressions, which are RE2's.
+
+Long: an entry for each function.
 """
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from celc_runtime.values.types import DataType
+from celc_runtime.values.decimals import rounded_type, whole_type
+from celc_runtime.values.types import DataType, DecimalType
 
 Parameter: TypeAlias = str
 """What an argument can be. `DOUBLE`, `INT`, `STRING`, `BINARY`: values of this type, and numbers
 that are read as it; `TEXT`: any value, as CAST AS STRING reads it; `NUMBER`: any number, with its
-own type; `HASHED`: a number, text, BOOLEAN or time; `TIME`: a TIMESTAMP, or a DATE as its midnight;
-`ANY`: any value. With `?` it may be left out, with `*` there may be several, and with `!` it is a
-literal."""
+own type; `ROUNDED`: the same, whole numbers as LONG and FLOATs as DOUBLE; `HASHED`: a number, text,
+BOOLEAN or time; `TIME`: a TIMESTAMP, or a DATE as its midnight; `ANY`: any value. With `?` it may
+be left out, with `*` there may be several, and with `!` it is a literal."""
+
+
+Result: TypeAlias = Callable[[Sequence[DataType], Sequence[object]], DataType]
+"""The type of a result, by the types of the arguments and their values; None: it is no literal."""
 
 
 class Function(NamedTuple):
@@ -26,7 +33,7 @@ class Function(NamedTuple):
 
     name: str
     parameters: tuple[Parameter, ...]
-    result: DataType | Callable[[Sequence[DataType]], DataType]  # by the types of the arguments
+    result: DataType | Result
     meaning: str  # one sentence
     example: tuple[str, str]  # a call, and its value
     spark: str | Callable[[Sequence[str]], str]
@@ -42,14 +49,29 @@ class Function(NamedTuple):
         return least, None if self.parameters[-1].endswith("*") else len(self.parameters)
 
 
-def _same(types: Sequence[DataType]) -> DataType:
-    return types[0]
-
-
-_DOUBLE, _INT, _LONG = DataType.DOUBLE, DataType.INT, DataType.LONG
+_DOUBLE, _INT = DataType.DOUBLE, DataType.INT
 _STRING, _BOOLEAN = DataType.STRING, DataType.BOOLEAN
 
 _UTC_DAYS = "DATE_FROM_UNIX_DATE(CAST(FLOOR(UNIX_MICROS({0}) / 86400000000) AS INT))"
+
+
+def _same(types: Sequence[DataType], constants: Sequence[object]) -> DataType:
+    return types[0]
+
+
+def _whole(types: Sequence[DataType], constants: Sequence[object]) -> DataType:
+    """LONG, or a DECIMAL without decimals."""
+    (type,) = types
+    return whole_type(type) if isinstance(type, DecimalType) else DataType.LONG
+
+
+def _rounded(types: Sequence[DataType], constants: Sequence[object]) -> DataType:
+    type, *_ = types
+    *_, digits = (0, *constants[1:])
+    if not isinstance(type, DecimalType):
+        return type
+    return rounded_type(type, digits if isinstance(digits, int) else 0)
+
 
 _LIMITED = (
     "CASE WHEN ISNAN({{0}}) THEN 0L WHEN {{0}} >= 9223372036854775808.0D THEN 9223372036854775807L "
@@ -144,8 +166,8 @@ _NUMERIC = (
     ),
     Function(
         "FLOOR",
-        ("DOUBLE",),
-        _LONG,
+        ("ROUNDED",),
+        _whole,
         "the greatest whole number that is not above",
         ("FLOOR(-1.5)", "-2"),
         _LIMITED.format("FLOOR({0})"),
@@ -153,8 +175,8 @@ _NUMERIC = (
     ),
     Function(
         "CEIL",
-        ("DOUBLE",),
-        _LONG,
+        ("ROUNDED",),
+        _whole,
         "the least whole number that is not below",
         ("CEIL(1.2)", "2"),
         _LIMITED.format("CEIL({0})"),
@@ -163,7 +185,7 @@ _NUMERIC = (
     Function(
         "ROUND",
         ("NUMBER", "INT!?"),
-        _same,
+        _rounded,
         "the number with so many digits behind the point (0 without), halves away from 0",
         ("ROUND(2.345, 2)", "2.35"),
         lambda texts: f"ROUND({', '.join(texts)})",
@@ -412,20 +434,17 @@ _OF_ALL = (
     ),
 )
 
-_NUMBERS = ("BYTE", "SHORT", "INT", "LONG", "FLOAT", "DOUBLE")
-
 
 def can_cast(found: DataType, wanted: DataType) -> bool:
     """Whether CAST takes a value of a type to another type, as in Spark with ANSI mode off."""
-    is_number, to_number = found.value in _NUMBERS, wanted.value in _NUMBERS
     plain = (_STRING, _BOOLEAN)
     times = (DataType.TIMESTAMP, DataType.DATE, DataType.TIMESTAMP_NTZ)
-    if is_number:
-        return to_number or wanted in (*plain, DataType.TIMESTAMP)
+    if found.is_numeric:
+        return wanted.is_numeric or wanted in (*plain, DataType.TIMESTAMP)
     if found in plain:
-        return to_number or wanted in plain or (found is _STRING and wanted in times)
+        return wanted.is_numeric or wanted in plain or (found is _STRING and wanted in times)
     if found in times:
-        of_instant = found is DataType.TIMESTAMP and to_number
+        of_instant = found is DataType.TIMESTAMP and wanted.is_numeric
         return wanted is _STRING or wanted in times or of_instant
     return False
 

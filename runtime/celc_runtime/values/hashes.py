@@ -1,13 +1,17 @@
 """HASH: Spark's Murmur3 of 32 bits, with the seed 42.
 
-Numbers up to 32 bits are hashed as one word, those of 64 bits as two, a text by its bytes. The hash
-of a value is the seed of the next one. NULL leaves the seed as it is.
+Numbers up to 32 bits are hashed as one word, those of 64 bits as two, a text by its bytes. A
+DECIMAL of up to 18 digits is the number of its smallest units, a longer one their bytes, as few as
+hold them. The hash of a value is the seed of the next one. NULL leaves the seed as it is.
 """
+
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 
 from celc_runtime.values.operands import Operand, column_of, values_of
+from celc_runtime.values.types import MOST_NARROW
 
 _SEED = 42
 _MASK = 0xFFFFFFFF
@@ -47,10 +51,9 @@ def _of_numbers(values: np.ndarray, seeds: np.ndarray) -> np.ndarray:
     return _finished(hashed, np.full(len(seeds), 4 * words, np.uint32))
 
 
-def _of_texts(column: pa.Array, seeds: np.ndarray) -> np.ndarray:
+def _of_texts(texts: list[bytes], seeds: np.ndarray) -> np.ndarray:
     """Of texts, a word after another of all of them at once. The bytes that are left are a word
     each."""
-    texts = [b"" if one is None else one.encode() for one in column.to_pylist()]
     sizes = np.array([len(one) for one in texts], np.int64)
     starts = np.cumsum(sizes) - sizes
     data = np.frombuffer(b"".join(texts) + b"\0\0\0\0", np.uint8).astype(np.uint32)
@@ -66,13 +69,38 @@ def _of_texts(column: pa.Array, seeds: np.ndarray) -> np.ndarray:
     return _finished(hashed, sizes.astype(np.uint32))
 
 
+def _bytes_of(column: pa.Array) -> list[bytes] | None:
+    """The bytes that are hashed of each value; None: it is hashed as a number."""
+    if pa.types.is_string(column.type):
+        return [b"" if one is None else one.encode() for one in column.to_pylist()]
+    if not pa.types.is_decimal(column.type) or column.type.precision <= MOST_NARROW:
+        return None
+    units = [_units(one) or 0 for one in column.to_pylist()]
+    return [
+        one.to_bytes((one if one >= 0 else ~one).bit_length() // 8 + 1, "big", signed=True)
+        for one in units
+    ]
+
+
+def _units(value: Decimal | None) -> int | None:
+    """The smallest units of a DECIMAL."""
+    if value is None:
+        return None
+    sign, digits, _ = value.as_tuple()
+    units = int("".join(map(str, digits)))
+    return -units if sign else units
+
+
 def _hash(*operands: Operand, rows: int) -> pa.Array:
     seeds = np.full(rows, _SEED, np.uint32)
     for operand in operands:
         column = column_of(operand, rows)
-        if pa.types.is_string(column.type):
-            found, known = _of_texts(column, seeds), np.asarray(column.is_valid())
+        texts = _bytes_of(column)
+        if texts is not None:
+            found, known = _of_texts(texts, seeds), np.asarray(column.is_valid())
         else:
+            if pa.types.is_decimal(column.type):
+                column = pa.array([_units(one) for one in column.to_pylist()], pa.int64())
             if pa.types.is_temporal(column.type):
                 is_day = pa.types.is_date(column.type)
                 column = column.cast(pa.int32() if is_day else pa.int64())

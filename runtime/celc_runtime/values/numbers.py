@@ -6,7 +6,9 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 import numpy as np
 import pyarrow as pa
 
-from celc_runtime.values.operands import Operand, values_of
+from celc_runtime.values import decimals
+from celc_runtime.values.operands import Operand, column_of, each, values_of
+from celc_runtime.values.types import DecimalType, decimal_of
 
 
 def _real(code: Callable[..., np.ndarray]) -> Callable[..., pa.Array]:
@@ -45,10 +47,19 @@ def _sign(values: np.ndarray) -> np.ndarray:
     return found
 
 
-def _whole(code: Callable[[np.ndarray], np.ndarray]) -> Callable[..., pa.Array]:
-    """A DOUBLE as a LONG. As in Java NaN is 0, and what is too large the last LONG."""
+def _whole(code: Callable[[np.ndarray], np.ndarray], *, up: bool) -> Callable[..., pa.Array]:
+    """A DOUBLE as a LONG. As in Java NaN is 0, and what is too large the last LONG. A DECIMAL
+    stays one."""
 
     def found(operand: Operand, rows: int) -> pa.Array:
+        if pa.types.is_decimal(operand.type):
+            type = decimal_of(operand.type.precision, operand.type.scale)
+            return _of_units(
+                lambda units: decimals.whole_part(units, type.scale, up=up),
+                operand,
+                decimals.whole_type(type),
+                rows,
+            )
         values, known = values_of(operand, rows)
         values = np.nan_to_num(code(values), nan=0.0, posinf=np.inf, neginf=-np.inf)
         small, large = values <= -(2.0**63), values >= 2.0**63
@@ -57,6 +68,22 @@ def _whole(code: Callable[[np.ndarray], np.ndarray]) -> Callable[..., pa.Array]:
         return pa.array(whole, pa.int64(), mask=~known)
 
     return found
+
+
+def _of_units(
+    code: Callable[[int], int], operand: Operand, type: DecimalType, rows: int
+) -> pa.Array:
+    """A function from smallest units to those of another type; NULL where that has too few
+    digits."""
+    scale, unit = operand.type.scale, Decimal((0, (1,), -type.scale))
+
+    def found(value: Decimal) -> Decimal | None:
+        units = code(int(value.scaleb(scale, _WIDE)))
+        within = decimals.fitting(units, type.precision)
+        return None if within is None else _WIDE.multiply(Decimal(within), unit)
+
+    column = column_of(operand, rows)
+    return each(found, pa.decimal128(type.precision, type.scale), column, rows=rows)
 
 
 _WIDE = Context(prec=800)  # digits: more than a DOUBLE and its shift can have
@@ -69,10 +96,17 @@ def _round(operand: Operand, places: Operand | None = None, *, rows: int) -> pa.
     Most numbers are far from a half: then whole numbers of 53 bits and one division by a power of
     ten, which is correctly rounded, give the nearest DOUBLE. The others are rounded as texts.
     """
-    values, known = values_of(operand, rows)
     digits = 0 if places is None else places.as_py()
+    if pa.types.is_decimal(operand.type):
+        type = decimal_of(operand.type.precision, operand.type.scale)
+        wanted = decimals.rounded_type(type, digits or 0)
+        if digits is None:
+            return pa.nulls(rows, pa.decimal128(wanted.precision, wanted.scale))
+        down, up = decimals.shortening(type.scale, digits)
+        return _of_units(lambda units: decimals.moved(units, -down) * 10**up, operand, wanted, rows)
     if digits is None:
         return pa.nulls(rows, operand.type)
+    values, known = values_of(operand, rows)
     if values.dtype.kind != "f":
         return pa.array(_rounded_whole(values, digits), operand.type, mask=~known)
     wide = values.astype(np.float64)
@@ -135,8 +169,8 @@ CODE: dict[str, Callable[..., pa.Array]] = {
     "ATAN2": _real(lambda y, x: np.arctan2(y + 0.0, x + 0.0)),
     "RADIANS": _real(np.radians),
     "SIGN": _real(_sign),
-    "FLOOR": _whole(np.floor),
-    "CEIL": _whole(np.ceil),
+    "FLOOR": _whole(np.floor, up=False),
+    "CEIL": _whole(np.ceil, up=True),
     "ROUND": _round,
     "ISNAN": _is_nan,
 }

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 # The characters that Spark passes over at both ends.
 BLANK = "".join(map(chr, (*range(0x21), 0x7F)))
-_BLANK_OF_JAVA = BLANK[:-1]
+BLANK_OF_JAVA = BLANK[:-1]
+"""The same of what Java reads itself."""
 
 
 # --- written --------------------------------------------------------------------------------------
@@ -80,7 +81,7 @@ _INFINITE = frozenset({"inf", "infinity"})
 
 def double(text: str) -> float | None:
     """A DOUBLE, as Java and Spark read it."""
-    plain = text.strip(_BLANK_OF_JAVA)
+    plain = text.strip(BLANK_OF_JAVA)
     lower = plain.lower()
     if lower in ("nan",) or plain in ("+NaN", "-NaN"):
         return math.nan
@@ -102,7 +103,7 @@ def single(text: str) -> float | None:
     if wide is None or not math.isfinite(wide):
         # What is too large for a DOUBLE is so for a FLOAT.
         return wide
-    number = text.strip(_BLANK_OF_JAVA).rstrip("dDfF")
+    number = text.strip(BLANK_OF_JAVA).rstrip("dDfF")
     if np.float64(np.float32(wide)) != wide and _DECIMAL.fullmatch(number):
         exact = Decimal(number)
         if exact != Decimal(wide):

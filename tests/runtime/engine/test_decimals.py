@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,6 @@ from celc_runtime.values.decimals import result_type
 from celc_runtime.values.types import DecimalType, decimal_of
 
 EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
-OF_38 = Context(prec=38, rounding=ROUND_HALF_UP)
-SMALLEST = Decimal("1e-38")
 
 
 def _type(rng: random.Random) -> DecimalType:
@@ -62,9 +60,9 @@ def _operations(
     left, right = _pair(a), _pair(b)
     scale = max(one.scale, other.scale)
     ups = (scale - one.scale, scale - other.scale)
-    exact = {"+": EXACT.add(x, y), "-": EXACT.subtract(x, y), "*": OF_38.multiply(x, y)}
+    exact = {"+": EXACT.add(x, y), "-": EXACT.subtract(x, y), "*": EXACT.multiply(x, y)}
     if b:
-        exact["/"] = EXACT.quantize(EXACT.divide(x, y), SMALLEST)
+        exact["/"] = EXACT.divide(x, y)
         exact["%"] = EXACT.remainder(x, y)
     for operator in ("+", "-", "*", "/", "%"):
         type = result_type(operator, one, other)
@@ -78,7 +76,7 @@ def _operations(
                 found = of("multiply_decimals")(left, right, down, digits)
             case "/":
                 up = type.scale + other.scale - one.scale
-                found = of("divide_decimals")(left, right, up, type.scale, digits)
+                found = of("divide_decimals")(left, right, up, digits)
             case _:
                 found = of("remainder_decimals")(left, right, *ups)
         wanted = _fitted(exact[operator], type) if operator in exact else None
@@ -88,6 +86,9 @@ def _operations(
     yield f"{x} as {other.value}", _back(found), _fitted(x, other)
     yield f"-({x})", _back(of("negate_decimal")(left)), -a
     yield f"ABS({x})", _back(of("absolute_decimal")(left)), abs(a)
+    for name, rounding in (("floor", ROUND_FLOOR), ("ceil", ROUND_CEILING)):
+        wanted = int(x.to_integral_value(rounding, EXACT))
+        yield f"{name}({x})", _back(of(f"{name}_decimal")(left, one.scale)), wanted
     yield f"DOUBLE({x})", float(of("decimal_to_double")(left, one.scale)), float(x)
     yield f"{x} < {y}", left < right, a < b
 

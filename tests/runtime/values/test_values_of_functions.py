@@ -6,14 +6,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from celc_runtime.plan.schemas import arrow_type
-from celc_runtime.values.code import called
 from celc_runtime.values.functions import FUNCTIONS
-from function_values import CASTS, NO_CALLS, calls_of, columns_of
+from function_values import NO_CALLS, TYPES, calls_of, columns_of, on_one_machine, values_of
 
 import celc
-from celc.core.formula import AttributeValue, Constant, DataType
+from celc.core.formula import DataType
 from celc.relational.expressions import Writer
+from celc.relational.functions import typed
 
 _STREAM = "CREATE STREAM S { EVENT A { id: INT } }\n"
 
@@ -37,28 +36,18 @@ def test_the_page_of_the_language_has_a_line_for_each_function() -> None:
     assert [line for line in page.splitlines() if line in lines] == lines
 
 
-@pytest.mark.parametrize("type", CASTS, ids=lambda one: one.value)
+@pytest.mark.parametrize("type", TYPES, ids=lambda one: one.value)
 def test_every_function_has_code_and_an_expression_of_spark(type: DataType) -> None:
     table = columns_of(type, rows=40)
     writer = Writer("spark", alone="")
-    for call in calls_of(type):
-        assert writer.value(call).sql("spark")
-        operands = [
-            (
-                table.column(one.attribute).combine_chunks()
-                if isinstance(one, AttributeValue)
-                else pa.scalar(one.value, arrow_type(one.type.value))
-            )
-            for one in call.operands
-            if isinstance(one, AttributeValue | Constant)
-        ]
-        found = called(call.function, operands, len(table), call.zone, call.type.value)
+    for value in values_of(type):
+        assert typed(value, writer).sql("spark")
+        found = on_one_machine(value, table)
         assert len(found) == len(table)
-        assert found.type == arrow_type(call.type.value), call
 
 
 def test_no_function_of_the_table_is_left_out() -> None:
-    seen = {call.function for one in CASTS for call in calls_of(one)}
+    seen = {call.function for one in TYPES for call in calls_of(one)}
     assert set(FUNCTIONS) - seen == NO_CALLS
 
 

@@ -6,11 +6,8 @@ int64 and a uint64, two's complement as in Arrow's 128 bits: pairs compare as Py
 compare tuples.
 
 A result of more digits than its type has is `TOO_LARGE`, which `is_decimal` tells from all others.
-What is in between has 256 bits: four words, the highest first, without a sign.
-
-Spark rounds twice where 38 digits do not hold a product, and where a quotient has fewer than 38
-decimals: to 38 digits (decimals) first, then to the type. So do `multiply_decimals` and
-`divide_decimals`.
+What is in between has 256 bits: four words, the highest first, without a sign. A result is rounded
+once, HALF_UP.
 """
 
 import numpy as np
@@ -249,6 +246,32 @@ def rescale_decimal(value, power, digits):  # type: ignore[no-untyped-def]
     return _signed(value[0] < 0, _rescaled((_ZERO, _ZERO, high, low), power), digits)
 
 
+@njit(nogil=True, cache=True, plain=plain.floor_decimal)
+def floor_decimal(value, scale):  # type: ignore[no-untyped-def]
+    """The greatest whole number that is not above value / 10^scale."""
+    return _whole(value, scale, value[0] < 0)
+
+
+@njit(nogil=True, cache=True, plain=plain.ceil_decimal)
+def ceil_decimal(value, scale):  # type: ignore[no-untyped-def]
+    """The least whole number that is not below value / 10^scale."""
+    return _whole(value, scale, value[0] >= 0)
+
+
+@njit(nogil=True, cache=True)
+def _whole(value, scale, away):  # type: ignore[no-untyped-def]
+    """The number without its decimals; `away`: what they were brings it away from 0."""
+    high, low = _words(value)
+    found, left = (_ZERO, _ZERO, high, low), scale
+    while left > 0:
+        step = min(left, 9)
+        found = _over(found, _POWERS[step])
+        left -= step
+    if away and _less(_times_power(found, scale), (_ZERO, _ZERO, high, low)):
+        found = _sum(found, (_ZERO, _ZERO, _ZERO, _ONE))
+    return _signed(value[0] < 0, found, MOST_DIGITS)
+
+
 @njit(nogil=True, cache=True, plain=plain.add_decimals)
 def add_decimals(left, right, up_left, up_right, down, digits):  # type: ignore[no-untyped-def]
     """left · 10^up_left + right · 10^up_right, with `down` decimals less."""
@@ -284,43 +307,19 @@ def multiply_decimals(left, right, down, digits):  # type: ignore[no-untyped-def
     product = _sum(product, (_ZERO, b, more, _ZERO))
     a, b = product_of_words(high, other_high)
     product = _sum(product, (a, b, _ZERO, _ZERO))
-    over = 0
-    if not _less(product, (_ZERO, _ZERO, _HIGH[38], _LOW[38])):
-        over = _digits(product) - 38
-        product = _over_power(product, over)
-    return _signed((left[0] < 0) != (right[0] < 0), _rescaled(product, over - down), digits)
-
-
-@njit(nogil=True, cache=True)
-def _digits(words):  # type: ignore[no-untyped-def]
-    """The number of digits of a number of more than 38."""
-    count, limit = 38, (_ZERO, _ZERO, _HIGH[38], _LOW[38])
-    while not _less(words, limit):
-        count += 1
-        if count == 78:
-            return count
-        limit = _times(limit, _TEN)
-    return count
+    return _signed((left[0] < 0) != (right[0] < 0), _rescaled(product, -down), digits)
 
 
 @njit(nogil=True, cache=True, plain=plain.divide_decimals)
-def divide_decimals(left, right, up, decimals, digits):  # type: ignore[no-untyped-def]
-    """left · 10^up / right, a result of so many decimals; by zero `TOO_LARGE`."""
+def divide_decimals(left, right, up, digits):  # type: ignore[no-untyped-def]
+    """left · 10^up / right; by zero `TOO_LARGE`."""
     high, low = _words(right)
     one_high, one_low = _words(left)
     dividend = _times_power((_ZERO, _ZERO, one_high, one_low), up)
     if dividend[0] == _ALL or (high | low) == _ZERO:
         return _too_large()
     quotient, top, rest = _divided(dividend, high, low)
-    # Rounded up where 2 · rest + slack >= right: `slack` is what a quotient of 38 decimals gains.
-    slack, cut = (_ZERO, _ZERO, high, low), 38 - decimals
-    if cut == 0:
-        slack = (_ZERO, _ZERO, _ZERO, _ZERO)
-    while cut > 0:
-        step = min(cut, 9)
-        slack = _over(slack, _POWERS[step])
-        cut -= step
-    half = _sum(_sum((_ZERO, _ZERO, top, rest), (_ZERO, _ZERO, top, rest)), slack)
+    half = _sum((_ZERO, _ZERO, top, rest), (_ZERO, _ZERO, top, rest))
     if not _less(half, (_ZERO, _ZERO, high, low)):
         quotient = _sum(quotient, (_ZERO, _ZERO, _ZERO, _ONE))
     return _signed((left[0] < 0) != (right[0] < 0), quotient, digits)

@@ -58,6 +58,14 @@ def rescale_decimal(value: Pair, power: int, digits: int) -> Pair:
     return _fitting(decimals.moved(_whole(value), power), digits)
 
 
+def floor_decimal(value: Pair, scale: int) -> Pair:
+    return _pair(decimals.whole_part(_whole(value), scale, up=False))
+
+
+def ceil_decimal(value: Pair, scale: int) -> Pair:
+    return _pair(decimals.whole_part(_whole(value), scale, up=True))
+
+
 def add_decimals(
     left: Pair, right: Pair, up_left: int, up_right: int, down: int, digits: int
 ) -> Pair:
@@ -72,11 +80,11 @@ def subtract_decimals(
 
 
 def multiply_decimals(left: Pair, right: Pair, down: int, digits: int) -> Pair:
-    return _fitting(decimals.product(_whole(left), _whole(right), down), digits)
+    return _fitting(decimals.moved(_whole(left) * _whole(right), -down), digits)
 
 
-def divide_decimals(left: Pair, right: Pair, up: int, scale: int, digits: int) -> Pair:
-    return _fitting(decimals.quotient(_whole(left), _whole(right), up, scale), digits)
+def divide_decimals(left: Pair, right: Pair, up: int, digits: int) -> Pair:
+    return _fitting(decimals.quotient(_whole(left), _whole(right), up), digits)
 
 
 def remainder_decimals(left: Pair, right: Pair, up_left: int, up_right: int) -> Pair:
