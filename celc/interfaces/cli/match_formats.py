@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.csv
+from celc_runtime.arrow.short_floats import short_floats, with_short_floats
 from celc_runtime.plan.plan import DECIDED_TIME, MATCH_ID, MATCHES
 from celc_runtime.plan.uncertain import CONFIDENCE
 from celc_runtime.query import CompiledQuery
@@ -93,7 +94,7 @@ def json_lines(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writer
     decided = query.plan.shows_decided_time and not query.plan.answer.collapsed
 
     def write(matches: pa.RecordBatch | None) -> None:
-        for row in [] if matches is None else matches.to_pylist():
+        for row in [] if matches is None else with_short_floats(matches).to_pylist():
             line = {
                 "query": query.name,
                 **({MATCH_ID: json_ready(row[MATCH_ID])} if has_id else {}),
@@ -116,7 +117,7 @@ def _lines_of_rows(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Wr
     """One object for each row: its columns, with the query's name."""
 
     def write(rows: pa.RecordBatch | None) -> None:
-        for row in [] if rows is None else rows.to_pylist():
+        for row in [] if rows is None else with_short_floats(rows).to_pylist():
             line = {"query": query.name, **_parameters(query, row), "row": json_ready(row)}
             out.write(json_line(line))
 
@@ -127,7 +128,7 @@ def rows_as_json(query: CompiledQuery | RowPatternQuery, out: IO[bytes]) -> Writ
     """One object for each row, with its columns as Parquet has them."""
 
     def write(rows: pa.RecordBatch | None) -> None:
-        for row in [] if rows is None else rows.to_pylist():
+        for row in [] if rows is None else with_short_floats(rows).to_pylist():
             out.write(json_line({name: json_ready(value) for name, value in row.items()}))
 
     return write
@@ -227,7 +228,10 @@ def _flat(matches: pa.RecordBatch, spelled: Callable[[str], str]) -> pa.RecordBa
     columns = []
     for field, column in zip(matches.schema, matches.columns, strict=True):
         if pa.types.is_list(field.type) or pa.types.is_struct(field.type):
-            texts = [json.dumps(json_ready(events), default=str) for events in column.to_pylist()]
+            texts = [
+                json.dumps(json_ready(events), default=str)
+                for events in short_floats(column).to_pylist()
+            ]
             column = pa.array(texts, pa.string())
         elif pa.types.is_binary(field.type):
             column = pa.array([id.hex() for id in column.to_pylist()], pa.string())

@@ -9,10 +9,10 @@ from decimal import Decimal
 from math import isfinite
 from typing import Any, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from celc_runtime.arrow.arrays import duration_text, in_one_piece, plain
+from celc_runtime.arrow.short_floats import short_floats
 
 EXACT = 2**53  # JavaScript's whole numbers are exact up to this one
 
@@ -29,7 +29,7 @@ def column_of(name: str, values: pa.Array | pa.ChunkedArray) -> dict[str, Any]:
       `numeric`: the texts are long numbers
     - label: the texts of each row's events; `first` is the position of the first event
     """
-    array = plain(in_one_piece(values))
+    array = short_floats(plain(in_one_piece(values)))
     type = array.type
     if pa.types.is_list(type) and pa.types.is_struct(type.value_type):
         rows = array.to_pylist()
@@ -66,11 +66,7 @@ def _floats(array: pa.Array) -> _Numbers | None:
     """The numbers; None where some are NaN or infinite, which JSON cannot hold."""
     if not pc.all(pc.is_finite(array), skip_nulls=True, min_count=0).as_py():
         return None
-    values = array.to_pylist()
-    if pa.types.is_float64(array.type):
-        return list(values)
-    # The shortest text of a FLOAT is that of its own type: 0.1, not 0.10000000149.
-    return [None if value is None else float(str(np.float32(value))) for value in values]
+    return list(array.to_pylist())
 
 
 def _decimals(array: pa.Array) -> _Numbers | None:

@@ -325,6 +325,8 @@ def shown(value: pa.Scalar) -> str:
         return "NULL"
     if pa.types.is_binary(value.type):
         return str(value.as_py().hex())
+    if pa.types.is_float32(value.type):
+        return str(np.float32(value.as_py()))
     if not pa.types.is_temporal(value.type):
         return repr(value.as_py())
     try:
