@@ -162,6 +162,8 @@ def compile_files(
     files, wrong = query_files(map(Path, given))
     if wrong or not files:
         raise ValueError("; ".join(wrong) or "there is no file to compile")
+    if unknown := options.keys() - Options.__annotations__.keys():
+        raise TypeError(f"compile_files takes no argument {', '.join(map(repr, sorted(unknown)))}")
     for name in options.keys() & {"order_by", "tiebreak"}:
         options[name] = None if options[name] is None else _names(options[name])
     language, chosen = language_of(*files), Options(**options)
@@ -179,7 +181,9 @@ def _warmed(matcher: Matcher, processes: int | None) -> Matcher:
         try:
             warm_all(matcher, processes)
         except NotWarmed as problem:
-            warnings.warn(str(problem), RuntimeWarning, stacklevel=3)
+            from celc_runtime.values.warned import warn
+
+            warn(str(problem), RuntimeWarning)
     return matcher
 
 
@@ -188,8 +192,10 @@ def _matcher(
 ) -> Matcher:
     """The compiled texts, loaded; `call` begins the call that the module names.
 
-    Their warnings are given to Python's, with the line that called a function that calls this one.
+    Their warnings are given to Python's, with the line of the user.
     """
+    from celc_runtime.values.warned import warn
+
     from celc.diagnostics.errors import CelWarning
     from celc.driver.matcher import Matcher
 
@@ -207,7 +213,7 @@ def _matcher(
     module = compilation.module_parts(f"celc.{call}{''.join(flags)})")
     for file in compilation.files:
         for one in file.warnings:
-            warnings.warn(one.render(file.source), CelWarning, stacklevel=3)
+            warn(one.render(file.source), CelWarning)
     again = partial(_matcher_again, sources, language, options, call)
     return Matcher(module, compilation.warnings, again)
 
@@ -244,8 +250,9 @@ def check(
     """All errors and warnings of a text, in the order of their places.
 
     max_compile_seconds: the most seconds that it may take to find them; too little time is one of
-    the errors. dialect, schema: as for `compile`.
+    the errors. dialect, schema: as for `compile`. The answer is shown as `celc check` prints it.
     """
+    from celc.diagnostics.errors import findings
     from celc.options import Options
 
     options = Options(
@@ -256,7 +263,7 @@ def check(
     )
     language, source = _language_and_source(dialect, name, text)
     _refuse_foreign(language, options, schema)
-    return language.check(source, options, schema)
+    return findings(source, language.check(source, options, schema))
 
 
 def format_text(text: str, *, name: str = "query.cel", dialect: str = "cel") -> str:
@@ -303,13 +310,21 @@ def report(
 
 
 def _language_and_source(dialect: str, name: str, text: str) -> tuple[Language, Source]:
-    """Raises ValueError for a dialect that there is none of."""
+    """Raises ValueError for a dialect that there is none of and for the name of a file, TypeError
+    for what is no text."""
     from celc.diagnostics.source import Source
     from celc.editor.languages import CEL, LANGUAGES
 
     language = next((one for called, one in LANGUAGES.items() if called == dialect), None)
     if language is None:
         raise ValueError(f"dialect must be 'cel' or 'match_recognize', not {dialect!r}")
+    if not isinstance(text, str):
+        raise TypeError(f"the text of a query is a str, and this is {type(text).__name__}")
+    if text.endswith((".cel", ".sql")) and "\n" not in text and " " not in text:
+        raise ValueError(
+            f"{text!r} is the name of a file, and the text of a query is wanted here: "
+            f"celc.compile_files({text!r}) compiles a file"
+        )
     if language is not CEL and name == "query.cel":
         name = f"query{language.suffix}"
     return language, Source(name, text)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import pickle
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
+from celc_runtime import EventWarning
 from engines import interpreted
 
 import celc
@@ -67,3 +71,27 @@ SELECT * FROM S WHERE On AS x ; !Beat FOR 10 MINUTES [ts] PARTITION BY id
         query = celc.compile(text)
     (row,) = query.match_table(events).to_pylist()
     assert (row["id"], row["decided_time"]) == (1, times[0] + dt.timedelta(minutes=10))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda query, events: query.match_table(events),
+        lambda query, events: query.match_table(events, max_matches=1),
+        lambda query, events: query.match_all_table(events),
+        lambda query, events: query.near.match_table(events),
+        lambda query, events: pa.Table.from_batches(query.match_arrow(events.to_batches())),
+        lambda query, events: query.match_pandas(events.to_pandas()),
+        lambda query, events: events.to_pandas().pipe(query.match_pandas),
+    ],
+    ids=["table", "first", "all", "one of them", "batches", "pandas", "pipe"],
+)
+def test_warnings_of_a_run_name_the_line_that_runs(
+    read: Callable[[celc.Matcher, pa.Table], Any],
+) -> None:
+    text = """CREATE STREAM S { EVENT A { n: INT }, EVENT B { n: INT } }
+QUERY near: SELECT * FROM S WHERE A ; B"""
+    events = pa.table({"type": ["A", "C", "A", "B"], "n": pa.array([1, 2, 3, 4], pa.int32())})
+    with interpreted(), pytest.warns(EventWarning) as caught:
+        read(celc.compile(text), events)
+    assert {Path(found.filename) for found in caught} == {Path(__file__)}

@@ -180,6 +180,22 @@ class Diagnostics:
             raise CelError(self.source, self.in_order())
 
 
+class Findings(tuple[Diagnostic, ...]):
+    """All errors and warnings of a text; shown as a person reads them, in a notebook as well."""
+
+    source: Source
+
+    def __repr__(self) -> str:
+        return render_all(self.source, self) or "fine: no errors and no warnings"
+
+
+def findings(source: Source, diagnostics: Iterable[Diagnostic]) -> Findings:
+    """The errors and warnings of a text."""
+    found = Findings(diagnostics)
+    found.source = source
+    return found
+
+
 def render_all(source: Source, diagnostics: Sequence[Diagnostic]) -> str:
     """Several diagnostics as one text, an empty line between them."""
     return "\n\n".join(diagnostic.render(source) for diagnostic in diagnostics)

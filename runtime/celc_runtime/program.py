@@ -8,7 +8,6 @@ Long: each option of a call, with its check.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -34,6 +33,7 @@ from celc_runtime.plan.strategy import (
     UnionLists,
     Update,
 )
+from celc_runtime.values.warned import warn
 
 
 @dataclass(frozen=True, eq=False)
@@ -439,13 +439,13 @@ def growth_line(program: Program) -> str:
     return f"matches are found by definition, in plain Python, and the time {program.growth}"
 
 
-def warn_of_growth(programs: Iterable[Program], *, stacklevel: int) -> None:
+def warn_of_growth(programs: Iterable[Program]) -> None:
     """Warn the caller of a method about queries, and those that they read, that may take long.
 
     The warning comes once: not again after the compiler or the sender of a query.
     """
     for line in dict.fromkeys(line for program in programs for line in _growth_lines(program)):
-        warnings.warn(line, PlanWarning, stacklevel=stacklevel)
+        warn(line, PlanWarning)
 
 
 def _growth_lines(program: Program) -> Iterator[str]:

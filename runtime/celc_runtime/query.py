@@ -9,7 +9,6 @@ are half of the runtime.
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -35,6 +34,7 @@ from celc_runtime.run.matching import (
 from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.source.run_options import RunOptions
+from celc_runtime.values.warned import warn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -140,7 +140,7 @@ class CompiledQuery:
     def _enter(self, route: Route) -> None:
         """Refuse what the route cannot run, and tell the caller of a method what may take long."""
         check(self.program, route)
-        warn_of_growth([self.program], stacklevel=4)
+        warn_of_growth([self.program])
 
     def match_table(
         self, events: Any, *, max_matches: int | None = None, **parameters: Any
@@ -175,11 +175,10 @@ class CompiledQuery:
         else:
             found = matches_of_table(self.program, events, first)
         if first.are_all:
-            warnings.warn(
+            warn(
                 f"query {self.name!r} was stopped after {max_matches:,} "
                 f"match{'' if max_matches == 1 else 'es'} (max_matches); there may be more",
                 EventWarning,
-                stacklevel=2,
             )
         return found
 
@@ -266,10 +265,12 @@ class CompiledQuery:
         ValueError for options that cannot be, and where no joins say what the query says.
         """
         from celc_runtime.chain.on_spark import chain_matches
+        from celc_runtime.spark.answers.compact import check_frame
         from celc_runtime.spark.input.parameters import given_rules
         from celc_runtime.spark.match import spark_matches
         from celc_runtime.spark.progress import watched
 
+        check_frame(events, "match")
         if plan != "joins":
             self._enter(Route.SPARK)
         program = self.program.on_spark
@@ -301,12 +302,14 @@ class CompiledQuery:
         `presorted` with a stream.
         """
         from celc_runtime.chain.on_spark import chain_plan
+        from celc_runtime.spark.answers.compact import check_frame
         from celc_runtime.spark.in_numbers import in_numbers
         from celc_runtime.spark.input.parameters import given_rules
         from celc_runtime.spark.input.probe import jobs_told
         from celc_runtime.spark.match import spark_plan
         from celc_runtime.stream.explain import explain_stream
 
+        check_frame(events, "explain_plan")
         program = self.program.on_spark
         if events.isStreaming:
             if ranges is not None or presorted:
@@ -365,9 +368,11 @@ class CompiledQuery:
         the query or the DataFrame does not fit a stream, ValueError for options that cannot be,
         TypeError where `buckets` is no whole number, RuntimeError for a session that cannot run it.
         """
+        from celc_runtime.spark.answers.compact import check_frame
         from celc_runtime.spark.input.parameters import given_rules
         from celc_runtime.stream.match import stream_matches
 
+        check_frame(events, "match_stream")
         query = self
         if tiebreak is not None:
             query = query.with_options(tiebreak=tiebreak)

@@ -7,7 +7,6 @@ Otherwise each query is a DataFrame, read by the next, with a shuffle between th
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import reduce
@@ -41,6 +40,7 @@ from celc_runtime.spark.input.key_columns import utc_instant
 from celc_runtime.spark.input.probe import UNKNOWN, told_rows
 from celc_runtime.spark.match import check_events, spark_plan
 from celc_runtime.values.types import ddl_of
+from celc_runtime.values.warned import warn
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -100,7 +100,7 @@ def chain_matches(
         raise ValueError(f"query {program.name!r} reads other queries: leave out progress")
     plan = chain_plan(program, events, ranges, presorted=presorted)
     for text in plan.warnings:
-        warnings.warn(text, PlanWarning, stacklevel=4)
+        warn(text, PlanWarning)
     return plan.matches
 
 

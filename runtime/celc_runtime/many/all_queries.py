@@ -13,6 +13,7 @@ from celc_runtime.many.tables import matches_of_all
 from celc_runtime.program import Program, warn_of_growth
 from celc_runtime.routes.rules import Route
 from celc_runtime.routes.why_not import check
+from celc_runtime.spark.answers.compact import check_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,8 +35,9 @@ class AllQueries:
         Raises EventError if a query names no order column, the DataFrame does not fit the queries,
         their names cannot be columns of one table, or one of them needs a table of parameters.
         """
+        check_frame(events, "match_all", "match_all_table")
         self._check(Route.ALL)
-        warn_of_growth(self._programs.values(), stacklevel=3)
+        warn_of_growth(self._programs.values())
         on_spark = {name: program.on_spark for name, program in self._programs.items()}
         return matches_of_all_on_spark(on_spark, events)
 
@@ -45,7 +47,7 @@ class AllQueries:
         events: as for `match_table`. Raises the same errors.
         """
         self._check(Route.ALL_TABLE)
-        warn_of_growth(self._programs.values(), stacklevel=3)
+        warn_of_growth(self._programs.values())
         return matches_of_all(self._programs, events)
 
     def rows(self, answers: Any, name: str) -> Any:

@@ -9,7 +9,6 @@ as often.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial, reduce
 from itertools import groupby
@@ -36,6 +35,7 @@ from celc_runtime.spark.input.key_columns import with_key_columns
 from celc_runtime.spark.input.pushdown import can_matter, why_not_filtered
 from celc_runtime.spark.match import check_events
 from celc_runtime.spark.worker.tasks import stretches_of
+from celc_runtime.values.warned import warn
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -57,7 +57,7 @@ def matches_of_all_on_spark(programs: Mapping[str, Program], events: DataFrame) 
     groups = reading_groups(programs.values())
     for group in groups:
         if not group.plan.source.partition_by or group.plan.interleaves:
-            warnings.warn(
+            warn(
                 (
                     f"one task reads all events of {', '.join(group.programs)}, which have no "
                     "PARTITION BY that would spread them"
@@ -66,7 +66,6 @@ def matches_of_all_on_spark(programs: Mapping[str, Program], events: DataFrame) 
                     "CONSUME BY ANY"
                 ),
                 PlanWarning,
-                stacklevel=4,
             )
     wanted = [_can_matter(group, rows) for group in groups]
     for group in groups:

@@ -1,6 +1,5 @@
 """The runs of many queries over the same sorted batches."""
 
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -18,6 +17,7 @@ from celc_runtime.run.run import Run
 from celc_runtime.run.run_of import run_of
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
 from celc_runtime.spark.numbering import why_not_numbered
+from celc_runtime.values.warned import warn
 
 _LARGE_PART = 0.5
 """Share of a batch. If more rows can matter, to pass on the whole batch is cheaper than to copy."""
@@ -88,12 +88,11 @@ class ManyRuns:
         undeclared = self._columns.undeclared
         if undeclared.total:
             declared = [name for _, name in self._plan.source.declared_types]
-            warnings.warn(
+            warn(
                 f"{undeclared.total:,} of the rows have a type that none of the streams declares: "
                 f"{undeclared.words(declared)}; they are not part of the streams of "
                 f"{', '.join(self._programs)}",
                 EventWarning,
-                stacklevel=3,
             )
 
     def _run(self, name: str) -> Run:

@@ -20,6 +20,7 @@ from celc_runtime.row_pattern.run import RowRun
 from celc_runtime.row_pattern.schemas import input_schema, output_schema
 from celc_runtime.row_pattern.tables import Reader
 from celc_runtime.run.feeding import read_all
+from celc_runtime.spark.answers.compact import check_frame
 from celc_runtime.spark.in_numbers import ALL, RowNumbers, in_numbers
 from celc_runtime.spark.input.probe import told_rows
 
@@ -121,6 +122,7 @@ class RowPatternQuery:
     def match(self, rows: DataFrame) -> DataFrame:
         """The result for a Spark DataFrame, `df.transform(query.match)`: spread over the cluster by
         PARTITION BY, else by one task."""
+        check_frame(rows, "match")
         if rows.isStreaming:
             return self.match_stream(rows)
         return matched_frame(self.plan, self.match_arrow, rows)

@@ -1,6 +1,5 @@
 """One run of a query over a stream of batches: the loop around the kernels."""
 
-import warnings
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
@@ -51,6 +50,7 @@ from celc_runtime.run.update.updates import ASKS_UPDATE, UpdateOfRun
 from celc_runtime.run.walk.listed import Listed, kinds_of
 from celc_runtime.run.walk.many_matches import ManyMatches
 from celc_runtime.run.walk.walks import WalkOfRun
+from celc_runtime.values.warned import warn
 
 
 class Run:
@@ -398,6 +398,6 @@ class Run:
 
 def warn_at_the_end(plan: Plan, undecided: int, undeclared: Undeclared) -> None:
     if undecided:
-        warnings.warn(undecided_words(plan, undecided), EventWarning, stacklevel=4)
+        warn(undecided_words(plan, undecided), EventWarning)
     if undeclared.total:
-        warnings.warn(undeclared.told(plan), EventWarning, stacklevel=4)
+        warn(undeclared.told(plan), EventWarning)

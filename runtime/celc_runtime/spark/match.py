@@ -6,7 +6,6 @@ data stands in `facts`, the choice in `choose`, and how matches travel in `wire`
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -28,6 +27,7 @@ from celc_runtime.spark.input.probe import UNKNOWN, told_rows
 from celc_runtime.spark.input.pushdown import why_not_filtered
 from celc_runtime.spark.joins import joined, why_kernel
 from celc_runtime.spark.steps import Step, applied, task_step
+from celc_runtime.values.warned import warn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
@@ -83,7 +83,7 @@ def spark_compact(
 def warn_of(plan: SparkPlan) -> None:
     """Tell the caller of a method of the query what a plan warns of."""
     if plan.warning:
-        warnings.warn(plan.warning, PlanWarning, stacklevel=4)
+        warn(plan.warning, PlanWarning)
 
 
 def spark_plan(

@@ -58,6 +58,8 @@ def registered(program: Program, spark: Any, name: str | None, *, sorts: bool = 
             f"SQL cannot call a function {called!r}: choose a name of letters, digits and _, as in "
             "register(spark, name='fires')"
         )
+    if not hasattr(spark, "tvf"):
+        raise TypeError(f"register takes a SparkSession, and this is {type(spark).__name__}")
     if hasattr(spark.tvf, called.lower()):
         raise ValueError(
             f"Spark SQL has a table function {called!r} of its own, which this one would replace: "

@@ -7,12 +7,12 @@ made is left alone: a session may serve other streams.
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from typing import TYPE_CHECKING
 
 from celc_runtime.plan.errors import PlanWarning
 from celc_runtime.spark.input.probe import has_class
+from celc_runtime.values.warned import warn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,11 +55,10 @@ def prepare(spark: SparkSession) -> None:
             )
     if set_here:
         listed = " and ".join(f"{name} = {value}" for name, value in set_here.items())
-        warnings.warn(
+        warn(
             f"match_stream has set {listed} in this session, because a stream of celc keeps its "
             "states in Spark's RocksDB store; set them yourself, and this is not said",
             PlanWarning,
-            stacklevel=4,
         )
     _look_at_tasks(spark)
 
@@ -88,11 +87,10 @@ def _has_set(spark: SparkSession, name: str, value: str) -> bool:
                 f"{_another_store('none')}. (Spark does not let match_stream set it here: "
                 f"{str(problem).splitlines()[0]})"
             ) from problem
-        warnings.warn(
+        warn(
             f"Spark does not let match_stream set {name} = {value} here, so each micro-batch "
             f"writes the whole store: {str(problem).splitlines()[0]}",
             PlanWarning,
-            stacklevel=5,
         )
         return False
     return True
@@ -118,10 +116,9 @@ def _look_at_tasks(spark: SparkSession) -> None:
 @cache
 def _tell_of_tasks(cores: int) -> None:
     """Warn once in a process."""
-    warnings.warn(
+    warn(
         f"{TASKS} is {TASKS_OF_SPARK}, because nobody has set it, and Spark has {cores} cores: "
         f"each task costs time in each micro-batch. Call spark.conf.set({TASKS!r}, '{cores}') "
         "before the stream is begun; its checkpoint keeps the number",
         PlanWarning,
-        stacklevel=6,
     )

@@ -645,7 +645,9 @@ def test_ties() -> None:
         "and a distributed table has no order of its own: name a column that tells them apart, as "
         "in with_options(tiebreak=['event_id']) or celc compile --tiebreak event_id; or, if "
         "neither comes before the other and the query asks for no order among them (as SELECT "
-        "FIRST, LIMIT and EVENTS do), compile it with ties='simultaneous' (--ties simultaneous)"
+        "FIRST, LIMIT and EVENTS do), compile it with ties='simultaneous' (--ties simultaneous). "
+        "No column tells rows apart that are equal in all columns: df.dropDuplicates() leaves one "
+        "of them"
     )
     assert len(pairs(query, [first, second])) == 6
     tiebroken = query.with_options(tiebreak="value")

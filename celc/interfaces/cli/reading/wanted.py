@@ -98,8 +98,14 @@ class Wanted:
             raise CommandProblem(
                 f"{file}: query {quote(self.query)} cannot do without {columns} {quoted(lacking)}, "
                 f"which {are} missing; {available('the columns are', known)[0]}"
-                f"{_other_delimiter(known)}"
+                f"{_other_delimiter(known)}{self._other_types(lacking)}"
             )
+
+    def _other_types(self, lacking: Collection[str]) -> str:
+        """How to name the column of the event types, if that is missing."""
+        if self.type_name not in lacking:
+            return ""
+        return "; if another column has the event types, name it with --type-column"
 
     def words_on(self, file: str, lacking: Collection[str]) -> str:
         """The message on attributes that no row has."""

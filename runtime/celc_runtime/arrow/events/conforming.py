@@ -81,6 +81,8 @@ def not_found_error(
     numbered: a column that the runtime has added, and that the message does not show.
     """
     problem, remedy = "is missing", "add it, or rename the column that holds it"
+    if name == plan.source.type_name:
+        remedy = "if another one has the event types, name it with with_options(type_column=…)"
     if name in names:
         problem, remedy = "occurs more than once", "drop or rename all but one"
     return EventError(

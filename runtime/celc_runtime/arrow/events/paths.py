@@ -106,13 +106,19 @@ def with_fields(events: Any, names: Iterable[str]) -> Any:
     return events
 
 
-def missing_error(query: str, names: Sequence[str], known: Sequence[str]) -> EventError:
-    """The error for columns that a query reads and a table does not have."""
+def missing_error(
+    query: str, names: Sequence[str], known: Sequence[str], type_name: str
+) -> EventError:
+    """The error for columns that a query reads and a table does not have; `type_name`: the column
+    of the event types."""
     near = {name.lower(): name for name in known}
     renamed = [f"{near[n.lower()]!r} to {n!r}" for n in names if n.lower() in near]
     remedy = f"rename {', '.join(renamed)}" if renamed else "add them, or rename those that hold it"
+    case = "upper and lower case must agree"
+    if type_name in names:
+        case += "; with_options(type_column=…) names another column of the event types"
     return EventError(
         f"query {query!r} reads columns that the DataFrame lacks: "
         f"{', '.join(map(repr, names))}; its columns are: "
-        f"{', '.join(map(repr, known)) or 'none'} ({remedy}; upper and lower case must agree)"
+        f"{', '.join(map(repr, known)) or 'none'} ({remedy}; {case})"
     )

@@ -8,7 +8,6 @@ If conditions are checked while matches are listed, not all paths are matches. T
 that have been listed count.
 """
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -19,6 +18,7 @@ from celc_runtime.engine.walk.match_count import count_matches
 from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.plan import Plan
 from celc_runtime.run.walk.walks import WalkOfRun
+from celc_runtime.values.warned import warn
 
 MOST_MATCHES = 1_000_000  # matches at one event; more of them cause a warning
 
@@ -90,12 +90,11 @@ class ManyMatches:
             number = f"{int(found):,}"
         else:
             number = f"about 10^{np.log10(found):.0f}" if found < np.inf else "more than 10^308"
-        warnings.warn(
+        warn(
             f"query {self._plan.name!r}: {number} matches end at position {position:,}; for fewer, "
             "use SELECT NXT, LAST or MAX, SELECT LONGEST DISJOINT, LIMIT, a smaller WITHIN, or "
             "leave labels out of SELECT; for one row about all of them, SELECT TOTAL COUNT(*) AS "
             "matches or SELECT COLLAPSED *; to stop after some, celc run --max-matches or "
             "match_table(…, max_matches=…)",
             EventWarning,
-            stacklevel=4,
         )

@@ -46,6 +46,20 @@ def is_spark_frame(events: Any) -> bool:
     )
 
 
+def check_frame(events: Any, method: str, instead: str = "match_table") -> None:
+    """Raises TypeError for what is no DataFrame of Spark, with what to call instead."""
+    if is_spark_frame(events):
+        return
+    kind = type(events)
+    library = kind.__module__.partition(".")[0]
+    named = kind.__qualname__ if library == "builtins" else f"{library}.{kind.__qualname__}"
+    raise TypeError(
+        f"{method} takes a DataFrame of Spark, and this is {named}: {instead}(…) takes tables of "
+        "Arrow, pandas, polars and DuckDB, without Spark; spark.createDataFrame(…) makes a "
+        "DataFrame of one"
+    )
+
+
 # --- compact answers ------------------------------------------------------------------------------
 
 

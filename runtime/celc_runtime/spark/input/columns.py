@@ -103,7 +103,7 @@ def needed_columns(plan: Plan, events: DataFrame) -> DataFrame:
         names.append(plan.source.type_name)
     paths = {name: _path(plan, name, fields) for name in names}
     if lacking := [name for name, path in paths.items() if path is None]:
-        raise missing_error(plan.name, lacking, known)
+        raise missing_error(plan.name, lacking, known, plan.source.type_name)
     given = known
     lower = [name.lower() for name in known]
     alike = [name for name in names if sum(n.lower() == name.lower() for n in names) > 1]

@@ -95,7 +95,9 @@ class EventSort:
             f"({self._plan.source.order_by[0]} is {time[0]}), and a stream has no order of its "
             "own: name a column that tells them apart, as in match_stream(df, tiebreak='id'); or, "
             "if neither comes before the other and the query asks for no order among them (as "
-            "SELECT FIRST, LIMIT and EVENTS do), compile it with ties='simultaneous'"
+            "SELECT FIRST, LIMIT and EVENTS do), compile it with ties='simultaneous'. No column "
+            "tells rows apart that are equal in all columns: df.dropDuplicatesWithinWatermark() "
+            "leaves one of them"
         )
 
 
