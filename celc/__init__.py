@@ -33,6 +33,7 @@ __all__ = [
     "check",
     "compile",
     "compile_files",
+    "declare",
     "format_text",
     "report",
 ]
@@ -276,6 +277,23 @@ def format_text(text: str, *, name: str = "query.cel", dialect: str = "cel") -> 
 
     language, source = _language_and_source(dialect, name, text)
     return formatted(source, language)
+
+
+def declare(table: Any, *, type_column: str | None = None, name: str | None = None) -> str:
+    """CREATE STREAM for a table, with a first query, as `celc init` writes them for files.
+
+    table: a DataFrame of Spark, pandas or polars, a relation of DuckDB, a table or dataset of
+    pyarrow, anything else with `__arrow_c_stream__`, a dictionary of columns, or the path of a file
+    or folder that `celc run` reads, or several. At most 100,000 rows are looked at; the text says
+    so. type_column: the column of the event types, by default `type` where there is one. name: that
+    of the stream; by default the file's name, or `events`.
+
+    Raises ValueError where type_column is not there or has no texts, where there are no columns,
+    and where a file cannot be read; TypeError for what is no table.
+    """
+    from celc.interfaces.cli.declaring.tables import declared
+
+    return declared(table, type_column, name)
 
 
 def report(

@@ -63,8 +63,8 @@ def event_text(name: str, attributes: Iterable[tuple[str, str]]) -> str:
 
 def spelled(name: str) -> str:
     """The name of a stream, an event type or a label as it is written: in backquotes where it is no
-    plain word, or one of the language's."""
-    is_plain = name.isidentifier() and name.upper() not in grammar().keywords
+    plain word, or reserved."""
+    is_plain = name.isidentifier() and name.upper() not in grammar().reserved
     return name if is_plain else quoted(name)
 
 

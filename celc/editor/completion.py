@@ -9,7 +9,7 @@ from typing import Literal
 
 from celc_runtime.plan.frozen import frozen
 
-from celc.core.declarations import quoted
+from celc.core.declarations import quoted, spelled
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages.functions import FUNCTIONS
 from celc.diagnostics.source import Source
@@ -72,12 +72,6 @@ def is_in_comment_or_text(before: str, tokens: Sequence[Token]) -> bool:
         return True
     gap = before[last.end if last else 0 :]
     return "--" in gap.rpartition("\n")[2]
-
-
-def written(name: str) -> str:
-    """A name as it is written: in backquotes where it is not a plain word, or reserved."""
-    is_plain = name.isidentifier() and name.upper() not in grammar().reserved
-    return name if is_plain else quoted(name)
 
 
 def accepted_after(tokens: Sequence[Token], *, is_truth: bool = False) -> frozenset[str] | None:
@@ -179,7 +173,7 @@ def _variables(statement: Sequence[Token]) -> Iterator[Completion]:
     """The parameters and the state of an aggregate, and the functions of its expressions."""
     for name, kind in declared_attributes(statement, 0, len(statement)):
         text = name_text(name)
-        yield Completion(text, written(text), "variable", kind)
+        yield Completion(text, spelled(text), "variable", kind)
     for function in IN_AGGREGATES:
         yield Completion(function, function, "function", words.IN_AGGREGATES[function])
 
@@ -245,7 +239,7 @@ def _labels(
 ) -> Iterator[Completion]:
     for name, types in labels.items():
         of = ", ".join(dict.fromkeys(one.name for one in types))
-        yield Completion(name, written(name), "label", f"label of {of}" if of else "label")
+        yield Completion(name, spelled(name), "label", f"label of {of}" if of else "label")
     if rows is not None:
         yield from _named([rows.name], "parameters")
 
@@ -253,7 +247,7 @@ def _labels(
 def _types(types: Iterable[Attributes]) -> Iterator[Completion]:
     for one in types:
         attributes = ", ".join(f"{name}: {kind}" for name, kind in one.attributes)
-        yield Completion(one.name, written(one.name), "type", f"{one.stream} {{ {attributes} }}")
+        yield Completion(one.name, spelled(one.name), "type", f"{one.stream} {{ {attributes} }}")
 
 
 _DETAILS: Mapping[Kind, str] = {
@@ -265,7 +259,7 @@ _DETAILS: Mapping[Kind, str] = {
 
 def _named(names: Iterable[str], kind: Kind) -> Iterator[Completion]:
     for name in names:
-        yield Completion(name, written(name), kind, _DETAILS[kind])
+        yield Completion(name, spelled(name), kind, _DETAILS[kind])
 
 
 def _functions(known: Outline, before: Sequence[Token]) -> Iterator[Completion]:
@@ -277,7 +271,7 @@ def _functions(known: Outline, before: Sequence[Token]) -> Iterator[Completion]:
     for name, meaning in words.OF_ONE_EVENT.items():
         yield Completion(name, name, "function", meaning)
     for name in known.aggregates:
-        yield Completion(name, written(name), "function", "aggregate of this file")
+        yield Completion(name, spelled(name), "function", "aggregate of this file")
 
 
 def _keywords(terminals: Iterable[str]) -> Iterator[Completion]:

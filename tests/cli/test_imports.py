@@ -120,6 +120,14 @@ def test_a_run_imports_nothing_that_only_readers_spark_and_frames_need(tmp_path:
     assert "pyarrow.parquet" not in modules
 
 
+def test_init_imports_nothing_that_compiles_or_formats_python(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("type,v\nA,1\n")
+    packages, modules = _modules_of_process("init", str(tmp_path / "e.csv"))
+    others = {"black", "jinja2", "lark", "pandas", "pyspark", "sqlglot"}
+    assert packages.isdisjoint(others), packages
+    assert "celc.driver.pipeline" not in modules
+
+
 def test_a_run_of_match_recognize_imports_as_little(tmp_path: Path) -> None:
     rows, query = tmp_path / "rows.csv", tmp_path / "v.sql"
     rows.write_text("id,v\n1,3\n2,1\n3,2\n")

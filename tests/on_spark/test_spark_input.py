@@ -176,6 +176,19 @@ def test_a_type_column_by_the_other_ways(spark: Any) -> None:
     assert _rows(found.toArrow()) == sorted(_rows(wanted) * 2)
 
 
+def test_a_declaration_and_a_schema_are_read_off_a_data_frame(spark: Any) -> None:
+    table = _timed().rename_columns(["kind", "id", "ts", "day", "v"])
+    events = spark.createDataFrame(table)
+    text = celc.declare(events, type_column="kind")
+    assert text == celc.declare(events.toArrow(), type_column="kind")
+    declared = celc.compile(text, type_column="kind")
+    query = text.partition("}\n\n")[2]
+    known = celc.compile(query, schema=events.schema, type_column="kind", order_by="ts")
+    wanted = _rows(declared.match_table(table).drop_columns(["start_pos", "end_pos"]))
+    assert len(_rows(events.transform(declared.match).toArrow())) == len(wanted) > 0
+    assert len(_rows(events.transform(known.match).toArrow())) == len(wanted)
+
+
 def test_only_what_is_read_leaves_the_scan(spark: Any) -> None:
     import contextlib
     import io

@@ -20,6 +20,8 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"celc {VERSION}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
+    _add_init(commands)
+
     compile_ = _command(commands, "compile", "write the Python module of queries", several=True)
     compile_.add_argument("-o", "--output", type=Path, help="default: the file's name + _udf.py")
     compile_.add_argument("--force", action="store_true", help="overwrite a file that is not ours")
@@ -90,6 +92,28 @@ def parser() -> argparse.ArgumentParser:
     completing = commands.add_parser("completion", help=help, description=help)
     completing.add_argument("shell", choices=completion.SHELLS)
     return parser
+
+
+def _add_init(commands: Any) -> None:
+    help = "write the declaration of events in files, and a first query"
+    init = commands.add_parser("init", help=help, description=help)
+    init.add_argument(
+        "data",
+        nargs="+",
+        metavar="DATA",
+        help="files, folders, patterns of names in quotes, or - for standard input",
+    )
+    init.add_argument(
+        "--type-column",
+        metavar="NAME",
+        help="the column of the event types (default: type, if there is one)",
+    )
+    init.add_argument(
+        "--name", metavar="STREAM", help="the stream's name (default: that of the file or folder)"
+    )
+    init.add_argument("-o", "--output", type=Path, help="a file instead of standard output")
+    init.add_argument("--force", action="store_true", help="overwrite the output file")
+    _add_forms(init)
 
 
 def _add_run(commands: Any) -> None:
@@ -165,7 +189,25 @@ def _add_fmt(commands: Any) -> None:
 
 def _add_input_options(run: argparse.ArgumentParser) -> None:
     """How `celc run` and `celc explain` read events."""
-    reading = run.add_argument_group("how the events are read")
+    reading = _add_forms(run)
+    reading.add_argument(
+        "--on-bad-row",
+        type=Path,
+        metavar="skip|error|FILE",
+        help="rows of CSV and JSON that cannot be read are left out and counted, or are errors "
+        "(default); FILE: left out, counted, and written to this file as lines of JSON",
+    )
+    reading.add_argument(
+        "--on-null-type",
+        choices=["skip", "error"],
+        default="error",
+        help="rows whose event type is NULL are left out and counted, or are errors (default)",
+    )
+
+
+def _add_forms(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """The forms of files and of the texts in them."""
+    reading = parser.add_argument_group("how the events are read")
     reading.add_argument(
         "--input-format",
         choices=["csv", "json", "parquet"],
@@ -195,19 +237,7 @@ def _add_input_options(run: argparse.ArgumentParser) -> None:
         metavar="ZONE",
         help="of times that name none, as in Europe/Berlin (default: UTC)",
     )
-    reading.add_argument(
-        "--on-bad-row",
-        type=Path,
-        metavar="skip|error|FILE",
-        help="rows of CSV and JSON that cannot be read are left out and counted, or are errors "
-        "(default); FILE: left out, counted, and written to this file as lines of JSON",
-    )
-    reading.add_argument(
-        "--on-null-type",
-        choices=["skip", "error"],
-        default="error",
-        help="rows whose event type is NULL are left out and counted, or are errors (default)",
-    )
+    return reading
 
 
 def _command(

@@ -283,6 +283,12 @@ def _run(arguments: argparse.Namespace) -> int:
     return run.run(arguments)
 
 
+def _init(arguments: argparse.Namespace) -> int:
+    from celc.interfaces.cli.declaring import files
+
+    return files.init(arguments)
+
+
 def _warm(arguments: argparse.Namespace) -> int:
     from celc.interfaces.cli import warm
 
@@ -293,6 +299,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "compile": _compile,
     "check": _check,
     "explain": _explain,
+    "init": _init,
     "run": _run,
     "warm": _warm,
     "fmt": _fmt,

@@ -2,5 +2,6 @@
 
 `samples` takes the first rows of files, and `tables` those of a table of a library. `texts` and
 `objects` find the types that values without types show, and `shape` finds event types and an order.
-`text` writes the declaration, and `init` is `celc init`.
+`text` writes the declaration, and `files` is `celc init`. `schemas` has the columns of files for
+queries that declare none.
 """
