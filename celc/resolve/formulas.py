@@ -33,7 +33,7 @@ from celc.resolve.types.conditions import condition
 from celc.resolve.types.expressions import Site
 from celc.resolve.warnings.contradictions import by_subject, check_clauses, excluding, exclusive
 from celc.resolve.warnings.impossible import check_joints, check_unless
-from celc.resolve.warnings.suspicions import check_search, check_sides, check_use
+from celc.resolve.warnings.suspicions import check_search, check_sides, check_use, has_choices
 
 _MOST_COMPARED = 50_000  # pairs of conditions of a filter and of those below it that are compared
 
@@ -47,7 +47,7 @@ class Builder:
     hidden: Mapping[str, Hidden]
     found: Diagnostics
     max_clauses: int
-    bounded: bool  # a window or STRICT keeps the search small
+    bounded: bool  # a window, STRICT or a formula without choices keeps the search small
     in_parts: bool  # the query has PARTITION BY
     simultaneous: bool = False  # events of one instant have no order
     window: core.Window | None = None  # the window of the query
@@ -179,7 +179,7 @@ class Builder:
             what = f"what {node.strategy}(…) inside a formula chooses"
             self.found.add(warnings.one_ordered_scan(what, not self.in_parts, node.span))
             # A selector chooses in the whole stream, whatever window or STRICT(…) is around it.
-            inner = replace(self, bounded=False, selector=node.strategy)
+            inner = replace(self, bounded=not has_choices(part), selector=node.strategy)
         return core.Selector(node.strategy, inner._scope(part, frame), node.span)
 
     def _within(self, part: Scoped, node: syntax.Within, frame: Frame) -> core.Formula:

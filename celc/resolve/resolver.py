@@ -37,7 +37,7 @@ from celc.resolve.uncertain import check_labels, check_uncertain, uncertainty_of
 from celc.resolve.warnings.idle_limits import check_limit
 from celc.resolve.warnings.multitude import check_counts
 from celc.resolve.warnings.simultaneous import check_simultaneous
-from celc.resolve.warnings.suspicions import check_growth, growing_labels
+from celc.resolve.warnings.suspicions import check_growth, growing_labels, has_choices
 
 
 def resolve(
@@ -151,7 +151,7 @@ def _query(
         annotator.hidden,
         found,
         max_clauses,
-        bounded,
+        bounded or not has_choices(scoped),
         parts,
         simultaneous=simultaneous,
         window=around.window,

@@ -48,6 +48,7 @@ WITHOUT_CHANGE_SINCE = {
     "type that nobody declares": "no declared type is like the text",
     "event name with a hyphen": "no such type is declared",
     "type like a text": SEVERAL,
+    "stream as an attribute": "which event types the stream has is not said",
     "type in brackets": "the rest of the brackets stays where it is",
     "type as a key": IN_DECLARATION,
     "table without columns": NO_COLUMNS,

@@ -337,6 +337,16 @@ def repeated_label(label: str, where: str, span: Span, first: Span) -> Diagnosti
 # --- attributes -----------------------------------------------------------------------------------
 
 
+_OF_CELC = {
+    "POS": (
+        "positions are in the answer alone, as start_pos, end_pos and pos of each event; WITHIN 3 "
+        "EVENTS compares them",
+    ),
+    "STREAM": ("a condition asks for the stream with x IS S>A",),
+}
+"""What stands in place of the names that no attribute can have."""
+
+
 def unknown_attribute(
     attribute: str,
     label: str,
@@ -360,6 +370,8 @@ def unknown_attribute(
     elif len(types) == 1:
         message = f"events of type {quoted(types)} have no attribute {quote(attribute)}"
     fixes = fixes or guessed(attribute, attributes, span)
+    if not of_type and attribute.upper() in _OF_CELC:
+        told, fixes = (*_OF_CELC[attribute.upper()], *told[-1:]), ()
     return error("unknown-attribute", span, message, *told, fixes=fixes)
 
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.messages.functions import is_function
 from celc.diagnostics.messages.wording import written
+from celc.diagnostics.source import Span
 from celc.parse.mistakes.place import CLAUSES, COMPARISONS, Place, described
 from celc.parse.mistakes.surroundings import (
     NUMBERS,
@@ -44,13 +45,8 @@ def bare_condition(place: Place) -> Diagnostic | None:
     if in_brackets and kinds == ["INTEGER"]:
         message = f"'{value}' in brackets does not choose an event of the label"
         hints = ["functions do: FIRST(x.a), LAST(x.a), PREV(x.a)"]
-    elif found == "AS":
-        message = f"'{value}' begins a formula, and after FILTER stands a condition"
-        apart = _apart(place)
-        if apart is not None:
-            hint = f"put each formula that has a condition in parentheses: {offered(apart.text)}"
-            return error("bare-condition", span, message, hint, fixes=[apart])
-        hints = ["put a formula that has a condition in parentheses: (A FILTER p) OR B"]
+    elif found in ("AS", "FILTER"):
+        return _formula_after_filter(place, value, span)
     elif kinds == ["NAME"] and not in_having:
         message = f"'{value}' is not a condition"
         attribute = _some_attribute(place, name_text(place.previous))
@@ -68,13 +64,25 @@ def bare_condition(place: Place) -> Diagnostic | None:
     return error("bare-condition", span, message, *hints, fixes=fixes)
 
 
+def _formula_after_filter(place: Place, value: str, span: Span) -> Diagnostic:
+    """`A FILTER p OR (B AS x) FILTER q`, as the first paper writes it."""
+    message = f"'{value}' begins a formula, and after FILTER stands a condition"
+    apart = _apart(place)
+    if apart is None:
+        hint = "put a formula that has a condition in parentheses: (A FILTER p) OR B"
+        return error("operator-after-filter", span, message, hint)
+    hint = f"put each formula that has a condition in parentheses: {offered(apart.text)}"
+    return error("operator-after-filter", span, message, hint, fixes=[apart])
+
+
 def _apart(place: Place) -> Fix | None:
     """`(A FILTER p) OR (B AS x FILTER q)` for `A FILTER p OR (B AS x) FILTER q`; None where it is
     not sure what is joined."""
     first = place.index - 1
     while first > 0 and place.tokens[first - 1].type == "LPAR":
         first -= 1
-    if first < 2 or place.tokens[first - 1].type != "OR":
+    joint = place.tokens[first - 1]
+    if first < 2 or joint.type not in ("OR", "AND"):
         return None
     before = replace(place, index=first - 1)
     kinds = [place.tokens[i].type for i in before.backwards()]
@@ -82,7 +90,8 @@ def _apart(place: Place) -> Fix | None:
     rest = [keyword_of(token) for token in place.tokens[first:end]]
     if kinds.count("FILTER") != 1 or {*kinds, *rest} & {"OR", "UNLESS"}:
         return None
-    text = f"({place.raw(start, first - 1)}) OR ({place.raw(first, end)})"
+    sides = in_parentheses(place, start, first - 1), in_parentheses(place, first, end)
+    text = f" {joint.type} ".join(sides)
     return Fix(place.span(start, end), text)
 
 

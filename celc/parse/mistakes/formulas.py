@@ -9,8 +9,8 @@ from celc.parse.mistakes.missing import example_formula
 from celc.parse.mistakes.place import COMPARISONS, SIGNS, Place, described
 from celc.parse.mistakes.surroundings import (
     declared,
-    in_parentheses,
     labelled,
+    without,
 )
 from celc.parse.mistakes.tokens import offered, shortened
 from celc.parse.tables import END, grammar
@@ -206,10 +206,9 @@ def _negated(place: Place) -> Diagnostic:
         mended, hint = f"!{written}", f"for none in between write !{shortened(written)}"
     elif left in ("AND", "SEMICOLON") and operand.type in ("NAME", "LPAR"):
         start = place.formula_start()
-        before = in_parentheses(place, start, at - 1)
-        mended = f"{before} UNLESS {written}"
+        mended, says = without(place, start, at - 1, written)
         span = place.span(start, end)
-        hint = f"for none inside the match write {offered(mended)}"
+        hint = f"{says} {offered(mended)}"
         if place.last("UNLESS", "FILTER") or keyword_of(place.tokens[end]) == "FILTER":
             return error("misplaced-sign", keyword, message, general)
     else:

@@ -37,9 +37,6 @@ def attribute_of_call(place: Place) -> Diagnostic | None:
     return None
 
 
-_FIRSTS, _LASTS = ("0", "first"), ("-1", "last")
-
-
 def indexed_label(place: Place) -> Diagnostic | None:
     """`v[0].price`, `v[-1].price`, `v[last].price`."""
     opener = place.opener
@@ -54,14 +51,25 @@ def indexed_label(place: Place) -> Diagnostic | None:
     if not re.fullmatch(r"-?\d{1,9}|first|last", index):
         return None
     label, attribute = place.tokens[opener - 1].text, place.tokens[closer + 2].text
-    names = ("FIRST",) if index in _FIRSTS else ("LAST",) if index in _LASTS else ("FIRST", "LAST")
-    choices = [f"{name}({label}.{attribute})" for name in names]
+    choices = [_nth(f"{label}.{attribute}", index)]
     span = place.span(opener - 1, closer + 3)
     shown = place.text(opener, closer + 1)
     message = f"'{shown}' does not choose an event of the label"
-    hint = f"functions do: write {' or '.join(choices)}"
+    hint = f"functions do: write {choices[0]}"
+    if choices[0].startswith("NTH"):
+        hint += ", which counts from 1, or from -1 at the end"
     fixes = [Fix(span, choice) for choice in choices]
     return error("bare-condition", place.span(opener + 1, closer), message, hint, fixes=fixes)
+
+
+def _nth(value: str, index: str) -> str:
+    """The value at a place that is counted from 0, or from the end."""
+    if index in ("0", "first"):
+        return f"FIRST({value})"
+    if index in ("-1", "last"):
+        return f"LAST({value})"
+    place = int(index)
+    return f"NTH({value}, {place + (place > 0)})"
 
 
 def misplaced_call(place: Place) -> Diagnostic | None:

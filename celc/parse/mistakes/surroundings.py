@@ -228,6 +228,20 @@ def is_simple(place: Place, start: int, end: int) -> bool:
     return place.tokens[start].type == "LPAR" and place.closer(start) == end - 1
 
 
+def without(place: Place, start: int, end: int, absent: str) -> tuple[str, str]:
+    """A formula in which something is absent, and how the help says it: inside the match, or after
+    it where the match is one event, which has no inside."""
+    kinds = {token.type for token in place.tokens[start:end]}
+    before = in_parentheses(place, start, end)
+    if kinds - {"NAME", "AS", "OR", "LPAR", "RPAR", "ATTRIBUTE"}:
+        return f"{before} UNLESS {absent}", "for none inside the match write"
+    statement = place.tokens[place.statement_start : place.statement_end()]
+    length, time = "", declared(place).time_attribute()
+    if not any(keyword_of(token) == "WITHIN" for token in statement):
+        length = f" FOR 10 MINUTES [{time}]" if time else " FOR 10 EVENTS"
+    return f"{before} ; !{absent}{length}", "for none after it write"
+
+
 def in_parentheses(place: Place, start: int, end: int) -> str:
     """The text of a formula, in parentheses unless it is one operand."""
     text = place.raw(start, end)

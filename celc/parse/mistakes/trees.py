@@ -147,16 +147,13 @@ def bare_attribute(
             asked = f"{written(label)} {test} {written(compared.text)}"
             hints, fixes = [f"write {asked}"], [Fix(compared.span, asked)]
     if is_text and name.text.upper() == "NAN":
-        hints = [
-            "there is no word for it: NaN is the one number but 0 that equals its opposite, "
-            "x.a = -x.a AND x.a != 0"
-        ]
-        fixes = []
+        hints, fixes = ["a function asks for it: ISNAN(x.a)"], []
         if compared is not None and compared.value:
             value = compared.value
-            mended = f"({value} = -{value} AND {value} != 0)"
-            mended = f"NOT {mended}" if compared.negated else mended
-            hints = [f"NaN is the one number but 0 that equals its opposite: {mended}"]
+            mended = f"ISNAN({value})"
+            if compared.negated:
+                mended = f"({value} IS NOT NULL AND NOT ISNAN({value}))"
+            hints = [f"a function asks for it: write {mended}"]
             fixes = [Fix(compared.span, mended)]
     message = f"no label says whose {shortened(attribute)} is meant"
     return error("bare-attribute", name.span, message, *hints, fixes=fixes)

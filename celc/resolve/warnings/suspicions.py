@@ -222,6 +222,16 @@ def _growing_together(operator: str, sides: Sequence[tuple[Span, ...]]) -> tuple
     return tuple(span for side in sides for span in side)
 
 
+def has_choices(scoped: Scoped) -> bool:
+    """Whether some `+` of a formula can take or leave events. `:+` cannot: it has one path for each
+    start, so that a search takes polynomial time."""
+    match scoped.node:
+        case syntax.Iteration(most=None, contiguous=contiguous):
+            return not contiguous or _has_gaps(scoped.parts[0])
+        case _:
+            return any(map(has_choices, scoped.parts))
+
+
 def _has_gaps(scoped: Scoped) -> bool:
     """Whether matches with the same first event can take different events."""
     node = scoped.node

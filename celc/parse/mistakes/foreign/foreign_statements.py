@@ -21,11 +21,12 @@ def match_recognize(place: Place) -> Diagnostic | None:
     end = (place.closer(start + 1) or place.statement_end() - 1) + 1
     mended = _from_pattern(place, start, end)
     more = "conditions of DEFINE follow the formula, after FILTER"
+    whole = 'celc runs MATCH_RECOGNIZE itself from a .sql file, and with dialect="match_recognize"'
     return error(
         "foreign-word",
         place.found.span,
         f"there is no {place.found.text.upper()}: a pattern is a formula, and stands after WHERE",
-        *([f"write {offered(mended)}", more] if mended else [more]),
+        *([f"write {offered(mended)}", more, whole] if mended else [more, whole]),
         fixes=[Fix(place.span(start, end), mended)] if mended else [],
     )
 

@@ -15,6 +15,7 @@ from celc.parse.mistakes.surroundings import (
     formula_range,
     in_parentheses,
     labelled,
+    without,
 )
 from celc.parse.mistakes.tokens import offered
 from celc.parse.tables import END
@@ -337,7 +338,20 @@ def word_between_events(place: Place) -> Diagnostic | None:
     if ours is None or not place.after_operand or place.following.type not in ("NAME", "LPAR"):
         return None
     end = place.index + 1 + (word_of(place.following) in ("BY", "NOT"))
+    if ours == "UNLESS":
+        return _without(place, end)
     return _between(place, place.index, end, ours, f"write {ours}")
+
+
+def _without(place: Place, after: int) -> Diagnostic:
+    """`A WITHOUT B` and `(A ; C) BUT NOT B`."""
+    start, operand = place.formula_start(), place.token(after)
+    end = (place.closer(after) or after) + 1 if operand.type == "LPAR" else after + 1
+    mended, says = without(place, start, place.index, place.raw(after, end))
+    message = f"'{place.raw(place.index, after)}' is not an operator"
+    fixes = [Fix(place.span(start, end), mended)]
+    hint = f"{says} {offered(mended)}"
+    return error("foreign-word", place.span(place.index, after), message, hint, fixes=fixes)
 
 
 def _between(place: Place, start: int, end: int, text: str, advice: str) -> Diagnostic:
