@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engines import interpreted
 
 from celc import Matcher
 from celc.diagnostics import deadline
@@ -203,3 +204,47 @@ def test_with_a_query_the_warnings_are_about_it(folder: Path, capsys: Any) -> No
         assert main(["run", file, "events.csv", "--query", query, "--order-by", "ts"]) == 0
         said = capsys.readouterr().err
         assert [n for n in "abc" if f"'.*{n}.*'" in said] == [told], said
+
+
+# --- a file of output for each query --------------------------------------------------------------
+
+TWO_QUERIES = """\
+CREATE STREAM S { EVENT A { id: LONG }, EVENT B { id: LONG } }
+QUERY firsts:
+SELECT a[id] FROM S WHERE A AS a
+QUERY pairs:
+SELECT a[id], b[id] FROM S WHERE A AS a ; B AS b
+"""
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "json", "txt", "html", "jsonl"])
+def test_each_query_writes_its_file_as_if_it_ran_alone(ending: str, tmp_path: Path) -> None:
+    (tmp_path / "two.cel").write_text(TWO_QUERIES)
+    (tmp_path / "e.csv").write_text("type,id\nA,1\nB,2\nA,3\nB,4\n")
+    run = ["run", str(tmp_path / "two.cel"), str(tmp_path / "e.csv")]
+    more = ["--format", "rows"] if ending == "jsonl" else []
+    with interpreted():
+        assert main([*run, *more, "-o", str(tmp_path / ("{query}." + ending))]) == 0
+        for name in ("firsts", "pairs"):
+            alone = tmp_path / f"alone.{ending}"
+            assert main([*run, *more, "--query", name, "-o", str(alone), "--force"]) == 0
+            assert (tmp_path / f"{name}.{ending}").read_bytes() == alone.read_bytes()
+
+
+def test_files_of_several_queries_appear_together_or_not_at_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "two.cel").write_text(TWO_QUERIES.replace("b[id]", "b[id] -- B lacks it\n"))
+    (tmp_path / "e.csv").write_text("type,id\nA,1\nB,x\n")
+    run = ["run", str(tmp_path / "two.cel"), str(tmp_path / "e.csv")]
+    with interpreted():
+        assert main([*run, "-o", str(tmp_path / "{query}.csv")]) == 2
+        assert not [*tmp_path.glob("*s.csv")]
+        assert main([*run, "-o", str(tmp_path / "all.parquet")]) == 2
+    assert "write a file for each with -o '{query}.parquet'" in capsys.readouterr().err
+    (tmp_path / "pairs.csv").write_text("old")
+    with interpreted():
+        assert main([*run, "--on-bad-row", "skip", "-o", str(tmp_path / "{query}.csv")]) == 2
+    assert "pairs.csv exists" in capsys.readouterr().err
+    assert (tmp_path / "pairs.csv").read_text() == "old"
+    assert not (tmp_path / "firsts.csv").exists()

@@ -131,7 +131,13 @@ def _add_run(commands: Any) -> None:
         help="default: what the ending of the output file says, else a table; json has the "
         "positions of labels, rows has the columns with all attributes, as lines of JSON",
     )
-    run.add_argument("-o", "--output", type=Path, help="a file instead of standard output")
+    run.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        help="a file instead of standard output; {query} in its name stands for the name of each "
+        "query, so that each gets a file",
+    )
     run.add_argument("--force", action="store_true", help="overwrite the output file")
     run.add_argument(
         "--csv-safe",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -68,6 +68,33 @@ def format_of(output: Path | None, named: str | None) -> str:
             f"(.txt: a table), or choose with --format {'|'.join(FORMATS)}"
         )
     return named or meant or "table"
+
+
+PLACE_OF_NAME = "{query}"
+"""Stands for the name of a query in the name of an output file."""
+
+
+def files_of(output: Path | None, format: str, queries: Sequence[str]) -> list[Path | None]:
+    """The output file of each query; None: standard output. Queries may share one where the format
+    can tell their rows apart. Raises CommandProblem where it cannot."""
+    named = output is not None and PLACE_OF_NAME in str(output)
+    if not named and len(queries) > 1 and format != "json":
+        ending = "." + {"rows": "json", "table": "txt"}.get(format, format)
+        more = " --format rows" if format == "rows" else ""
+        raise CommandProblem(
+            f"there are {len(queries)} queries, and the format {format} cannot tell their matches "
+            f"apart: name a query with --query ({', '.join(queries)}), write a file for each with "
+            f"-o '{PLACE_OF_NAME}{ending}'{more}, or use --format json"
+        )
+    if not named:
+        return [output for _ in queries]
+    for name in queries:
+        if "/" in name or "\0" in name:
+            raise CommandProblem(
+                f"the query {name!r} gives no name of a file: name it otherwise, or give its file "
+                f"with --query and -o without {PLACE_OF_NAME}"
+            )
+    return [Path(str(output).replace(PLACE_OF_NAME, name)) for name in queries]
 
 
 def check_csv_safe(format: str, *, safe: bool) -> None:

@@ -71,40 +71,43 @@ def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
     schema = SchemaOfFiles(named_origins, form, arguments.type_column)
     compilation = compiled(arguments, paths, schema)
     chosen = chosen_queries(compilation, arguments.query)
-    if len(chosen) > 1 and format != "json":
-        names = ", ".join(stages.query.name for stages in chosen)
-        raise CommandProblem(f"name a query with --query ({names}), or use --format json")
+    outputs = match_formats.files_of(
+        arguments.output, format, [stages.query.name for stages in chosen]
+    )
     named = named_files(arguments.parameters)
     check_sets(named, [stages.query for stages in chosen])
     first = FirstMatches(arguments.max_matches)
-    with opened_tables(named) as files:
+    with opened_tables(named) as files, ExitStack() as closing:
         origins = named_origins()
         read = [*origins, *(one for file in files.values() for one in file.origins)]
         inputs = [*paths, *(origin.file for origin in read)]
-        check_output(arguments.output, force=arguments.force, inputs=inputs)
+        for path in dict.fromkeys(outputs):
+            check_output(path, force=arguments.force, inputs=inputs)
         check_form(arguments, origins)
         matcher = Matcher(compilation.module_parts("celc run"))
-        with (
-            output_of(arguments.output, format) as out,
-            damage_of(arguments, origins, inputs) as damage,
-        ):
-            of_file = [stages.query for stages in compilation.queries]
-            for stages in chosen:
-                query = matcher.queries[stages.query.name]
-                if arguments.match_id:
-                    query = query.with_options(match_id=True)
-                wanted = Wanted.of(stages.query, query, of_file)
-                events = EventStream(origins, wanted, form, damage)
-                tables = tables_of(query, files, form)
-                if format == "html":
-                    _report(query, events, first, out, tables)
-                else:
-                    write = writer_of(format, query, out, arguments)
-                    _match(query, events, first, _live(write, out, arguments.output), tables)
-                events.tell_left_out()
-                if first.are_all:
-                    break  # the rest of the events was not read, and may have what these lack
-                _tell_lacking(events, strict=arguments.strict_schema)
+        # Files appear together, when all queries have run.
+        outs: dict[Path | None, IO[bytes]] = {}
+        damage = closing.enter_context(damage_of(arguments, origins, inputs, outputs))
+        of_file = [stages.query for stages in compilation.queries]
+        for stages, path in zip(chosen, outputs, strict=True):
+            query = matcher.queries[stages.query.name]
+            if arguments.match_id:
+                query = query.with_options(match_id=True)
+            wanted = Wanted.of(stages.query, query, of_file)
+            events = EventStream(origins, wanted, form, damage)
+            tables = tables_of(query, files, form)
+            if path not in outs:
+                outs[path] = closing.enter_context(output_of(path, format))
+            out = outs[path]
+            if format == "html":
+                _report(query, events, first, out, tables)
+            else:
+                write = writer_of(format, query, out, arguments)
+                _match(query, events, first, _live(write, out, path), tables)
+            events.tell_left_out()
+            if first.are_all:
+                break  # the rest of the events was not read, and may have what these lack
+            _tell_lacking(events, strict=arguments.strict_schema)
     if first.are_all:
         count = f"{arguments.max_matches:,} match{'' if arguments.max_matches == 1 else 'es'}"
         tell(f"celc: stopped after {count} (--max-matches); there may be more")
@@ -162,7 +165,10 @@ def check_form(arguments: argparse.Namespace, origins: Sequence[Origin]) -> None
 
 @contextmanager
 def damage_of(
-    arguments: argparse.Namespace, origins: Sequence[Origin], inputs: Sequence[Path]
+    arguments: argparse.Namespace,
+    origins: Sequence[Origin],
+    inputs: Sequence[Path],
+    outputs: Sequence[Path | None] = (),
 ) -> Iterator[Damage]:
     """What is done with damaged rows, with the file that they are written to. Raises CommandProblem
     for a file that must not be written, and for an option without a meaning."""
@@ -180,9 +186,8 @@ def damage_of(
     if given == Path("skip"):
         yield Damage(skips_bad_rows=True, skips_null_types=nulls)
         return
-    output = [] if arguments.output is None else [arguments.output]
-    check_output(given, force=arguments.force, inputs=[*inputs, *output])
-    if output and os.path.realpath(given) == os.path.realpath(output[0]):
+    check_output(given, force=arguments.force, inputs=inputs)
+    if any(os.path.realpath(given) == os.path.realpath(one) for one in outputs if one is not None):
         raise CommandProblem(f"--on-bad-row {given} and -o name one file: name two")
     with written(given) as out:
         yield Damage(skips_bad_rows=True, bad_rows=out, skips_null_types=nulls)

@@ -36,19 +36,20 @@ def run(arguments: argparse.Namespace) -> int:
             raise CommandProblem(f"{option} is for CEL; MATCH_RECOGNIZE has no such thing")
     with opened_origins(arguments.events, arguments.input_format) as origins:
         inputs = [arguments.source, *(origin.file for origin in origins)]
-        check_output(arguments.output, force=arguments.force, inputs=inputs)
         check_form(arguments, origins)
         compilation = compiled(arguments, arguments.source, _schema_of(origins))
         matcher = Matcher(compilation.module_parts("celc run"))
         (query,) = matcher.queries.values()
+        (output,) = match_formats.files_of(arguments.output, format, [query.name])
+        check_output(output, force=arguments.force, inputs=inputs)
         if format == "html" and arguments.max_matches is not None:
             raise CommandProblem(
                 "--max-matches counts rows of the result, and a report of MATCH_RECOGNIZE shows "
                 "matches: leave it out"
             )
         with (
-            output_of(arguments.output, format) as out,
-            damage_of(arguments, origins, inputs) as damage,
+            output_of(output, format) as out,
+            damage_of(arguments, origins, inputs, [output]) as damage,
         ):
             rows = EventStream(origins, _wanted(query), form, damage)
             stopped = False

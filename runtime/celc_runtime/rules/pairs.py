@@ -38,6 +38,12 @@ class Pairs:
         events = self._events[self.offsets[first] : self.offsets[behind]]
         return np.repeat(np.arange(first, behind), counts), events
 
+    def concerned(self, events: int) -> np.ndarray:
+        """bool[events]: whether each of so many events concerns a row."""
+        found = np.zeros(events, np.bool_)
+        found[self._events] = True
+        return found
+
     def begins(self, first: int, behind: int) -> np.ndarray:
         """int64: where the pairs of each such row begin, counted from the first; rows with pairs
         only."""
@@ -82,6 +88,10 @@ class AllPairs(Pairs):
         """As of other pairs."""
         rows = np.repeat(np.arange(first, behind), self._count)
         return rows, np.tile(np.arange(self._count, dtype=np.int32), behind - first)
+
+    def concerned(self, events: int) -> np.ndarray:
+        """Every event concerns every row."""
+        return np.ones(events, np.bool_)
 
     def with_instants(self, instants: InstantRows) -> Pairs:
         """The same pairs: every event is there."""

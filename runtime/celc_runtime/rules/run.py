@@ -31,11 +31,12 @@ from celc_runtime.program import Program
 from celc_runtime.rules.index import index_of
 from celc_runtime.rules.inner import over_events, over_pairs, parameters_of
 from celc_runtime.rules.matching import Events, pair_batch, pairs_of, with_rows
-from celc_runtime.rules.pairs import begins_of_parts
+from celc_runtime.rules.pairs import Pairs, begins_of_parts
 from celc_runtime.rules.rows import Rows
 from celc_runtime.rules.texts import with_one_dictionary
 from celc_runtime.run.run import Run, warn_at_the_end
 from celc_runtime.run.run_of import run_of
+from celc_runtime.run.source.odd_events import OddEvents, tied_rows
 from celc_runtime.run.source.positions import InterleavedPositions, Positions
 from celc_runtime.run.source.run_options import PLAIN, RunOptions
 
@@ -86,6 +87,7 @@ class ForEachRun:
         self._is_range = False
         self.lists_matches = True
         self.undeclared = self._reader.undeclared
+        self._odd = OddEvents(self._plan, options)
 
     @property
     def undecided(self) -> int:
@@ -119,7 +121,7 @@ class ForEachRun:
                 yield from self._shown(matches)
 
     def finish(self) -> None:
-        warn_at_the_end(self._plan, self.undecided, self.undeclared)
+        warn_at_the_end(self._plan, self.undecided, self.undeclared, self._odd)
 
     # --- events -----------------------------------------------------------------------------------
 
@@ -190,6 +192,7 @@ class ForEachRun:
         events, rows = replace(events, columns=columns), replace(self._rows, columns=of_rows)
         index = index_of(self._rows, self._parameters.concerns)
         pairs = pairs_of(self._plan, index, rows.count, events)
+        self._look_for_odd(events, pairs)
         if self._plan.source.ties is not None:
             # A match starts and ends with whole instants, even if their first and last events do
             # not concern the row. These events change nothing else.
@@ -215,6 +218,14 @@ class ForEachRun:
             positions = events.positions_of(chosen)
             for matches in self._run.push_parts(batch, events.types_of(chosen), begins, positions):
                 yield from self._shown(matches)
+
+    def _look_for_odd(self, events: Events, pairs: Pairs) -> None:
+        """Count odd events among those of types that the query reads and that concern a row."""
+        source = self._plan.source
+        read = [source.declared_types.index(one) for one in source.types]
+        matters = pairs.concerned(len(events.columns)) & np.isin(events.types, read)
+        parts = np.zeros_like(events.parts) if self._plan.interleaves else events.parts
+        self._odd.look(events.columns, matters, tied_rows(source, events.columns, parts))
 
     def _new_run(self) -> Run:
         return run_of(self._inner, RunOptions(clock=self._latest))

@@ -43,6 +43,7 @@ from celc_runtime.run.behind import behind_stretches
 from celc_runtime.run.choice.choices import ChoiceOfRun
 from celc_runtime.run.choice.deadlines import undecided_words
 from celc_runtime.run.source.event_source import EventSource, Reading
+from celc_runtime.run.source.odd_events import OddEvents
 from celc_runtime.run.source.positions import Positions
 from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.run.source.stretches import Behind, Stretches
@@ -79,6 +80,7 @@ class Run:
         self._plan = program.plan
         self._source = source
         self.undeclared = source.undeclared
+        self._odd = source.odd
         self._update = update
         self._walk = walk
         self._choice = choice
@@ -190,7 +192,7 @@ class Run:
         yield from self._answer.rest()
 
     def finish(self) -> None:
-        warn_at_the_end(self._plan, self.undecided, self.undeclared)
+        warn_at_the_end(self._plan, self.undecided, self.undeclared, self._odd)
 
     # --- stretches --------------------------------------------------------------------------------
 
@@ -396,8 +398,10 @@ class Run:
         )
 
 
-def warn_at_the_end(plan: Plan, undecided: int, undeclared: Undeclared) -> None:
+def warn_at_the_end(plan: Plan, undecided: int, undeclared: Undeclared, odd: OddEvents) -> None:
     if undecided:
         warn(undecided_words(plan, undecided), EventWarning)
     if undeclared.total:
         warn(undeclared.told(plan), EventWarning)
+    for text in odd.told(plan.name):
+        warn(text, EventWarning)

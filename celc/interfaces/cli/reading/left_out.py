@@ -56,19 +56,19 @@ class LeftOut:
         self._rows += rows
         self._without_type += without_type
 
-    def tell(self, type_name: str) -> None:
-        """Warn of what was left out, once for each kind of damage."""
+    def tell(self, query: str, type_name: str) -> None:
+        """Warn of what was left out for a query, once for each kind of damage."""
         if self._bad:
             warnings.warn(
-                f"{self._bad:,} of {self._bad + self._rows:,} rows cannot be read and were left "
-                f"out (--on-bad-row). The first: {self._first}",
+                f"query {query!r}: {self._bad:,} of {self._bad + self._rows:,} rows cannot be read "
+                f"and were left out (--on-bad-row). The first: {self._first}",
                 EventWarning,
                 stacklevel=2,
             )
         if self._without_type:
             warnings.warn(
-                f"{self._without_type:,} of {self._rows:,} rows have no event type "
-                f"({type_name!r} is NULL) and were left out (--on-null-type skip)",
+                f"query {query!r}: {self._without_type:,} of {self._rows:,} rows have no event "
+                f"type ({type_name!r} is NULL) and were left out (--on-null-type skip)",
                 EventWarning,
                 stacklevel=2,
             )

@@ -91,7 +91,7 @@ class EventStream:
 
     def tell_left_out(self) -> None:
         """Warn of damaged rows that were left out."""
-        self._left_out.tell(self._wanted.type_name)
+        self._left_out.tell(self._wanted.query, self._wanted.type_name)
 
     def refuse_misspelt(self) -> None:
         """Raises CommandProblem where no row of a file has an attribute, but a key of that file is

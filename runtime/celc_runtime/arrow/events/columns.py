@@ -42,6 +42,8 @@ class Prepared:
     instant_rows: InstantRows | None = None
     """The same as ranges of rows, if the update does not know events by their places in
     instants."""
+    tied: np.ndarray | None = None
+    """bool[rows], the rows that are equal to the row before in part and order; None: no row is."""
 
 
 class Columns:
@@ -111,6 +113,7 @@ class Columns:
         self._order.check(events, parts)
         prepared = self._laid_out(events, parts)
         prepared.known = known
+        prepared.tied = self._order.tied
         if source.ties is not None and not self._order.rises:
             prepared.instants = begins_instant(plan, events)
         self._order.leave(events)

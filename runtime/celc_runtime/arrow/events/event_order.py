@@ -57,6 +57,9 @@ class EventOrder:
         self.rises = True
         """Whether the first order column shows that no two rows of the last checked batch are equal
         in order and partition."""
+        self.tied: np.ndarray | None = None
+        """bool[rows], the rows of the last checked batch that are equal in order and partition to
+        the row before; None: there is none."""
         self._left: pa.RecordBatch | None = None
         self._last: dict[str, pa.Array] | None = None
         self._last_key: tuple[object, ...] = ()
@@ -181,6 +184,7 @@ class EventOrder:
                 )
         names = (*plan.source.order_by, *plan.source.tiebreak)
         self.rises = not len(events)
+        self.tied = None
         if not plan.source.order_by or not len(events):
             return
         if self._is_in_order(events.column(names[0]), parts, alone=len(names) == 1):
@@ -205,6 +209,7 @@ class EventOrder:
         if self._ties_are_errors and undecided.any():
             which = f"{self._rows.first(events, undecided)} and the one before it"
             raise tie_error(plan, which)
+        self.tied = undecided
 
     def _is_in_order(self, column: pa.Array, parts: list[int], *, alone: bool) -> bool:
         """Whether the first order column by itself proves that all events are in order.
@@ -233,7 +238,14 @@ class EventOrder:
             falls -= int(values[0] < before)
             ties -= int(values[0] == before)
         self.rises = not falls and not ties
-        return not falls and (not ties or (alone and not self._ties_are_errors))
+        if falls or (ties and (not alone or self._ties_are_errors)):
+            return False
+        if ties:
+            self.tied = np.append(
+                before is not None and values[0] == before, values[1:] == values[:-1]
+            )
+            self.tied[parts] = False
+        return True
 
     def _value_before(self, type: pa.DataType) -> np.generic | None:
         """The value of the first order column in the last event, as a number of this type."""

@@ -10,6 +10,7 @@ from celc_runtime.arrow.events.columns import Columns, Prepared
 from celc_runtime.arrow.events.instants import WholeInstants
 from celc_runtime.engine.definition.instants import Instants, instant_rows, write_symbols
 from celc_runtime.program import Program
+from celc_runtime.run.source.odd_events import OddEvents
 from celc_runtime.run.source.positions import GivenPositions, InterleavedPositions, Positions
 from celc_runtime.run.source.run_options import RunOptions
 from celc_runtime.run.source.stretches import Stretches
@@ -42,6 +43,8 @@ class EventSource:
         )
         self.undeclared = self._columns.undeclared
         """What is known of the rows of undeclared types."""
+        self.odd = OddEvents(plan, options)
+        """What is known of ties, and of NULL in PARTITION BY."""
         self._whole = None if plan.source.ties is None else WholeInstants(plan)
         # For a partition that goes on, the position of a row is its number minus this.
         self._shift = -options.first_position
@@ -117,6 +120,9 @@ class EventSource:
         known = prepared.known
         if absent is not None:
             prepared.batch.symbols[absent if known is None else absent[known]] = 0
+        first = self.odd.look(prepared.events, prepared.batch.symbols, prepared.tied)
+        if first >= 0:
+            self.odd.name(self._columns.row_name(prepared.events, first))
         if positions is None:
             yield Reading(prepared, self._counted(prepared))
         else:

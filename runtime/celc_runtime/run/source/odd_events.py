@@ -1,0 +1,117 @@
+"""Events that a run of one machine reads as they come, and of which it warns at its end.
+
+Two events of a part that are equal in all order columns keep the order of the input, which may mean
+nothing. NULL in PARTITION BY is a value like others, and may mean that the value is not known. Only
+events of types and conditions that can matter are counted, with the symbols that are there anyway.
+Tasks of Spark refuse such ties, and the parts of their ranges overlap, so ties are not counted
+there.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from celc_runtime.arrow.arrays import differs
+from celc_runtime.plan.plan import Plan, Source
+from celc_runtime.run.source.run_options import RunOptions
+
+_FEW = 8  # of so many rows one matters, or fewer: these are looked up one by one
+
+
+class OddEvents:
+    """What one run has seen of such events."""
+
+    def __init__(self, plan: Plan, options: RunOptions) -> None:
+        source = plan.source
+        whole = not options.continues and not source.reads
+        self._source = source
+        self.counts_ties = (
+            whole
+            and bool(source.order_by)
+            and not source.takes_ties
+            and not options.ties_are_errors
+            and not plan.matching.one_event
+        )
+        """Whether ties matter: matches have several events, and the order chooses among these."""
+        self._keys = source.key_columns if whole else ()
+        self._nulls = dict.fromkeys(self._keys, 0)
+        self._ties = 0
+        self._first = ""
+        self._open = False
+
+    def look(self, events: pa.RecordBatch, matters: np.ndarray, tied: np.ndarray | None) -> int:
+        """Count the odd events of a batch. Returns the row of the first tie of all, else −1.
+
+        matters: [rows], not 0 for events that can matter. tied: bool[rows], the rows that are equal
+        to the row before in part and order; None: no row is. The first row follows the last batch.
+        """
+        for name in self._keys:
+            column = events.column(name)
+            if column.null_count:
+                nulls = np.asarray(column.is_null())
+                self._nulls[name] += int(np.count_nonzero(nulls & (matters != 0)))
+        if not self.counts_ties or not len(events):
+            return -1
+        if tied is None or not tied.any():
+            self._open = bool(matters[-1])
+            return -1
+        rows = np.flatnonzero(matters != 0)  # much quicker than of numbers
+        begins = np.flatnonzero(~tied)
+        # The number of the group of equal rows that a row is in; 0: it began in an earlier batch.
+        if len(rows) * _FEW < len(tied):
+            groups: np.ndarray = np.searchsorted(begins, rows, side="right")
+        else:
+            groups = np.cumsum(~tied, dtype=np.int32)[rows]
+        later = groups[1:] == groups[:-1]
+        goes_on = bool(len(rows)) and self._open and groups[0] == 0
+        found = int(np.count_nonzero(later)) + goes_on
+        self._open = (self._open and not len(begins)) or bool(
+            len(rows) and groups[-1] == len(begins)
+        )
+        is_first = found > 0 and not self._ties
+        self._ties += found
+        if not is_first:
+            return -1
+        return int(rows[0] if goes_on else rows[1:][later][0])
+
+    def name(self, row: str) -> None:
+        """Take the name of the first row that is tied."""
+        self._first = f" (the first is {row})"
+
+    def told(self, query: str) -> Iterator[str]:
+        """The warnings."""
+        source = self._source
+        if self._ties:
+            names = ", ".join((*source.order_by, *source.tiebreak))
+            events = _events(self._ties, "is", "are")
+            yield (
+                f"query {query!r}: {events} equal in {names} to an earlier one of the same part"
+                f"{self._first}, and both can matter: their order is that of the input. Where that "
+                "order means nothing, name a column that tells them apart "
+                "(with_options(tiebreak=['event_id']), --tiebreak event_id), or compile the query "
+                "with ties='simultaneous' (--ties simultaneous)"
+            )
+        for name, count in self._nulls.items():
+            if count:
+                yield (
+                    f"query {query!r}: {_events(count, 'has', 'have')} NULL in {name!r} of "
+                    "PARTITION BY, and NULL equals NULL there: these events are one part. Leave "
+                    "them out of the input where NULL means that the value is not known"
+                )
+
+
+def tied_rows(source: Source, events: pa.RecordBatch, parts: np.ndarray) -> np.ndarray:
+    """bool[rows]: which rows are equal to the row before in all order columns, in the same part.
+
+    parts: [rows], a number for each part.
+    """
+    found = np.zeros(len(events), np.bool_)
+    found[1:] = parts[1:] == parts[:-1]
+    for name in (*source.order_by, *source.tiebreak):
+        found[1:] &= ~differs(events.column(name))
+    return found
+
+
+def _events(count: int, one: str, many: str) -> str:
+    return f"{count:,} event{f' {one}' if count == 1 else f's {many}'}"
