@@ -33,7 +33,7 @@ from celc_runtime.plan.joins import Joins
 from celc_runtime.plan.plan import Answer, Attribute, Kind, Label, Matching, Plan, Source, Window
 from celc_runtime.plan.relevance import AttributeTest, Relevant
 from celc_runtime.plan.strategy import Counted, UnionLists
-from celc_runtime.plan.totals import Compared, ItemArithmetic, ItemCast, ItemValue, TotalItem
+from celc_runtime.plan.totals import ItemArithmetic, ItemCast, ItemCompared, ItemValue, TotalItem
 from celc_runtime.plan.totals import TotalOf, Totals
 from celc_runtime.plan.transitions import EVENTS, tables
 from celc_runtime.program import Program
@@ -142,7 +142,7 @@ query_1 = CompiledQuery(
                             TotalOf("MAX", "rise", "value", type="DOUBLE", read="DOUBLE"),
                         ),
                     ),
-                    having=Compared(">", ItemValue("rises"), Constant(1, "DECIMAL(38, 0)")),
+                    having=ItemCompared(">", ItemValue("rises"), Constant(1, "DECIMAL(38, 0)")),
                 ),
             ),
         ),

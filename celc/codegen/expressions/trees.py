@@ -96,7 +96,7 @@ class _Trees:
                 return plan.Call(value.function, operands, types, value.type.value, value.zone)
             case core.Choice():
                 operands = tuple(map(self.of, value.operands))
-                return plan.Choice(value.function, operands, value.type.value)
+                return plan.Chosen(value.function, operands, value.type.value)
             case core.Conditional():
                 branches = tuple((self.truth(one), self.of(then)) for one, then in value.branches)
                 return plan.Conditional(branches, self.of(value.otherwise), value.type.value)
@@ -215,17 +215,17 @@ def attributes_in_totals(query: core.Query) -> dict[str, tuple[str, ...]]:
 def _condition(truth: core.Truth) -> totals.Having:
     match truth:
         case core.Every():
-            return totals.Every(tuple(map(_condition, truth.parts)))
+            return totals.EveryOfItems(tuple(map(_condition, truth.parts)))
         case core.Some():
-            return totals.Some(tuple(map(_condition, truth.parts)))
+            return totals.SomeOfItems(tuple(map(_condition, truth.parts)))
         case core.Comparison():
-            return totals.Compared(truth.operator, _total(truth.left), _total(truth.right))
+            return totals.ItemCompared(truth.operator, _total(truth.left), _total(truth.right))
         case core.Membership():
-            return totals.OneOf(
+            return totals.ItemOneOf(
                 _total(truth.operand), truth.values, has_null=truth.has_null, negated=truth.negated
             )
         case core.NullTest():
-            return totals.IsNull(_total(truth.operand), negated=truth.negated)
+            return totals.ItemIsNull(_total(truth.operand), negated=truth.negated)
         case core.PatternMatch():
             raise AssertionError("no item is a text")
         case core.Quantified():

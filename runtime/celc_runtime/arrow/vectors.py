@@ -121,7 +121,7 @@ class _Evaluation:
                 return _arithmetic(tree.operator, *sides)
             case trees.Call():
                 return self._call(tree)
-            case trees.Choice():
+            case trees.Chosen():
                 columns = [plain(self._column(one, tree.type)) for one in tree.operands]
                 return _chosen(tree.function, columns)
             case trees.Conditional():

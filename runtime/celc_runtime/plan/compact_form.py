@@ -20,7 +20,7 @@ from celc_runtime.plan.expressions import (
     Arithmetic,
     Call,
     Cast,
-    Choice,
+    Chosen,
     Compared,
     Computed,
     Conditional,
@@ -45,7 +45,7 @@ _VERSION = 1
 _CLASSES = {
     one.__name__: one
     for one in (
-        *(Absolute, Aggregate, Arithmetic, Call, Cast, Choice, Computed, Conditional, Constant),
+        *(Absolute, Aggregate, Arithmetic, Call, Cast, Chosen, Computed, Conditional, Constant),
         DecimalArithmetic,
         *(Negation, Compared, OneOf, IsNull, Matches, Every, Some),
     )

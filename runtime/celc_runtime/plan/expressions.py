@@ -126,7 +126,7 @@ class Call:
 
 
 @frozen
-class Choice:
+class Chosen:
     """LEAST, GREATEST or COALESCE; operands that are NULL are ignored."""
 
     function: str
@@ -154,7 +154,7 @@ Tree: TypeAlias = (
     | Arithmetic
     | DecimalArithmetic
     | Call
-    | Choice
+    | Chosen
     | Conditional
 )
 
@@ -276,7 +276,7 @@ def terms_of(tree: Tree) -> tuple[Tree, ...]:
             return (tree.left, tree.right)
         case Cast() | Negation() | Absolute():
             return (tree.operand,)
-        case Call() | Choice():
+        case Call() | Chosen():
             return tree.operands
         case Conditional():
             ways = (one for asked, then in tree.branches for one in (*terms_asked(asked), then))

@@ -87,7 +87,7 @@ class TotalItem:
 
 
 @frozen
-class Compared:
+class ItemCompared:
     """`left operator right`; both sides have the same type."""
 
     operator: str
@@ -96,7 +96,7 @@ class Compared:
 
 
 @frozen
-class OneOf:
+class ItemOneOf:
     """`operand [NOT] IN values`."""
 
     operand: TotalTree
@@ -106,7 +106,7 @@ class OneOf:
 
 
 @frozen
-class IsNull:
+class ItemIsNull:
     """`operand IS [NOT] NULL`."""
 
     operand: TotalTree
@@ -114,14 +114,14 @@ class IsNull:
 
 
 @frozen
-class Every:
+class EveryOfItems:
     """An AND."""
 
     parts: tuple[Having, ...]
 
 
 @frozen
-class Some:
+class SomeOfItems:
     """An OR."""
 
     parts: tuple[Having, ...]
@@ -138,7 +138,7 @@ TotalTree: TypeAlias = (
     | ItemArithmetic
 )
 
-Having: TypeAlias = Compared | OneOf | IsNull | Every | Some
+Having: TypeAlias = ItemCompared | ItemOneOf | ItemIsNull | EveryOfItems | SomeOfItems
 
 
 @frozen
@@ -179,13 +179,13 @@ def _functions_in(tree: TotalTree) -> Iterator[TotalOf]:
 
 def _trees_of(having: Having) -> Iterator[TotalTree]:
     match having:
-        case Every() | Some():
+        case EveryOfItems() | SomeOfItems():
             for part in having.parts:
                 yield from _trees_of(part)
-        case Compared():
+        case ItemCompared():
             yield having.left
             yield having.right
-        case OneOf() | IsNull():
+        case ItemOneOf() | ItemIsNull():
             yield having.operand
 
 

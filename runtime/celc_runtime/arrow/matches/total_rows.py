@@ -38,17 +38,17 @@ from celc_runtime.plan.expressions import Constant, DecimalArithmetic, Parameter
 from celc_runtime.plan.plan import COUNTS, Plan
 from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.plan.totals import (
-    Compared,
-    Every,
+    EveryOfItems,
     Having,
-    IsNull,
     ItemAbsolute,
     ItemArithmetic,
     ItemCast,
+    ItemCompared,
+    ItemIsNull,
     ItemNegation,
+    ItemOneOf,
     ItemValue,
-    OneOf,
-    Some,
+    SomeOfItems,
     TotalItem,
     TotalOf,
     Totals,
@@ -365,26 +365,26 @@ class _Evaluation:
 
     def _condition(self, tree: Having) -> tuple[np.ndarray, np.ndarray]:
         match tree:
-            case Every():
+            case EveryOfItems():
                 parts = [self._condition(part) for part in tree.parts]
                 falsehood = _any(known & ~truth for truth, known in parts)
                 known = np.logical_and.reduce([known for _, known in parts]) | falsehood
                 return ~falsehood, known
-            case Some():
+            case SomeOfItems():
                 parts = [self._condition(part) for part in tree.parts]
                 truth = _any(known & truth for truth, known in parts)
                 return truth, np.logical_and.reduce([known for _, known in parts]) | truth
-            case IsNull():
+            case ItemIsNull():
                 known = self._tree(tree.operand).known
                 return (known if tree.negated else ~known), self._all
-            case OneOf():
+            case ItemOneOf():
                 return self._one_of(tree, self._tree(tree.operand))
-            case Compared():
+            case ItemCompared():
                 left, right = self._tree(tree.left), self._tree(tree.right)
                 truth = _compared(tree.operator, left.numbers, right.numbers)
                 return truth, left.known & right.known
 
-    def _one_of(self, tree: OneOf, found: _Value) -> tuple[np.ndarray, np.ndarray]:
+    def _one_of(self, tree: ItemOneOf, found: _Value) -> tuple[np.ndarray, np.ndarray]:
         none = np.zeros(len(self._groups), np.bool_)
         is_in = _any(
             [none, *(_compared("=", found.numbers, _like(found.numbers, v)) for v in tree.values)]
