@@ -384,6 +384,8 @@ def why_not_counted(given: ChoiceInput) -> str | None:
         return "simultaneous events are read up to the end of their instant"
     if interleaves(given.query):
         return "CONSUME BY ANY reads all partitions in one order"
+    if given.tables.contexts is not None:
+        return "a selector inside the formula compares matches, and a stream keeps what it saw"
     match given.rest:
         case Exact():
             return None

@@ -169,6 +169,7 @@ _CHOICES: list[tuple[str, type[Update], str, type[Listing], str]] = [
         "SELECT FIRST compares",
     ),
     ("TOTAL COUNT(*) AS n FROM S WHERE A+ ; B", UnionLists, "alone", Counted, "one run for each"),
+    ("TOTAL COUNT(*) AS n FROM S WHERE NXT(A ; B)", UnionLists, "", United, "in how many of them"),
     (
         "TOTAL COUNT(*) AS n FROM S WHERE (A AS a ; B AS b) FILTER a.id = b.id",
         Keyed,
