@@ -74,6 +74,10 @@ TWO = "A AS x ; (A OR B) AS y"
         ("IF(y.v > x.v, y.v - x.v, x.v - y.v) < 6", TWO, [(0, 1), (0, 2)]),
         ("x.s IS DISTINCT FROM y.s AND y.v IS NOT DISTINCT FROM NULL", TWO, [(0, 3), (2, 3)]),
         ("LN(y.v - 9.0) IS NULL", TWO, [(0, 1), (0, 2), (0, 3), (2, 3)]),
+        ("COALESCE(FIRST(x.v), 7) = 7", ONE, [(3,)]),
+        ("IF(LAST(x.v) > 3, 1, NULL) IS NULL", ONE, [(2,), (3,)]),
+        ("NULLIF(FIRST(x.h), 1) IS NULL", ONE, [(0,)]),
+        ("NOT (GREATEST(FIRST(x.w), 3) > 3)", ONE, [(0,), (1,), (2,), (4,)]),
     ],
 )
 def test_conditions(condition: str, formula: str, expected: list[tuple[int, ...]]) -> None:
@@ -197,3 +201,48 @@ def test_rows_in_any_order() -> None:
     turned = EVENTS.take([4, 3, 2, 1, 0])
     assert query.match_table(turned).drop_columns(["start_pos", "end_pos"]).num_rows == 1
     assert query.match_compact(EVENTS).num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("clause", "expected"),
+    [
+        ("FILTER SQRT(rule.least) = x.v", [(1, 0), (2, 4)]),
+        ("FILTER IF(rule.least > 20, x.v, 0) = 16.0", [(2, 4)]),
+        ("FILTER COALESCE(rule.least, x.v) < LEAST(x.v * 5, 17)", [(1, 0), (1, 4)]),
+        ("FILTER ABS(rule.least - x.v) BETWEEN 1 AND POWER(rule.id, 8)", [(2, 0), (2, 2), (2, 4)]),
+    ],
+)
+def test_functions_of_rules(clause: str, expected: list[tuple[int, int]]) -> None:
+    text = SHOP + "PARAMETERS rule { id: LONG, least: DOUBLE }\n"
+    text += f"SELECT * FROM S FOR EACH rule WHERE A AS x {clause}"
+    rules = pa.table({"id": pa.array([1, 2], pa.int64()), "least": [16.0, 256.0]})
+    found = celc.compile(text, order_by="ts").match_table(EVENTS, rule=rules).to_pylist()
+    assert sorted((row["rule"]["id"], row["x"][0]["pos"]) for row in found) == sorted(expected)
+
+
+@pytest.mark.parametrize("coded", [False, True])
+def test_the_hash_of_null_is_a_number(coded: bool) -> None:
+    texts = EVENTS.column("s").combine_chunks()
+    events = EVENTS.set_column(2, "s", texts.dictionary_encode() if coded else texts)
+    query = celc.compile(f"{SHOP}SELECT * FROM S WHERE B AS x FILTER HASH(x.s) = 42", order_by="ts")
+    assert [row["start_pos"] for row in query.match_table(events).to_pylist()] == [3]
+
+
+def test_a_stream_of_one_type_has_no_column_of_types() -> None:
+    text = "CREATE STREAM S { EVENT A { n: INT } }\nSELECT IF(x IS A, 1, 2) AS e FROM S"
+    query = celc.compile(f"{text} WHERE A AS x FILTER CASE WHEN x IS A THEN x.n ELSE 0 END = 7")
+    found = query.match_table(pa.table({"n": pa.array([7, 8], pa.int32())})).to_pylist()
+    assert found == [{"start_pos": 0, "end_pos": 0, "e": 1}]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT FIRST COALESCE(y.v, x.v) AS c FROM S WHERE A AS x ; B AS y",
+        "SELECT GREATEST(y.v, x.v) AS c FROM S WHERE A AS x ; B AS y LIMIT 3",
+        "SELECT TOTAL COUNT(*) AS n FROM S WHERE A AS x FILTER IF(x.v > 3, x.v, 0) = 4 "
+        "HAVING n > 0 AND n IN (1, 2)",
+    ],
+)
+def test_expressions_beside_choices_and_having(query: str) -> None:
+    assert rows(query)

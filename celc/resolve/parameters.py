@@ -24,6 +24,7 @@ from celc.core.traversal import (
     nodes_of,
     operands_of,
     windows_in,
+    with_terms,
     with_types_and_windows,
 )
 from celc.diagnostics.errors import Diagnostics
@@ -293,16 +294,9 @@ def _of_chosen(predicate: core.Quantified, each: ForEach) -> core.Quantified:
 
 
 def _with_label(node: core.Expression, label: str, each: ForEach) -> core.Expression:
-    match node:
-        case core.Variable():
-            return core.AttributeValue(label, each.column(node.name), node.type, node.span)
-        case core.Arithmetic():
-            left, right = _with_label(node.left, label, each), _with_label(node.right, label, each)
-            return replace(node, left=left, right=right)
-        case core.Negation() | core.Absolute() | core.Cast():
-            return replace(node, operand=_with_label(node.operand, label, each))
-        case _:
-            return node
+    if isinstance(node, core.Variable):
+        return core.AttributeValue(label, each.column(node.name), node.type, node.span)
+    return with_terms(node, lambda one: _with_label(one, label, each))
 
 
 def _moved(formula: core.Formula, clause: core.Clause, each: ForEach) -> core.Formula:

@@ -16,11 +16,9 @@ from celc_runtime.values import decimals
 from celc_runtime.values.types import is_wide
 
 from celc.codegen.expressions.conditions import ConditionCode
-from celc.codegen.expressions.decimals import constant, in_column
-from celc.codegen.expressions.operations import comparison
+from celc.codegen.expressions.decimals import in_column
 from celc.codegen.expressions.own_aggregates import OwnAggregateCode
 from celc.core import formula as core
-from celc.core.fold import fold_predicate
 from celc.core.terms import distances_looked_back, labels_in_order, type_tested
 from celc.core.traversal import OF_SEVERAL_EVENTS, operands_of
 from celc.normal.show import show_predicate
@@ -123,13 +121,6 @@ class ChoiceCode(ConditionCode):
         call = self.own.search(show_predicate(replace(predicate, negated=False)), lines, places)
         return f"(not {call})" if predicate.negated else call
 
-    def _truth(self, truth: core.Truth) -> str:
-        if isinstance(truth, core.Every | core.Some):
-            sign = " & " if isinstance(truth, core.Every) else " | "
-            return "(" + sign.join(map(self._truth, truth.parts)) + ")"
-        folded = None if distances_looked_back(truth) else fold_predicate(truth)
-        return self.predicate(truth) if folded is None else str(folded)
-
     def _all(self, label: str) -> str:
         """The events of a label."""
         return f"events_{self._labels.index(label)}"
@@ -203,8 +194,6 @@ class ChoiceCode(ConditionCode):
 
     def _needs(self, expression: core.Expression, known: dict[str, None]) -> None:
         match expression:
-            case core.Constant(value=None):
-                known["False"] = None
             case core.AttributeValue() | core.Previous():
                 _, valid = self._column(expression.attribute)
                 known[f"{valid}[{self._event(expression)}]"] = None
@@ -235,60 +224,17 @@ class ChoiceCode(ConditionCode):
                     known[self.imports.call("can_sum_interval", column, valid, events)] = None
                 if expression.function in ("SUM", "AVG"):
                     known |= dict.fromkeys(self._decimals_that_fit(expression))
-            case core.Choice():
-                sides = [self._known(operand) for operand in expression.operands]
-                if all(sides):
-                    known[f"({' | '.join(sides)})"] = None
-            case core.Conditional():
-                found = self._known(expression.otherwise) or "True"
-                for asked, then in reversed(expression.branches):
-                    found = f"({self._known(then) or 'True'} if {self._truth(asked)} else {found})"
-                known[found] = None
             case _:
                 ConditionCode._needs(self, expression, known)
 
-    def _known(self, expression: core.Expression) -> str:
-        """When an expression is not NULL; empty: always."""
-        known: dict[str, None] = {}
-        self._needs(expression, known)
-        found = " & ".join(known)
-        return f"({found})" if len(known) > 1 else found
-
     def _value(self, expression: core.Expression) -> str:
         match expression:
-            case core.Constant(value=None):
-                return constant(0, expression.type, self.imports)
             case core.AttributeValue() | core.Previous():
                 return self._element(expression)
             case core.Aggregate():
                 return self._aggregate(expression)
-            case core.Choice():
-                return self._choice(expression)
-            case core.Conditional():
-                found = self._value(expression.otherwise)
-                for asked, then in reversed(expression.branches):
-                    found = f"({self._value(then)} if {self._truth(asked)} else {found})"
-                return found
             case _:
                 return ConditionCode._value(self, expression)
-
-    def _choice(self, node: core.Choice) -> str:
-        """The value of LEAST, GREATEST or COALESCE."""
-        first, *others = node.operands
-        best, known = self._value(first), self._known(first)
-        operator: core.ComparisonOperator = "<" if node.function == "LEAST" else ">"
-        for other in others:
-            value, there = self._value(other), self._known(other)
-            if node.function == "COALESCE":
-                takes = f"(not {known})" if known else "False"
-            else:
-                asked = core.Comparison(operator, other, first, node.span)
-                better = comparison(asked, value, best, self.imports)
-                takes = f"((not {known}) | {better})" if known else better
-                takes = f"({there} & {takes})" if there else takes
-            best = f"({value} if {takes} else {best})"
-            known = f"({known} | {there})" if known and there else ""
-        return best
 
     def _aggregate(self, node: core.Aggregate) -> str:
         events = self._events(node)

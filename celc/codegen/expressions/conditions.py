@@ -17,7 +17,9 @@ from celc.codegen.expressions.decimals import in_column
 from celc.codegen.expressions.operations import as_float, comparison, needs, operation
 from celc.codegen.text.imports import Imports
 from celc.core import formula as core
+from celc.core.fold import fold_predicate
 from celc.core.like import like_to_regex
+from celc.core.terms import distances_looked_back
 from celc.core.traversal import OF_SEVERAL_EVENTS, operands_of, terms_of
 from celc.normal.normal_form import EventClause
 
@@ -67,7 +69,7 @@ class ConditionCode:
         for operand in operands:
             self._needs(operand, known)
         if isinstance(predicate, core.NullTest):
-            valid = " & ".join(known)
+            valid = " & ".join(known) or "True"
             return f"({valid})" if predicate.negated else f"(not ({valid}))"
         values = [self._value(operand) for operand in operands]
         match predicate:
@@ -83,6 +85,14 @@ class ConditionCode:
                 assert_never(predicate)
         return "(" + " & ".join([*known, truth]) + ")"
 
+    def _truth(self, truth: core.Truth) -> str:
+        """An expression that is true where a condition within an expression is TRUE."""
+        if isinstance(truth, core.Every | core.Some):
+            sign = " & " if isinstance(truth, core.Every) else " | "
+            return "(" + sign.join(map(self._truth, truth.parts)) + ")"
+        folded = None if distances_looked_back(truth) else fold_predicate(truth)
+        return self.predicate(truth) if folded is None else str(folded)
+
     # --- numbers ----------------------------------------------------------------------------------
 
     def _column(self, attribute: str) -> tuple[str, str]:
@@ -93,6 +103,8 @@ class ConditionCode:
     def _needs(self, expression: core.Expression, known: dict[str, None]) -> None:
         """Add to `known` the conditions under which an expression is not NULL."""
         match expression:
+            case core.Constant(value=None):
+                known["False"] = None
             case core.Constant():
                 pass
             case core.AttributeValue():
@@ -101,12 +113,19 @@ class ConditionCode:
                 for operand in terms_of(expression):
                     self._needs(operand, known)
                 known |= dict.fromkeys(needs(expression, self._value, self.imports))
+            case core.Choice():
+                sides = [self._known(operand) for operand in expression.operands]
+                if all(sides):
+                    known[f"({' | '.join(sides)})"] = None
+            case core.Conditional():
+                found = self._known(expression.otherwise) or "True"
+                for asked, then in reversed(expression.branches):
+                    found = f"({self._known(then) or 'True'} if {self._truth(asked)} else {found})"
+                known[found] = None
             case (
                 core.Aggregate()
                 | core.Previous()
                 | core.Variable()
-                | core.Choice()
-                | core.Conditional()
                 | core.TotalOf()
                 | core.InRowPatterns()
             ):
@@ -117,6 +136,8 @@ class ConditionCode:
     def _value(self, expression: core.Expression) -> str:
         """The value of an expression where it is not NULL."""
         match expression:
+            case core.Constant(value=None):
+                return decimals.constant(0, expression.type, self.imports)
             case core.Constant():
                 return self._constant(expression.value, expression.type)
             case core.AttributeValue():
@@ -124,18 +145,48 @@ class ConditionCode:
                 return in_column(column, expression.type, self.imports)
             case core.Cast() | core.Negation() | core.Absolute() | core.Arithmetic() | core.Call():
                 return operation(expression, self._value, self.imports)
+            case core.Choice():
+                return self._best(expression)
+            case core.Conditional():
+                found = self._value(expression.otherwise)
+                for asked, then in reversed(expression.branches):
+                    found = f"({self._value(then)} if {self._truth(asked)} else {found})"
+                return found
             case (
                 core.Aggregate()
                 | core.Previous()
                 | core.Variable()
-                | core.Choice()
-                | core.Conditional()
                 | core.TotalOf()
                 | core.InRowPatterns()
             ):
                 raise AssertionError("not a condition on one event")
             case _:
                 assert_never(expression)
+
+    def _known(self, expression: core.Expression) -> str:
+        """When an expression is not NULL; empty: always."""
+        known: dict[str, None] = {}
+        self._needs(expression, known)
+        found = " & ".join(known)
+        return f"({found})" if len(known) > 1 else found
+
+    def _best(self, node: core.Choice) -> str:
+        """The value of LEAST, GREATEST or COALESCE."""
+        first, *others = node.operands
+        best, known = self._value(first), self._known(first)
+        operator: core.ComparisonOperator = "<" if node.function == "LEAST" else ">"
+        for other in others:
+            value, there = self._value(other), self._known(other)
+            if node.function == "COALESCE":
+                takes = f"(not {known})" if known else "False"
+            else:
+                asked = core.Comparison(operator, other, first, node.span)
+                better = comparison(asked, value, best, self.imports)
+                takes = f"((not {known}) | {better})" if known else better
+                takes = f"({there} & {takes})" if there else takes
+            best = f"({value} if {takes} else {best})"
+            known = f"({known} | {there})" if known and there else ""
+        return best
 
     def _constant(self, value: object, type: core.DataType) -> str:
         assert value is not None, "what is NULL for every event is folded away"

@@ -46,7 +46,10 @@ def _where_declared(
     whose type lacks it, whatever the column of the table holds there."""
     value = replace(node, label="") if made is None else made
     if node.attribute == core.TYPE:
-        return value
+        types = site.schema.event_types
+        # Of a stream of one type, the table need not tell it.
+        alone = core.Constant(core.text_of_type(types[0]), value.type, node.span)
+        return alone if len(types) == 1 else value
     lacking = site.schema.lacking(node.attribute) & mask
     if not lacking or lacking == mask:
         return value

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from celc_runtime.values import casts, hashes, numbers, texts, times
 from celc_runtime.values.operands import Operand
@@ -43,11 +44,13 @@ def _called(
     if len(columns) == 1 and pa.types.is_dictionary(columns[0].type):
         # Once for each distinct text.
         (coded,) = columns
-        distinct = [coded.dictionary if one is coded else one for one in operands]
-        values = code(*distinct, rows=len(coded.dictionary), **named)
+        # And once for NULL, of which HASH is a number.
+        texts = pa.concat_arrays([coded.dictionary, pa.nulls(1, coded.dictionary.type)])
+        distinct = [texts if one is coded else one for one in operands]
+        values = code(*distinct, rows=len(texts), **named)
         if pa.types.is_string(values.type):
-            return pa.DictionaryArray.from_arrays(coded.indices, values)
-        return values.take(coded.indices)
+            return pa.DictionaryArray.from_arrays(coded.indices, values[:-1])
+        return values.take(pc.fill_null(coded.indices.cast(pa.int64()), len(texts) - 1))
     plain = [
         one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in operands
     ]
