@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from celc_runtime import CompiledQuery
+from celc_runtime.arrow.tables.derived import with_derived
 from celc_runtime.chain.columns import source_of
 from celc_runtime.chain.run import why_gathered
 from celc_runtime.routes.rules import Reason, Route
@@ -167,7 +168,8 @@ def _rows(
     delay = rng.choice((1, 2, 5, 1000))
     order = shuffled(times, rng.choice((3, 8, 50)) if late else delay, rng)
     delay = rng.choice((0, 1, 2)) if late else delay
-    table = table_of(operator.query.plan, events)
+    # Spark makes derived columns before its workers see the rows.
+    table = with_derived(operator.query.plan, table_of(operator.query.plan, events))
     place = latest = 0
     while place < len(order):
         count = 0 if rng.random() < 0.1 else rng.randint(1, 3)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from . import own_aggregates as expressions
 from .conditions import Row
 from .ends import alternatives, decided_time, is_decided, is_on
 from .instants import check_simultaneous, instants_of
@@ -33,6 +34,8 @@ from .nodes import (
     NotBefore,
     Query,
     Uncertain,
+    Variable,
+    parts,
     parts_of,
     windows_in,
 )
@@ -271,6 +274,29 @@ def pick_query(file: File, name: str | None) -> Query:
     raise CelError(f"no query is called {name}")
 
 
+def values_of(event_type: EventType, event: Mapping[str, Any]) -> dict[str, Datum]:
+    """The attributes of an event: those that its table has, and what is made of them."""
+    kinds, derived = event_type.attributes, event_type.derived
+    found = {
+        name: datum_of(kind, event.get(name)) for name, kind in kinds.items() if name not in derived
+    }
+    left = dict(derived)
+    while left:
+        # Those that name no other one that is not known yet.
+        ready = [
+            name
+            for name, one in left.items()
+            if not left.keys() & {part.name for part in parts(one) if isinstance(part, Variable)}
+        ]
+        if not ready:
+            raise CelError("an attribute is made of itself")
+        found |= {
+            name: expressions.in_kind(expressions.value(left.pop(name), found), kinds[name])
+            for name in ready
+        }
+    return found
+
+
 def _sort_key(value: Any) -> tuple[bool, Any]:
     # NULL first, as Spark sorts.
     return (value is not None, 0 if value is None else value)
@@ -349,10 +375,8 @@ class Stream:
         for event in events:
             event_type = schema.type_of(event)
             if event_type is not None:
-                values = {
-                    name: datum_of(kind, event.get(name))
-                    for name, kind in event_type.attributes.items()
-                }
+                values = values_of(event_type, event)
+                values |= {name: expressions.value(one, values) for name, one in query.key_values}
                 if lasting and self.order_by is not None:
                     values[BEGIN] = datum_of(values[self.order_by].kind, event[BEGIN])
                 self._add(Row(event_type.stream, event_type.name, values), index)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from .decimals import WrittenFraction, WrittenInteger, written
+from typing import Any
+
+from .decimals import DecimalKind, WrittenFraction, WrittenInteger, written
+from .functions import names
 from .nodes import (
     Aggregate,
     Attribute,
     Binary,
     Both,
+    Call,
+    Case,
     Choice,
     Comparison,
     Condition,
     Either,
     Expression,
     HasType,
-    If,
     Literal,
     Not,
     OwnAggregate,
@@ -34,7 +38,8 @@ _AGGREGATES = (
     *("VARIANCE", "STDDEV", "MEDIAN", "NTH"),
 )
 _CHOICES = ("LEAST", "GREATEST", "COALESCE")
-FUNCTIONS = ("ABS", "PREV", "IF", *_AGGREGATES, *_CHOICES)
+_OF_VALUES = {"ABS", "IF", "CASE", "CAST", "TRY_CAST", *_CHOICES, *names()}
+FUNCTIONS = ("PREV", *_AGGREGATES, *_OF_VALUES)
 # Words that stay what they are inside x[…], where every other word is an attribute.
 _KEPT_IN_BRACKETS = ("NOT", "TRUE", "FALSE", "NULL")
 
@@ -132,14 +137,17 @@ class ConditionParser:
             return Comparison("=", (left, Literal(Datum(Kind.BOOLEAN, True))), self._negated)
         if cursor.accept_word("IS"):
             negated = cursor.accept_word("NOT") is not None
+            if cursor.accept_word("DISTINCT"):
+                cursor.expect_word("FROM")
+                return Comparison("DISTINCT", (left, self.expression()), negated)
             cursor.expect_word("NULL")
             return Comparison("ISNULL", (left,), negated)
         negated = cursor.accept_word("NOT") is not None
         word = cursor.accept_word("BETWEEN", "IN", "LIKE", "RLIKE")
         # A value of type BOOLEAN is a condition. Of an attribute the type is not known here.
-        is_truth = isinstance(left, Attribute | Previous | Aggregate | Variable) or (
-            isinstance(left, Literal) and left.datum.kind is Kind.BOOLEAN
-        )
+        is_truth = isinstance(
+            left, Attribute | Previous | Aggregate | Variable | Call | Case | Choice
+        ) or (isinstance(left, Literal) and left.datum.kind is Kind.BOOLEAN)
         if word is None and is_truth and not negated:
             return Comparison("=", (left, Literal(Datum(Kind.BOOLEAN, True))))
         if word is None:
@@ -179,8 +187,10 @@ class ConditionParser:
     def expression(self) -> Expression:
         """An arithmetic expression."""
         left = self._product()
-        while operator := self.cursor.accept("+", "-"):
-            left = Binary(operator, left, self._product())
+        while operator := self.cursor.accept("+", "-", "||"):
+            right = self._product()
+            is_join = operator == "||"
+            left = Call("CONCAT", (left, right)) if is_join else Binary(operator, left, right)
         return left
 
     def _product(self) -> Expression:
@@ -228,9 +238,11 @@ class ConditionParser:
         if cursor.at_word("TRUE", "FALSE", "NULL"):
             word = cursor.take().keyword
             return Literal(NULL if word == "NULL" else Datum(Kind.BOOLEAN, word == "TRUE"))
-        if cursor.at_word("TIMESTAMP", "DATE") and cursor.peek(1).kind == "string":
+        if cursor.at_word("TIMESTAMP", "TIMESTAMP_NTZ", "DATE") and cursor.peek(1).kind == "string":
             kind = Kind[cursor.take().keyword]
             return Literal(datum_of(kind, cursor.take().text))
+        if cursor.at_word("CASE") and not cursor.at(".", ahead=1):
+            return self._case()
         if token.kind == "word" and cursor.at("(", ahead=1):
             return self._function()
         of_set = token.text in self.sets and cursor.at(".", ahead=1)
@@ -264,22 +276,19 @@ class ConditionParser:
     def _function(self) -> Expression:
         cursor = self.cursor
         word = cursor.peek().keyword
-        if self.in_declaration:
-            return self._choice()
-        if self.in_total and word != "ABS":
+        if word in _OF_VALUES:
+            return self._of_values()
+        if self.in_total:
             return self._total()
         if self.owner is None and cursor.peek().text in self.own:
             return self._own()
-        alone = self.owner is not None or self.in_having or self.in_total
-        allowed = ("ABS",) if alone else ("ABS", "PREV", *_AGGREGATES)
-        if word not in allowed:
+        alone = self.owner is not None or self.in_having or self.in_declaration
+        if alone or word not in ("PREV", *_AGGREGATES):
             raise cursor.error("a function that may stand here")
         cursor.take()
         cursor.expect("(")
         result: Expression
-        if word == "ABS":
-            result = Unary("ABS", self.expression())
-        elif word == "PREV":
+        if word == "PREV":
             label, name = self._label_attribute()
             distance = cursor.number() if cursor.accept(",") else 1
             if not isinstance(distance, int) or distance < 1:
@@ -322,10 +331,10 @@ class ConditionParser:
         cursor.expect(")")
         return Total(function, label, name)
 
-    def _choice(self) -> Expression:
-        """ABS, LEAST, GREATEST, COALESCE or IF in the declaration of an aggregate."""
+    def _of_values(self) -> Expression:
+        """A function of values, after which a zone can stand."""
         cursor = self.cursor
-        word = cursor.expect_word("ABS", "IF", *_CHOICES)
+        word = cursor.take().keyword
         cursor.expect("(")
         result: Expression
         if word == "IF":
@@ -333,16 +342,55 @@ class ConditionParser:
             cursor.expect(",")
             then = self.expression()
             cursor.expect(",")
-            result = If(condition, then, self.expression())
+            result = Case(((condition, then),), self.expression())
         elif word == "ABS":
             result = Unary("ABS", self.expression())
+        elif word in ("CAST", "TRY_CAST"):
+            operand, zone = self.expression(), self._zone()
+            cursor.expect_word("AS")
+            result = Call(word, (operand,), zone, self._kind())
         else:
             operands = [self.expression()]
             while cursor.accept(","):
                 operands.append(self.expression())
-            result = Choice(word, tuple(operands))
+            zone = self._zone()
+            is_choice = word in _CHOICES
+            of = tuple(operands)
+            result = Choice(word, of) if is_choice else Call(word, of, zone)
         cursor.expect(")")
         return result
+
+    def _zone(self) -> str:
+        if not self.cursor.accept_word("AT"):
+            return "UTC"
+        self.cursor.expect_word("TIME")
+        self.cursor.expect_word("ZONE")
+        return self.cursor.take().text
+
+    def _case(self) -> Expression:
+        """`CASE WHEN p THEN e … END`, and `CASE e WHEN e THEN e … END`."""
+        cursor = self.cursor
+        cursor.expect_word("CASE")
+        subject = None if cursor.at_word("WHEN") else self.expression()
+        branches: list[tuple[Condition, Expression]] = []
+        while cursor.accept_word("WHEN"):
+            asked: Condition
+            if subject is None:
+                asked = self.condition()
+            else:
+                asked = Comparison("=", (subject, self.expression()))
+            cursor.expect_word("THEN")
+            branches.append((asked, self.expression()))
+        otherwise = self.expression() if cursor.accept_word("ELSE") else Literal(NULL)
+        cursor.expect_word("END")
+        return Case(tuple(branches), otherwise)
+
+    def of_event(self) -> Expression:
+        """An expression over the attributes of one event, by their names alone."""
+        self.in_declaration = True
+        found = self.expression()
+        self.in_declaration = False
+        return found
 
     def _own(self) -> Expression:
         """`spread(x.value)` and `slope(PRIOR x.ts, x.value)`."""
@@ -396,9 +444,14 @@ class ConditionParser:
             raise CelError(f"AGGREGATE {name}: STEP changes what is not in STATE")
         return OwnAggregate(name, tuple(parameters), kind, tuple(state), tuple(steps), result)
 
-    def _kind(self) -> Kind:
+    def _kind(self) -> Any:
         word = self.cursor.take().keyword
-        word = {"BIGINT": "LONG"}.get(word, word)
+        if word == "DECIMAL" and self.cursor.accept("("):
+            precision = int(self.cursor.number())
+            scale = int(self.cursor.number()) if self.cursor.accept(",") else 0
+            self.cursor.expect(")")
+            return DecimalKind(precision, scale)
+        word = {"BIGINT": "LONG", "INTEGER": "INT"}.get(word, word)
         if word in ("NULL", "DECIMAL") or word not in Kind.__members__:
             raise CelError(f"{word or 'that'} is not a type")
         return Kind[word]

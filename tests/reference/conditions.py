@@ -16,6 +16,9 @@ from .nodes import (
     Aggregate,
     Attribute,
     Binary,
+    Call,
+    Case,
+    Choice,
     Comparison,
     Condition,
     Either,
@@ -30,7 +33,7 @@ from .nodes import (
     named,
     parts,
 )
-from .own_aggregates import own_value, truth_of
+from .own_aggregates import of_values, own_value, truth_of
 from .values import (
     CelError,
     Datum,
@@ -228,8 +231,10 @@ class ConditionChecker:
             return arithmetic(
                 expression.operator, left, self.value(expression.right, positions, chosen)
             )
+        if isinstance(expression, Choice | Case | Call):
+            return of_values(expression, None, lambda one, _: self.value(one, positions, chosen))
         if not isinstance(expression, Unary):
-            raise CelError("IF, LEAST, GREATEST and COALESCE stand in AGGREGATE")
+            raise CelError("a name without a label")
         operand = self.value(expression.operand, positions, chosen)
         return negate(operand) if expression.operator == "-" else absolute(operand)
 

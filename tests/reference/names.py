@@ -140,8 +140,9 @@ def check(query: n.Query, schema: Schema) -> None:
         if name.lower() in taken:
             raise CelError(f"two columns of the output would be called {name}")
         taken.add(name.lower())
+    made = {name for name, _ in query.key_values}
     for key in query.partition_by:
-        for one in schema.types:
+        for one in schema.types if not made & {*key} else ():
             has = [name for name in key if name in one.attributes]
             if len(has) != 1:
                 raise CelError(f"PARTITION BY: {one.name} has {len(has)} of {', '.join(key)}")

@@ -107,19 +107,28 @@ class Variable:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """`LEAST(e, …)`, `GREATEST(e, …)` or `COALESCE(e, …)`, in an aggregate of one's own."""
+    """`LEAST(e, …)`, `GREATEST(e, …)` or `COALESCE(e, …)`."""
 
     function: str
     operands: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class If:
-    """`IF(p, e, e)`, in an aggregate of one's own."""
+class Case:
+    """`CASE WHEN p THEN e … ELSE e END`, and `IF(p, e, e)`."""
 
-    condition: Condition
-    then: Expression
+    branches: tuple[tuple[Condition, Expression], ...]
     otherwise: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A function of values; `kind` is what CAST and TRY_CAST make."""
+
+    function: str
+    operands: tuple[Expression, ...]
+    zone: str = "UTC"
+    kind: Kind | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +158,8 @@ Expression = (
     | Binary
     | Variable
     | Choice
-    | If
+    | Case
+    | Call
 )
 
 
@@ -157,8 +167,8 @@ Expression = (
 class Comparison:
     """One comparison, `negated` where a NOT has been pushed to it (or stands in it: NOT IN).
 
-    `operator` is one of `= <> < <= > >= BETWEEN IN LIKE RLIKE ISNULL`; the first operand is the
-    tested one.
+    `operator` is one of `= <> < <= > >= BETWEEN IN LIKE RLIKE ISNULL DISTINCT`; the first operand
+    is the tested one.
     """
 
     operator: str
@@ -208,7 +218,14 @@ def parts(expression: Expression) -> list[Expression]:
         return [expression, *parts(expression.operand)]
     if isinstance(expression, Binary):
         return [expression, *parts(expression.left), *parts(expression.right)]
-    return [expression]
+    inside: list[Expression] = []
+    if isinstance(expression, Choice | Call):
+        inside = [*expression.operands]
+    if isinstance(expression, Case):
+        asked = [one for condition, _ in expression.branches for one in comparisons(condition)]
+        inside = [operand for one in asked for operand in one.operands]
+        inside += [*(value for _, value in expression.branches), expression.otherwise]
+    return [expression, *(part for one in inside for part in parts(one))]
 
 
 def comparisons(condition: Condition) -> list[Comparison]:
@@ -533,11 +550,12 @@ def windows_in(formula: Formula) -> list[Window]:
 
 @dataclass(frozen=True)
 class EventType:
-    """One declared event type of one stream."""
+    """One declared event type of one stream; `derived` are values made of other attributes."""
 
     stream: str
     name: str
     attributes: dict[str, Kind]
+    derived: dict[str, Expression] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -591,6 +609,7 @@ class Query:
     that starts after the end of the one before. `collapsed`: one row for each end. `per`: TOTAL
     with one row for each END, each PARTITION or each span of so many microseconds; None: no
     TOTAL. `for_each`: the name of the parameter set. `rate`: how many rows a part has in a time.
+    `key_values`: what keys are that are no attributes.
     """
 
     name: str | None
@@ -610,6 +629,7 @@ class Query:
     for_each: str | None = None
     confidence: Confidence | None = None
     rate: Rate | None = None
+    key_values: tuple[tuple[str, Expression], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,19 @@ all computed from the values before, and `RESULT` the value of the aggregate.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from typing import Any
 
+from . import functions
 from .nodes import (
     Binary,
     Both,
+    Call,
+    Case,
     Choice,
     Comparison,
     Condition,
     Either,
     Expression,
-    If,
     Literal,
     Not,
     OwnAggregate,
@@ -34,6 +36,8 @@ from .values import (
     compare,
     contains,
     convert,
+    in_common,
+    is_distinct,
     like,
     moment,
     negate,
@@ -41,6 +45,7 @@ from .values import (
 )
 
 Variables = Mapping[str, Datum]
+Value = Callable[[Expression, Any], Datum]
 
 _ORDERS = {
     "=": lambda order: order == 0,
@@ -97,34 +102,31 @@ def value(expression: Expression, variables: Variables) -> Datum:
         case Unary():
             operand = value(expression.operand, variables)
             return negate(operand) if expression.operator == "-" else absolute(operand)
-        case Choice():
-            return _chosen(
-                expression.function, [value(one, variables) for one in expression.operands]
-            )
-        case If():
-            # Both, because the kind of the result is common to both.
-            ways = [value(one, variables) for one in (expression.then, expression.otherwise)]
-            kind = common_kind([one.kind for one in ways])
-            return in_kind(ways[0 if holds(expression.condition, variables) else 1], kind)
-    raise CelError("an aggregate speaks of its parameters and its STATE only")
+        case Choice() | Case() | Call():
+            return of_values(expression, variables, value)
+    raise CelError("an expression of one event, or of an aggregate, names no labels")
 
 
-def _chosen(function: str, operands: Sequence[Datum]) -> Datum:
-    """LEAST, GREATEST or COALESCE; NULL where all are."""
-    kind = common_kind([one.kind for one in operands])
-    known = [in_kind(one, kind) for one in operands if one.value is not None]
-    if not known:
-        return Datum(kind, None)
-    wanted = {"LEAST": -1, "GREATEST": 1}.get(function)
-    if wanted is None:
-        return known[0]
-    return reduce(lambda best, one: one if compare(one, best) == wanted else best, known)
+def of_values(expression: Choice | Case | Call, variables: Any, value_of: Value) -> Datum:
+    """The value of a function, given the meaning of what it is taken of."""
+    if isinstance(expression, Case):
+        # All, because the kind of the result is common to all.
+        ways = [value_of(one, variables) for _, one in expression.branches]
+        ways.append(value_of(expression.otherwise, variables))
+        _, ways = in_common(ways)
+        asked = (one for one, _ in expression.branches)
+        chosen = (n for n, one in enumerate(asked) if holds(one, variables, value_of) is True)
+        return ways[next(chosen, -1)]
+    operands = [value_of(one, variables) for one in expression.operands]
+    if isinstance(expression, Choice):
+        return functions.chosen(expression.function, operands)
+    return functions.call(expression.function, operands, expression.zone, expression.kind)
 
 
 def holds(
     condition: Condition,
-    variables: Variables,
-    value_of: Callable[[Expression, Variables], Datum] = value,
+    variables: Any,
+    value_of: Value = value,
 ) -> bool | None:
     """The truth of a condition; None is SQL's unknown."""
     match condition:
@@ -153,6 +155,8 @@ def truth_of(operator: str, operands: Sequence[Datum]) -> bool | None:
         return like(first, others[0])
     if operator == "RLIKE":
         return rlike(first, others[0])
+    if operator == "DISTINCT":
+        return is_distinct(first, others[0])
     if operator == "IN":
         return contains(first, others)
     if operator == "BETWEEN":

@@ -21,6 +21,7 @@ from .nodes import (
     Atom,
     Confidence,
     EventType,
+    Expression,
     ExpressionItem,
     File,
     Filter,
@@ -42,6 +43,7 @@ from .nodes import (
     Total,
     Uncertain,
     Unless,
+    Variable,
     Window,
     Within,
     parts,
@@ -272,6 +274,7 @@ class _Clauses(NamedTuple):
     window: Window | None
     consume_by: str
     confidence: Confidence | None
+    key_values: tuple[tuple[str, Expression], ...]
 
 
 class _FileParser(_FormulaParser):
@@ -294,7 +297,7 @@ class _FileParser(_FormulaParser):
                 name = cursor.name()
                 if name in parameters:
                     raise CelError(f"parameter set {name} is declared twice")
-                parameters[name] = self._attributes()
+                parameters[name], _ = self._attributes()
                 self.conditions.sets.add(name)
                 continue
             if not cursor.accept_word("CREATE"):
@@ -350,15 +353,17 @@ class _FileParser(_FormulaParser):
         cursor.expect("{")
         while True:
             cursor.expect_word("EVENT")
-            types.append(EventType(stream, cursor.name(), self._attributes()))
+            types.append(EventType(stream, cursor.name(), *self._attributes()))
             if not cursor.accept(","):
                 break
         cursor.expect("}")
         return types
 
-    def _attributes(self) -> dict[str, Kind]:
+    def _attributes(self) -> tuple[dict[str, Kind], dict[str, Expression]]:
+        """Attributes with their types, and what derived ones are made of."""
         cursor = self.cursor
         attributes: dict[str, Kind] = {}
+        derived: dict[str, Expression] = {}
         cursor.expect("{")
         while not cursor.at("}"):
             name = cursor.attribute()
@@ -367,16 +372,16 @@ class _FileParser(_FormulaParser):
             word = {"BIGINT": "LONG", "PRIMARY_TIME": "TIMESTAMP"}.get(word, word)
             if word == "DECIMAL":
                 attributes[name] = self._decimal()  # type: ignore[assignment]
-                if not cursor.accept(","):
-                    break
-                continue
-            if word == "NULL" or word not in Kind.__members__:
+            elif word == "NULL" or word not in Kind.__members__:
                 raise CelError(f"{word or 'that'} is not the type of an attribute")
-            attributes[name] = Kind[word]
+            else:
+                attributes[name] = Kind[word]
+            if cursor.accept("="):
+                derived[name] = self.conditions.of_event()
             if not cursor.accept(","):
                 break
         cursor.expect("}")
-        return attributes
+        return attributes, derived
 
     def _decimal(self) -> DecimalKind:
         self.cursor.expect("(")
@@ -412,24 +417,25 @@ class _FileParser(_FormulaParser):
         items = self._items()
         if collapsed and any(isinstance(item, ExpressionItem) for item in items or ()):
             raise CelError("COLLAPSED with an expression")
-        streams, for_each, formula, partition_by, window, consume_by, confidence = self._clauses()
+        clauses = self._clauses()
         limit, rate = (None, None) if collapsed else self._limit()
         return Query(
             name,
             selector,
             items,
-            streams,
-            formula,
-            partition_by,
-            window,
-            consume_by,
+            clauses.streams,
+            clauses.formula,
+            clauses.partition_by,
+            clauses.window,
+            clauses.consume_by,
             limit,
             per_start,
             disjoint,
             collapsed,
-            for_each=for_each,
-            confidence=confidence,
+            for_each=clauses.for_each,
+            confidence=clauses.confidence,
             rate=rate,
+            key_values=clauses.key_values,
         )
 
     def _limit(self) -> tuple[int | None, Rate | None]:
@@ -462,18 +468,22 @@ class _FileParser(_FormulaParser):
         cursor.expect_word("WHERE")
         formula = self.formula()
         partition_by: tuple[tuple[str, ...], ...] = ()
+        made: dict[str, Expression] = {}
         if cursor.accept_word("PARTITION"):
             cursor.expect_word("BY")
-            partition_by = (self._key(),)
+            partition_by = (self._key(made),)
             while cursor.accept(","):
-                partition_by += (self._key(),)
+                partition_by += (self._key(made),)
         window = self._window() if cursor.accept_word("WITHIN") else None
         confidence = self._confidence()
         consume_by = "NONE"
         if cursor.accept_word("CONSUME"):
             cursor.expect_word("BY")
             consume_by = cursor.expect_word("NONE", "ANY", "PARTITION")
-        return _Clauses(streams, for_each, formula, partition_by, window, consume_by, confidence)
+        keys = tuple(made.items())
+        return _Clauses(
+            streams, for_each, formula, partition_by, window, consume_by, confidence, keys
+        )
 
     def _total(self, name: str | None) -> Query:
         """A query SELECT TOTAL, after that word."""
@@ -483,7 +493,7 @@ class _FileParser(_FormulaParser):
         while cursor.accept(","):
             items.append(self._total_item())
         self.conditions.in_total = False
-        streams, for_each, formula, partition_by, window, consume_by, confidence = self._clauses()
+        clauses = self._clauses()
         per: str | int = "END"
         if cursor.accept_word("PER"):
             per = cursor.expect_word("END", "PARTITION") if not cursor.at_duration() else 0
@@ -501,15 +511,16 @@ class _FileParser(_FormulaParser):
             name,
             "ALL",
             tuple(items),
-            streams,
-            formula,
-            partition_by,
-            window,
-            consume_by,
+            clauses.streams,
+            clauses.formula,
+            clauses.partition_by,
+            clauses.window,
+            clauses.consume_by,
             per=per,
             having=having,
-            for_each=for_each,
-            confidence=confidence,
+            for_each=clauses.for_each,
+            confidence=clauses.confidence,
+            key_values=clauses.key_values,
         )
 
     def _total_item(self) -> ExpressionItem:
@@ -543,6 +554,8 @@ class _FileParser(_FormulaParser):
         is_label = cursor.peek().kind in ("word", "quoted") and not cursor.at(".", "(", ahead=1)
         is_label = is_label and not cursor.at_word("TRUE", "FALSE", "NULL")
         is_label = is_label and cursor.peek(1).kind != "string"
+        ends = cursor.at(",", "[", ahead=1) or cursor.at_word("FROM", "WHERE", ahead=1)
+        is_label = is_label and (ends or not cursor.at_word("CASE"))
         if is_label:
             label = cursor.name()
             if not cursor.accept("["):
@@ -566,9 +579,18 @@ class _FileParser(_FormulaParser):
             names.append(self.cursor.attribute())
         return tuple(names)
 
-    def _key(self) -> tuple[str, ...]:
+    def _key(self, made: dict[str, Expression]) -> tuple[str, ...]:
         if not self.cursor.accept("["):
-            return (self.cursor.attribute(),)
+            begin = self.cursor.peek().place
+            value = self.conditions.of_event()
+            if isinstance(value, Variable):
+                return (value.name,)
+            # It is called by its text.
+            end = self.cursor.tokens[self.cursor.index - 1]
+            length = len(end.text) + 2 * (end.kind == "string")
+            name = " ".join(self.cursor.text[begin : end.place + length].split())
+            made[name] = value
+            return (name,)
         alternatives = self._attribute_names()
         self.cursor.expect("]")
         return alternatives

@@ -16,12 +16,24 @@ from typing import Any
 from . import decimals
 from .clauses import Match, Part, Stream, open_stream, pick_query
 from .decimals import DecimalKind
-from .nodes import Binary, Expression, ExpressionItem, Literal, Total, Unary, parts
-from .own_aggregates import Variables, holds
+from .nodes import (
+    Binary,
+    Call,
+    Case,
+    Choice,
+    Expression,
+    ExpressionItem,
+    Literal,
+    Total,
+    Unary,
+    parts,
+)
+from .own_aggregates import Variables, holds, of_values
 from .own_aggregates import value as value_of_variables
 from .parameters import check_parameters, distinct, shown_values
 from .parser import parse
 from .values import (
+    WHOLE_NUMBERS,
     CelError,
     Datum,
     Kind,
@@ -36,8 +48,14 @@ from .values import (
     wrap,
 )
 
-_WHOLE = (Kind.INT, Kind.LONG, Kind.DECIMAL)
-_ROOM = {Kind.INT: 1 << 31, Kind.LONG: 1 << 63, Kind.DECIMAL: 10**38}
+_WHOLE = (*WHOLE_NUMBERS, Kind.DECIMAL)
+_ROOM = {
+    Kind.BYTE: 1 << 7,
+    Kind.SHORT: 1 << 15,
+    Kind.INT: 1 << 31,
+    Kind.LONG: 1 << 63,
+    Kind.DECIMAL: 10**38,
+}
 
 
 class RunError(CelError):
@@ -276,6 +294,8 @@ def _calculated(expression: Expression, totals: Mapping[Any, Datum]) -> Datum:
             return _fitting(operand.kind, changed)
         case Literal():
             return expression.datum
+        case Choice() | Case() | Call():
+            return of_values(expression, totals, _calculated)
         case _:
             return value_of_variables(expression, totals)
 

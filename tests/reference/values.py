@@ -30,6 +30,8 @@ class Kind(enum.Enum):
 
     NULL = "NULL"
     BOOLEAN = "BOOLEAN"
+    BYTE = "BYTE"
+    SHORT = "SHORT"
     INT = "INT"
     LONG = "LONG"
     DECIMAL = "DECIMAL"
@@ -37,12 +39,15 @@ class Kind(enum.Enum):
     DOUBLE = "DOUBLE"
     STRING = "STRING"
     TIMESTAMP = "TIMESTAMP"
+    TIMESTAMP_NTZ = "TIMESTAMP_NTZ"
     DATE = "DATE"
     INTERVAL = "INTERVAL"
 
 
+WHOLE_NUMBERS = (Kind.BYTE, Kind.SHORT, Kind.INT, Kind.LONG)
 # From narrow to wide: of two kinds of numbers the wider one is the kind of the result.
-NUMBERS = (Kind.INT, Kind.LONG, Kind.DECIMAL, Kind.FLOAT, Kind.DOUBLE)
+NUMBERS = (*WHOLE_NUMBERS, Kind.DECIMAL, Kind.FLOAT, Kind.DOUBLE)
+_BITS = {Kind.BYTE: 8, Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}
 _MOMENTS = (Kind.TIMESTAMP, Kind.DATE)
 
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -76,6 +81,8 @@ def to_float32(value: float) -> float:
 
 
 _WHOLE = {
+    Kind.BYTE: DecimalKind(3, 0),
+    Kind.SHORT: DecimalKind(5, 0),
     Kind.INT: DecimalKind(10, 0),
     Kind.LONG: DecimalKind(20, 0),
     Kind.DECIMAL: DecimalKind(38, 0),
@@ -157,12 +164,15 @@ def datum_of(kind: Any, raw: Any) -> Datum:
         return Datum(kind, decimals.fitted(Decimal(str(raw)), kind))
     readers: dict[Kind, Callable[[Any], Any]] = {
         Kind.BOOLEAN: bool,
+        Kind.BYTE: lambda value: wrap(int(value), 8),
+        Kind.SHORT: lambda value: wrap(int(value), 16),
         Kind.INT: lambda value: wrap(int(value), 32),
         Kind.LONG: lambda value: wrap(int(value), 64),
         Kind.FLOAT: lambda value: to_float32(float(value)),
         Kind.DOUBLE: float,
         Kind.STRING: str,
         Kind.TIMESTAMP: _timestamp,
+        Kind.TIMESTAMP_NTZ: _timestamp,
         Kind.DATE: _date,
         Kind.INTERVAL: _interval,
     }
@@ -222,6 +232,23 @@ def compare(left: Datum, right: Datum) -> int | None:
     return None if one is None or other is None else _order(one, other)
 
 
+def in_common(data: Sequence[Datum]) -> tuple[Any, list[Datum]]:
+    """The kind that values have in common, and the values in it."""
+    kind = common_kind(_kinds_of(data))
+    values = [convert(one, kind) for one in data]
+    if kind is Kind.TIMESTAMP:
+        values = [None if value is None else moment(value) for value in values]
+    return kind, [Datum(kind, value) for value in values]
+
+
+def is_distinct(left: Datum, right: Datum) -> bool:
+    """SQL's IS DISTINCT FROM, for which NULL is a value like others."""
+    if left.value is None or right.value is None:
+        common_kind(_kinds_of([left, right]))
+        return left.value is not right.value
+    return compare(left, right) != 0
+
+
 def contains(needle: Datum, items: Sequence[Datum]) -> bool | None:
     """SQL's IN: all sides meet in one common kind; None where only a NULL could have matched."""
     kind = common_kind(_kinds_of([needle, *items]))
@@ -254,10 +281,8 @@ def _widest(kinds: Sequence[Kind]) -> Kind:
 def fit(kind: Any, value: Any) -> Datum:
     """A result of arithmetic in `kind`: wrapped or rounded as the kind asks, NULL where a time (in
     microseconds) has more than 64 bits."""
-    if kind is Kind.INT:
-        return Datum(kind, wrap(value, 32))
-    if kind is Kind.LONG:
-        return Datum(kind, wrap(value, 64))
+    if kind in _BITS:
+        return Datum(kind, wrap(value, _BITS[kind]))
     if kind is Kind.FLOAT:
         return Datum(kind, to_float32(value))
     if kind in (Kind.TIMESTAMP, Kind.INTERVAL):
@@ -316,7 +341,10 @@ _KINDS_OF_TIMES = {
     ("*", Kind.INTERVAL, Kind.LONG): Kind.INTERVAL,
     ("*", Kind.LONG, Kind.INTERVAL): Kind.INTERVAL,
 }
-_READ_AS = {Kind.DATE: Kind.TIMESTAMP, Kind.INT: Kind.LONG, Kind.DECIMAL: Kind.LONG}
+_READ_AS = {
+    Kind.DATE: Kind.TIMESTAMP,
+    **dict.fromkeys((*WHOLE_NUMBERS, Kind.DECIMAL), Kind.LONG),
+}
 
 
 def _of_times(operator: str, left: Datum, right: Datum) -> Datum:
@@ -409,7 +437,7 @@ def aggregate(function: str, kind: Any, data: Sequence[Datum]) -> Datum:
         return Datum(*of(values, kind))
     if function == "AVG":
         return Datum(Kind.DOUBLE, _sum_of_doubles(values) / len(values) if values else None)
-    if kind in (Kind.INT, Kind.LONG):
+    if kind in WHOLE_NUMBERS:
         return Datum(Kind.LONG, wrap(sum(values), 64) if values else None)
     return Datum(Kind.DOUBLE, _sum_of_doubles(values) if values else None)
 
