@@ -106,6 +106,17 @@ def test_aggregates_of_the_file(route: str, spark: Any) -> None:
     assert not problems, "\n".join(problems)
 
 
+@pytest.mark.parametrize("route", _SOME_ROUTES)
+def test_decimals(route: str, spark: Any) -> None:
+    """A few queries by each route, of those about DECIMALs."""
+    if "sql" in route and not has_table_functions():
+        return
+    cases = load_cases("37")[_ROUTES.index(route) % 4 :: 4]
+    assert len(cases) >= 15
+    problems = problems_of(cases, route, spark.createDataFrame)
+    assert not problems, "\n".join(problems)
+
+
 # --- all cases of a query as partitions -----------------------------------------------------------
 
 # Queries without PARTITION BY, whose cases are parts of one table all the same: of each way to

@@ -17,7 +17,7 @@ from conftest import ON_SPARK
 from engines import as_on_spark, only_query
 from places import CASES
 from reference import totals_difference
-from spark_routes import ROUTES, answers, has_table_functions, table, told
+from spark_routes import ROUTES, answers, exact, has_table_functions, table, told
 from stream_routes import (
     END,
     SETTINGS,
@@ -68,8 +68,8 @@ def _told(case: Case, one: CompiledQuery, rows: list[dict[str, Any]]) -> str:
 
 
 def _plain(value: Any, type: pa.DataType) -> Any:
-    if pa.types.is_decimal(type) and value is not None:
-        return str(value)
+    if pa.types.is_decimal(type):
+        return exact(value, type)
     if pa.types.is_floating(type) and value is not None:
         return float(value)
     if pa.types.is_timestamp(type) and isinstance(value, str):

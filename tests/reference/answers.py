@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from .clauses import Match, pick_query
@@ -52,11 +53,13 @@ def from_expected(written: Mapping[str, Any]) -> Match:
 
 def _comparable(value: Any) -> Any:
     """A value that equal ones share: arrays as tuples, one NaN, times in UTC without their zone,
-    INTERVALs as microseconds."""
+    INTERVALs as microseconds, DECIMALs as texts with all decimals of their type."""
     if isinstance(value, list | tuple):
         return tuple(map(_comparable, value))
     if isinstance(value, float) and value != value:
         return "NaN"
+    if isinstance(value, Decimal):
+        return f"{value if value else abs(value):f}"  # there is no −0
     if isinstance(value, dt.timedelta):
         return value // dt.timedelta(microseconds=1)
     if isinstance(value, dt.datetime) and value.tzinfo is not None:

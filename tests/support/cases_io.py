@@ -102,8 +102,8 @@ def _all_cases(stem_prefix: str | None, folder: Path) -> list[Case]:
 
 
 def _with_times(written: dict[str, Any]) -> dict[str, Any]:
-    """The case with times, days and DECIMALs in place of their texts. `decided_time` is of the type
-    of ts, or where time is uncertain of low, and so is `end_time`."""
+    """The case with times, days and DECIMALs of events in place of their texts. `decided_time` is
+    of the type of ts, or where time is uncertain of low, and so is `end_time`."""
     times = dict(re.findall(r"\b(\w+): (TIMESTAMP|DATE|DECIMAL)\b", written["query"]))
     for event in written["events"]:
         for name in times.keys() & event.keys():
@@ -115,10 +115,6 @@ def _with_times(written: dict[str, Any]) -> dict[str, Any]:
             elif text is not None:
                 event[name] = dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC)
     rows = [*written.get("expected", ()), *written.get("rows", ())]
-    for key in (row.get("partition", {}) for row in rows):
-        for name in key.keys() & times.keys():
-            if times[name] == "DECIMAL" and key[name] is not None:
-                key[name] = Decimal(key[name])
     kind = times.get("ts", times.get("low"))
     for row in rows if kind == "TIMESTAMP" else ():
         for name in row.keys() & _TIMES:

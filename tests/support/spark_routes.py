@@ -16,6 +16,7 @@ import sys
 import sysconfig
 import uuid
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -189,8 +190,35 @@ def json_rows(frames: Sequence[Any]) -> list[list[dict[str, Any]]]:
         ]
     found: list[list[dict[str, Any]]] = [[] for _ in frames]
     for row in parts[0].collect():
-        found[row.number].append(json.loads(row.json))
+        found[row.number].append(json.loads(row.json, parse_float=Written))
     return found
+
+
+class Written(float):
+    """A number that keeps its text: JSON does not tell a DECIMAL from a DOUBLE."""
+
+    def __new__(cls, text: str) -> Written:
+        found = super().__new__(cls, text)
+        found.text = text
+        return found
+
+    text: str
+
+
+def exact(value: Any, type: pa.DataType) -> Any:
+    """A value with DECIMALs as texts."""
+    if value is None:
+        return None
+    if pa.types.is_decimal(type):
+        number = value.text if isinstance(value, Written) else value
+        return f"{Decimal(number):f}"
+    if pa.types.is_list(type):
+        return [exact(one, type.value_type) for one in value]
+    if pa.types.is_struct(type):
+        types = {field.name: field.type for field in type}
+        # Where cases are partitions of one table, events have an attribute more.
+        return {name: exact(one, types.get(name, pa.null())) for name, one in value.items()}
+    return value
 
 
 def told(
@@ -203,19 +231,20 @@ def told(
 ) -> str:
     """What differs between rows of a query, as JSON has them, and the expected answer, in which the
     partition attribute `apart` is not."""
-    rows = [_less(row, apart) for row in rows]
+    types = {field.name: field.type for field in query.output_schema}
+
+    def of_query(row: dict[str, Any]) -> dict[str, Any]:
+        return {name: exact(row[name], types[name]) for name in row if name != apart}
+
+    rows = [of_query(row) for row in rows]
     if not rows or "start_pos" in rows[0]:
         return difference([expected_form(query, row) for row in rows], expected)
     assert not query.plan.counts_events, "a query that counts events has positions"
     found = query.with_options(positions=True).match_table(events)
-    wanted = [_less(row, apart) for row in found.to_pylist()]
+    wanted = [of_query(row) for row in found.to_pylist()]
     if wrong := difference([expected_form(query, row) for row in wanted], expected):
         return f"one machine: {wrong}"
     return difference(*([_bare_form(query, row) for row in answer] for answer in (rows, wanted)))
-
-
-def _less(row: dict[str, Any], name: str) -> dict[str, Any]:
-    return {one: value for one, value in row.items() if one != name}
 
 
 def _bare_form(query: CompiledQuery, row: dict[str, Any]) -> dict[str, Any]:

@@ -180,11 +180,12 @@ def json_ready(value: object) -> object:
     """A value for JSON. Numbers that JSON lacks are texts, as in Spark's `to_json`; durations are
     microseconds.
 
-    Bytes are hexadecimal. A DECIMAL is a text, because readers take long numbers for DOUBLEs.
+    Bytes are hexadecimal. A DECIMAL is a text with all its decimals, because readers take long
+    numbers for DOUBLEs.
     """
     match value:
         case Decimal():
-            return str(value)
+            return f"{value:f}"
         case float() if not math.isfinite(value):
             return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         case timedelta():
