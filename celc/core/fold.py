@@ -283,7 +283,7 @@ def fit(value: int | float, type: core.DataType) -> int | float | None:
     """A result as a value of its type: whole numbers wrap, FLOAT is rounded to 32 bits, times and
     durations beyond 64 bits are NULL."""
     match type:
-        case core.DataType.TIMESTAMP | core.DataType.INTERVAL:
+        case core.DataType() if type.is_checked:
             return int(value) if -(2**63) <= value < 2**63 else None
         case core.DataType() if type in _BITS:
             half: int = 2 ** (_BITS[type] - 1)

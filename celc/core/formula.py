@@ -343,11 +343,18 @@ class TotalOf:
     read: DataType | None = None  # the type of the attribute; None for counts
 
 
+def _of_times(time: DataType) -> dict[tuple[str, DataType, DataType], DataType]:
+    return {
+        ("-", time, time): DataType.INTERVAL,
+        ("+", time, DataType.INTERVAL): time,
+        ("+", DataType.INTERVAL, time): time,
+        ("-", time, DataType.INTERVAL): time,
+    }
+
+
 TIME_OPERANDS: Mapping[tuple[str, DataType, DataType], DataType] = {
-    ("-", DataType.TIMESTAMP, DataType.TIMESTAMP): DataType.INTERVAL,
-    ("+", DataType.TIMESTAMP, DataType.INTERVAL): DataType.TIMESTAMP,
-    ("+", DataType.INTERVAL, DataType.TIMESTAMP): DataType.TIMESTAMP,
-    ("-", DataType.TIMESTAMP, DataType.INTERVAL): DataType.TIMESTAMP,
+    **_of_times(DataType.TIMESTAMP),
+    **_of_times(DataType.TIMESTAMP_NTZ),
     ("+", DataType.INTERVAL, DataType.INTERVAL): DataType.INTERVAL,
     ("-", DataType.INTERVAL, DataType.INTERVAL): DataType.INTERVAL,
     ("*", DataType.INTERVAL, DataType.LONG): DataType.INTERVAL,

@@ -105,6 +105,8 @@ def show_constant(value: object, type: core.DataType) -> str:
             return "TRUE" if value else "FALSE"
         case int(), core.DataType.TIMESTAMP:
             return f"TIMESTAMP '{_timestamp(value)}'"
+        case int(), core.DataType.TIMESTAMP_NTZ:
+            return f"CAST(TIMESTAMP '{_timestamp(value)}' AS TIMESTAMP_NTZ)"
         case int(), core.DataType.DATE:
             return f"DATE '{_date(value)}'"
         case int(), core.DataType.INTERVAL:

@@ -21,7 +21,7 @@ from celc.core.formula import DataType, Expression, Predicate
 from celc.core.traversal import OF_SEVERAL_EVENTS
 from celc.normal.show import show_constant, show_interval
 from celc.relational import functions
-from celc.relational.casts import local, zero
+from celc.relational.casts import instant, local, zero
 from celc.relational.relations import Condition, NotRelational
 
 Dialect: TypeAlias = Literal["spark", "duckdb"]
@@ -173,7 +173,7 @@ class Writer:
     def _comparable(self, left: Expression, right: Expression) -> tuple[exp.Expr, exp.Expr]:
         """Both sides of a comparison. Calculated times are in microseconds."""
         if left.type is DataType.INTERVAL or (
-            left.type is DataType.TIMESTAMP and not (_is_leaf(left) and _is_leaf(right))
+            left.type.is_checked and not (_is_leaf(left) and _is_leaf(right))
         ):
             return self.micros(left), self.micros(right)
         return self.value(left), self.value(right)
@@ -185,7 +185,7 @@ class Writer:
         if node.negated and node.has_null:
             return exp.false()
         in_micros = operand.type is DataType.INTERVAL or (
-            operand.type is DataType.TIMESTAMP and not _is_leaf(operand)
+            operand.type.is_checked and not _is_leaf(operand)
         )
         value = self.micros(operand) if in_micros else self.value(operand)
         if not node.values:
@@ -406,8 +406,13 @@ class Writer:
             case core.AttributeValue(type=DataType.TIMESTAMP):
                 name = "UNIX_MICROS" if self.dialect == "spark" else "EPOCH_US"
                 return exp.Anonymous(this=name, expressions=[self._attribute(node)])
-            case core.AttributeValue(type=DataType.INTERVAL):
-                raise NotRelational("it reads an attribute of the type INTERVAL", node.span)
+            case core.AttributeValue(type=DataType.TIMESTAMP_NTZ) if self.dialect == "spark":
+                clock = self._attribute(node).sql("spark")
+                return exp.Var(this=f"UNIX_MICROS({instant(clock, 'UTC')})")
+            case core.AttributeValue(type=DataType.INTERVAL | DataType.TIMESTAMP_NTZ):
+                raise NotRelational(
+                    f"it reads an attribute of the type {node.type.value}", node.span
+                )
             case core.Arithmetic(operator=operator, left=left, right=right):
                 sides = [
                     self.value(side) if side.type is DataType.LONG else self.micros(side)
@@ -426,6 +431,9 @@ class Writer:
                 name_ = exp.Least if function == "LEAST" else exp.Greatest
                 first, *rest = map(self.micros, operands)
                 return name_(this=first, expressions=rest, ignore_nulls=True)
+            case core.Call() | core.Conditional() if node.type is DataType.TIMESTAMP_NTZ:
+                clock = self.value(node).sql("spark")
+                return exp.Var(this=f"UNIX_MICROS({instant(clock, 'UTC')})")
             case core.Call() | core.Conditional():
                 return exp.Anonymous(this="UNIX_MICROS", expressions=[self.value(node)])
             case _:

@@ -46,6 +46,9 @@ def call(node: core.Call, writer: Writer) -> exp.Expr:
         is_exact = node.function == "TRY_CAST"
         sql = casts.cast(text, operand.type, node.type, node.zone or "UTC", exact=is_exact)
         return exp.Var(this=sql)
+    if node.function == "HEX":
+        (operand,) = node.operands
+        return exp.Var(this=f"HEX({writer.value(operand).sql('spark')})")
     if node.function == "DATE_TRUNC":
         return _truncated(node, writer)
     if node.function == "ROUND" and node.type in WHOLE and len(node.operands) == 2:
@@ -125,6 +128,9 @@ def typed(node: Expression, writer: Writer) -> exp.Expr:
     """An expression in its own type, also where times are calculated, as microseconds."""
     if node.type is DataType.TIMESTAMP and isinstance(node, core.Arithmetic | core.Cast):
         return exp.Anonymous(this="TIMESTAMP_MICROS", expressions=[writer.micros(node)])
+    if node.type is DataType.TIMESTAMP_NTZ and isinstance(node, core.Arithmetic):
+        micros = writer.micros(node).sql("spark")
+        return exp.Var(this=casts.local(micros, "UTC"))
     if node.type is DataType.INTERVAL and not isinstance(node, core.AttributeValue):
         unit = exp.Var(this="INTERVAL '0.000001' SECOND")
         return exp.Mul(this=unit, expression=exp.paren(writer.micros(node)))

@@ -252,5 +252,5 @@ _VALUES: dict[DataType, type] = {
     DataType.DOUBLE: float,
     DataType.STRING: str,
     **dict.fromkeys((*core.WHOLE_NUMBERS, DataType.TIMESTAMP, DataType.DATE), int),
-    DataType.INTERVAL: int,
+    **dict.fromkeys((DataType.TIMESTAMP_NTZ, DataType.INTERVAL), int),
 }

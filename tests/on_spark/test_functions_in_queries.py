@@ -6,6 +6,7 @@ import datetime as dt
 from pathlib import Path
 from typing import Any
 
+import clocks_and_bytes
 import pyarrow as pa
 import pyarrow.parquet as pq
 from stream_routes import SETTINGS, files, run, settings
@@ -48,6 +49,24 @@ def test_batches(spark: Any) -> None:
     assert query.match_compact(events).count() == 2
     keyed = celc.compile(f"{TEXT}{SAME} PARTITION BY LOWER(s) WITHIN 3 HOURS", order_by="ts")
     assert rows(keyed.match(events)) == ROWS
+
+
+def test_clocks_bytes_and_short_numbers(spark: Any, tmp_path: Path) -> None:
+    """All conditions in one job; a time that some clocks do not show is what it is."""
+    pq.write_table(clocks_and_bytes.EVENTS, tmp_path / "events.parquet")
+    events = spark.read.parquet(str(tmp_path))
+    queries = [
+        f"QUERY q{number}: SELECT x.row AS x, {'y' if 'y' in formula else 'x'}.row AS y FROM S "
+        f"WHERE {formula} FILTER {condition}"
+        for number, (condition, formula, _) in enumerate(clocks_and_bytes.ALL)
+    ]
+    compiled = celc.compile(clocks_and_bytes.DECLARATION + "\n".join(queries), order_by="row")
+    with settings(spark, {"spark.sql.session.timeZone": "America/St_Johns"}):
+        found = compiled.match_all(events).toArrow()
+    for number, (condition, _, expected) in enumerate(clocks_and_bytes.ALL):
+        pairs = compiled.rows(found, f"q{number}").select(["x", "y"]).to_pylist()
+        wanted = [one if isinstance(one, tuple) else (one, one) for one in expected]
+        assert sorted((row["x"], row["y"]) for row in pairs) == wanted, condition
 
 
 def test_sql(spark: Any) -> None:

@@ -24,11 +24,15 @@ Text: TypeAlias = Callable[[core.Expression], str]
 
 _WHOLE = (
     *(*core.WHOLE_NUMBERS, core.DataType.BOOLEAN, core.DataType.STRING),
-    *(core.DataType.TIMESTAMP, core.DataType.DATE, core.DataType.INTERVAL),
+    *(core.DataType.TIMESTAMP, core.DataType.TIMESTAMP_NTZ, core.DataType.DATE),
+    core.DataType.INTERVAL,
 )
 """Types whose values are compared as whole numbers are; texts have numbers in their order."""
 
-_LONG = (core.DataType.LONG, core.DataType.TIMESTAMP, core.DataType.INTERVAL)
+_LONG = (
+    *(core.DataType.LONG, core.DataType.TIMESTAMP, core.DataType.TIMESTAMP_NTZ),
+    core.DataType.INTERVAL,
+)
 """Types whose arithmetic is that of 64-bit numbers; for times it is checked beforehand."""
 
 _HALVES = {core.DataType.BYTE: 1 << 7, core.DataType.SHORT: 1 << 15}

@@ -71,11 +71,19 @@ def partial_window_attribute(name: str, lacking: Collection[str], span: Span) ->
     )
 
 
+_AS_TIMESTAMP = (
+    "declare the attribute as TIMESTAMP, which reads a column without a zone as UTC: windows of "
+    "time are measured on points of time"
+)
+
+
 def duration_on_other_type(
     name: str, type: str, numeric: bool, times: Collection[str], span: Span
 ) -> Diagnostic:
     """`WITHIN 10 SECONDS [id]`; `times` are attributes that would do."""
     advice = [f"a number measures it: WITHIN 10 [{name}]"] if numeric else []
+    if type == "TIMESTAMP_NTZ":
+        advice = [_AS_TIMESTAMP]
     return error(
         "duration-on-other-type",
         span,
@@ -120,8 +128,9 @@ def unmeasured_window(
         )
     else:
         advice = "declare a TIMESTAMP or DATE attribute for every event type, and name it here"
+    help = (_AS_TIMESTAMP, advice) if type == "TIMESTAMP_NTZ" else (advice,)
     fixes = tuple(Fix(Span(span.end, span.end), f" [{written(one)}]") for one in times)
-    return error("unmeasured-window", span, message, advice, fixes=fixes)
+    return error("unmeasured-window", span, message, *help, fixes=fixes)
 
 
 def whole_window(span: Span) -> Diagnostic:

@@ -188,6 +188,13 @@ def no_zone_here(function: str, span: Span) -> Diagnostic:
     return error("misplaced-zone", span, message, hint)
 
 
+def zone_of_clock(function: str, span: Span) -> Diagnostic:
+    """`HOUR(x.at AT TIME ZONE 'Europe/Berlin')` of a TIMESTAMP_NTZ."""
+    message = "AT TIME ZONE takes a TIMESTAMP, and a TIMESTAMP_NTZ is of no zone"
+    hint = f"CAST reads it as UTC: {function}(CAST(x.a AS TIMESTAMP) AT TIME ZONE 'Europe/Berlin')"
+    return error("zone-of-clock", span, message, hint)
+
+
 def unknown_zone(name: str, zones: Sequence[str], span: Span) -> Diagnostic:
     """`HOUR(x.ts AT TIME ZONE 'CET+1')`."""
     message = f"there is no time zone {name!r}"

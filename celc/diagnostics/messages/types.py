@@ -109,9 +109,13 @@ def _how_to_compare(types: Collection[str]) -> tuple[str, ...]:
         return (
             "declare both as TIMESTAMP_NTZ or both as TIMESTAMP: an attribute that is declared "
             "TIMESTAMP reads a column without a zone as UTC",
+            "CAST(x.a AS TIMESTAMP) reads it as UTC too, and CAST(TIMESTAMP '2024-01-31 12:00:00' "
+            "AS TIMESTAMP_NTZ) is a time without a zone",
         )
+    if "BINARY" in types:
+        return ("a BINARY is compared with another one, by =, <> and IS DISTINCT FROM",)
     for type in sorted(types):
-        if type == "BINARY" or type.startswith(("ARRAY<", "STRUCT<", "MAP<")):
+        if type.startswith(("ARRAY<", "STRUCT<", "MAP<")):
             return (
                 f"conditions ask of {type} only whether there is a value: x.a IS NOT NULL; it is "
                 "shown by x.a, FIRST, LAST and COLLECT",

@@ -32,7 +32,10 @@ from celc.normal.flat_form import RoleClause
 from celc.plan.straight_line.piles import PilePlan, Write
 from celc.plan.tables import Kind
 
-_ORDERED = (*core.NUMBERS, *core.TIMES, core.DataType.INTERVAL)
+_ORDERED = (
+    *(*core.NUMBERS, *core.TIMES, core.DataType.TIMESTAMP_NTZ),
+    core.DataType.INTERVAL,
+)
 
 # bounds of one update, of two variables each; other conditions are left to the walk
 MAX_BOUNDS = 24

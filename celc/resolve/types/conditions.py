@@ -20,6 +20,7 @@ from celc.parse import syntax
 from celc.parse.durations import spelled
 from celc.resolve.event_types import types_called
 from celc.resolve.extents import Binding
+from celc.resolve.types import functions as calls
 from celc.resolve.types import meant
 from celc.resolve.types.conversions import Misfit, convert, is_null, meeting_type
 from celc.resolve.types.derived import of_event
@@ -193,6 +194,21 @@ def _compared(
 ) -> core.Comparison | None:
     if left is None or right is None:
         return None
+    of_bytes = all(side.type is core.DataType.BINARY or is_null(side) for side in (left, right))
+    if operator in ("=", "!=") and of_bytes and not (is_null(left) and is_null(right)):
+        one, other = (calls.of_bytes(side, site) for side in (left, right))
+        return None if one is None or other is None else _met(operator, one, other, span, site)
+    return _met(operator, left, right, span, site)
+
+
+def _met(
+    operator: syntax.ComparisonOperator,
+    left: core.Expression,
+    right: core.Expression,
+    span: Span,
+    site: Site,
+) -> core.Comparison | None:
+    """A comparison in the type in which both sides meet."""
     data_type = meeting_type([left, right])
     if data_type is None:
         site.found.add(types.two_nulls(span))

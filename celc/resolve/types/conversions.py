@@ -166,7 +166,8 @@ def _decimal_arithmetic(
 
 def calculates_with_times(left: core.Expression, right: core.Expression) -> bool:
     """Whether an operand of arithmetic is a time or a duration."""
-    return any(side.type in (*core.TIMES, core.DataType.INTERVAL) for side in (left, right))
+    times = (*core.TIMES, core.DataType.TIMESTAMP_NTZ, core.DataType.INTERVAL)
+    return any(side.type in times for side in (left, right))
 
 
 def negation(operand: core.Expression, span: Span) -> core.Expression:

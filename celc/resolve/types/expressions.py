@@ -37,9 +37,13 @@ from celc.resolve.types.conversions import (
 )
 from celc.resolve.types.site import Site as Site
 
+_ORDERED = (
+    *(*core.NUMBERS, *core.TIMES, core.DataType.TIMESTAMP_NTZ),
+    *(core.DataType.INTERVAL, core.DataType.BOOLEAN),
+)
 _AGGREGATED_TYPES: Mapping[str, tuple[core.DataType, ...]] = {
-    "MIN": (*core.NUMBERS, *core.TIMES, core.DataType.INTERVAL, core.DataType.BOOLEAN),
-    "MAX": (*core.NUMBERS, *core.TIMES, core.DataType.INTERVAL, core.DataType.BOOLEAN),
+    "MIN": _ORDERED,
+    "MAX": _ORDERED,
     "SUM": (*core.NUMBERS, core.DataType.INTERVAL),
     "AVG": (*core.NUMBERS, core.DataType.INTERVAL),
     "VARIANCE": core.NUMBERS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 from zoneinfo import available_timezones
 
@@ -70,6 +71,9 @@ def function_call(
     zone = zone_of(node.zone, site)
     if zone is None:
         return None
+    if node.zone is not None and any(map(_reads_clock, operands)):
+        site.found.add(messages.zone_of_clock(function.name, node.zone.span))
+        return None
     if node.zone is not None and not function.zoned:
         site.found.add(messages.no_zone_here(function.name, node.zone.span))
         return None
@@ -80,6 +84,13 @@ def function_call(
         return settled(core.Call("CAST", tuple(operands), type, zone, node.span), site)
     zone = zone if function.zoned else None
     return settled(core.Call(function.name, tuple(operands), type, zone, node.span), site)
+
+
+def _reads_clock(operand: core.Expression) -> bool:
+    """Whether it is a TIMESTAMP_NTZ that is read as UTC without a CAST in the text."""
+    if not isinstance(operand, core.Call) or operand.function != "CAST":
+        return False
+    return operand.operands[0].span == operand.span
 
 
 def _literal(operand: core.Expression) -> object:
@@ -184,6 +195,22 @@ def cast(node: syntax.Cast, site: Site, expression: Resolve) -> core.Expression 
     return settled(core.Call(name, (operand,), wanted, zone, node.span), site)
 
 
+def of_bytes(operand: core.Expression, site: Site) -> core.Expression | None:
+    """A BINARY as a text that is equal where the bytes are; None after an error."""
+    if operand.type is not core.DataType.BINARY:
+        return operand
+    if is_null(operand):
+        return convert(operand, core.DataType.STRING)
+    if site.use == "filter" and isinstance(operand, core.Previous | core.Aggregate):
+        assert operand.attribute is not None, "a count is no BINARY"
+        span, binary = operand.span, core.DataType.BINARY
+        one = of_bytes(core.AttributeValue(operand.label, operand.attribute, binary, span), site)
+        assert isinstance(one, core.AttributeValue)
+        return replace(operand, attribute=one.attribute, type=one.type)
+    text = core.Call("HEX", (operand,), core.DataType.STRING, None, operand.span)
+    return settled(text, site)
+
+
 def settled(value: core.Expression, site: Site) -> core.Expression | None:
     """A value that may be a constant, or an attribute of an event that is made before the query
     reads it. None: it is neither, and cannot be calculated where it stands."""
@@ -228,6 +255,9 @@ def _fitting(
         return None
     if kind == "TEXT" and found is not core.DataType.STRING:
         return _as_text(function, operand, site)
+    if kind == "TIME" and found is core.DataType.TIMESTAMP_NTZ:
+        # What clocks show is read as UTC, and parts are those of UTC.
+        return _cast_in_utc(operand, core.DataType.TIMESTAMP)
     wanted = _wanted(kind, found)
     if wanted is None:
         site.found.add(messages.wrong_argument(function, kind, found.value, operand.span))
@@ -240,10 +270,14 @@ def _as_text(function: Function, operand: core.Expression, site: Site) -> core.E
     if not can_cast(operand.type, core.DataType.STRING):
         site.found.add(messages.wrong_argument(function, "TEXT", operand.type.value, operand.span))
         return None
-    text = core.Call("CAST", (operand,), core.DataType.STRING, "UTC", operand.span)
-    if fold.is_constant(text):
-        return core.Constant(fold.evaluate(text), text.type, text.span)
-    return text
+    return _cast_in_utc(operand, core.DataType.STRING)
+
+
+def _cast_in_utc(operand: core.Expression, type: core.DataType) -> core.Expression:
+    found = core.Call("CAST", (operand,), type, "UTC", operand.span)
+    if fold.is_constant(found):
+        return core.Constant(fold.evaluate(found), type, operand.span)
+    return found
 
 
 _NULLS = {

@@ -41,6 +41,7 @@ NUMPY_TYPES: dict[str, type[np.generic]] = {
     "FLOAT": np.float32,
     "DOUBLE": np.float64,
     "TIMESTAMP": np.int64,
+    "TIMESTAMP_NTZ": np.int64,
     "DATE": np.int32,
     "INTERVAL": np.int64,
 }

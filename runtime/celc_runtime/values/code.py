@@ -11,15 +11,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.values import casts, hashes, numbers, texts, times
-from celc_runtime.values.operands import Operand
+from celc_runtime.values.operands import Operand, column_of, each
 
 _CASTS = {"CAST": casts.cast, "TRY_CAST": casts.try_cast}
+
+
+def _hexadecimal(operand: Operand, rows: int) -> pa.Array:
+    """The bytes of a BINARY as a text. It is no function of the language, but what equalities of
+    BINARY compare."""
+    return each(lambda value: value.hex().upper(), pa.string(), column_of(operand, rows), rows=rows)
+
+
 _CODE: dict[str, Callable[..., pa.Array]] = {
     **_CASTS,
     **numbers.CODE,
     **texts.CODE,
     **times.CODE,
     **hashes.CODE,
+    "HEX": _hexadecimal,
 }
 """The code of each function. It takes an argument for each operand, the number of `rows`, and if
 `AT TIME ZONE` can stand in it, `zone`. Those of CAST take the `type` too."""

@@ -62,7 +62,7 @@ class DataType:
     def is_checked(self) -> bool:
         """Whether arithmetic of this type is NULL where 64 bits do not hold the result. Its values
         are microseconds. Arithmetic on numbers wraps."""
-        return self in (DataType.TIMESTAMP, DataType.INTERVAL)
+        return self in (DataType.TIMESTAMP, DataType.TIMESTAMP_NTZ, DataType.INTERVAL)
 
 
 class DecimalType(DataType):

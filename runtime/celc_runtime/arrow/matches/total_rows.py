@@ -63,7 +63,7 @@ _OF_COUNTS = arrow_type(COUNTS)
 _ROOM = {"BYTE": 1 << 7, "SHORT": 1 << 15, "INT": 1 << 31, "LONG": 1 << 63, COUNTS: MOST_DIGITS}
 """Absolute values of whole numbers of a type are smaller than this."""
 
-_TIMES = ("TIMESTAMP", "DATE", "INTERVAL")
+_TIMES = ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE", "INTERVAL")
 
 _SAFE = 1 << 62
 

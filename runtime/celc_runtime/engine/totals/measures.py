@@ -22,7 +22,8 @@ from celc_runtime.plan.totals import TotalOf
 VALUE, KNOWN, LEAST, GREATEST = "value", "known", "least", "greatest"
 
 _WHOLE = ("BYTE", "SHORT", "INT", "LONG", "INTERVAL")
-_WIDEST = ("LONG", "TIMESTAMP", "INTERVAL")  # their greatest value also stands for "no value"
+_WIDEST = ("LONG", "TIMESTAMP", "TIMESTAMP_NTZ", "INTERVAL")
+"""Types whose greatest value also stands for "no value"."""
 
 
 class Measure(NamedTuple):
