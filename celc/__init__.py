@@ -34,6 +34,7 @@ __all__ = [
     "compile",
     "compile_files",
     "declare",
+    "events_of",
     "format_text",
     "report",
 ]
@@ -294,6 +295,25 @@ def declare(table: Any, *, type_column: str | None = None, name: str | None = No
     from celc.interfaces.cli.declaring.tables import declared
 
     return declared(table, type_column, name)
+
+
+def events_of(matches: Any, events: Any) -> Any:
+    """The events of matches: one row for each event under each label of each match.
+
+    matches: an answer with the column `match_id` (`with_options(match_id=True)`), as a DataFrame of
+    Spark, or a table of Arrow, pandas, polars or DuckDB. events: the table that it was found in, in
+    any of these forms, both of Spark or none. The result has `match_id`, `label`, and all columns
+    of the events: a DataFrame of Spark or pandas if the events are one, else a table of Arrow. On
+    one machine its rows are in the order of the matches, and in each match by label.
+
+    An event is found by the attributes that its label keeps (`SELECT hot[value, ts]`) and by the
+    columns of PARTITION BY, NULL equal to NULL; positions are not looked at. Raises ValueError for
+    matches without ids, labels or attributes; EventError where no row of the events, or more than
+    one, is equal in these columns (on Spark when the rows are computed).
+    """
+    from celc.interfaces.events_of import events_of as joined
+
+    return joined(matches, events)
 
 
 def report(

@@ -56,7 +56,7 @@ LAYERS = {
 """The layers of each package from the top down; rooms of one layer do not import each other."""
 
 ROOMS = {
-    "celc.interfaces": (("cli",), ("pages",), ("explain",)),
+    "celc.interfaces": (("", "cli"), ("pages",), ("explain",)),
     "celc.codegen": (
         ("",),
         ("updates",),
