@@ -57,7 +57,9 @@ def table(rows: int, parts: int) -> pa.Table:
 
 def kernel(program: RowProgram, rows: pa.Table) -> tuple[int, float, float]:
     """How many matches there are, and the seconds of the kernel without and with conditions."""
-    columns, offsets = columns_and_order(program.plan, conforming_table(program.plan, rows))
+    columns, offsets = columns_and_order(
+        program.plan, conforming_table(program.plan, rows, derived=False)
+    )
     run = run_of(program, columns, offsets)
     found = 0
 

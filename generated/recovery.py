@@ -27,9 +27,9 @@ import numpy as np
 
 from celc_runtime.engine.values.spark_arithmetic import less_real
 from celc_runtime.jit.kernels import njit
-from celc_runtime.plan.row_pattern import ComputedValue, LabelOfRow, MoveCondition, RowColumn
-from celc_runtime.plan.row_pattern import RowMove, RowNavigation, RowOrder, RowOutput, RowPlan
-from celc_runtime.plan.row_pattern import RowState
+from celc_runtime.plan.expressions import Arithmetic, LabelOfRow, ValueOfRow
+from celc_runtime.plan.row_pattern import Measure, MoveCondition, RowColumn, RowMove, RowNavigation
+from celc_runtime.plan.row_pattern import RowOrder, RowOutput, RowPlan, RowState
 from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.query import RowPatternQuery, row_pattern_names
 
@@ -71,23 +71,6 @@ def conditions_1(columns, texts, truths, names, offsets, found):
             k4 = k1 & k2
             bit_1 = np.int64((k4 & v4))
             found[row] = bit_0 | (bit_1 << 1)
-
-
-@njit(nogil=True, error_model="numpy")
-def measures_1(columns, texts, truths, names, rows, labels, sums, numbers, results):
-    """Compute measures for each row of the result, from the rows and sums that they read."""
-    column_0, valid_0 = columns[0], columns[1]
-    for place in range(numbers.shape[0]):
-        # change: (price - TOP.price)
-        v1, k1 = 0.0, False
-        if rows[0][place] >= 0:
-            v1, k1 = column_0[rows[0][place]], valid_0[rows[0][place]]
-        v2, k2 = 0.0, False
-        if rows[1][place] >= 0:
-            v2, k2 = column_0[rows[1][place]], valid_0[rows[1][place]]
-        v3 = v1 - v2
-        k3 = k1 & k2
-        results[0][place], results[1][place] = v3, k3
 
 
 @njit(nogil=True, error_model="numpy")
@@ -175,8 +158,10 @@ query_1 = RowPatternQuery(
             within=7200000000,
             navigations=(RowNavigation(None), RowNavigation((0,))),
             aggregates=(),
-            computed_arguments=(),
-            measures=(LabelOfRow("part", row=0), ComputedValue("change", "DOUBLE", number=0)),
+            measures=(
+                Measure("part", "STRING", LabelOfRow(0)),
+                Measure("change", "DOUBLE", Arithmetic("-", ValueOfRow(2, 0), ValueOfRow(2, 1))),
+            ),
             outputs=(
                 RowOutput("symbol", 0),
                 RowOutput("ts", 1),
@@ -188,8 +173,6 @@ query_1 = RowPatternQuery(
             max_work=100000000,
         ),
         conditions_1,
-        None,
-        measures_1,
         advance_1,
         holds_1,
         globals(),

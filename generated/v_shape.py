@@ -23,9 +23,9 @@ import numpy as np
 
 from celc_runtime.engine.values.spark_arithmetic import less_real
 from celc_runtime.jit.kernels import njit
-from celc_runtime.plan.row_pattern import MoveCondition, RowAggregate, RowColumn, RowMove
+from celc_runtime.plan.expressions import ValueOfAggregate, ValueOfRow
+from celc_runtime.plan.row_pattern import Measure, MoveCondition, RowAggregate, RowColumn, RowMove
 from celc_runtime.plan.row_pattern import RowNavigation, RowOrder, RowOutput, RowPlan, RowState
-from celc_runtime.plan.row_pattern import ValueOfAggregate, ValueOfRow
 from celc_runtime.row_pattern.program import RowProgram
 from celc_runtime.row_pattern.query import RowPatternQuery, row_pattern_names
 
@@ -98,15 +98,14 @@ query_1 = RowPatternQuery(
             within=None,
             navigations=(RowNavigation(None, first=True), RowNavigation(None)),
             aggregates=(
-                RowAggregate("MIN", None, "DOUBLE", read="DOUBLE", argument=2),
+                RowAggregate("MIN", None, "DOUBLE", argument=ValueOfRow(2, None), read="DOUBLE"),
                 RowAggregate("COUNT", None, "LONG"),
             ),
-            computed_arguments=(),
             measures=(
-                ValueOfRow("top", "DOUBLE", column=2, row=0),
-                ValueOfAggregate("bottom", "DOUBLE", aggregate=0),
-                ValueOfRow("back", "DOUBLE", column=2, row=1),
-                ValueOfAggregate("n", "LONG", aggregate=1),
+                Measure("top", "DOUBLE", ValueOfRow(2, 0)),
+                Measure("bottom", "DOUBLE", ValueOfAggregate(0)),
+                Measure("back", "DOUBLE", ValueOfRow(2, 1)),
+                Measure("n", "LONG", ValueOfAggregate(1)),
             ),
             outputs=(
                 RowOutput("symbol", 0),
@@ -117,8 +116,6 @@ query_1 = RowPatternQuery(
             ),
         ),
         conditions_1,
-        None,
-        None,
         None,
         None,
         globals(),

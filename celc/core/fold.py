@@ -155,6 +155,8 @@ def evaluate(expression: core.Expression) -> Value:
         case core.Conditional():
             taken = (then for asked, then in expression.branches if holds(asked))
             return evaluate(next(taken, expression.otherwise))
+        case core.TimeDifference():
+            return _units_between(evaluate(expression.start), evaluate(expression.end), expression)
         case (
             core.AttributeValue()
             | core.Aggregate()
@@ -166,6 +168,13 @@ def evaluate(expression: core.Expression) -> Value:
             raise AssertionError("only constant expressions are evaluated while compiling")
         case _:
             assert_never(expression)
+
+
+def _units_between(start: Value, end: Value, node: core.TimeDifference) -> Value:
+    if start is None or end is None:
+        return None
+    micros = fit(_number(end) - _number(start), core.DataType.INTERVAL)
+    return None if micros is None else _truncated_quotient(int(micros), node.unit)
 
 
 def holds(truth: core.Truth) -> bool | None:

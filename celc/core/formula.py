@@ -472,8 +472,8 @@ class Existing(InRowPatterns):
 
 
 @frozen
-class TimeDifference(InRowPatterns):
-    """`TIMESTAMPDIFF(unit, start, end)` of two TIMESTAMPs; `unit` in microseconds."""
+class TimeDifference:
+    """`TIMESTAMPDIFF(unit, start, end)` of two TIMESTAMPs; `unit` in microseconds. CEL has none."""
 
     unit: int
     start: Expression

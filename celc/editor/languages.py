@@ -204,11 +204,12 @@ class _RowPatterns(Language):
         resolve(parse(source, found), found, PurePath(source.name).stem, None)
 
     def words(self) -> Mapping[str, frozenset[str]]:
-        from celc.row_pattern import expressions, parser, resolver
+        from celc.resolve.types.written import PARAMETER_TYPES
+        from celc.row_pattern import expressions, parser
 
         return {
             "keyword": parser.keywords(),
-            "type": frozenset(name.upper() for name in resolver.TYPES),
+            "type": frozenset(PARAMETER_TYPES),
             "function": frozenset(expressions.FUNCTIONS),
         }
 

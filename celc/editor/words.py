@@ -140,7 +140,14 @@ OF_ROW_PATTERNS: Mapping[str, str] = {
     "THEN": "The value of CASE where the condition holds.",
     "ELSE": "The value of CASE where no condition holds.",
     "END": "Ends CASE.",
-    "DISTINCT": "Is not supported in MATCH_RECOGNIZE.",
+    "DISTINCT": "a IS DISTINCT FROM b: they differ, where NULL is a value like others.",
+    "CAST": "CAST(e AS TYPE): the value in another type; NULL where it has no counterpart.",
+    "TRY_CAST": "TRY_CAST(e AS TYPE): as CAST, but NULL where a number is too large.",
+    "AT": "AT TIME ZONE 'Europe/Berlin': by the clocks there.",
+    "TIME": "AT TIME ZONE 'Europe/Berlin': by the clocks there.",
+    "ZONE": "AT TIME ZONE 'Europe/Berlin': by the clocks there.",
+    "PRECISION": "DOUBLE PRECISION: another word for DOUBLE.",
+    "WITHOUT": "TIMESTAMP WITHOUT TIME ZONE: another word for TIMESTAMP_NTZ.",
 }
 
 FUNCTIONS: dict[str, str] = {
@@ -187,6 +194,7 @@ ROW_FUNCTIONS: Mapping[str, str] = {
     "CLASSIFIER": "CLASSIFIER(): the variable that took the row.",
     "MATCH_NUMBER": "MATCH_NUMBER(): the number of the match, from 1.",
     "ABS": "ABS(e): the value without its sign.",
-    "COALESCE": "COALESCE(a, b, …): the first value that is there.",
+    "IF": "IF(p, a, b): a where p holds, else b.",
     "TIMESTAMPDIFF": "TIMESTAMPDIFF(unit, a, b): how many whole units from a to b.",
+    **OF_ONE_EVENT,
 }

@@ -57,7 +57,7 @@ def show_expression(expression: core.Expression) -> str:
                 for asked, then in expression.branches
             )
             return f"CASE {ways} ELSE {otherwise} END"
-        case core.InRowPatterns():
+        case core.TimeDifference() | core.InRowPatterns():
             raise AssertionError(IN_ROW_PATTERNS)
         case _:
             assert_never(expression)

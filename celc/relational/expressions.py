@@ -155,6 +155,8 @@ class Writer:
                 return functions.chosen(node, self)
             case core.Conditional():
                 return functions.conditional(node, self)
+            case core.TimeDifference() if self.dialect == "spark":
+                return functions.units_between(node, self)
             case _:
                 raise NotRelational("an aggregate stands in an expression", node.span)
 

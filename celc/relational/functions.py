@@ -137,6 +137,12 @@ def typed(node: Expression, writer: Writer) -> exp.Expr:
     return writer.value(node)
 
 
+def units_between(node: core.TimeDifference, writer: Writer) -> exp.Expr:
+    """TIMESTAMPDIFF; Spark's own counts days by the clocks of the session's zone."""
+    start, end = (writer.micros(one).sql("spark") for one in (node.start, node.end))
+    return exp.Var(this=f"TRY_SUBTRACT({end}, {start}) DIV {node.unit}L")
+
+
 def chosen(node: core.Choice, writer: Writer) -> exp.Expr:
     """LEAST, GREATEST or COALESCE."""
     first, *rest = (typed(one, writer) for one in node.operands)

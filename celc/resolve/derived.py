@@ -83,6 +83,9 @@ def _written(value: core.Expression) -> str:
             (operand,) = map(_written, value.operands)
             zone = "" if value.zone in (None, "UTC") else f" AT TIME ZONE '{value.zone}'"
             return f"{value.function}({operand}{zone} AS {value.type.value})"
+        case core.TimeDifference():
+            ends = f"{_written(value.start)}, {_written(value.end)}"
+            return f"TIMESTAMPDIFF({value.unit}, {ends})"
         case core.Call() | core.Choice():
             operands = ", ".join(map(_written, value.operands))
             named = value.zone if isinstance(value, core.Call) else None

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from celc_runtime.plan.frozen import frozen
 
+from celc.codegen.expressions import decimals
 from celc.codegen.expressions.operations import Operation, as_float, comparison, needs, operation
 from celc.codegen.text.escape import comment_text
 from celc.codegen.text.imports import Imports
@@ -167,8 +168,10 @@ class Lines:
         number = self.shared.columns.setdefault(column, len(self.shared.columns))
         self.columns.add(number)
         new = self.fresh()
-        test = " != 0" if type is DataType.BOOLEAN else ""
-        values, valid = f"column_{number}[{place.text}]{test}", f"valid_{number}[{place.text}]"
+        values, valid = f"column_{number}[{place.text}]", f"valid_{number}[{place.text}]"
+        if type is DataType.BOOLEAN:
+            values += " != 0"
+        values = decimals.in_column(values, type, self.shared.imports)
         if place.exists is None:
             self.write(f"v{new}, k{new} = {values}, {valid}")
         else:
@@ -187,6 +190,8 @@ class Lines:
             case DataType.FLOAT:
                 self.shared.imports.use("np")
                 return "np.float32(0)"
+            case core.DecimalType():
+                return decimals.constant(0, type, self.shared.imports)
             case _:
                 return "0"
 
@@ -210,7 +215,7 @@ class Lines:
                 return Value(operand.text, _all(place.exists, operand.known))
             case core.Cast() | core.Negation() | core.Absolute():
                 return self._operation(node)
-            case core.Arithmetic() | core.TimeDifference():
+            case core.Arithmetic() | core.TimeDifference() | core.Call():
                 return self._operation(node)
             case core.Asked():
                 return self.asked(node.condition)
@@ -218,6 +223,8 @@ class Lines:
                 return self._conditional(node)
             case core.Choice(function="COALESCE"):
                 return self._coalesce(node)
+            case core.Choice():
+                return self._least_or_greatest(node)
             case _:
                 raise AssertionError(f"no function of rows computes {node!r}")
 
@@ -228,6 +235,9 @@ class Lines:
             texts = self.shared.texts
             number = texts.setdefault(node.value, len(texts))
             return Value(f"texts[{number}]", None)
+        if isinstance(node.type, core.DecimalType):
+            assert isinstance(node.value, int)
+            return Value(decimals.constant(node.value, node.type, self.shared.imports), None)
         if node.type is DataType.FLOAT:
             return Value(as_float(repr(node.value), self.shared.imports), None)
         return Value(repr(node.value), None)
@@ -252,6 +262,21 @@ class Lines:
     def _coalesce(self, node: core.Choice) -> Value:
         *before, last = [self.value(operand) for operand in node.operands]
         return self._chosen([value.known or "True" for value in before], before, last)
+
+    def _least_or_greatest(self, node: core.Choice) -> Value:
+        """The operand that no other one is below (or above), NULL aside."""
+        operator: Literal["<", ">"] = "<" if node.function == "LEAST" else ">"
+        first, *others = [(one, self.value(one)) for one in node.operands]
+        new = self.fresh()
+        self.write(f"v{new}, k{new} = {first[1].text}, {first[1].known or 'True'}")
+        best = core.Variable(f"v{new}", node.type, node.span)
+        for operand, value in others:
+            asked = core.Comparison(operator, operand, best, node.span)
+            better = comparison(asked, value.text, f"v{new}", self.shared.imports)
+            known = "" if value.known is None else f"{value.known} and "
+            self.write(f"if {known}(not k{new} or {better}):")
+            self.write(f"v{new}, k{new} = {value.text}, True", 1)
+        return Value(f"v{new}", f"k{new}")
 
     def _chosen(self, tests: list[str], values: list[Value], last: Value) -> Value:
         """The value of the first test that is TRUE."""

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from celc_runtime.plan.frozen import frozen
 
-from celc.core.formula import AggregateOfRows, DataType, Expression, Truth, Variables
+from celc.core.formula import AggregateOfRows, DataType, Derived, Expression, Truth, Variables
 from celc.diagnostics.source import Span
 from celc.row_pattern.syntax import RowsShown
 
@@ -64,10 +64,17 @@ Pattern: TypeAlias = OneRow | Anchor | Concatenation | Alternation | Repetition
 
 @frozen
 class Column:
-    """A column of the table."""
+    """A column of the table, or one that is made of those of a row. One with a `clock` is a
+    TIMESTAMP_NTZ outside the query; inside, its values are read as those of UTC."""
 
     name: str
     type: DataType
+    clock: bool = False
+
+    @property
+    def outside(self) -> DataType:
+        """The type of the column outside the query."""
+        return DataType.TIMESTAMP_NTZ if self.clock else self.type
 
 
 @frozen
@@ -81,10 +88,11 @@ class Ordered:
 
 @frozen
 class Measure:
-    """A column that MEASURES computes."""
+    """A column that MEASURES computes; `clock` as of a `Column`."""
 
     name: str
     expression: Expression
+    clock: bool = False
 
     @property
     def is_list(self) -> bool:
@@ -117,6 +125,7 @@ class Skip:
 class Query:
     """A resolved query.
 
+    `columns` are those of the table, then the `derived` ones, which are made of those of a row.
     `conditions` are those of the variables by their numbers, None: every row; `condition_spans` are
     their places. `within` is in
     microseconds, measured on the first column of `order_by`.
@@ -124,6 +133,7 @@ class Query:
 
     name: str
     columns: tuple[Column, ...]
+    derived: tuple[Derived, ...]
     partition_by: tuple[int, ...]
     order_by: tuple[Ordered, ...]
     measures: tuple[Measure, ...]

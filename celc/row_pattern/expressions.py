@@ -15,14 +15,18 @@ from dataclasses import replace
 from typing import Literal, cast
 
 from celc_runtime.plan.frozen import frozen
+from celc_runtime.values.functions import FUNCTIONS as TABLE
+from celc_runtime.values.functions import Function
 
 from celc.core import formula as core
-from celc.core.formula import NEGATED, NUMBERS, TIMES, ComparisonOperator, Constant, DataType
+from celc.core.formula import NEGATED, TIMES, ComparisonOperator, Constant, DataType
+from celc.core.traversal import nodes_of, terms_of
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import row_patterns as messages
 from celc.diagnostics.messages import types
 from celc.diagnostics.source import Span
 from celc.parse import syntax as cel
+from celc.resolve.types import functions as calls
 from celc.resolve.types import literals
 from celc.resolve.types.conditions import is_sound
 from celc.resolve.types.conversions import (
@@ -41,11 +45,8 @@ from celc.row_pattern import syntax
 
 NAVIGATION = ("FIRST", "LAST", "PREV", "NEXT")
 AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "ARRAY_AGG")
-FUNCTIONS = (
-    *NAVIGATION,
-    *AGGREGATES,
-    *("CLASSIFIER", "MATCH_NUMBER", "ABS", "COALESCE", "TIMESTAMPDIFF"),
-)
+OF_MATCHES = (*NAVIGATION, *AGGREGATES, "CLASSIFIER", "MATCH_NUMBER")
+FUNCTIONS = (*OF_MATCHES, "ABS", "IF", "TIMESTAMPDIFF", *TABLE)
 MOST_OFFSET = 1_000_000_000
 
 
@@ -95,6 +96,58 @@ def value(node: syntax.Expression, scope: Scope) -> core.Expression | None:
     return found
 
 
+def key(clause: str, node: syntax.Expression, scope: Scope) -> core.Expression | None:
+    """An expression of PARTITION BY or ORDER BY, over a row alone."""
+    named = [one for one in _nodes(node) if isinstance(one, syntax.Column) and one.variable]
+    for one in named:
+        assert one.variable is not None
+        scope.found.add(messages.variable_in_key(clause, one.variable.text, one.span))
+    if named:
+        return None
+    found = expression(node, replace(scope, row=core.Argument(), inside=clause))
+    if found is None:
+        return None
+    if any(isinstance(one, core.LabelAt | core.MatchNumber) for one in nodes_of(found)):
+        scope.found.add(messages.match_in_key(clause, node.span))
+        return None
+    type = found.type
+    if not (type.is_compared if clause == "PARTITION BY" else type.is_ordered):
+        told = "are equal or not" if clause == "PARTITION BY" else "have an order"
+        message = f"{clause} takes values that {told}, and this is of type {type.value}"
+        help = "name another column, or an expression of it"
+        scope.found.add(messages.type_mismatch(message, node.span, help))
+        return None
+    return found
+
+
+def is_clock(value: core.Expression, columns: tuple[rows.Column, ...]) -> bool:
+    """Whether a TIMESTAMP is a TIMESTAMP_NTZ outside the query: it comes from such a column."""
+    if value.type is not DataType.TIMESTAMP:
+        return False
+    match value:
+        case core.ColumnAt():
+            return columns[value.column].clock
+        case core.Call(function="DATE_TRUNC") | core.Arithmetic() | core.Existing():
+            made = terms_of(value)
+        case core.AggregateOfRows() | core.Choice():
+            made = terms_of(value)
+        case core.Conditional():
+            made = (*(then for _, then in value.branches), value.otherwise)
+        case _:
+            made = ()
+    return any(is_clock(one, columns) for one in made)
+
+
+def _cast(node: syntax.Cast, scope: Scope) -> core.Expression | None:
+    """CAST and TRY_CAST."""
+    operand = expression(node.operand, scope)
+    if operand is not None and is_clock(operand, scope.columns):
+        # As it is outside: a cast to TIMESTAMP reads it as a time of UTC.
+        operand = core.Call("CAST", (operand,), DataType.TIMESTAMP_NTZ, "UTC", node.span)
+    found = calls.cast_to(operand, node, scope.found)
+    return None if found is None else calls.folded(found)
+
+
 def _is_array(node: syntax.Expression) -> bool:
     return isinstance(node, syntax.Call) and node.function.key == "array_agg"
 
@@ -117,6 +170,8 @@ def expression(node: syntax.Expression, scope: Scope) -> core.Expression | None:
             return _column(node, scope)
         case syntax.Call():
             return _call(node, scope)
+        case syntax.Cast():
+            return _cast(node, scope)
         case syntax.Case():
             return _case(node, scope)
         case syntax.Unary(operator="-"):
@@ -143,6 +198,8 @@ def condition(node: syntax.Expression, scope: Scope, *, negated: bool = False) -
             if operand is None:
                 return None
             return core.NullTest(operand, negated != node.negated, node.span)
+        case syntax.DistinctTest():
+            return _distinct_test(node, scope, negated != node.negated)
         case syntax.Between():
             return _between(node, scope, negated != node.negated)
         case syntax.In():
@@ -253,6 +310,26 @@ def _compared(
     return None if met is None else core.Comparison(operator, met[0], met[1], span)
 
 
+def _distinct_test(node: syntax.DistinctTest, scope: Scope, negated: bool) -> core.Truth | None:
+    """Whether two values differ, where NULL is a value like others: TRUE or FALSE, never NULL."""
+    left, right = expression(node.left, scope), expression(node.right, scope)
+    compared = _compared(_asked("!=", negated), left, right, node.span, scope)
+    if compared is None:
+        return None
+
+    def which(one: bool, other: bool) -> tuple[core.Truth, core.Truth]:
+        return (
+            core.NullTest(compared.left, one, node.span),
+            core.NullTest(compared.right, other, node.span),
+        )
+
+    both = core.Every((*which(True, True), compared), node.span)
+    if negated:
+        return core.Some((both, core.Every(which(False, False), node.span)), node.span)
+    one_is = (core.Every(which(*known), node.span) for known in ((True, False), (False, True)))
+    return core.Some((both, *one_is), node.span)
+
+
 def _between(node: syntax.Between, scope: Scope, negated: bool) -> core.Truth | None:
     operand, low, high = (expression(one, scope) for one in (node.operand, node.low, node.high))
     if low is None or high is None:
@@ -343,7 +420,7 @@ def _number(what: str, node: syntax.Expression, scope: Scope) -> core.Expression
         return None
     if is_null(operand):
         return Constant(None, DataType.INT, node.span)
-    if operand.type not in (*NUMBERS, DataType.INTERVAL):
+    if not operand.type.is_numeric and operand.type is not DataType.INTERVAL:
         _refuse_number(what, operand.type, node.span, scope)
         return None
     return operand
@@ -374,7 +451,7 @@ def _arithmetic(node: syntax.Binary, scope: Scope) -> core.Expression | None:
             )
         )
         return None
-    wrong = next(side for side in (left, right) if not is_null(side) and side.type not in NUMBERS)
+    wrong = next(side for side in (left, right) if not is_null(side) and not side.type.is_numeric)
     _refuse_number(operator, wrong.type, wrong.span, scope)
     return None
 
@@ -478,10 +555,29 @@ def _call(node: syntax.Call, scope: Scope) -> core.Expression | None:
                 return None
             operand = _number("ABS", node.arguments[0], scope)
             return None if operand is None else core.Absolute(operand, operand.type, node.span)
-        case "COALESCE":
-            return _coalesce(node, scope)
-        case _:
+        case "IF":
+            return _if(node, scope)
+        case "TIMESTAMPDIFF":
             return _difference(node, scope)
+        case _:
+            return _of_table(TABLE[name], node, scope)
+
+
+def _of_table(function: Function, node: syntax.Call, scope: Scope) -> core.Expression | None:
+    """A function of the table that CEL has, too."""
+    if not calls.has_number(function, len(node.arguments), node.span, scope.found):
+        return None
+    operands = []
+    for argument in node.arguments:
+        if isinstance(argument, syntax.Star):
+            scope.found.add(messages.wrong_arguments(function.name, function.example[0], node.span))
+            return None
+        operands.append(expression(argument, scope))
+    known = [one for one in operands if one is not None]
+    if len(known) < len(operands):
+        return None
+    found = calls.called(function, known, node.zone, node.span, scope.found)
+    return None if found is None else calls.folded(found)
 
 
 def _semantics_fit(name: str, node: syntax.Call, scope: Scope) -> bool:
@@ -620,11 +716,13 @@ def _nodes(node: syntax.Expression) -> Iterator[syntax.Expression]:
             continue
         yield one
         match one:
+            case syntax.Call() if one.function.key == "timestampdiff":
+                waiting += one.arguments[1:]
             case syntax.Call() if one.function.key != "classifier":
                 waiting += one.arguments
-            case syntax.Unary() | syntax.NullTest():
+            case syntax.Unary() | syntax.NullTest() | syntax.Cast():
                 waiting.append(one.operand)
-            case syntax.Binary():
+            case syntax.Binary() | syntax.DistinctTest():
                 waiting += (one.left, one.right)
             case syntax.Between():
                 waiting += (one.operand, one.low, one.high)
@@ -686,12 +784,16 @@ def _aggregate(name: _Function, node: syntax.Call, scope: Scope) -> core.Express
     if is_null(operand) and name in ("SUM", "AVG"):
         operand = Constant(None, DataType.INT, argument.span)
     type = operand.type
-    if name in ("SUM", "AVG") and type not in NUMBERS:
+    if name in ("SUM", "AVG") and not type.is_numeric:
         scope.found.add(
             messages.type_mismatch(
                 f"{name} takes numbers, and this is of type {type.value}", argument.span
             )
         )
+        return None
+    if name in ("MIN", "MAX") and not type.is_ordered:
+        message = f"{name} takes values with an order, and this is of type {type.value}"
+        scope.found.add(messages.type_mismatch(message, argument.span))
         return None
     if type is DataType.INTERVAL:
         scope.found.add(
@@ -706,16 +808,20 @@ def _aggregate(name: _Function, node: syntax.Call, scope: Scope) -> core.Express
     return core.AggregateOfRows(name, read[0], operand, final, type, node.span)
 
 
-def _coalesce(node: syntax.Call, scope: Scope) -> core.Expression | None:
-    if not node.arguments or any(isinstance(one, syntax.Star) for one in node.arguments):
-        scope.found.add(messages.wrong_arguments("COALESCE", "COALESCE(a, b)", node.span))
-        return None
-    parts = [expression(one, scope) for one in node.arguments if not isinstance(one, syntax.Star)]
-    known = [part for part in parts if part is not None]
-    met = None
-    if len(known) == len(parts):
-        met = _meeting(known, "COALESCE", node.span, scope)
-    return None if met is None else core.Choice("COALESCE", met, met[0].type, node.span)
+def _if(node: syntax.Call, scope: Scope) -> core.Expression | None:
+    """`IF(p, a, b)` is CASE WHEN p THEN a ELSE b END."""
+    match node.arguments:
+        case (asked, then, otherwise) if not any(
+            isinstance(one, syntax.Star) for one in node.arguments
+        ):
+            assert not isinstance(asked, syntax.Star)
+            assert not isinstance(then, syntax.Star)
+            assert not isinstance(otherwise, syntax.Star)
+            case = syntax.Case(None, ((asked, then),), otherwise, node.span)
+            return _case(case, scope)
+        case _:
+            scope.found.add(messages.wrong_arguments("IF", "IF(p, a, b)", node.span))
+            return None
 
 
 def _difference(node: syntax.Call, scope: Scope) -> core.Expression | None:

@@ -132,3 +132,12 @@ def _ignored() -> re.Pattern[str]:
 def _behind_ignored(text: str, at: int) -> int:
     found = _ignored().match(text, at)
     return at if found is None else found.end()
+
+
+def plain_text(text: str) -> str:
+    """A text without comments, each run of white space one space; as it is within quotes."""
+    return re.sub(
+        r"('(?:[^']|'')*'|`(?:[^`]|``)*`)|(?:\s|--[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)+",
+        lambda found: found[1] or " ",
+        text,
+    ).strip()

@@ -7,9 +7,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+from celc_runtime.plan import expressions as trees
 from celc_runtime.plan import row_pattern as plan
 from celc_runtime.plan.frozen import frozen
+from celc_runtime.values.types import is_wide
 
+from celc.codegen.expressions import decimals
+from celc.codegen.expressions.trees import derived_of_rows, tree_of_rows
 from celc.codegen.module import ModuleStart
 from celc.codegen.text.emit import emit
 from celc.codegen.text.escape import (
@@ -23,6 +27,7 @@ from celc.core import formula as core
 from celc.core.formula import DataType
 from celc.options import VERIFYING
 from celc.plan.code import code
+from celc.resolve.types.conversions import aggregated_type
 from celc.row_pattern import core as rows
 from celc.row_pattern.automaton import State
 from celc.row_pattern.code import Lines, Place, Shared, Value
@@ -96,15 +101,11 @@ class _Writer:
         self._show = Show(made.query)
         self._navigations: dict[core.Navigation, int] = {}
         self._aggregates: dict[core.AggregateOfRows, int] = {}
-        self._arguments: dict[core.Expression, int] = {}
-        self._codes: list[rows.Measure] = []
 
     def part(self) -> RowPatternPart:
         """The functions and the plan."""
         functions: dict[str, Function | None] = {
             "conditions_1": self._conditions(),
-            "arguments_1": None,
-            "measures_1": None,
             "advance_1": None,
             "holds_1": None,
         }
@@ -112,9 +113,7 @@ class _Writer:
             functions["advance_1"] = self._advance()
             functions["holds_1"] = self._holds()
         measures = tuple(self._measure(measure) for measure in self._query.measures)
-        functions["measures_1"] = self._measures()
         aggregates = self._aggregate_list()
-        functions["arguments_1"] = self._argument_function()
         written = tuple(one for one in functions.values() if one is not None)
         found = self._plan(measures, aggregates)
         if VERIFYING:
@@ -250,6 +249,15 @@ class _Writer:
         after = "reals_after" if real else "after"
         lines.write(f"if {known}:")
         match aggregate.function:
+            case "SUM" | "AVG" if isinstance(aggregate.type, core.DecimalType):
+                wide = decimals.wide(value.text, aggregate.argument.type, self._imports)
+                lines.write(self._imports.call("add_to_sum", "after", str(at), wide), 1)
+            case "MIN" | "MAX" if memory.words == 2:
+                old = self._imports.call("pair_in", "after", str(at))
+                sign = "<" if aggregate.function == "MIN" else ">"
+                lines.write(f"if after[{memory.counter}] == 0 or {value.text} {sign} {old}:", 1)
+                kept = self._imports.call("put_pair", "after", str(at), value.text)
+                lines.write(kept, 2)
             case "SUM" | "AVG" if real:
                 self._imports.use("np")
                 lines.write(f"{after}[{at}] += np.float64({value.text})", 1)
@@ -263,9 +271,9 @@ class _Writer:
                 less = f"{new} < {old}"
                 if real:
                     less = self._imports.call("less_real", new, old)
-                lines.write(f"if after[{at + 1}] == 0 or {less}:", 1)
+                lines.write(f"if after[{memory.counter}] == 0 or {less}:", 1)
                 lines.write(f"{after}[{at}] = {value.text}", 2)
-        lines.write(f"after[{at + 1}] += 1", 1)
+        lines.write(f"after[{memory.counter}] += 1", 1)
 
     def _holds(self) -> Function:
         parts: list[str] = []
@@ -339,11 +347,11 @@ class _Writer:
                 lines.write(f"v{new} = names[labels[{place.text} - start]] if k{new} else 0")
                 return Value(f"v{new}", f"k{new}")
             case core.AggregateOfRows():
-                return self._remembered(node)
+                return self._remembered(lines, node)
             case _:
                 return None
 
-    def _remembered(self, node: core.AggregateOfRows) -> Value:
+    def _remembered(self, lines: Lines, node: core.AggregateOfRows) -> Value:
         (memory,) = [
             one
             for one in self._made.memories
@@ -353,10 +361,15 @@ class _Writer:
         if node.function == "COUNT":
             return Value(f"memory[{at}]", None)
         held = "reals" if _is_real(node) else "memory"
-        known = f"(memory[{at + 1}] > 0)"
+        count = f"memory[{memory.counter}]"
+        known = f"({count} > 0)"
+        if memory.words == 3:
+            return self._decimal_sum(lines, node, at, count)
+        if memory.words == 2:
+            return Value(self._imports.call("pair_in", "memory", str(at)), known)
         if node.function == "AVG":
             self._imports.use("np")
-            return Value(f"(reals[{at}] / np.float64(max(memory[{at + 1}], 1)))", known)
+            return Value(f"(reals[{at}] / np.float64(max({count}, 1)))", known)
         text = f"{held}[{at}]"
         if node.type is DataType.FLOAT:
             self._imports.use("np")
@@ -365,23 +378,67 @@ class _Writer:
             text = f"({text} != 0)"
         return Value(text, known)
 
+    def _decimal_sum(self, lines: Lines, node: core.AggregateOfRows, at: int, count: str) -> Value:
+        """SUM or AVG of DECIMALs; NULL where their type does not hold it."""
+        assert node.argument is not None
+        summed = aggregated_type("SUM", node.argument.type)
+        assert isinstance(summed, core.DecimalType)
+        new, call = lines.fresh(), self._imports.call
+        digits = str(summed.precision)
+        lines.write(f"s{new} = {call('decimal_sum', 'memory', str(at), digits)}")
+        known, found = f"({count} > 0) & {call('is_decimal', f's{new}')}", f"s{new}"
+        if node.function == "AVG":
+            type = node.type
+            assert isinstance(type, core.DecimalType)
+            given = (type.scale - summed.scale, type.precision)
+            divisor = call("wide_of", f"max({count}, 1)")
+            quotient = call("divide_decimals", f"s{new}", divisor, *map(str, given))
+            lines.write(f"q{new} = {quotient}")
+            known, found = f"{known} & {call('is_decimal', f'q{new}')}", f"q{new}"
+        narrow = found if is_wide(node.type) else call("narrow_of", found)
+        lines.write(f"v{new}, k{new} = {narrow}, {known}")
+        return Value(f"v{new}", f"k{new}")
+
     # --- measures ---------------------------------------------------------------------------------
 
     def _measure(self, measure: rows.Measure) -> plan.Measure:
-        name, node = measure.name, measure.expression
-        type = node.type.value
+        type = measure.expression.type.value
+        if measure.clock:
+            type = core.DataType.TIMESTAMP_NTZ.value
+        return plan.Measure(
+            measure.name,
+            f"ARRAY<{type}>" if measure.is_list else type,
+            tree_of_rows(measure.expression, self._leaf),
+        )
+
+    def _leaf(self, node: core.InRowPatterns) -> trees.Tree:
+        """What a measure reads."""
         match node:
             case core.ColumnAt(row=core.Navigation() as row):
-                return plan.ValueOfRow(name, type, column=node.column, row=self._navigation(row))
+                return trees.ValueOfRow(node.column, self._navigation(row))
             case core.LabelAt(row=core.Navigation() as row):
-                return plan.LabelOfRow(name, row=self._navigation(row))
+                return trees.LabelOfRow(self._navigation(row))
             case core.MatchNumber():
-                return plan.NumberOfMatch(name)
+                return trees.NumberOfMatch()
             case core.AggregateOfRows():
-                return plan.ValueOfAggregate(name, type, aggregate=self._aggregate(node))
+                return trees.ValueOfAggregate(self._aggregate(node))
+            case core.Existing(row=core.Navigation() as row):
+                there = trees.RowIsThere(self._navigation(row))
+                asked = trees.Compared("=", there, trees.Constant(True, "BOOLEAN"))
+                type, operand = node.type.value, tree_of_rows(node.operand, self._leaf)
+                return trees.Conditional(((asked, operand),), trees.Constant(None, type), type)
             case _:
-                self._codes.append(measure)
-                return plan.ComputedValue(name, type, number=len(self._codes) - 1)
+                raise AssertionError("navigation says which row a measure reads")
+
+    def _argument_leaf(self, node: core.InRowPatterns) -> trees.Tree:
+        """What an aggregate reads."""
+        match node:
+            case core.ColumnAt():
+                return trees.ValueOfRow(node.column, None)
+            case core.LabelAt():
+                return trees.LabelOfRow(None)
+            case _:
+                raise AssertionError("an aggregate is taken of the rows of a match")
 
     def _navigation(self, row: core.Navigation) -> int:
         return self._navigations.setdefault(row, len(self._navigations))
@@ -389,99 +446,23 @@ class _Writer:
     def _aggregate(self, node: core.AggregateOfRows) -> int:
         return self._aggregates.setdefault(node, len(self._aggregates))
 
-    def _measures(self) -> Function | None:
-        if not self._codes:
-            return None
-        lines = Lines(self._shared, self._listed, self._known_in_measures, 2)
-        results = []
-        for number, measure in enumerate(self._codes):
-            lines.comment(f"{measure.name}: {self._show.value(measure.expression)}")
-            value = lines.value(measure.expression)
-            results.append(
-                f"results[{2 * number}][place], results[{2 * number + 1}][place] = "
-                f"{value.text}, {value.known or 'True'}"
-            )
-        for line in results:
-            lines.write(line)
-        lines.lines.insert(0, "    for place in range(numbers.shape[0]):")
-        return self._function(
-            "measures_1",
-            ("rows", "labels", "sums", "numbers", "results"),
-            "Compute measures for each row of the result, from the rows and sums that they read.",
-            lines,
-        )
-
-    def _listed(self, row: core.Row) -> Place:
-        assert isinstance(row, core.Navigation)
-        found = f"rows[{self._navigation(row)}][place]"
-        return Place(found, f"({found} >= 0)")
-
-    def _known_in_measures(self, lines: Lines, node: core.Expression) -> Value | None:
-        match node:
-            case core.MatchNumber():
-                return Value("numbers[place]", None)
-            case core.LabelAt(row=core.Navigation() as row):
-                new, found = lines.fresh(), f"labels[{self._navigation(row)}][place]"
-                lines.write(f"k{new} = {found} >= 0")
-                lines.write(f"v{new} = names[{found}] if k{new} else 0")
-                return Value(f"v{new}", f"k{new}")
-            case core.AggregateOfRows():
-                at = 2 * self._aggregate(node)
-                test = " != 0" if node.type is DataType.BOOLEAN else ""
-                return Value(
-                    f"(sums[{at}][place]{test})" if test else f"sums[{at}][place]",
-                    f"sums[{at + 1}][place]",
-                )
-            case _:
-                return None
-
     def _aggregate_list(self) -> tuple[plan.RowAggregate, ...]:
         found = []
         for node in self._aggregates:
-            argument = node.argument
-            column = computed = None
-            if isinstance(argument, core.ColumnAt):
-                column = argument.column
-            elif argument is not None and not isinstance(argument, core.LabelAt):
-                computed = self._arguments.setdefault(argument, len(self._arguments))
+            argument, type = node.argument, node.type.value
             found.append(
                 plan.RowAggregate(
                     node.function,
                     _variables(node.variables),
-                    node.type.value,
+                    f"ARRAY<{type}>" if node.function == "ARRAY_AGG" else type,
+                    argument=(
+                        None if argument is None else tree_of_rows(argument, self._argument_leaf)
+                    ),
                     read="" if argument is None else argument.type.value,
-                    argument=column,
-                    label=isinstance(argument, core.LabelAt),
-                    computed=computed,
                     final=node.final,
                 )
             )
         return tuple(found)
-
-    def _argument_function(self) -> Function | None:
-        if not self._arguments:
-            return None
-        lines = Lines(self._shared, _here, _label_of_row, 2)
-        results = []
-        for node, number in self._arguments.items():
-            lines.comment(self._show.value(node))
-            value = lines.value(node)
-            results.append(
-                f"results[{2 * number}][place], results[{2 * number + 1}][place] = "
-                f"{value.text}, {value.known or 'True'}"
-            )
-        for line in results:
-            lines.write(line)
-        lines.lines[:0] = [
-            "    for place in range(rows.shape[0]):",
-            "        row, label = rows[place], labels[place]",
-        ]
-        return self._function(
-            "arguments_1",
-            ("rows", "labels", "results"),
-            "Compute what aggregates are taken of, for each row of the matches.",
-            lines,
-        )
 
     # --- the plan ---------------------------------------------------------------------------------
 
@@ -492,7 +473,8 @@ class _Writer:
         query, made, shared = self._query, self._made, self._shared
         found = plan.RowPlan(
             name=query.name,
-            columns=tuple(plan.RowColumn(c.name, c.type.value) for c in query.columns),
+            columns=tuple(plan.RowColumn(c.name, c.outside.value) for c in query.columns),
+            derived=derived_of_rows(query.derived),
             partition_by=query.partition_by,
             order_by=tuple(
                 plan.RowOrder(o.column, descending=o.descending, nulls_first=o.nulls_first)
@@ -526,7 +508,6 @@ class _Writer:
                 for row in self._navigations
             ),
             aggregates=aggregates,
-            computed_arguments=tuple(node.type.value for node in self._arguments),
             measures=measures,
             outputs=tuple(
                 plan.RowOutput(one.name, one.number, measure=one.kind == "measure")

@@ -5,16 +5,20 @@ text ends too early or goes wrong. sqlglot was rejected: it keeps PATTERN as a t
 WITHIN and SKIP TO a variable, and knows few places.
 """
 
+from __future__ import annotations
+
 from functools import cache
 from typing import Any, Literal
 
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import row_patterns as messages
 from celc.diagnostics.source import Source, Span
+from celc.parse import syntax as cel
 from celc.parse.tables import END
 from celc.parse.tokens import BAD, Token
 from celc.row_pattern import syntax
-from celc.row_pattern.machine import Node, RowMachine, grammar
+from celc.row_pattern.expression_builder import ExpressionBuilder
+from celc.row_pattern.machine import Node, RowMachine, grammar, plain_text
 
 MAX_BOUND = 1000
 """The largest bound of a quantifier."""
@@ -83,7 +87,7 @@ def _too_deep(tree: Node) -> Span | None:
         node, level = waiting.pop()
         if level > MAX_DEPTH:
             return node.span
-        is_level = len(node.parts) > 1 or node.name in ("minus", "negated", "call")
+        is_level = len(node.parts) > 1 or node.name in ("minus", "negated", "call", "cast")
         waiting += [(c, level + is_level) for c in node.parts if isinstance(c, Node)]
     return None
 
@@ -99,7 +103,7 @@ def _built(nodes: list[Node], builder: Any) -> Any:
 _SIGNS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
-class _Builder:
+class _Builder(ExpressionBuilder):
     """Makes the syntax of the nodes: a method for each rule or alias, with its place and parts."""
 
     def __init__(self, diagnostics: Diagnostics) -> None:
@@ -151,6 +155,24 @@ class _Builder:
     def declaration(self, span: Span, parts: list[Any]) -> syntax.ColumnDeclaration:
         return syntax.ColumnDeclaration(*parts)
 
+    def type(self, span: Span, parts: list[Any]) -> cel.WrittenType:
+        return cel.WrittenType(parts[0], (), (), span)
+
+    def sized_type(self, span: Span, parts: list[Any]) -> cel.WrittenType:
+        return cel.WrittenType(parts[0], tuple(int(one.text) for one in parts[1:]), (), span)
+
+    def type_of_parts(self, span: Span, parts: list[Any]) -> cel.WrittenType:
+        name, _, *inner, _ = parts
+        return cel.WrittenType(name, (), tuple(inner), span)
+
+    def type_name(self, span: Span, parts: list[Any]) -> cel.Name:
+        name, *words = parts
+        return cel.Name(" ".join([name.text, *(word.text.upper() for word in words)]), span)
+
+    def type_field(self, span: Span, parts: list[Any]) -> cel.TypeField:
+        name, type = parts
+        return cel.TypeField(cel.Name(name.text, name.span), type, span)
+
     def every(self, span: Span, parts: list[Any]) -> Span:
         return span
 
@@ -165,16 +187,29 @@ class _Builder:
         name: syntax.Name = parts[1]
         return name
 
-    def partition(self, span: Span, parts: list[Any]) -> tuple[syntax.Name, ...]:
-        return tuple(part for part in parts if isinstance(part, syntax.Name))
+    def partition(self, span: Span, parts: list[Any]) -> tuple[syntax.Key, ...]:
+        return tuple(part for part in parts if isinstance(part, syntax.Key))
+
+    def key(self, span: Span, parts: list[Any]) -> syntax.Key:
+        expression, _, name = parts
+        called = name
+        if name is None:
+            is_bare = isinstance(expression, syntax.Column) and expression.variable is None
+            text = self._plain_text(expression.span)
+            called = expression.name if is_bare else syntax.Name(text, expression.span)
+        return syntax.Key(expression, name, called)
+
+    def _plain_text(self, span: Span) -> str:
+        """A part of the text without comments, each run of white space one space."""
+        return plain_text(self._found.source.slice(span))
 
     def order(self, span: Span, parts: list[Any]) -> tuple[syntax.Ordered, ...]:
         return tuple(part for part in parts if isinstance(part, syntax.Ordered))
 
     def ordered(self, span: Span, parts: list[Any]) -> syntax.Ordered:
-        column, direction, nulls, where = parts
+        key, direction, nulls, where = parts
         descending = direction is not None and direction.type == "DESC"
-        return syntax.Ordered(column, descending, None if nulls is None else where.type == "FIRST")
+        return syntax.Ordered(key, descending, None if nulls is None else where.type == "FIRST")
 
     def measures(self, span: Span, parts: list[Any]) -> tuple[syntax.Measure, ...]:
         return tuple(part for part in parts if isinstance(part, syntax.Measure))
@@ -289,101 +324,3 @@ class _Builder:
         elif most is not None and most < least:
             self._found.add(messages.bounds_exchanged(least, most, span))
         return least, most, reluctant, span
-
-    # --- expressions ------------------------------------------------------------------------------
-
-    def binary(self, span: Span, parts: list[Any]) -> syntax.Binary:
-        left, operator, right = parts
-        text = {"==": "=", "<>": "!="}.get(operator.text, operator.text.upper())
-        return syntax.Binary(text, left, right, span)
-
-    def negated(self, span: Span, parts: list[Any]) -> syntax.Unary:
-        return syntax.Unary("NOT", parts[1], span)
-
-    def minus(self, span: Span, parts: list[Any]) -> syntax.Expression:
-        return syntax.Unary("-", parts[1], span)
-
-    def null_test(self, span: Span, parts: list[Any]) -> syntax.NullTest:
-        operand, _, negated, _ = parts
-        return syntax.NullTest(operand, negated is not None, span)
-
-    def between(self, span: Span, parts: list[Any]) -> syntax.Between:
-        operand, negated, _, low, _, high = parts
-        return syntax.Between(operand, low, high, negated is not None, span)
-
-    def within_list(self, span: Span, parts: list[Any]) -> syntax.In:
-        operand, negated, _, *values = parts
-        kept = tuple(value for value in values if not isinstance(value, Token))
-        return syntax.In(operand, kept, negated is not None, span)
-
-    def like(self, span: Span, parts: list[Any]) -> syntax.Like:
-        operand, negated, operator, pattern = parts
-        kind: Literal["LIKE", "RLIKE"] = "LIKE" if operator.type == "LIKE" else "RLIKE"
-        return syntax.Like(kind, operand, pattern, negated is not None, span)
-
-    def integer(self, span: Span, parts: list[Any]) -> syntax.Constant:
-        return syntax.Constant(int(parts[0].text), span)
-
-    def real(self, span: Span, parts: list[Any]) -> syntax.Constant:
-        return syntax.Constant(float(parts[0].text), span)
-
-    def text(self, span: Span, parts: list[Any]) -> syntax.Constant:
-        return syntax.Constant(_text(parts[0]), span)
-
-    def word(self, span: Span, parts: list[Any]) -> syntax.Constant:
-        value = {"TRUE": True, "FALSE": False, "NULL": None}[parts[0].type]
-        return syntax.Constant(value, span)
-
-    def time(self, span: Span, parts: list[Any]) -> syntax.Time:
-        kind, text = parts
-        constant = syntax.Constant(_text(text), text.span)
-        return syntax.Time("DATE" if kind.type == "DATE" else "TIMESTAMP", constant, span)
-
-    def interval(self, span: Span, parts: list[Any]) -> syntax.Interval:
-        _, amount, unit = parts
-        return syntax.Interval(amount.text.strip("'").strip(), unit, span)
-
-    def column(self, span: Span, parts: list[Any]) -> syntax.Column:
-        names = [part for part in parts if isinstance(part, syntax.Name)]
-        return syntax.Column(names[0] if len(names) == 2 else None, names[-1], span)
-
-    def star(self, span: Span, parts: list[Any]) -> syntax.Star:
-        named = parts[0] if isinstance(parts[0], syntax.Name) else None
-        return syntax.Star(named, span)
-
-    def call(self, span: Span, parts: list[Any]) -> syntax.Call:
-        semantics, function, given = parts
-        distinct, arguments = given or (None, ())
-        kept = None if semantics is None else syntax.Name(semantics.type, semantics.span)
-        return syntax.Call(function, arguments, kept, distinct, span)
-
-    def arguments(self, span: Span, parts: list[Any]) -> tuple[Span | None, tuple[Any, ...]]:
-        distinct, *values = parts
-        kept = tuple(value for value in values if not isinstance(value, Token))
-        return None if distinct is None else distinct.span, kept
-
-    def case(self, span: Span, parts: list[Any]) -> syntax.Case:
-        _, operand, *rest = parts
-        branches = tuple(part for part in rest if isinstance(part, tuple))
-        _, otherwise, _ = rest[len(branches) :]
-        return syntax.Case(operand, branches, otherwise, span)
-
-    def branch(self, span: Span, parts: list[Any]) -> tuple[Any, Any]:
-        _, condition, _, value = parts
-        return condition, value
-
-    def in_parentheses(self, span: Span, parts: list[Any]) -> syntax.Expression:
-        inner: syntax.Expression = parts[0]
-        return inner
-
-    # --- names ------------------------------------------------------------------------------------
-
-    def plain(self, span: Span, parts: list[Any]) -> syntax.Name:
-        return syntax.Name(parts[0].text, span)
-
-    def quoted(self, span: Span, parts: list[Any]) -> syntax.Name:
-        return syntax.Name(parts[0].text[1:-1].replace("``", "`"), span)
-
-
-def _text(token: Token) -> str:
-    return token.text[1:-1].replace("''", "'")

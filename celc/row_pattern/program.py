@@ -41,13 +41,32 @@ class RowMemory:
 
 @frozen
 class AggregateMemory:
-    """An aggregate of the rows so far.
-
-    Register `at` holds its value, the next one the number of values. COUNT needs one register.
-    """
+    """An aggregate of the rows so far. Registers from `at` on hold its value, the last one the
+    number of values."""
 
     aggregate: core.AggregateOfRows
     at: int
+
+    @property
+    def words(self) -> int:
+        """The registers of its value. COUNT has none. A sum of DECIMALs has three words, so that it
+        may become too large and small again; a DECIMAL of more than 18 digits has two."""
+        return _words(self.aggregate)
+
+    @property
+    def counter(self) -> int:
+        """The register of the number of values."""
+        return self.at + self.words
+
+
+def _words(aggregate: core.AggregateOfRows) -> int:
+    if aggregate.function == "COUNT":
+        return 0
+    if isinstance(aggregate.type, core.DecimalType):
+        if aggregate.function in ("SUM", "AVG"):
+            return 3
+        return 2 if aggregate.type.is_wide else 1
+    return 1
 
 
 Memory = RowMemory | AggregateMemory
@@ -143,7 +162,7 @@ class _PathMemory:
         for aggregate in self.aggregates:
             at = len(registers)
             memories.append(AggregateMemory(aggregate, at))
-            size = 1 if aggregate.function == "COUNT" else 2
+            size = _words(aggregate) + 1
             registers += [0] * size
             self.places[aggregate] = (at, size)
             if aggregate.variables is not None or _reads_labels(aggregate):

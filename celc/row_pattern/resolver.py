@@ -6,27 +6,18 @@ Every function gives None for a part without a meaning, after saying why once.
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import permutations
 
+from celc.core import formula
 from celc.core.formula import DataType, Truth, Variables
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import row_patterns as messages
 from celc.diagnostics.source import Span
+from celc.resolve.types.written import type_of_written
 from celc.row_pattern import core, syntax
-from celc.row_pattern.expressions import Scope, condition, interval, value
+from celc.row_pattern.derived import RowColumns, functions_of_rows
+from celc.row_pattern.expressions import Scope, condition, interval, is_clock, key, value
 from celc.row_pattern.parser import keywords
 from celc.row_pattern.schemas import TableColumns
 
-TYPES = {
-    "boolean": DataType.BOOLEAN,
-    "int": DataType.INT,
-    "integer": DataType.INT,
-    "long": DataType.LONG,
-    "bigint": DataType.LONG,
-    "float": DataType.FLOAT,
-    "double": DataType.DOUBLE,
-    "string": DataType.STRING,
-    "timestamp": DataType.TIMESTAMP,
-    "date": DataType.DATE,
-}
 MOST_ROWS = 5_000
 """The most rows of a pattern whose quantifiers are written out."""
 
@@ -55,6 +46,7 @@ class _Resolver:
         self._types_of_others = {name.casefold(): type for name, type in self._others.items()}
         self._columns = self._declared(schema)
         self._numbers = {c.name.casefold(): n for n, c in enumerate(self._columns or ())}
+        self._made = RowColumns(self._columns or ())
         self._variables: dict[str, tuple[int, syntax.Name]] = {}
         for variable in _variables_of(query.pattern):
             self._variables.setdefault(variable.key, (len(self._variables), variable))
@@ -63,14 +55,6 @@ class _Resolver:
     def query(self, name: str) -> core.Query | None:
         """The whole; None after errors."""
         query, found = self._query, self._found
-        partition_by = self._keys(query.partition_by)
-        order_by = tuple(
-            core.Ordered(number, ordered.descending, ordered.nulls_first)
-            for ordered, number in zip(
-                query.order_by, self._keys([o.column for o in query.order_by]), strict=True
-            )
-        )
-        self._check_keys()
         columns = self._columns or ()
         scope = Scope(
             found,
@@ -80,25 +64,33 @@ class _Resolver:
             self._columns is not None,
             self._types_of_others,
         )
+        partition_by = [self._key("PARTITION BY", one, scope) for one in query.partition_by]
+        order_by = [self._key("ORDER BY", one.key, scope) for one in query.order_by]
+        self._check_keys()
         measures = []
         for measure in query.measures:
             expression = value(measure.expression, scope.of_measures())
             if expression is not None:
-                measures.append(core.Measure(measure.name.text, expression))
+                clock = is_clock(expression, columns)
+                measures.append(core.Measure(measure.name.text, expression, clock))
         conditions = self._conditions(scope)
         pattern = self._pattern(query.pattern)
         self._check_size(query.pattern)
         self._check_exclusion()
         skip = self._skip(query.skip)
-        within = self._within()
-        outputs = self._outputs()
+        within = self._within(order_by)
+        outputs = self._outputs(partition_by, order_by)
         if found.has_errors or skip is None:
             return None
         return core.Query(
             name=name,
-            columns=columns,
-            partition_by=partition_by,
-            order_by=order_by,
+            columns=self._made.all,
+            derived=self._made.derived,
+            partition_by=tuple(number or 0 for number in partition_by),
+            order_by=tuple(
+                core.Ordered(number or 0, ordered.descending, ordered.nulls_first)
+                for ordered, number in zip(query.order_by, order_by, strict=True)
+            ),
             measures=tuple(measures),
             rows=query.rows,
             skip=skip,
@@ -119,8 +111,7 @@ class _Resolver:
             if schema is None:
                 found.add(messages.no_schema(query.source.text, query.source.span))
                 return None
-            types = schema.types.items()
-            return tuple(core.Column(name, TYPES[type.casefold()]) for name, type in types)
+            return tuple(_column(name, type) for name, type in schema.types.items())
         if query.table.name.key != query.source.key:
             declared = query.table.name
             found.add(
@@ -130,15 +121,8 @@ class _Resolver:
             )
         columns = []
         for declaration in query.table.columns:
-            type = TYPES.get(declaration.type.key)
-            if type is None:
-                known = [one.value for one in dict.fromkeys(TYPES.values())]
-                found.add(
-                    messages.unknown_column_type(
-                        declaration.type.text, known, declaration.type.span
-                    )
-                )
-            columns.append(core.Column(declaration.name.text, type or DataType.INT))
+            type = type_of_written(declaration.type, found)
+            columns.append(_column(declaration.name.text, type or DataType.INT))
         self._no_two("columns", [declaration.name for declaration in query.table.columns])
         return tuple(columns)
 
@@ -150,14 +134,14 @@ class _Resolver:
                 self._found.add(messages.duplicate_name(what, name.text, name.span, place))
             seen.setdefault(name.key, name)
 
-    def _keys(self, names: Iterable[syntax.Name]) -> tuple[int, ...]:
-        found = []
-        for name in names:
-            number = self._numbers.get(name.key)
-            if number is None and self._columns is not None:
-                self._report_unknown(name, [column.name for column in self._columns])
-            found.append(number or 0)
-        return tuple(found)
+    def _key(self, clause: str, node: syntax.Key, scope: Scope) -> int | None:
+        """The column that a key is; None after an error."""
+        found = key(clause, node.expression, scope)
+        if found is None:
+            return None
+        if isinstance(found, formula.ColumnAt) and node.name is None:
+            return found.column
+        return self._made.number_of(found, clock=is_clock(found, scope.columns))
 
     def _report_unknown(self, name: syntax.Name, known: Sequence[str]) -> None:
         other = self._types_of_others.get(name.key)
@@ -165,7 +149,8 @@ class _Resolver:
 
     def _check_keys(self) -> None:
         query = self._query
-        self._no_two("keys", [*query.partition_by, *(ordered.column for ordered in query.order_by)])
+        keys = [*query.partition_by, *(ordered.key for ordered in query.order_by)]
+        self._no_two("keys", [one.called for one in keys])
 
     def _subsets_of(self, subsets: tuple[syntax.Subset, ...]) -> dict[str, Variables]:
         self._no_two(
@@ -203,8 +188,11 @@ class _Resolver:
                 self._found.add(
                     messages.not_in_pattern(definition.name.text, names, definition.name.span)
                 )
-            else:
-                found[known[0]] = resolved
+            elif resolved is not None:
+                made = self._made.condition(resolved)
+                found[known[0]] = made
+                for call in functions_of_rows(made):
+                    self._found.add(messages.between_rows(call.function, call.span))
         return tuple(found)
 
     def _condition_spans(self) -> tuple[Span, ...]:
@@ -223,7 +211,7 @@ class _Resolver:
         self._unknown_variable(skip.target)
         return None
 
-    def _within(self) -> int | None:
+    def _within(self, order_by: list[int | None]) -> int | None:
         query, within = self._query, self._query.within
         if within is None:
             return None
@@ -232,16 +220,15 @@ class _Resolver:
         if not query.order_by:
             self._found.add(messages.bad_within("WITHIN needs an order in time", within.span, help))
             return None
-        first = query.order_by[0]
-        number = self._numbers.get(first.column.key)
-        if number is None or self._columns is None:
+        first, number = query.order_by[0], order_by[0]
+        if number is None:
             return None
-        type = self._columns[number].type
+        type, called = self._made.all[number].type, first.key.called.text
         if type not in (DataType.TIMESTAMP, DataType.DATE):
-            message = f"WITHIN is measured on {first.column.text!r}, which is of type {type.value}"
+            message = f"WITHIN is measured on {called!r}, which is of type {type.value}"
             self._found.add(messages.bad_within(message, within.span, help))
         elif first.descending:
-            message = f"WITHIN is measured on {first.column.text!r}, which comes in falling order"
+            message = f"WITHIN is measured on {called!r}, which comes in falling order"
             self._found.add(messages.bad_within(message, within.span, help))
         return length
 
@@ -258,63 +245,92 @@ class _Resolver:
 
     # --- output -----------------------------------------------------------------------------------
 
-    def _outputs(self) -> tuple[core.Output, ...]:
+    def _outputs(
+        self, partition_by: list[int | None], order_by: list[int | None]
+    ) -> tuple[core.Output, ...]:
         """The columns of the result, as SELECT picks them."""
-        query, columns = self._query, self._columns or ()
-        keys = self._keys_quietly(query.partition_by)
-        orders = self._keys_quietly(o.column for o in query.order_by)
-        measures = [
-            core.Output(measure.name.text, "measure", number)
-            for number, measure in enumerate(query.measures)
-        ]
-        places: dict[str, Span | None] = {m.name.key: m.name.span for m in query.measures}
-
-        def column(number: int) -> core.Output:
-            return core.Output(columns[number].name, "column", number)
-
-        every = [column(n) for n in keys]
-        if query.rows != "ONE ROW":
-            every += [column(n) for n in orders]
-        every += measures
-        if query.rows != "ONE ROW":
-            every += [column(n) for n in range(len(columns)) if n not in {*keys, *orders}]
+        query = self._query
+        keys = self._keys_shown(partition_by, order_by)
+        every = [*keys, *self._others_shown({one.number for one in keys})]
         if not every:
             self._found.add(messages.no_columns(query.match_span))
-        by_name: dict[str, core.Output] = {}
-        for output in every:
-            key = output.name.casefold()
-            if key in by_name and places.get(key) is not None:
-                place = places[key]
-                assert place is not None
-                self._found.add(messages.duplicate_name("columns", output.name, place, None))
-            by_name.setdefault(key, output)
-        if query.selected is None:
-            if self._others and query.rows != "ONE ROW":
-                names = [_written(output.name) for output in by_name.values()]
-                assert query.star_span is not None
-                self._found.add(messages.left_out(self._others, names, query.star_span))
-            return tuple(every)
-        chosen = []
-        for selected in query.selected:
-            if selected.table is not None and (
-                query.alias is None or selected.table.key != query.alias.key
-            ):
-                alias = None if query.alias is None else query.alias.text
-                self._found.add(
-                    messages.unknown_qualifier(selected.table.text, alias, selected.table.span)
-                )
-            output_or_none = by_name.get(selected.column.key)
-            if output_or_none is None:
+        by_name = {one.name.casefold(): one for one in reversed(every)}
+        self._check_names(keys, every)
+        if query.selected is not None:
+            return self._picked(query.selected, every, by_name)
+        if self._others and query.rows != "ONE ROW":
+            names = [_written(output.name) for output in reversed(by_name.values())]
+            assert query.star_span is not None
+            self._found.add(messages.left_out(self._others, names, query.star_span))
+        return tuple(every)
+
+    def _keys_shown(
+        self, partition_by: list[int | None], order_by: list[int | None]
+    ) -> list[core.Output]:
+        """The columns of PARTITION BY, and where all rows are shown, of ORDER BY: of its
+        expressions those with a name."""
+        query = self._query
+        keys = [*zip(query.partition_by, partition_by, strict=True)]
+        if query.rows != "ONE ROW":
+            ordered = zip((one.key for one in query.order_by), order_by, strict=True)
+            keys += [(one, n) for one, n in ordered if one.column or one.name]
+        return [
+            core.Output(self._called(one, number), "column", number)
+            for one, number in keys
+            if number is not None
+        ]
+
+    def _others_shown(self, keys: set[int]) -> list[core.Output]:
+        """The measures, and where all rows are shown, the columns that are no keys."""
+        found = [
+            core.Output(measure.name.text, "measure", number)
+            for number, measure in enumerate(self._query.measures)
+        ]
+        if self._query.rows != "ONE ROW":
+            found += [
+                core.Output(column.name, "column", number)
+                for number, column in enumerate(self._columns or ())
+                if number not in keys
+            ]
+        return found
+
+    def _check_names(self, keys: list[core.Output], every: list[core.Output]) -> None:
+        """Report columns of the result with one name; keys with one are reported already."""
+        query = self._query
+        named = [*query.partition_by, *(one.key for one in query.order_by)]
+        places = {one.called.key: one.called.span for one in named if one.column is None}
+        places |= {measure.name.key: measure.name.span for measure in query.measures}
+        seen = {one.name.casefold() for one in keys}
+        for output in every[len(keys) :]:
+            name = output.name.casefold()
+            if name in seen and name in places:
+                self._found.add(messages.duplicate_name("columns", output.name, places[name], None))
+            seen.add(name)
+
+    def _picked(
+        self,
+        selected: tuple[syntax.Selected, ...],
+        every: list[core.Output],
+        by_name: dict[str, core.Output],
+    ) -> tuple[core.Output, ...]:
+        alias, chosen = self._query.alias, []
+        for one in selected:
+            if one.table is not None and (alias is None or one.table.key != alias.key):
+                text = None if alias is None else alias.text
+                self._found.add(messages.unknown_qualifier(one.table.text, text, one.table.span))
+            output = by_name.get(one.column.key)
+            if output is None:
                 if self._columns is not None:
-                    self._report_unknown(selected.column, [output.name for output in every])
+                    self._report_unknown(one.column, [output.name for output in every])
                 continue
-            given = selected.column.text if selected.alias is None else selected.alias.text
-            chosen.append(core.Output(given, output_or_none.kind, output_or_none.number))
-        self._no_two("columns", [selected.alias or selected.column for selected in query.selected])
+            given = one.column.text if one.alias is None else one.alias.text
+            chosen.append(core.Output(given, output.kind, output.number))
+        self._no_two("columns", [one.alias or one.column for one in selected])
         return tuple(chosen)
 
-    def _keys_quietly(self, names: Iterable[syntax.Name]) -> list[int]:
-        return [self._numbers[name.key] for name in names if name.key in self._numbers]
+    def _called(self, node: syntax.Key, number: int) -> str:
+        """The name of a key in the result: a column has that of the table."""
+        return node.called.text if node.column is None else self._made.all[number].name
 
     # --- patterns ---------------------------------------------------------------------------------
 
@@ -340,6 +356,13 @@ class _Resolver:
             case syntax.Repetition():
                 part = self._pattern(node.part, excluded)
                 return core.Repetition(part, node.least, node.most, node.reluctant)
+
+
+def _column(name: str, type: DataType) -> core.Column:
+    """A column of the table."""
+    if type is DataType.TIMESTAMP_NTZ:
+        return core.Column(name, DataType.TIMESTAMP, clock=True)
+    return core.Column(name, type)
 
 
 def _below(node: syntax.Pattern) -> tuple[syntax.Pattern, ...]:

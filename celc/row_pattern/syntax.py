@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.source import Span
+from celc.parse.syntax import TextLiteral, WrittenType
 
 
 @frozen
@@ -70,12 +71,25 @@ class Star:
 
 @frozen
 class Call:
-    """`f(…)`, with RUNNING or FINAL before it, or DISTINCT in it, where these are written."""
+    """`f(…)`, with RUNNING or FINAL before it, or DISTINCT in it, where these are written. `zone`
+    is that of AT TIME ZONE behind an argument. `a || b` is CONCAT(a, b)."""
 
     function: Name
     arguments: tuple[Expression | Star, ...]
     semantics: Name | None
     distinct: Span | None
+    zone: TextLiteral | None
+    span: Span
+
+
+@frozen
+class Cast:
+    """`CAST(e [AT TIME ZONE '…'] AS T)`; `tried`: TRY_CAST."""
+
+    operand: Expression
+    type: WrittenType
+    zone: TextLiteral | None
+    tried: bool
     span: Span
 
 
@@ -103,6 +117,16 @@ class NullTest:
     """`e IS [NOT] NULL`."""
 
     operand: Expression
+    negated: bool
+    span: Span
+
+
+@frozen
+class DistinctTest:
+    """`a IS [NOT] DISTINCT FROM b`."""
+
+    left: Expression
+    right: Expression
     negated: bool
     span: Span
 
@@ -155,9 +179,11 @@ Expression: TypeAlias = (
     | Interval
     | Column
     | Call
+    | Cast
     | Unary
     | Binary
     | NullTest
+    | DistinctTest
     | Between
     | In
     | Like
@@ -246,7 +272,7 @@ class ColumnDeclaration:
     """`x INT` in CREATE TABLE."""
 
     name: Name
-    type: Name
+    type: WrittenType
 
 
 @frozen
@@ -268,10 +294,27 @@ class Selected:
 
 
 @frozen
-class Ordered:
-    """`x [ASC | DESC] [NULLS FIRST | NULLS LAST]` in ORDER BY; `nulls_first` None: not said."""
+class Key:
+    """`e [AS name]` in PARTITION BY or ORDER BY. A column is called by its own name, another
+    expression by its text: `called`."""
 
-    column: Name
+    expression: Expression
+    name: Name | None
+    called: Name
+
+    @property
+    def column(self) -> Name | None:
+        """The column that it is; None: another expression, or a column with another name."""
+        is_bare = isinstance(self.expression, Column) and self.expression.variable is None
+        return self.called if is_bare and self.name is None else None
+
+
+@frozen
+class Ordered:
+    """`e [AS name] [ASC | DESC] [NULLS FIRST | NULLS LAST]` in ORDER BY; `nulls_first` None: not
+    said."""
+
+    key: Key
     descending: bool
     nulls_first: bool | None
 
@@ -322,7 +365,7 @@ class Query:
     selected: tuple[Selected, ...] | None
     star_span: Span | None
     source: Name
-    partition_by: tuple[Name, ...]
+    partition_by: tuple[Key, ...]
     order_by: tuple[Ordered, ...]
     measures: tuple[Measure, ...]
     rows: RowsShown

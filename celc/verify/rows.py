@@ -2,25 +2,23 @@
 
 from collections.abc import Iterable
 
-from celc_runtime.plan.row_pattern import (
-    ComputedValue,
+from celc_runtime.plan.expressions import (
     LabelOfRow,
-    RowAggregate,
-    RowPlan,
-    RowState,
+    RowIsThere,
     ValueOfAggregate,
     ValueOfRow,
-    Variables,
+    nodes_in,
 )
+from celc_runtime.plan.row_pattern import RowPlan, RowState, Variables
 
 from celc.verify.lowered import named
 from celc.verify.violations import Violation, Violations
 
 ONCE = "names of columns, variables and the columns of the result are there once"
 NUMBERS = "columns, variables, rows and measures are named by numbers that there are"
+DERIVED = "derived columns are the last ones, and are made of columns of the table"
 STATES = "a move leads to a state, on a variable and a condition that there are"
 FOUND_BEFORE = "a condition that is found beforehand has one of the bits"
-IN_ORDER = "what generated code computes is numbered in its order"
 ONE_ARGUMENT = "an aggregate has one argument, with its type; only COUNT can have none"
 MEMORY = "a search has memory for each state, and nothing else has any"
 TARGETS = "variables are skipped to where the clause says so, and only there"
@@ -44,7 +42,8 @@ def row_plan(found: RowPlan) -> Violations:
         yield Violation(TARGETS, f"SKIP {found.skip} has {found.targets}")
     yield from _in_range(NUMBERS, "skipped to", found.targets, found.variables)
     first = [(found.columns[one.column].type, one.descending) for one in found.order_by[:1]]
-    if found.within is not None and first not in ([("TIMESTAMP", False)], [("DATE", False)]):
+    times = ([(one, False)] for one in ("TIMESTAMP", "TIMESTAMP_NTZ", "DATE"))
+    if found.within is not None and first not in times:
         yield Violation(TIME, f"it is measured on {first}")
 
 
@@ -60,11 +59,24 @@ def _columns(found: RowPlan) -> Violations:
         "ORDER BY": [order.column for order in found.order_by],
         "conditions": found.read,
         "the result": [one.number for one in found.outputs if not one.measure],
-        "measures": [one.column for one in found.measures if isinstance(one, ValueOfRow)],
-        "aggregates": [one.argument for one in found.aggregates if one.argument is not None],
+        "measures": [
+            node.column
+            for tree in found.trees
+            for node in nodes_in(tree)
+            if isinstance(node, ValueOfRow)
+        ],
     }
     for where, numbers in named.items():
         yield from _in_range(NUMBERS, f"columns of {where}", numbers, found.columns)
+
+    made = [one.name for one in found.derived]
+    table = [column.name for column in found.columns[: len(found.columns) - len(made)]]
+    if made != [column.name for column in found.columns[len(table) :]]:
+        yield Violation(DERIVED, f"{made} are made")
+    for one in found.derived:
+        missing = [name for name, _ in one.reads if name not in table]
+        if missing:
+            yield Violation(DERIVED, f"{one.name} reads {missing}")
 
 
 def _automaton(found: RowPlan) -> Violations:
@@ -88,39 +100,28 @@ def _automaton(found: RowPlan) -> Violations:
 def _measures(found: RowPlan) -> Violations:
     shown = [one.number for one in found.outputs if one.measure]
     yield from _in_range(NUMBERS, "measures of the result", shown, found.measures)
-    rows, aggregates, computed = [], [], []
-    for measure in found.measures:
-        match measure:
-            case ValueOfRow(row=number) | LabelOfRow(row=number):
-                rows.append(number)
-            case ValueOfAggregate(aggregate=number):
-                aggregates.append(number)
-            case ComputedValue(number=number):
-                computed.append(number)
+    rows, aggregates = [], []
+    for tree in (one.value for one in found.measures):
+        for node in nodes_in(tree):
+            match node:
+                case ValueOfRow(row=int(number)) | LabelOfRow(row=int(number)):
+                    rows.append(number)
+                case RowIsThere(row=number):
+                    rows.append(number)
+                case ValueOfAggregate(aggregate=number):
+                    aggregates.append(number)
     yield from _in_range(NUMBERS, "rows of measures", rows, found.navigations)
     yield from _in_range(NUMBERS, "aggregates of measures", aggregates, found.aggregates)
-    if computed != [*range(len(computed))]:
-        yield Violation(IN_ORDER, f"measures have the numbers {computed}")
     for row in found.navigations:
         yield from _variables(found, "a row", row.variables)
 
 
 def _aggregates(found: RowPlan) -> Violations:
-    computed = [one.computed for one in found.aggregates if one.computed is not None]
-    arguments = range(len(found.computed_arguments))
-    yield from _in_range(NUMBERS, "computed arguments", computed, arguments)
-    first = [*dict.fromkeys(computed)]
-    if first != [*arguments]:
-        yield Violation(IN_ORDER, f"arguments have the numbers {first}")
     for one in found.aggregates:
         yield from _variables(found, one.function, one.variables)
-        given = _given(one)
-        if given > 1 or bool(given) != bool(one.read) or not (given or one.function == "COUNT"):
-            yield Violation(ONE_ARGUMENT, f"{one.function} has {given}, of type {one.read!r}")
-
-
-def _given(one: RowAggregate) -> int:
-    return (one.argument is not None) + one.label + (one.computed is not None)
+        given = one.argument is not None
+        if given != bool(one.read) or not (given or one.function == "COUNT"):
+            yield Violation(ONE_ARGUMENT, f"{one.function} reads a value of type {one.read!r}")
 
 
 def _variables(found: RowPlan, what: str, variables: Variables) -> Violations:

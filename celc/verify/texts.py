@@ -236,7 +236,7 @@ def _node_types(node: core.Expression, attributes: set[tuple[str, DataType]]) ->
                     yield Violation(TYPES_DECLARED, f"{_place(node)} reads {argument}")
         case core.Call() | core.Choice() | core.Conditional():
             right = True
-        case core.Variable() | core.TotalOf():
+        case core.Variable() | core.TotalOf() | core.TimeDifference():
             right = False
         case core.InRowPatterns():
             right = False

@@ -207,11 +207,16 @@ WHOLE |= {"g": "UP, S", "h": "UP", "i": "price > 3"}
     [
         ("a", "|", "column", ["top", "symbol", "ts", "price"]),
         ("b", "|", "column", ["symbol", "ts", "price"]),
+        ("b", "up|", "function", ["UPPER"]),
+        ("b", "ma|", "function", []),
         (
             "c",
             "|",
             "keyword",
-            ["AFTER", "ALL", "ASC", "DESC", "MEASURES", "NULLS", "ONE", "PATTERN"],
+            [
+                *("AFTER", "ALL", "AND", "AS", "ASC", "BETWEEN", "DESC", "IN", "IS", "LIKE"),
+                *("MEASURES", "NOT", "NULLS", "ONE", "OR", "PATTERN", "RLIKE"),
+            ],
         ),
         ("d", "p|", "column", ["price"]),
         ("e", "|", "variable", ["S", "DOWN", "UP", "U"]),
@@ -219,6 +224,7 @@ WHOLE |= {"g": "UP, S", "h": "UP", "i": "price > 3"}
         ("g", "UP, |", "variable", ["S", "DOWN", "UP", "U"]),
         ("h", "|", "variable", ["S", "DOWN", "UP", "U"]),
         ("i", "price > PR|", "function", ["PREV"]),
+        ("i", "UP|", "function", ["UPPER"]),
         ("i", "price > 3 |", "keyword", ["AND", "OR"]),
         ("i", "price > 3 ) ) OR UP.|", "column", ["symbol", "ts", "price"]),
         ("i", "symbol = 'in a text |'", "", []),

@@ -7,9 +7,6 @@ it is asked for, so it is for tables of a few rows.
 
 from __future__ import annotations
 
-import datetime as dt
-import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
@@ -17,11 +14,12 @@ from typing import Any
 
 from celc.row_pattern import syntax
 
-Row = Mapping[str, Any]
+from .row_expressions import UNITS, Values, kind_of
+from .values import Datum, Kind, datum_of, microseconds
+
+Row = Mapping[str, Datum]
 Path = tuple[tuple[str, bool], ...]
 """The variables of the rows taken so far, and whether each row is excluded."""
-
-_UNITS = {"MILLISECOND": 1e-3, "SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": 86_400}
 
 
 class TooLong(Exception):
@@ -36,35 +34,55 @@ class RunError(Exception):
         self.kind = kind
 
 
-def answer(query: syntax.Query, table: Sequence[Row], most: int = 200_000) -> list[dict[str, Any]]:
-    """The rows of the result, partition by partition in the order of their first rows."""
+def answer(
+    query: syntax.Query, text: str, table: Sequence[Mapping[str, Any]], most: int = 200_000
+) -> list[dict[str, Any]]:
+    """The rows of the result, partition by partition in the order of their first rows; `text` is
+    that of the query."""
+    assert query.table is not None
+    kinds = {one.name.key: kind_of(one.type) for one in query.table.columns}
     parts: dict[tuple[Any, ...], list[Row]] = {}
     for row in table:
-        folded = {name.casefold(): value for name, value in row.items()}
-        for name in query.partition_by:
-            folded[name.key] = _unsigned(folded[name.key])
-        key = tuple(_in_order(folded[name.key]) for name in query.partition_by)
-        parts.setdefault(key, []).append(folded)
+        read = {name.casefold(): value for name, value in row.items()}
+        data = {key: datum_of(kind, read[key]) for key, kind in kinds.items()}
+        keys = [_unsigned(_of_row(one, data, text)) for one in query.partition_by]
+        found = dict(data)
+        found |= {one.called.key: k for one, k in zip(query.partition_by, keys, strict=True)}
+        for one in query.order_by:
+            found |= {one.key.called.key: _of_row(one.key, data, text)}
+        parts.setdefault(tuple(map(_in_order, keys)), []).append(found)
     rows = []
     for part in parts.values():
         for one in reversed(query.order_by):
-            if any(row[one.column.key] is None for row in part):
+            key = one.key.called.key
+            if one.nulls_first is None and any(row[key].value is None for row in part):
                 raise RunError("null-order")
-            part.sort(key=lambda row: _in_order(row[one.column.key]), reverse=one.descending)
-        rows += _Partition(query, part, most).rows()
-    return rows
+            nulls_last = one.nulls_first is not True
+            part.sort(key=lambda row: _in_order(row[key]), reverse=one.descending)
+            part.sort(key=lambda row: (row[key].value is None) == nulls_last)
+        rows += _Partition(query, text, part, list(kinds), most).rows()
+    return [{name: datum.value for name, datum in row.items()} for row in rows]
 
 
-def _unsigned(value: Any) -> Any:
+def _of_row(key: syntax.Key, row: Row, text: str) -> Datum:
+    """The value of a key of a row."""
+    return Values(text, {}, {}, [row], 0, (), (), 0, row=0).value(key.expression)
+
+
+def _unsigned(datum: Datum) -> Datum:
     """What a partition shows of its key: 0.0 for -0.0."""
-    return value + 0.0 if isinstance(value, float) else value
+    value = datum.value
+    return Datum(datum.kind, value + 0.0 if isinstance(value, float) else value)
 
 
-def _in_order(value: Any) -> Any:
+def _in_order(datum: Datum) -> Any:
     """A value that is equal where keys are, and sorts as they do: NaN equals NaN, above all."""
+    value = datum.value
     if value is None:
         return (False, False, 0)
     is_nan = value != value
+    if isinstance(value, str):
+        value = value.encode()
     return (True, is_nan, 0 if is_nan else value)
 
 
@@ -76,9 +94,13 @@ class _Match:
 
 
 class _Partition:
-    def __init__(self, query: syntax.Query, rows: list[Row], most: int) -> None:
+    def __init__(
+        self, query: syntax.Query, text: str, rows: list[Row], columns: list[str], most: int
+    ) -> None:
         self._query = query
+        self._text = text
         self._rows = rows
+        self._columns = columns
         self._left = most
         self._define = {one.name.key: one.condition for one in query.definitions}
         self._names: dict[str, str] = {}
@@ -90,9 +112,14 @@ class _Partition:
 
     # --- matches ----------------------------------------------------------------------------------
 
-    def rows(self) -> list[dict[str, Any]]:
+    def _values(self, start: int, seen: Path, whole: Path, number: int) -> Values:
+        return Values(
+            self._text, self._names, self._members, self._rows, start, seen, whole, number
+        )
+
+    def rows(self) -> list[dict[str, Datum]]:
         """The result of the partition."""
-        found: list[dict[str, Any]] = []
+        found: list[dict[str, Datum]] = []
         covered, number, start = 0, 0, 0
         while start < len(self._rows):
             path = next(self._derive(self._query.pattern, start, start, (), number + 1), None)
@@ -108,7 +135,7 @@ class _Partition:
             start = self._following(match)
         return found
 
-    def _rows_of(self, match: _Match) -> Iterator[dict[str, Any]]:
+    def _rows_of(self, match: _Match) -> Iterator[dict[str, Datum]]:
         query = self._query
         if not match.path:
             if query.rows != "OMIT EMPTY":
@@ -136,27 +163,27 @@ class _Partition:
             raise RunError("skip-to-first-row")
         return match.start + place
 
-    def _shown(self, match: _Match | None, row: int, place: int | None) -> dict[str, Any]:
+    def _shown(self, match: _Match | None, row: int, place: int | None) -> dict[str, Datum]:
         query = self._query
-        measured: dict[str, Any] = {}
+        measured: dict[str, Datum] = {}
         for measure in query.measures:
-            value = None
+            value = Datum(Kind.NULL, None)
             if match is not None:
                 whole = match.path
                 seen = whole[: 0 if place is None else place + 1]
-                value = _Values(self, match.start, seen, whole, match.number).value(
-                    measure.expression
-                )
+                values = self._values(match.start, seen, whole, match.number)
+                value = values.value(measure.expression)
             measured[measure.name.key] = value
         here = self._rows[row]
-        keys = [name.key for name in query.partition_by]
-        orders = [one.column.key for one in query.order_by]
-        every = {key: here[key] for key in keys}
+        every = {one.called.key: here[one.called.key] for one in query.partition_by}
         if query.rows != "ONE ROW":
-            every |= {key: here[key] for key in orders}
+            ordered = [one.key for one in query.order_by]
+            every |= {
+                one.called.key: here[one.called.key] for one in ordered if one.column or one.name
+            }
         every |= measured
         if query.rows != "ONE ROW":
-            every |= {key: value for key, value in here.items() if key not in every}
+            every |= {key: here[key] for key in self._columns if key not in every}
         if query.selected is None:
             return every
         return {(one.alias or one.column).key: every[one.column.key] for one in query.selected}
@@ -181,8 +208,8 @@ class _Partition:
                 longer = (*path, (node.name.key, excluded))
                 if row < len(self._rows) and self._fits(start, row):
                     condition = self._define.get(node.name.key)
-                    values = _Values(self, start, longer, longer, number)
-                    if condition is None or values.value(condition) is True:
+                    values = self._values(start, longer, longer, number)
+                    if condition is None or values.value(condition).value is True:
                         yield longer
             case syntax.Nothing():
                 yield path
@@ -240,10 +267,12 @@ class _Partition:
         within = self._query.within
         if within is None:
             return True
-        seconds = int(within.amount) * _UNITS[within.unit.text.upper().removesuffix("S")]
-        column = self._query.order_by[0].column.key
-        times = self._rows[start][column], self._rows[row][column]
-        return bool(times[1] - times[0] <= dt.timedelta(seconds=seconds))
+        length = int(within.amount) * UNITS[within.unit.text.upper().removesuffix("S")]
+        column = self._query.order_by[0].key.called.key
+        first, last = (microseconds(self._rows[one][column]) for one in (start, row))
+        assert first is not None
+        assert last is not None
+        return last - first <= length
 
 
 def _variables(node: syntax.Pattern) -> Iterator[syntax.Name]:
@@ -255,278 +284,3 @@ def _variables(node: syntax.Pattern) -> Iterator[syntax.Name]:
                 yield from _variables(part)
         case syntax.Exclusion() | syntax.Repetition():
             yield from _variables(node.part)
-
-
-# --- expressions ----------------------------------------------------------------------------------
-
-
-@dataclass
-class _Values:
-    """Values of expressions where the rows of `seen` are visible, of a match of the rows `whole`.
-
-    `row` is that of the argument of navigation or of an aggregate, None outside.
-    """
-
-    part: _Partition
-    start: int
-    seen: Path
-    whole: Path
-    number: int
-    row: int | None = None
-
-    def value(self, node: syntax.Expression) -> Any:
-        """The value; None for NULL."""
-        match node:
-            case syntax.Constant():
-                return node.value
-            case syntax.Time(kind="DATE"):
-                return dt.date.fromisoformat(str(node.text.value))
-            case syntax.Time():
-                return dt.datetime.fromisoformat(str(node.text.value)).replace(tzinfo=dt.UTC)
-            case syntax.Interval():
-                unit = _UNITS[node.unit.text.upper().removesuffix("S")]
-                return dt.timedelta(seconds=int(node.amount) * unit)
-            case syntax.Column():
-                if self.row is None:
-                    return self._at(self._place(node.variable, False, 0), 0, node)
-                return self.part._rows[self.row][node.name.key]
-            case syntax.Call():
-                return self._call(node)
-            case syntax.Unary(operator="-"):
-                value = self.value(node.operand)
-                return None if value is None else -value
-            case syntax.Unary():
-                value = self.value(node.operand)
-                return None if value is None else not value
-            case syntax.Binary():
-                return self._binary(node)
-            case syntax.NullTest():
-                return (self.value(node.operand) is None) != node.negated
-            case syntax.Between():
-                value = self.value(node.operand)
-                found = _and(
-                    _compare(">=", value, self.value(node.low)),
-                    _compare("<=", value, self.value(node.high)),
-                )
-                return _not(found) if node.negated else found
-            case syntax.In():
-                value, held = self.value(node.operand), False  # type: Any, bool | None
-                for one in node.values:
-                    held = _or(held, _compare("=", value, self.value(one)))
-                return _not(held) if node.negated else held
-            case syntax.Like():
-                value = self.value(node.operand)
-                if value is None:
-                    return None
-                return bool(_regex(node).search(value)) != node.negated
-            case syntax.Case():
-                for when, then in node.branches:
-                    if node.operand is None:
-                        test = self.value(when)
-                    else:
-                        test = _compare("=", self.value(node.operand), self.value(when))
-                    if test is True:
-                        return self.value(then)
-                return None if node.otherwise is None else self.value(node.otherwise)
-
-    def _binary(self, node: syntax.Binary) -> Any:
-        left, right = self.value(node.left), self.value(node.right)
-        match node.operator:
-            case "AND":
-                return _and(left, right)
-            case "OR":
-                return _or(left, right)
-            case "+" | "-" | "*" | "/" | "%":
-                return _arithmetic(node.operator, left, right)
-            case operator:
-                return _compare(operator, left, right)
-
-    # --- rows -------------------------------------------------------------------------------------
-
-    def _places(self, variable: syntax.Name | None, path: Path) -> list[int]:
-        if variable is None:
-            return list(range(len(path)))
-        members = self.part._members[variable.key]
-        return [place for place, (one, _) in enumerate(path) if one in members]
-
-    def _place(
-        self, variable: syntax.Name | None, first: bool, offset: int, final: bool = False
-    ) -> int | None:
-        places = self._places(variable, self.whole if final else self.seen)
-        at = offset if first else len(places) - 1 - offset
-        return self.start + places[at] if 0 <= at < len(places) else None
-
-    def _at(self, row: int | None, shift: int, node: syntax.Expression) -> Any:
-        if row is None or not 0 <= row + shift < len(self.part._rows):
-            return None
-        inner = _Values(self.part, self.start, self.seen, self.whole, self.number, row + shift)
-        return inner.value(node)
-
-    def _label(self, row: int | None) -> Any:
-        if row is None or not 0 <= row - self.start < len(self.whole):
-            return None
-        return self.part._names[self.whole[row - self.start][0]]
-
-    def _call(self, node: syntax.Call) -> Any:
-        name, arguments = node.function.text.upper(), node.arguments
-        final = node.semantics is not None and node.semantics.text == "FINAL"
-        match name:
-            case "MATCH_NUMBER":
-                return self.number
-            case "CLASSIFIER":
-                if self.row is not None:
-                    return self._label(self.row)
-                return self._label(self._place(_named(node), False, 0))
-            case "FIRST" | "LAST":
-                argument, offset = arguments[0], _offset(arguments, 0)
-                place = self._place(_variable(argument), name == "FIRST", offset, final)
-                return self._at(place, 0, argument)
-            case "PREV" | "NEXT":
-                inner, shift = arguments[0], _offset(arguments, 1)
-                shift = -shift if name == "PREV" else shift
-                first, offset = False, 0
-                if isinstance(inner, syntax.Call) and inner.function.key in ("first", "last"):
-                    first, offset = inner.function.key == "first", _offset(inner.arguments, 0)
-                    final = inner.semantics is not None and inner.semantics.text == "FINAL"
-                    inner = inner.arguments[0]
-                return self._at(self._place(_variable(inner), first, offset, final), shift, inner)
-            case "ABS":
-                value = self.value(arguments[0])
-                return None if value is None else abs(value)
-            case "COALESCE":
-                values = (self.value(one) for one in arguments)
-                return next((value for value in values if value is not None), None)
-            case "TIMESTAMPDIFF":
-                unit, begin, end = arguments
-                begin, end = self.value(begin), self.value(end)
-                if begin is None or end is None:
-                    return None
-                length = _UNITS[unit.name.text.upper().removesuffix("S")]
-                micros = (end - begin) // dt.timedelta(microseconds=1)
-                whole = abs(micros) // round(length * 1_000_000)
-                return whole if micros >= 0 else -whole
-            case _:
-                return self._aggregate(name, arguments[0], final)
-
-    def _aggregate(self, name: str, argument: Any, final: bool) -> Any:
-        path = self.whole if final else self.seen
-        variable = argument.variable if isinstance(argument, syntax.Star) else _variable(argument)
-        rows = [self.start + place for place in self._places(variable, path)]
-        if isinstance(argument, syntax.Star):
-            return len(rows)
-        values = [self._at(row, 0, argument) for row in rows]
-        if name == "ARRAY_AGG":
-            return values
-        known = [value for value in values if value is not None]
-        if name == "COUNT":
-            return len(known)
-        if not known:
-            return None
-        total = known[0]
-        match name:
-            case "SUM":
-                total = 0.0 if isinstance(known[0], float) else 0
-                for value in known:
-                    total += value
-            case "AVG":
-                total = 0.0
-                for value in known:
-                    total += value
-                total /= len(known)
-            case "MIN":
-                for value in known:
-                    total = value if _compare("<", value, total) else total
-            case "MAX":
-                for value in known:
-                    total = value if _compare(">", value, total) else total
-        return total
-
-
-def _offset(arguments: Sequence[Any], default: int) -> int:
-    return arguments[1].value if len(arguments) > 1 else default  # type: ignore[no-any-return]
-
-
-def _named(node: syntax.Call) -> syntax.Name | None:
-    return node.arguments[0].name if node.arguments else None  # type: ignore[union-attr]
-
-
-def _variable(node: Any) -> syntax.Name | None:
-    """The variable that the columns and CLASSIFIERs in an argument name."""
-    if isinstance(node, syntax.Column):
-        return node.variable
-    if isinstance(node, syntax.Call) and node.function.key == "classifier":
-        return _named(node)
-    found = None
-    for name in getattr(node, "__slots__", ()):
-        value = getattr(node, name)
-        for part in value if isinstance(value, tuple) else (value,):
-            if hasattr(part, "__slots__") and not isinstance(part, syntax.Name):
-                found = found or _variable(part)
-    return found
-
-
-# --- values ---------------------------------------------------------------------------------------
-
-
-def _and(left: bool | None, right: bool | None) -> bool | None:
-    if left is False or right is False:
-        return False
-    return None if left is None or right is None else True
-
-
-def _or(left: bool | None, right: bool | None) -> bool | None:
-    if left is True or right is True:
-        return True
-    return None if left is None or right is None else False
-
-
-def _not(value: bool | None) -> bool | None:
-    return None if value is None else not value
-
-
-def _compare(operator: str, left: Any, right: Any) -> bool | None:
-    if left is None or right is None:
-        return None
-    if isinstance(left, str):
-        left, right = left.encode(), right.encode()
-    nan = [isinstance(one, float) and math.isnan(one) for one in (left, right)]
-    if any(nan):
-        left, right = nan
-    return {
-        "=": left == right,
-        "!=": left != right,
-        "<": left < right,
-        "<=": left <= right,
-        ">": left > right,
-        ">=": left >= right,
-    }[operator]
-
-
-def _arithmetic(operator: str, left: Any, right: Any) -> Any:
-    if left is None or right is None:
-        return None
-    match operator:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case "/":
-            return None if right == 0 else left / right
-        case _:
-            if right == 0:
-                return None
-            if isinstance(left, float) or isinstance(right, float):
-                return math.fmod(left, right)
-            rest = abs(left) % abs(right)
-            return rest if left >= 0 else -rest
-
-
-def _regex(node: syntax.Like) -> re.Pattern[str]:
-    assert isinstance(node.pattern, syntax.Constant)
-    text = str(node.pattern.value)
-    if node.operator == "RLIKE":
-        return re.compile(text)
-    parts = [{"%": ".*", "_": "."}.get(sign, re.escape(sign)) for sign in text]
-    return re.compile(r"\A" + "".join(parts) + r"\Z", re.DOTALL)

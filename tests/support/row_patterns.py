@@ -8,6 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -85,6 +86,8 @@ def _value(value: Any, type: str) -> Any:
         return dt.datetime.fromisoformat(value).replace(tzinfo=dt.UTC)
     if type == "DATE":
         return dt.date.fromisoformat(value)
+    if type.startswith("DECIMAL"):
+        return Decimal(value)
     return float(value) if type in ("DOUBLE", "FLOAT") else value
 
 
@@ -99,6 +102,8 @@ def written(value: Any) -> Any:
             return "NaN"
         case float() if math.isinf(value):
             return "Infinity" if value > 0 else "-Infinity"
+        case Decimal():
+            return str(value or value.copy_abs())  # there is no −0.00
         case list():
             return list(map(written, value))
         case _:

@@ -13,6 +13,11 @@ SCHEMA = {
     "v": "INT",
     "w": "DOUBLE",
     "s": "STRING",
+    "d": "DATE",
+    "ok": "BOOLEAN",
+    "px": "DECIMAL(10, 2)",
+    "q": "DECIMAL(18, 4)",
+    "big": "DECIMAL(38, 10)",
 }
 
 _VARIABLES = ("A", "B", "C")
@@ -40,6 +45,33 @@ _LOCAL = (
     "{o}v NOT BETWEEN {m} AND w",
     "CASE {o}v WHEN {n} THEN s = '{t}' WHEN {m} THEN NOT s <> '{t}' ELSE NULL END",
     "(NOT ({o}v > {n} OR {o}s = '{t}')) IS NOT NULL",
+    "UPPER({o}s) = 'A' OR LENGTH({o}s) = 2",
+    "{o}ok",
+    "NOT {o}ok OR {o}s IS NOT DISTINCT FROM PREV({o}s)",
+    "LOWER(PREV({o}s)) || '{t}' = {o}s || '{t}'",
+    "MINUTE(ts) % {n} < {m} OR HOUR(PREV(ts, {m})) = 0",
+    "COALESCE(PREV(s || '!', {m}), '-') <> '{t}!'",
+    "COALESCE(UPPER(PREV({o}s)), 'A') = 'A'",
+    "LEAST(v, PREV(v), {n}) < {m} OR GREATEST({o}w, NEXT({o}w)) > {n}.5",
+    "SQRT(v * v - PREV(v)) > {m}",
+    "IF({o}ok, {o}v, PREV(v)) >= {m}",
+    "NULLIF({o}v, {n}) IS NULL OR NULLIF(PREV(s), '{t}') = s",
+    "CAST({o}v AS STRING) = '{n}' OR CAST({o}ok AS INT) = 1",
+    "STARTSWITH({o}s, '{t}') OR POSITION('b', {o}s) > 1",
+    "CASE WHEN LENGTH({o}s) = 1 THEN {o}v WHEN {o}ok THEN 1 END IN ({m}, {n})",
+    "d IS DISTINCT FROM PREV(d) AND CAST(ts AS DATE) > d",
+    "({o}s IS DISTINCT FROM PREV(s)) = {o}ok",
+    "DATE_TRUNC('HOUR', ts) = ts OR YEAR({o}d) = 2026",
+    "{o}px > 1.5",
+    "{o}px <= PREV({o}px) + {n}.25",
+    "px * {n} > q OR q / 3 <> px",
+    "{o}big - px < {m} OR {o}big IS NULL",
+    "big + PREV(big) IS NOT NULL AND px % 0.7 < 0.5",
+    "{o}px + w > {n}.5 OR {o}px = v",
+    "-{o}q < PREV(-q) OR ABS({o}px - {n}.5) > {m}",
+    "{o}px BETWEEN {m} AND {n}.75 OR {o}px IN (1.5, q, {n})",
+    "COALESCE({o}px, PREV(q), {n}.125) >= {m}.5",
+    "CASE WHEN {o}ok THEN px WHEN v > {m} THEN q ELSE {n} END > {m}.1",
 )
 _OF_START = (
     "FIRST(v) <= v",
@@ -51,6 +83,13 @@ _OF_START = (
     "TIMESTAMPDIFF(MINUTE, FIRST(ts), ts) < {n}",
     "AVG(v) > {m}",
     "MAX(s) <> '{t}'",
+    "SUM(px) < {n}{m}.5",
+    "AVG(q) > {m}.25 OR MIN(big) < {n}",
+    "SUM(big) IS NULL OR SUM(big) > {n}",
+    "COUNT(UPPER(s)) < {n} OR MAX(LENGTH(s)) = 1",
+    "FIRST(LOWER(s)) = s OR FIRST(px, 1) < px",
+    "SQRT(COUNT(*)) < {m}.5",
+    "HOUR(FIRST(ts)) = HOUR(ts)",
 )
 _OF_PATH = (
     "{x}.v < {y}.v",
@@ -67,8 +106,21 @@ _OF_PATH = (
     "MIN({x}.v) < v OR COUNT({x}.v) = 0",
     "COUNT(CLASSIFIER({x})) < {n}",
     "FIRST({x}.s || '') IS NULL OR v > {m}",
+    "FIRST({x}.s) IS NULL OR v > {m}",
     "COALESCE(MAX(U.v), 0) <= v",
     "LAST(U.s) = s OR SUM(U.v * 2) > {n}",
+    "UPPER({x}.s) = UPPER(s) OR LENGTH({y}.s) = 2",
+    "COALESCE(LENGTH({x}.s), {m}) < {n}",
+    "LAST({x}.s || '-', 1) <> '{t}-' OR LAST(LENGTH({x}.s), 1) IS NULL",
+    "SUM({x}.px) < {n}.5 OR {x}.px IS NULL",
+    "AVG({x}.q) < px OR AVG(U.px) > {m}.5",
+    "MAX({x}.big) >= MIN({y}.big)",
+    "{x}.px < {y}.q + {m}.05 OR {x}.big > {y}.px",
+    "SUM({x}.big) + 1 > {n} OR SUM(LENGTH(U.s)) > {m}",
+    "GREATEST({x}.px, {y}.px, 1.5) > {m}",
+    "{x}.ok",
+    "IF({x}.ok, {y}.v, {x}.v) > {m} OR {x}.s IS NOT DISTINCT FROM {y}.s",
+    "MIN(CASE WHEN CLASSIFIER() = '{x}' THEN LENGTH(s) END) = 1",
 )
 _MEASURES = (
     "FIRST(id)",
@@ -109,6 +161,67 @@ _MEASURES = (
     "MAX({x}.v > {n} OR {x}.s = '{t}')",
     "COUNT({x}.v IN ({n}, {m}))",
     "-({x}.w - 1) / {x}.v",
+    "UPPER({x}.s)",
+    "LOWER(CLASSIFIER()) || '-' || {x}.s",
+    "LENGTH(LAST({x}.s, 1))",
+    "MINUTE(FIRST(ts)) + HOUR(LAST({x}.ts))",
+    "DATE_TRUNC('HOUR', FIRST({x}.ts))",
+    "CAST(LAST(ts) AS DATE)",
+    "CAST({x}.v AS STRING) || COALESCE({x}.s, '?')",
+    "CAST(COUNT({x}.*) AS STRING)",
+    "ROUND(AVG({x}.v), 1)",
+    "FLOOR({x}.w * {n})",
+    "IF({x}.v > {n}, {x}.s, UPPER(LAST(s)))",
+    "GREATEST({x}.v, SUM({x}.v), {n})",
+    "LEAST({x}.s, LAST(s), '{t}')",
+    "NULLIF({x}.v, {n})",
+    "{x}.s IS DISTINCT FROM LAST(s)",
+    "SUBSTR({x}.s, {m})",
+    "ARRAY_AGG(UPPER({x}.s))",
+    "SUM(LENGTH({x}.s))",
+    "MAX(UPPER(s) || CLASSIFIER())",
+    "REPLACE({x}.s, '{t}', 'z')",
+    "SQRT(SUM({x}.v)) > {n}",
+    "{x}.ok AND NOT LAST(ok)",
+    "{x}.d",
+    "{x}.px",
+    "SUM({x}.px)",
+    "FINAL AVG({x}.px)",
+    "MIN({x}.q) + MAX({x}.big)",
+    "SUM({x}.big)",
+    "AVG(big)",
+    "{x}.px * {x}.q",
+    "LAST(big) / {x}.px",
+    "ARRAY_AGG({x}.px)",
+    "{x}.px - 1.005",
+    "{x}.px > {n}.5",
+    "SUM({x}.px * 2.5)",
+    "SUM(px * w)",
+    "COALESCE({x}.px, {x}.v)",
+    "CASE WHEN {x}.ok THEN {x}.px ELSE {n}.125 END",
+    "ABS(-{x}.big) % 0.3",
+    "PREV({x}.px) + {x}.w",
+    "LAST(TIMESTAMPDIFF(MINUTE, {x}.ts, {x}.ts + INTERVAL '{n}' MINUTE))",
+)
+_PARTITIONS = (
+    "g",
+    "g",
+    "UPPER(s) AS g2",
+    "ok",
+    "px",
+    "LENGTH(s)",
+    "g, v % 2 AS g2",
+    "CAST(ts AS DATE)",
+    "d, COALESCE(s, 'none') AS k",
+    "IF(ok, 1, 0)",
+)
+_ORDERS = (
+    "LENGTH(s) NULLS LAST, id",
+    "v % 2 AS odd DESC NULLS FIRST, id",
+    "px NULLS FIRST, id DESC",
+    "ok DESC NULLS LAST, DATE_TRUNC('HOUR', ts) AS h, id",
+    "big NULLS LAST, id",
+    "-px DESC NULLS FIRST, id",
 )
 
 
@@ -124,7 +237,7 @@ def row_query(rng: random.Random) -> str:
         if rng.random() < 0.75:
             parts = [_condition(rng, name, used, kinds) for _ in range(rng.choice((1, 1, 2)))]
             defined.append(f"{name} AS {rng.choice((' AND ', ' OR ')).join(parts)}")
-    order = rng.choice(("id", "ts", "ts", "id DESC"))
+    order = rng.choice(("id", "ts", "ts", "id DESC", rng.choice(_ORDERS)))
     rows = rng.choice(("", "ONE ROW PER MATCH", *_all_rows("{-" in pattern)))
     measures = [_filled(rng, rng.choice(_MEASURES), used) for _ in range(rng.choice((2, 3, 4)))]
     named = ", ".join(f"{measure} AS m{n}" for n, measure in enumerate(measures))
@@ -133,7 +246,7 @@ def row_query(rng: random.Random) -> str:
     lines = [
         f"CREATE TABLE t ({', '.join(f'{n} {t}' for n, t in SCHEMA.items())});",
         "SELECT * FROM t MATCH_RECOGNIZE (",
-        rng.choice(("", "PARTITION BY g")),
+        rng.choice(("", f"PARTITION BY {_partition(rng, order)}")),
         f"ORDER BY {order}",
         f"MEASURES {named}",
         rows,
@@ -144,6 +257,12 @@ def row_query(rng: random.Random) -> str:
         ")",
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _partition(rng: random.Random, order: str) -> str:
+    """The keys; none is also one of the order."""
+    keys = [one for one in _PARTITIONS if one.split(",")[0] != order.split()[0]]
+    return rng.choice(keys)
 
 
 def _all_rows(excludes: bool) -> list[str]:
@@ -178,8 +297,6 @@ def _condition(
     rng: random.Random, name: str, used: list[str], kinds: tuple[tuple[str, ...], ...]
 ) -> str:
     text = rng.choice(rng.choice(kinds))
-    if "||" in text:
-        text = "FIRST({x}.s) IS NULL OR v > {m}"
     filled = text.replace("{o}", rng.choice(("", f"{name}.")))
     negated = "NOT " if rng.random() < 0.1 else ""
     return f"{negated}({_filled(rng, filled, used)})"
@@ -216,6 +333,9 @@ def _quantifier(rng: random.Random, chance: float) -> str:
     return sign + rng.choice(("", "", "?"))
 
 
+_LARGEST = "9999999999999999999999999999.9999999999"
+
+
 def row_table(rng: random.Random) -> list[dict[str, Any]]:
     """A few rows, in any order; `id` and `ts` never tie."""
     rows = []
@@ -230,6 +350,11 @@ def row_table(rng: random.Random) -> list[dict[str, Any]]:
                 "v": rng.choice((None, 1, 2, 3, 4, 5)),
                 "w": rng.choice((None, 0.5, 1.0, 2.5, 4.0)),
                 "s": rng.choice((None, "a", "b", "c", "ab")),
+                "d": rng.choice((None, "2026-02-28", "2026-03-01", "2025-03-01")),
+                "ok": rng.choice((None, True, True, False)),
+                "px": rng.choice((None, "1.50", "0.05", "2.00", "-3.25", "99999999.99")),
+                "q": rng.choice((None, "1.5000", "0.0333", "2.0000", "-99999999999999.9999")),
+                "big": rng.choice((None, "1.5", "3", "-0.0000000001", _LARGEST, f"-{_LARGEST}")),
             }
         )
     rng.shuffle(rows)
@@ -242,7 +367,7 @@ def with_real_groups(
     """A query and its rows, with real numbers for what some queries partition by: NaN, 0.0 and −0.0
     among them. Also the columns. It is drawn from the text itself, as in `strategies_keys`."""
     rng = random.Random(text)
-    if "PARTITION BY" not in text or rng.random() < 0.5:
+    if "PARTITION BY g\n" not in text or rng.random() < 0.5:
         return text, SCHEMA, rows
     type_ = rng.choice(("DOUBLE", "FLOAT"))
     forms = {"x": (0.0, -0.0), "y": (math.nan, -math.nan), None: (None,)}

@@ -7,10 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from celc_runtime.plan.row_pattern import (
-    ComputedValue,
-    MoveCondition,
+from celc_runtime.plan.expressions import (
+    LabelOfRow,
     NumberOfMatch,
+    Tree,
+    ValueOfAggregate,
+    ValueOfRow,
+)
+from celc_runtime.plan.row_pattern import (
+    Measure,
+    MoveCondition,
     RowAggregate,
     RowColumn,
     RowMove,
@@ -19,8 +25,6 @@ from celc_runtime.plan.row_pattern import (
     RowOutput,
     RowPlan,
     RowState,
-    ValueOfAggregate,
-    ValueOfRow,
 )
 from verified import invariants_of
 
@@ -32,7 +36,7 @@ from celc.verify import rows as invariants
 
 _QUERY = """CREATE TABLE t (k INT, ts TIMESTAMP, v INT);
 SELECT * FROM t MATCH_RECOGNIZE (
-  PARTITION BY k ORDER BY ts
+  PARTITION BY k ORDER BY ts, ROUND(v)
   MEASURES A.v AS first_v, SUM(B.v + 1) AS total, A.v + 1 AS next_v, COUNT(*) AS n
   PATTERN (A B+) WITHIN INTERVAL 1 HOUR
   DEFINE A AS A.v > 1, B AS B.v < 9 AND {condition}
@@ -68,6 +72,14 @@ def _aggregate(**changes: Any) -> Callable[[RowPlan], RowPlan]:
     return change
 
 
+def _measures(value: Tree) -> Callable[[RowPlan], RowPlan]:
+    return _of(measures=(Measure("m", "INT", value),) * 4)
+
+
+def _derived(**changes: Any) -> Callable[[RowPlan], RowPlan]:
+    return lambda plan: replace(plan, derived=(replace(plan.derived[0], **changes),))
+
+
 @pytest.mark.parametrize("condition", [_LOCAL, _SEARCHING])
 def test_what_the_compiler_makes_breaks_none(
     condition: str, monkeypatch: pytest.MonkeyPatch
@@ -81,17 +93,17 @@ _BROKEN: list[tuple[str, Callable[[RowPlan], RowPlan], str]] = [
     (_LOCAL, lambda p: replace(p, columns=(*p.columns, RowColumn("K", "INT"))), invariants.ONCE),
     (_LOCAL, lambda p: replace(p, outputs=p.outputs * 2), invariants.ONCE),
     (_LOCAL, _of(variables=("A", "A")), invariants.ONCE),
-    (_LOCAL, _of(partition_by=(3,)), invariants.NUMBERS),
+    (_LOCAL, _of(partition_by=(4,)), invariants.NUMBERS),
     (_LOCAL, lambda p: replace(p, order_by=(*p.order_by, RowOrder(-1))), invariants.NUMBERS),
-    (_LOCAL, _of(read=(3,)), invariants.NUMBERS),
-    (_LOCAL, _of(outputs=(RowOutput("k", 3),)), invariants.NUMBERS),
+    (_LOCAL, _of(read=(4,)), invariants.NUMBERS),
+    (_LOCAL, _of(outputs=(RowOutput("k", 4),)), invariants.NUMBERS),
     (_LOCAL, _of(outputs=(RowOutput("k", 4, measure=True),)), invariants.NUMBERS),
-    (_LOCAL, _of(measures=(ValueOfRow("m", "INT", column=3, row=0),) * 4), invariants.NUMBERS),
-    (_LOCAL, _of(measures=(ValueOfRow("m", "INT", column=2, row=9),) * 4), invariants.NUMBERS),
-    (_LOCAL, _of(measures=(ValueOfAggregate("m", "INT", aggregate=2),) * 4), invariants.NUMBERS),
+    (_LOCAL, _measures(ValueOfRow(column=4, row=0)), invariants.NUMBERS),
+    (_LOCAL, _measures(ValueOfRow(column=2, row=9)), invariants.NUMBERS),
+    (_LOCAL, _measures(LabelOfRow(row=9)), invariants.NUMBERS),
+    (_LOCAL, _measures(ValueOfAggregate(aggregate=2)), invariants.NUMBERS),
     (_LOCAL, _of(navigations=(RowNavigation((2,)),) * 2), invariants.NUMBERS),
-    (_LOCAL, _aggregate(argument=3, computed=None), invariants.NUMBERS),
-    (_LOCAL, _aggregate(computed=1), invariants.NUMBERS),
+    (_LOCAL, _aggregate(argument=ValueOfRow(column=4, row=None)), invariants.NUMBERS),
     (_LOCAL, _aggregate(variables=(2,)), invariants.NUMBERS),
     (_LOCAL, _of(skip="TO LAST", targets=(2,)), invariants.NUMBERS),
     (_LOCAL, _of(first=99), invariants.STATES),
@@ -105,10 +117,9 @@ _BROKEN: list[tuple[str, Callable[[RowPlan], RowPlan], str]] = [
         lambda p: replace(p, local_conditions=p.local_conditions + 1),
         invariants.FOUND_BEFORE,
     ),
-    (_LOCAL, _of(measures=(ComputedValue("m", "INT", number=1),) * 4), invariants.IN_ORDER),
-    (_LOCAL, _of(computed_arguments=("INT", "INT")), invariants.IN_ORDER),
-    (_LOCAL, _aggregate(label=True), invariants.ONE_ARGUMENT),
-    (_LOCAL, _aggregate(computed=None), invariants.ONE_ARGUMENT),
+    (_LOCAL, _derived(name="v"), invariants.DERIVED),
+    (_LOCAL, _derived(reads=(("w", "INT"),)), invariants.DERIVED),
+    (_LOCAL, _aggregate(argument=None), invariants.ONE_ARGUMENT),
     (_LOCAL, _aggregate(read=""), invariants.ONE_ARGUMENT),
     (_LOCAL, _of(aggregates=(RowAggregate("SUM", None, "LONG"),) * 2), invariants.ONE_ARGUMENT),
     (_SEARCHING, _of(live=()), invariants.MEMORY),
@@ -138,7 +149,7 @@ def test_a_module_with_a_wrong_plan_is_not_written(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(
         module._Writer,
         "_plan",
-        lambda *given: replace(made(*given), measures=(NumberOfMatch("m"),)),
+        lambda *given: replace(made(*given), measures=(Measure("m", "LONG", NumberOfMatch()),)),
     )
     source = Source("q.sql", _QUERY.format(condition=_LOCAL))
     with pytest.raises(verify.VerificationError, match="'lower', plan: columns, variables, rows"):

@@ -127,6 +127,7 @@ class ConditionCode:
                 | core.Previous()
                 | core.Variable()
                 | core.TotalOf()
+                | core.TimeDifference()
                 | core.InRowPatterns()
             ):
                 raise AssertionError("not a condition on one event")
@@ -157,6 +158,7 @@ class ConditionCode:
                 | core.Previous()
                 | core.Variable()
                 | core.TotalOf()
+                | core.TimeDifference()
                 | core.InRowPatterns()
             ):
                 raise AssertionError("not a condition on one event")

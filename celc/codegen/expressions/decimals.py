@@ -116,8 +116,12 @@ def _decimal(node: core.Expression) -> DecimalType:
 
 def _wide(node: core.Expression, text: _Text, imports: Imports) -> str:
     """A value as a pair of words."""
-    value = text(node)
-    return value if is_wide(node.type) else imports.call("wide_of", value)
+    return wide(text(node), node.type, imports)
+
+
+def wide(value: str, type: core.DataType, imports: Imports) -> str:
+    """The text of a value as a pair of words."""
+    return value if is_wide(type) else imports.call("wide_of", value)
 
 
 def _moved(node: core.Expression, to: DecimalType, text: _Text, imports: Imports) -> str:

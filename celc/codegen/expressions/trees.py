@@ -4,7 +4,7 @@ They are not generated code. The runtime evaluates each node once for a whole ba
 compiled code would save nothing, and a tree can be read.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import field
 from typing import assert_never
 
@@ -48,14 +48,22 @@ def _type_of(value: core.Expression | core.Collection) -> str:
     return f"ARRAY<{type}>" if isinstance(value, core.Collection) else type
 
 
+def tree_of_rows(
+    value: core.Expression, leaf: Callable[[core.InRowPatterns], plan.Tree]
+) -> plan.Tree:
+    """The tree of an expression of MEASURES; `leaf` says what is read of rows."""
+    return _Trees(leaf=leaf).of(value)
+
+
 @frozen
 class _Trees:
-    """Expressions of SELECT, or `of_event`. `parameters` are the columns of the parameter set's
-    attributes."""
+    """Expressions of SELECT, `of_event`, or of rows, which have a `leaf`. `parameters` are the
+    columns of the parameter set's attributes."""
 
     own: OwnAggregateCode | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
     of_event: bool = False
+    leaf: Callable[[core.InRowPatterns], plan.Tree] | None = None
 
     def of(self, value: core.Expression | core.Collection) -> plan.Tree:
         """The tree of an expression."""
@@ -102,8 +110,13 @@ class _Trees:
                 return plan.Conditional(branches, self.of(value.otherwise), value.type.value)
             case core.TotalOf():
                 raise AssertionError(IN_TOTAL)
+            case core.TimeDifference():
+                return plan.TimesBetween(value.unit, self.of(value.start), self.of(value.end))
+            case core.Asked():
+                return plan.Asked(self.truth(value.condition))
             case core.InRowPatterns():
-                raise AssertionError(IN_ROW_PATTERNS)
+                assert self.leaf is not None, IN_ROW_PATTERNS
+                return self.leaf(value)
             case _:
                 assert_never(value)
 
@@ -147,7 +160,16 @@ class _Trees:
 def derived_columns(query: core.Query, read: Set[str]) -> tuple[plan.Derived, ...]:
     """Those of a query's derived columns that it reads."""
     wanted = [one for one in query.derived if one.name in read]
-    if not wanted:
+    return _derived(wanted, by_stream=query.needs_stream_column)
+
+
+def derived_of_rows(made: Sequence[core.Derived]) -> tuple[plan.Derived, ...]:
+    """The columns that a query of MATCH_RECOGNIZE makes of others of the same row."""
+    return _derived(made, by_stream=False)
+
+
+def _derived(made: Sequence[core.Derived], *, by_stream: bool) -> tuple[plan.Derived, ...]:
+    if not made:
         return ()
     # Imported here, because loading sqlglot takes longer than most queries need.
     from celc.relational.derived import sql_of
@@ -157,10 +179,10 @@ def derived_columns(query: core.Query, read: Set[str]) -> tuple[plan.Derived, ..
             one.name,
             one.type.value,
             tree_of_event(one.value),
-            sql_of(query, one),
+            sql_of(one, by_stream=by_stream),
             _inputs(one),
         )
-        for one in wanted
+        for one in made
     )
 
 
@@ -264,7 +286,7 @@ def _total(value: core.Expression) -> totals.TotalTree:
             return plan.ParameterValue(value.attribute, type)
         case core.Aggregate() | core.Previous():
             raise AssertionError("the resolver refuses functions of one match in totals")
-        case core.Call() | core.Choice() | core.Conditional():
+        case core.Call() | core.Choice() | core.Conditional() | core.TimeDifference():
             raise AssertionError("the resolver refuses functions of one match in totals")
         case core.InRowPatterns():
             raise AssertionError(IN_ROW_PATTERNS)

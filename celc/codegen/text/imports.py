@@ -88,6 +88,9 @@ _NAMES_OF = {
         *("largest_wide", "median_of_decimals", "smallest_wide", "sum_of_decimals", "sum_of_wide"),
         "variance_of_decimals",
     ),
+    "celc_runtime.row_pattern.decimal_memory": (
+        *("add_to_sum", "decimal_sum", "pair_in", "put_pair"),
+    ),
     "celc_runtime.engine.walk.runs": ("list_runs",),
     "celc_runtime.plan.row_pattern": ("states_of",),
     "celc_runtime.row_pattern.program": ("RowProgram",),

@@ -144,11 +144,6 @@ def other_table(found: str, declared: str, span: Span, place: Span) -> Diagnosti
     return error("no-schema", span, message, hint, related=(Related(place, "the declaration"),))
 
 
-def unknown_column_type(name: str, known: Sequence[str], span: Span) -> Diagnostic:
-    """`CREATE TABLE t (x MONEY)`."""
-    return unknown("unknown-type", span, f"there is no type {quote(name)}", name, "types", known)
-
-
 def unknown_column(name: str, known: Sequence[str], span: Span) -> Diagnostic:
     """A column that the table (or the result, in SELECT) lacks."""
     return unknown(
@@ -186,10 +181,13 @@ def left_out(others: Mapping[str, str], names: Sequence[str], span: Span) -> Dia
     )
 
 
-_READABLE = "BOOLEAN, INT, LONG, FLOAT, DOUBLE, STRING, TIMESTAMP, DATE"
+_READABLE = (
+    "BOOLEAN, BYTE, SHORT, INT, LONG, FLOAT, DOUBLE, DECIMAL, STRING, BINARY, TIMESTAMP, "
+    "TIMESTAMP_NTZ, DATE, INTERVAL, ARRAY, STRUCT, MAP with STRING keys"
+)
 _MOST_OTHERS = 12
 _LONGEST_TYPE = 60
-_NUMBERS = {"decimal": "DOUBLE", "uint64": "BIGINT", "halffloat": "FLOAT"}
+_NUMBERS = {"decimal256": "DOUBLE", "uint64": "BIGINT", "halffloat": "FLOAT"}
 
 
 def _type(text: str) -> str:
@@ -273,6 +271,25 @@ _TYPES = (
     "numbers take arithmetic, SUM and AVG, texts LIKE and RLIKE; both sides of a comparison have "
     "one type",
 )
+
+
+def between_rows(function: str, span: Span) -> Diagnostic:
+    """`A.s || B.s = 'x'` in DEFINE."""
+    message = f"{function} is computed of one row in DEFINE, and these arguments are of several"
+    hint = f"compare values of one row each, as in {function}(A.x) = {function}(x)"
+    return error("between-rows", span, message, hint)
+
+
+def variable_in_key(clause: str, name: str, span: Span) -> Diagnostic:
+    """`PARTITION BY A.x`."""
+    message = f"{clause} is about rows of the table, before any is a row of {quote(name)}"
+    return error("variable-in-key", span, message, "write the column alone")
+
+
+def match_in_key(clause: str, span: Span) -> Diagnostic:
+    """`ORDER BY MATCH_NUMBER()`."""
+    message = f"{clause} comes before any match, so there is no CLASSIFIER and no MATCH_NUMBER"
+    return error("match-in-key", span, message, "write an expression of columns")
 
 
 def bad_offset(text: str, span: Span) -> Diagnostic:

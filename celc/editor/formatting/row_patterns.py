@@ -2,12 +2,13 @@
 
 from itertools import pairwise
 
-from celc.diagnostics.source import Source
+from celc.diagnostics.source import Source, Span
 from celc.editor.formatting.chains import Chains, closing_brackets
 from celc.editor.formatting.documents import INDENT, SPACE, Box, Break, Document, box
 from celc.editor.formatting.operators import read_operators
-from celc.editor.formatting.tokens import Word, attach_comments, move_comments
+from celc.editor.formatting.tokens import Word, attach_comments, has_comment, move_comments
 from celc.row_pattern import syntax
+from celc.row_pattern.machine import plain_text
 from celc.row_pattern.parser import keywords, parse, tokens_of
 
 _NEXT_LINE = Break(always=True)
@@ -25,6 +26,7 @@ _LISTS = frozenset({"SELECT", "PARTITION", "ORDER", "MEASURES", "SUBSET", "DEFIN
 _NO_SPACE_BEFORE = frozenset({"COMMA", "RPAR", "RBRACE", "DOT", "SEMICOLON"})
 _NO_SPACE_AFTER = frozenset({"LPAR", "LBRACE", "DOT"})
 _NAMES = frozenset({"NAME", "QUOTED"})
+_CALLED = frozenset({"PERMUTE", "CAST", "TRY_CAST"})
 _QUANTIFIERS = frozenset({"STAR", "PLUS", "QUESTION", "LBRACE"})
 
 
@@ -34,14 +36,28 @@ def words_of(source: Source) -> tuple[syntax.Query, list[Word]]:
     Raises `CelError` where the text is not in the language.
     """
     tree = parse(source)
+    as_written = _called_by_their_texts(tree)
     words = []
     for token in tokens_of(source):
+        key = next((one for one in as_written if one.start <= token.start < one.end), None)
+        if key is not None:
+            if token.start == key.start:
+                written = source.slice(key)
+                text = written if has_comment(written) else plain_text(written)
+                words.append(Word("NAME", text, key.start, key.end))
+            continue
         spelled = token.text.upper() if token.type in keywords() else token.text
         words.append(Word(token.type, spelled, token.start, token.end))
     end = len(source.text)
     words.append(Word("$END", "", end, end))
     attach_comments(source.text, words)
     return tree, words
+
+
+def _called_by_their_texts(tree: syntax.Query) -> list[Span]:
+    """The keys without a name: the text of such an expression is that of its column."""
+    keys = (*tree.partition_by, *(one.key for one in tree.order_by))
+    return [one.expression.span for one in keys if one.name is None and one.column is None]
 
 
 def document_of(words: list[Word]) -> Box:
@@ -90,6 +106,12 @@ class _Layout:
         pattern = range(self._pattern + 2, self._closing[self._pattern + 1])
         for index in pattern:
             self._read_pattern_word(index)
+        depth = 0
+        for word in self._words[: self._select]:
+            # ARRAY<STRUCT<a: INT, b: INT>>
+            depth += (word.kind == "LESS") - (word.kind == "GREATER")
+            if depth or word.kind == "GREATER":
+                word.role = "type"
         for word in self._words:
             if word.kind in ("WHEN", "ELSE"):
                 word.level, word.role = _LEVELS[word.kind], "branch"
@@ -150,10 +172,14 @@ def _is_spaced(before: Word, word: Word, *, in_pattern: bool) -> bool:
     """Whether a space stands between two words of a line."""
     if word.kind in _NO_SPACE_BEFORE or before.kind in _NO_SPACE_AFTER:
         return False
+    if word.role == before.role == "type":
+        return before.kind in ("COMMA", "COLON")
+    if word.kind == "LESS" and word.role == "type":
+        return False
     if word.role in ("postfix", "bounds") or (word.role == before.role == "bound"):
         return False
     if before.role == "sign":
         return word.role == "sign"
     if word.kind == "LPAR":
-        return before.kind != "PERMUTE" and (in_pattern or before.kind not in _NAMES)
+        return before.kind not in _CALLED and (in_pattern or before.kind not in _NAMES)
     return True

@@ -58,6 +58,11 @@ def attach_comments(text: str, words: Sequence[Word]) -> None:
         behind, place = word, word.end
 
 
+def has_comment(text: str) -> bool:
+    """Whether there is a comment in a text, or what looks like one in a quoted text."""
+    return _COMMENT.search(text) is not None
+
+
 def move_comments(words: Sequence[Word], is_comma: Sequence[bool]) -> None:
     """Move comments away from operators, which begin a line, and from commas, which end one. They
     move only where their order stays, and where none ends the line of another."""

@@ -12,9 +12,9 @@ from celc.editor.row_patterns.row_outline import (
     row_outline,
     row_tokens,
 )
-from celc.row_pattern.expressions import FUNCTIONS
+from celc.resolve.types.written import PARAMETER_TYPES
+from celc.row_pattern.expressions import FUNCTIONS, OF_MATCHES
 from celc.row_pattern.parser import accepted_after, keywords
-from celc.row_pattern.resolver import TYPES
 
 _UNITS = ("SECOND", "MINUTE", "HOUR", "DAY")
 _CLAUSES = frozenset(
@@ -60,14 +60,14 @@ def _names(
         yield from _variables(known)
     elif "TEXT" in accepted:
         yield from _columns(known)
-        yield from _variables(known)
+        is_key = clause in ("PARTITION", "ORDER")
+        yield from () if is_key else _variables(known)
         for name in FUNCTIONS:
-            yield Completion(name, name, "function", words.ROW_FUNCTIONS[name])
+            if not (is_key and name in OF_MATCHES):
+                yield Completion(name, name, "function", words.ROW_FUNCTIONS[name])
     elif clause == "TABLE":
         if last not in ("TABLE", "(", ","):
-            yield from _all([name.upper() for name in TYPES], "data type", "data type")
-    elif clause in ("PARTITION", "ORDER"):
-        yield from _columns(known)
+            yield from _all(PARAMETER_TYPES, "data type", "data type")
     elif clause in ("SUBSET", "DEFINE", "SKIP"):
         yield from _variables(known)
     elif clause == "WITHIN":

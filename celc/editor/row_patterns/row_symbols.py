@@ -26,7 +26,9 @@ def _symbol(query: syntax.Query, kind: SymbolKind, name: syntax.Name) -> Symbol:
 
 
 def _names(query: syntax.Query) -> Iterator[tuple[SymbolKind, syntax.Name, bool]]:
+    named = (one.name for one in (*query.partition_by, *(o.key for o in query.order_by)))
     measures = {measure.name.key for measure in query.measures}
+    measures |= {name.key for name in named if name is not None}
     if query.table is not None:
         yield "table", query.table.name, True
         for column in query.table.columns:
@@ -42,12 +44,15 @@ def _names(query: syntax.Query) -> Iterator[tuple[SymbolKind, syntax.Name, bool]
         yield "measure" if shown.column.key in measures else "column", shown.column, False
         if shown.alias is not None:
             yield "stream", shown.alias, True  # a name that nothing else in the text can mean
-    for name in (*query.partition_by, *(one.column for one in query.order_by)):
-        yield "column", name, False
+    keys = (*query.partition_by, *(one.key for one in query.order_by))
+    for key in keys:
+        if key.name is not None:
+            yield "measure", key.name, True  # a column of the result
     for measure in query.measures:
         yield "measure", measure.name, True
     yield from _of_pattern(query)
-    for part in _parts([query.measures, query.definitions]):
+    expressions = [key.expression for key in keys]
+    for part in _parts([expressions, query.measures, query.definitions]):
         yield from _of_expression(part)
 
 

@@ -81,8 +81,10 @@ def _schema_of(origins: list[Origin]) -> pa.Schema | None:
 
 def _wanted(query: RowPatternQuery) -> Wanted:
     plan = query.plan
-    required = {plan.columns[one.column].name for one in plan.order_by}
-    required |= {plan.columns[number].name for number in plan.partition_by}
+    keys = {plan.columns[one.column].name for one in plan.order_by}
+    keys |= {plan.columns[number].name for number in plan.partition_by}
+    made = {one.name: {name for name, _ in one.reads} for one in plan.derived}
+    required = {name for key in keys for name in made.get(key, {key})}
     names = frozenset(query.input_schema.names)
     owners = {name: frozenset({query.name}) for name in names}
     return Wanted(query.name, query.input_schema, frozenset(required), "", owners, names)

@@ -27,7 +27,7 @@ def page_of_rows(
 ) -> Page:
     """The page of a query over rows. Raises EventError where these do not fit the query."""
     plan = query.plan
-    table = conforming_table(plan, table_of(Reader(plan).program, rows))
+    table = conforming_table(plan, table_of(Reader(plan).program, rows), derived=False)
     words = Words(title or query.name, query.text.strip("\n"))
     columns: dict[int, pa.Array] = {}
     offsets, found = np.zeros(1, np.int64), []

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, Protocol
 from zoneinfo import available_timezones
 
 from celc_runtime.values.functions import FUNCTIONS, UNITS, Function, can_cast
 
 from celc.core import fold
 from celc.core import formula as core
+from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import functions as messages
 from celc.diagnostics.messages import types
 from celc.diagnostics.source import Span
@@ -35,11 +36,10 @@ def function_call(
 ) -> core.Expression | None:
     """A call with its types; None after an error."""
     arguments = (node.argument, *node.more)
-    if not _has_number(function, len(arguments)):
-        site.found.add(messages.number_of_arguments(function, node.span))
+    if not has_number(function, len(arguments), node.span, site.found):
         return None
     operands: list[core.Expression] = []
-    for number, argument in enumerate(arguments):
+    for argument in arguments:
         is_label = site.inside is None and site.declared is None
         if is_label and syntax.is_bare_name(argument):
             text = argument.attribute.text
@@ -47,43 +47,70 @@ def function_call(
             continue
         operand = expression(argument, site)
         if operand is not None:
-            parameter = function.parameters[min(number, len(function.parameters) - 1)]
-            operand = _fitting(function, parameter, operand, site)
-        if operand is not None:
             operands.append(operand)
     if len(operands) < len(arguments):
         return None
+    found = called(function, operands, node.zone, node.span, site.found)
+    if found is None:
+        return None
+    if function.name == "ROUND" and is_null(operands[-1]) and site.use == "filter":
+        return core.Constant(None, found.type, node.span)
+    return settled(found, site)
+
+
+def has_number(function: Function, count: int, span: Span, found: Diagnostics) -> bool:
+    """Whether a function takes so many arguments; reports where not."""
+    least, most = function.arguments
+    fits = least <= count and (most is None or count <= most)
+    if not fits:
+        found.add(messages.number_of_arguments(function, span))
+    return fits
+
+
+def called(
+    function: Function,
+    operands: list[core.Expression],
+    zone: syntax.TextLiteral | None,
+    span: Span,
+    found: Diagnostics,
+) -> core.Expression | None:
+    """A call of as many operands as the function takes; None after an error."""
+    parameters = function.parameters
+    fitting = [
+        _fitting(function, parameters[min(number, len(parameters) - 1)], operand, found)
+        for number, operand in enumerate(operands)
+    ]
+    taken = [one for one in fitting if one is not None]
+    if len(taken) < len(fitting):
+        return None
     if function.name in _CHOICES:
-        return _choice(function, operands, node, site)
+        return _choice(function, taken, span, found)
     if function.name == "NULLIF":
-        return _null_if(operands, node, site)
-    first = operands[0]
+        return _null_if(taken, span, found)
+    first = taken[0]
     if function.name in ("FLOOR", "CEIL") and first.type is core.DataType.LONG:
         return first
     result = function.result
     type = (
         result
         if isinstance(result, core.DataType)
-        else result([one.type for one in operands], [_literal(one) for one in operands])
+        else result([one.type for one in taken], [_literal(one) for one in taken])
     )
-    if function.name == "ROUND" and is_null(operands[-1]) and site.use == "filter":
-        return core.Constant(None, type, node.span)
-    zone = zone_of(node.zone, site)
-    if zone is None:
+    named = zone_of(zone, found)
+    if named is None:
         return None
-    if node.zone is not None and any(map(_reads_clock, operands)):
-        site.found.add(messages.zone_of_clock(function.name, node.zone.span))
+    if zone is not None and any(map(_reads_clock, taken)):
+        found.add(messages.zone_of_clock(function.name, zone.span))
         return None
-    if node.zone is not None and not function.zoned:
-        site.found.add(messages.no_zone_here(function.name, node.zone.span))
+    if zone is not None and not function.zoned:
+        found.add(messages.no_zone_here(function.name, zone.span))
         return None
-    if function.name == "DATE_TRUNC" and not _names_unit(operands[0]):
-        site.found.add(messages.unknown_unit(UNITS, operands[0].span))
+    if function.name == "DATE_TRUNC" and not _names_unit(taken[0]):
+        found.add(messages.unknown_unit(UNITS, taken[0].span))
         return None
     if function.spark == "CAST":
-        return settled(core.Call("CAST", tuple(operands), type, zone, node.span), site)
-    zone = zone if function.zoned else None
-    return settled(core.Call(function.name, tuple(operands), type, zone, node.span), site)
+        return core.Call("CAST", tuple(taken), type, named, span)
+    return core.Call(function.name, tuple(taken), type, named if function.zoned else None, span)
 
 
 def _reads_clock(operand: core.Expression) -> bool:
@@ -109,48 +136,48 @@ _CHOICES: dict[str, Literal["LEAST", "GREATEST", "COALESCE"]] = {
 
 
 def _choice(
-    function: Function, operands: list[core.Expression], node: syntax.Call, site: Site
+    function: Function, operands: list[core.Expression], span: Span, found: Diagnostics
 ) -> core.Expression | None:
     """LEAST, GREATEST and COALESCE, in the type that all operands have in common."""
-    data_type = common(operands, node.span, site)
+    data_type = common(operands, span, found)
     if data_type is None:
         return None
     chosen = tuple(convert(one, data_type) for one in operands)
-    return settled(core.Choice(_CHOICES[function.name], chosen, data_type, node.span), site)
+    return core.Choice(_CHOICES[function.name], chosen, data_type, span)
 
 
 def _null_if(
-    operands: list[core.Expression], node: syntax.Call, site: Site
+    operands: list[core.Expression], span: Span, found: Diagnostics
 ) -> core.Expression | None:
     """NULLIF: CASE WHEN a = b THEN NULL ELSE a END."""
-    data_type = common(operands, node.span, site)
+    data_type = common(operands, span, found)
     if data_type is None:
         return None
     value, other = operands
     value = convert(value, data_type) if is_null(value) else value
-    equal = core.Comparison("=", convert(value, data_type), convert(other, data_type), node.span)
-    null = core.Constant(None, value.type, node.span)
-    return settled(core.Conditional(((equal, null),), value, value.type, node.span), site)
+    equal = core.Comparison("=", convert(value, data_type), convert(other, data_type), span)
+    null = core.Constant(None, value.type, span)
+    return core.Conditional(((equal, null),), value, value.type, span)
 
 
-def common(operands: list[core.Expression], span: Span, site: Site) -> core.DataType | None:
+def common(operands: list[core.Expression], span: Span, found: Diagnostics) -> core.DataType | None:
     """The type in which all operands are, NULL aside; None after an error."""
     data_type = meeting_type(operands)
     if isinstance(data_type, Misfit):
         other = operands[data_type.number].type.value
-        site.found.add(types.compared_types(data_type.before.value, other, span))
+        found.add(types.compared_types(data_type.before.value, other, span))
         return None
     if data_type is None:
-        site.found.add(types.two_nulls(span))
+        found.add(types.two_nulls(span))
     return data_type
 
 
-def zone_of(node: syntax.TextLiteral | None, site: Site) -> str | None:
+def zone_of(node: syntax.TextLiteral | None, found: Diagnostics) -> str | None:
     """The time zone of `AT TIME ZONE`, UTC without; None after an error."""
     if node is None:
         return "UTC"
     if node.value not in available_timezones():
-        site.found.add(messages.unknown_zone(node.value, sorted(available_timezones()), node.span))
+        found.add(messages.unknown_zone(node.value, sorted(available_timezones()), node.span))
         return None
     return node.value
 
@@ -167,7 +194,7 @@ def conditional(
     truths = [one for one in asked if one is not None]
     if len(known) < len(values) or len(truths) < len(asked):
         return None
-    data_type = common(known, node.span, site)
+    data_type = common(known, node.span, site.found)
     if data_type is None:
         return None
     *ways, otherwise = (convert(one, data_type) for one in known)
@@ -177,8 +204,35 @@ def conditional(
 
 def cast(node: syntax.Cast, site: Site, expression: Resolve) -> core.Expression | None:
     """`CAST(e AS T)`; NULL where the value has no counterpart."""
-    operand, wanted = expression(node.operand, site), type_of_written(node.type, site.found)
-    zone = zone_of(node.zone, site)
+    found = cast_to(expression(node.operand, site), node, site.found)
+    return None if found is None else settled(found, site)
+
+
+class WrittenCast(Protocol):
+    """A CAST or TRY_CAST in the text."""
+
+    @property
+    def type(self) -> syntax.WrittenType:
+        """The type that is wanted."""
+
+    @property
+    def tried(self) -> bool:
+        """Whether it is TRY_CAST."""
+
+    @property
+    def zone(self) -> syntax.TextLiteral | None:
+        """That of AT TIME ZONE."""
+
+    @property
+    def span(self) -> Span:
+        """Its place."""
+
+
+def cast_to(
+    operand: core.Expression | None, node: WrittenCast, found: Diagnostics
+) -> core.Expression | None:
+    """An operand in the type that a CAST names; None after an error, in the operand too."""
+    wanted, zone = type_of_written(node.type, found), zone_of(node.zone, found)
     if operand is None or wanted is None or zone is None:
         return None
     if is_null(operand) or operand.type is wanted:
@@ -189,10 +243,17 @@ def cast(node: syntax.Cast, site: Site, expression: Resolve) -> core.Expression 
     if is_implicit(operand.type, wanted):
         return convert(operand, wanted)
     if not can_cast(operand.type, wanted):
-        site.found.add(messages.no_cast(operand.type.value, wanted.value, node.span))
+        found.add(messages.no_cast(operand.type.value, wanted.value, node.span))
         return None
     name = "TRY_CAST" if node.tried else "CAST"
-    return settled(core.Call(name, (operand,), wanted, zone, node.span), site)
+    return core.Call(name, (operand,), wanted, zone, node.span)
+
+
+def folded(value: core.Expression) -> core.Expression:
+    """The value, which may be a constant."""
+    if fold.is_constant(value):
+        return core.Constant(fold.evaluate(value), value.type, value.span)
+    return value
 
 
 def of_bytes(operand: core.Expression, site: Site) -> core.Expression | None:
@@ -214,70 +275,68 @@ def of_bytes(operand: core.Expression, site: Site) -> core.Expression | None:
 def settled(value: core.Expression, site: Site) -> core.Expression | None:
     """A value that may be a constant, or an attribute of an event that is made before the query
     reads it. None: it is neither, and cannot be calculated where it stands."""
-    if fold.is_constant(value):
-        return core.Constant(fold.evaluate(value), value.type, value.span)
+    value = folded(value)
+    if isinstance(value, core.Constant):
+        return value
     if site.use != "filter":
         return value
     found = of_event(value, site)
-    if found is value and not _has_kernel(value):
+    if found is value and not _is_calculated(value):
         name = value.function if isinstance(value, core.Call | core.Choice) else "CASE"
         site.found.add(messages.between_events(name, value.span))
         return None
     return found
 
 
-def _has_kernel(value: core.Expression) -> bool:
+def _is_calculated(value: core.Expression) -> bool:
     """Whether kernels calculate a value that compares events."""
     if value.type is core.DataType.STRING:
         return False
-    if not isinstance(value, core.Call):
-        return True
-    if isinstance(value.type, core.DecimalType):
-        return value.function in core.ROUNDINGS
-    return value.function in FUNCTIONS and bool(FUNCTIONS[value.function].kernel)
+    return not isinstance(value, core.Call) or has_kernel(value)
 
 
-def _has_number(function: Function, count: int) -> bool:
-    least, most = function.arguments
-    return least <= count and (most is None or count <= most)
+def has_kernel(call: core.Call) -> bool:
+    """Whether there is code for a function between events, or rows."""
+    if isinstance(call.type, core.DecimalType):
+        return call.function in core.ROUNDINGS
+    return call.function in FUNCTIONS and bool(FUNCTIONS[call.function].kernel)
 
 
 def _fitting(
-    function: Function, parameter: str, operand: core.Expression, site: Site
+    function: Function, parameter: str, operand: core.Expression, found: Diagnostics
 ) -> core.Expression | None:
     """The operand in a type that the parameter takes."""
     kind = parameter.rstrip("?*!")
-    found = operand.type
+    type = operand.type
     if is_null(operand):
         return convert(operand, _NULLS.get(kind, core.DataType.STRING))
     if "!" in parameter and not isinstance(operand, core.Constant):
-        site.found.add(messages.not_a_literal(function, operand.span))
+        found.add(messages.not_a_literal(function, operand.span))
         return None
-    if kind == "TEXT" and found is not core.DataType.STRING:
-        return _as_text(function, operand, site)
-    if kind == "TIME" and found is core.DataType.TIMESTAMP_NTZ:
+    if kind == "TEXT" and type is not core.DataType.STRING:
+        return _as_text(function, operand, found)
+    if kind == "TIME" and type is core.DataType.TIMESTAMP_NTZ:
         # What clocks show is read as UTC, and parts are those of UTC.
         return _cast_in_utc(operand, core.DataType.TIMESTAMP)
-    wanted = _wanted(kind, found)
+    wanted = _wanted(kind, type)
     if wanted is None:
-        site.found.add(messages.wrong_argument(function, kind, found.value, operand.span))
+        found.add(messages.wrong_argument(function, kind, type.value, operand.span))
         return None
     return convert(operand, wanted)
 
 
-def _as_text(function: Function, operand: core.Expression, site: Site) -> core.Expression | None:
+def _as_text(
+    function: Function, operand: core.Expression, found: Diagnostics
+) -> core.Expression | None:
     """Another value as CAST AS STRING writes it."""
     if not can_cast(operand.type, core.DataType.STRING):
-        site.found.add(messages.wrong_argument(function, "TEXT", operand.type.value, operand.span))
+        found.add(messages.wrong_argument(function, "TEXT", operand.type.value, operand.span))
         return None
     return _cast_in_utc(operand, core.DataType.STRING)
 
 
 def _cast_in_utc(operand: core.Expression, type: core.DataType) -> core.Expression:
-    found = core.Call("CAST", (operand,), type, "UTC", operand.span)
-    if fold.is_constant(found):
-        return core.Constant(fold.evaluate(found), type, operand.span)
-    return found
+    return folded(core.Call("CAST", (operand,), type, "UTC", operand.span))
 
 
 _NULLS = {

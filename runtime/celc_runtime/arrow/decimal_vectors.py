@@ -75,15 +75,17 @@ def ranks_of_decimals(column: pa.Array) -> Numbers:
     return Numbers(values.astype(np.int64), known)
 
 
-def sums_of_decimals(column: pa.Array, offsets: np.ndarray, function: str) -> Numbers:
-    """SUM or AVG of the values of each match, which are from one offset to before the next."""
+def sums_of_decimals(
+    column: pa.Array, begins: np.ndarray, ends: np.ndarray, function: str
+) -> Numbers:
+    """SUM or AVG of the values of each match, which are from where it begins to before its end."""
     given = decimal_of(column.type.precision, column.type.scale)
     known = np.asarray(column.is_valid())
     units = np.where(known, smallest_units(column), 0)
     totals = np.concatenate([[0], np.cumsum(units)]).astype(object)
     counted = np.concatenate([[0], np.cumsum(known)])
-    counts = (counted[offsets[1:]] - counted[offsets[:-1]]).tolist()
-    sums = (totals[offsets[1:]] - totals[offsets[:-1]]).tolist()
+    counts = (counted[ends] - counted[begins]).tolist()
+    sums = (totals[ends] - totals[begins]).tolist()
     digits, average = decimals.sum_type(given).precision, decimals.average_type(given)
     found: list[int | None] = []
     for total, count in zip(sums, counts, strict=True):

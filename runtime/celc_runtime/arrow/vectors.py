@@ -127,6 +127,12 @@ class _Evaluation:
                 return _chosen(tree.function, columns)
             case trees.Conditional():
                 return self._conditional(tree)
+            case trees.TimesBetween():
+                start, end = self._numbers(tree.start), self._numbers(tree.end)
+                micros, known = _checked_arithmetic("-", end, start)
+                return Numbers(_cut(micros, tree.unit), known)
+            case trees.Asked():
+                return self.truth(tree.condition)
             case _:
                 return self._leaf(tree)
 
@@ -282,6 +288,13 @@ def _arithmetic(operator: str, left: Numbers, right: Numbers) -> Numbers:
             # divided by −1 either, because the quotient of the least one overflows.
             divisor = b if b.dtype.kind == "f" else np.where((b == 0) | (b == -1), 1, b)
             return Numbers(np.fmod(a, divisor.astype(a.dtype)), known & (b != 0))
+
+
+def _cut(values: np.ndarray, unit: int) -> np.ndarray:
+    """Whole units, towards 0."""
+    units = np.floor_divide(values, unit)
+    found: np.ndarray = units + ((units < 0) & (units * unit != values))
+    return found
 
 
 def _checked_arithmetic(operator: str, left: Numbers, right: Numbers) -> Numbers:

@@ -1,7 +1,7 @@
-"""Expressions of SELECT as trees, as a generated module writes them.
+"""Expressions of SELECT and of MEASURES as trees, as a generated module writes them.
 
 Data only: the schemas follow from their types and attributes. They are evaluated in
-`arrow/matches/values`.
+`arrow/vectors`; `arrow/matches/values` and `row_pattern/measured` say what leaves stand for.
 """
 
 from __future__ import annotations
@@ -143,7 +143,63 @@ class Conditional:
     type: str
 
 
-Leaf: TypeAlias = Aggregate | OwnAggregate | ParameterValue | Column
+@frozen
+class TimesBetween:
+    """The whole units from one TIMESTAMP to another, cut towards 0; `unit` in microseconds."""
+
+    unit: int
+    start: Tree
+    end: Tree
+
+
+@frozen
+class Asked:
+    """A condition as a value."""
+
+    condition: Truth
+
+
+# --- rows, which MATCH_RECOGNIZE reads ------------------------------------------------------------
+
+
+@frozen
+class ValueOfRow:
+    """The value of a column, by its number in the plan, at a row that a navigation of the plan
+    finds; `row` None: at each row that an aggregate is taken of."""
+
+    column: int
+    row: int | None
+
+
+@frozen
+class LabelOfRow:
+    """The variable of such a row."""
+
+    row: int | None
+
+
+@frozen
+class RowIsThere:
+    """Whether a navigation finds a row: TRUE or FALSE."""
+
+    row: int
+
+
+@frozen
+class NumberOfMatch:
+    """The number of the match."""
+
+
+@frozen
+class ValueOfAggregate:
+    """The value of an aggregate of the plan, by its number."""
+
+    aggregate: int
+
+
+LeafOfRows: TypeAlias = ValueOfRow | LabelOfRow | RowIsThere | NumberOfMatch | ValueOfAggregate
+
+Leaf: TypeAlias = Aggregate | OwnAggregate | ParameterValue | Column | LeafOfRows
 
 Tree: TypeAlias = (
     Constant
@@ -153,9 +209,11 @@ Tree: TypeAlias = (
     | Absolute
     | Arithmetic
     | DecimalArithmetic
+    | TimesBetween
     | Call
     | Chosen
     | Conditional
+    | Asked
 )
 
 
@@ -276,11 +334,15 @@ def terms_of(tree: Tree) -> tuple[Tree, ...]:
             return (tree.left, tree.right)
         case Cast() | Negation() | Absolute():
             return (tree.operand,)
+        case TimesBetween():
+            return (tree.start, tree.end)
         case Call() | Chosen():
             return tree.operands
         case Conditional():
             ways = (one for asked, then in tree.branches for one in (*terms_asked(asked), then))
             return (*ways, tree.otherwise)
+        case Asked():
+            return terms_asked(tree.condition)
         case _:
             return ()
 

@@ -3,7 +3,9 @@
 from dataclasses import KW_ONLY
 from typing import Literal, TypeAlias
 
+from celc_runtime.plan.expressions import Derived, Tree, ValueOfRow, nodes_in
 from celc_runtime.plan.frozen import frozen
+from celc_runtime.plan.plan import Attribute
 from celc_runtime.values.types import ddl_of
 
 Variables: TypeAlias = tuple[int, ...] | None
@@ -85,71 +87,25 @@ class RowNavigation:
 
 @frozen
 class RowAggregate:
-    """A function of the visible rows of `variables`. `argument` is a column of the table by its
-    number, `label` the variable of a row, `computed` a number of `arguments`; none of them: COUNT
-    of rows. `read` is the type of the argument, `type` that of the result."""
+    """A function of the visible rows of `variables`. `argument` reads each of these rows, None:
+    COUNT of rows. `read` is the type of the argument, `type` that of the result."""
 
     function: Literal["COUNT", "SUM", "AVG", "MIN", "MAX", "ARRAY_AGG"]
     variables: Variables
     type: str
     _: KW_ONLY
+    argument: Tree | None = None
     read: str = ""
-    argument: int | None = None
-    label: bool = False
-    computed: int | None = None
     final: bool = False
 
 
 @frozen
-class ValueOfRow:
-    """A measure that is a column's value at a row."""
+class Measure:
+    """A column that MEASURES computes, with its type as the language names it."""
 
     name: str
     type: str
-    _: KW_ONLY
-    column: int
-    row: int
-
-
-@frozen
-class LabelOfRow:
-    """A measure that is the variable of a row."""
-
-    name: str
-    _: KW_ONLY
-    row: int
-    type: str = "STRING"
-
-
-@frozen
-class NumberOfMatch:
-    """A measure that is the number of the match."""
-
-    name: str
-    type: str = "LONG"
-
-
-@frozen
-class ValueOfAggregate:
-    """A measure that is an aggregate."""
-
-    name: str
-    type: str
-    _: KW_ONLY
-    aggregate: int
-
-
-@frozen
-class ComputedValue:
-    """A measure that generated code computes: `number` among these."""
-
-    name: str
-    type: str
-    _: KW_ONLY
-    number: int
-
-
-Measure: TypeAlias = ValueOfRow | LabelOfRow | NumberOfMatch | ValueOfAggregate | ComputedValue
+    value: Tree
 
 
 @frozen
@@ -169,9 +125,10 @@ Rows: TypeAlias = Literal["ONE ROW", "SHOW EMPTY", "OMIT EMPTY", "WITH UNMATCHED
 class RowPlan:
     """A query as data.
 
-    `states`, `first` (the state before the first row of a partition), `start` (before any other)
-    and `conditions` are the automaton. `read` are the columns that generated code reads, `texts`
-    and `regexes` what it compares texts with. `registers` are the first values of the memory of the
+    `columns` are those of the table, then the `derived` ones. `states`, `first` (the state before
+    the first row of a partition), `start` (before any other) and `conditions` are the automaton.
+    `read` are the columns that generated code reads, `texts` and `regexes` what it compares texts
+    with. `registers` are the first values of the memory of the
     path, `live` for each state those that conditions can still read, `remembers` whether they say
     all of the path that conditions read. `within`: microseconds on the first order column.
     """
@@ -196,9 +153,9 @@ class RowPlan:
     within: int | None
     navigations: tuple[RowNavigation, ...]
     aggregates: tuple[RowAggregate, ...]
-    computed_arguments: tuple[str, ...]
     measures: tuple[Measure, ...]
     outputs: tuple[RowOutput, ...]
+    derived: tuple[Derived, ...] = ()
     registers: tuple[int, ...] = ()
     live: tuple[tuple[int, ...], ...] = ()
     remembers: bool = True
@@ -216,38 +173,46 @@ class RowPlan:
 
     @property
     def columns_read(self) -> tuple[int, ...]:
-        """The numbers of the columns of the table that the query needs, in their order."""
+        """The numbers of the columns that the query needs, in their order."""
         needed = {*self.partition_by, *(order.column for order in self.order_by), *self.read}
         needed |= {output.number for output in self.outputs if not output.measure}
-        for measure in self.measures:
-            if isinstance(measure, ValueOfRow):
-                needed.add(measure.column)
-        needed |= {a.argument for a in self.aggregates if a.argument is not None}
+        for tree in self.trees:
+            needed |= {one.column for one in nodes_in(tree) if isinstance(one, ValueOfRow)}
         return tuple(sorted(needed))
+
+    @property
+    def attributes_read(self) -> tuple[Attribute, ...]:
+        """The columns that the query needs, once the derived ones are made."""
+        read = (self.columns[number] for number in self.columns_read)
+        return tuple(Attribute(one.name, one.type) for one in read)
+
+    @property
+    def attributes_of_table(self) -> tuple[Attribute, ...]:
+        """The columns of the table that it needs."""
+        made = {one.name for one in self.derived}
+        found = {one.name: one for one in self.attributes_read if one.name not in made}
+        for one in self.derived:
+            for name, type in one.reads:
+                found.setdefault(name, Attribute(name, type))
+        order = {column.name: number for number, column in enumerate(self.columns)}
+        return tuple(sorted(found.values(), key=lambda one: order[one.name]))
+
+    @property
+    def trees(self) -> tuple[Tree, ...]:
+        """What measures are, and what aggregates are taken of."""
+        arguments = (one.argument for one in self.aggregates if one.argument is not None)
+        return (*(one.value for one in self.measures), *arguments)
 
     def output_types(self) -> list[str]:
         """The types of the result's columns, as the language names them."""
-        found = []
-        for output in self.outputs:
-            if not output.measure:
-                found.append(self.columns[output.number].type)
-                continue
-            measure = self.measures[output.number]
-            array = isinstance(measure, ValueOfAggregate) and (
-                self.aggregates[measure.aggregate].function == "ARRAY_AGG"
-            )
-            found.append(f"ARRAY<{measure.type}>" if array else measure.type)
-        return found
+        return [
+            (self.measures if output.measure else self.columns)[output.number].type
+            for output in self.outputs
+        ]
 
     def output_ddl(self) -> str:
         """The columns of the result in Spark's notation."""
         return ", ".join(
-            "`" + output.name.replace("`", "``") + f"` {_ddl_type(type)}"
+            "`" + output.name.replace("`", "``") + f"` {ddl_of(type)}"
             for output, type in zip(self.outputs, self.output_types(), strict=True)
         )
-
-
-def _ddl_type(type: str) -> str:
-    if type.startswith("ARRAY<"):
-        return f"ARRAY<{_ddl_type(type[6:-1])}>"
-    return ddl_of(type)

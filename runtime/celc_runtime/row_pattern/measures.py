@@ -10,9 +10,6 @@ from celc_runtime.engine.values.spark_arithmetic import add_long, less_real
 from celc_runtime.jit.kernels import njit
 from celc_runtime.row_pattern.passes import FIRST_LABEL, LENGTH, PARTITION, START
 
-COUNT, SUM, AVERAGE, SMALLEST, LARGEST = 0, 1, 2, 3, 4
-FUNCTIONS = {"COUNT": COUNT, "SUM": SUM, "AVG": AVERAGE, "MIN": SMALLEST, "MAX": LARGEST}
-
 
 @njit(nogil=True, cache=True)
 def listed_rows(matches, labels, rows, row_labels):  # type: ignore[no-untyped-def]
@@ -91,13 +88,13 @@ def navigate(  # type: ignore[no-untyped-def]
 
 
 def _aggregate(real: bool):  # type: ignore[no-untyped-def]
-    """The kernel of aggregates of whole numbers, or of real ones."""
+    """The kernel of sums of whole numbers, or of real ones."""
 
     @njit(nogil=True)
     def aggregate(  # type: ignore[no-untyped-def]
-        matches, labels, shown, variables, function, final, values, valid, results, known_results
+        matches, labels, shown, variables, final, values, valid, results, counts
     ):
-        """Write a function of the visible rows for each row of the result.
+        """Write the sum of the visible rows' values, and their number, for each row of the result.
 
         values, valid: by row of the matches, as in `listed_rows`; `valid` of no size: all are.
         """
@@ -113,37 +110,46 @@ def _aggregate(real: bool):  # type: ignore[no-untyped-def]
             for place in range(first + done, first + until):
                 if not variables[labels[place]] or (valid.shape[0] > 0 and not valid[place]):
                     continue
-                if function == COUNT:
-                    count += 1
-                    continue
-                new = values[place]
-                if function in (SUM, AVERAGE):
-                    if real:
-                        value += new
-                    else:
-                        value = add_long(value, new)
-                elif count == 0:
-                    value = new
-                elif function == SMALLEST:
-                    if less_real(new, value):
-                        value = new
-                elif less_real(value, new):
-                    value = new
+                if real:
+                    value += values[place]
+                else:
+                    value = add_long(value, values[place])
                 count += 1
             done = max(done, until)
-            known_results[number] = count > 0 or function == COUNT
-            if function == COUNT:
-                results[number] = count
-            elif function == AVERAGE:
-                results[number] = value / max(count, 1)
-            else:
-                results[number] = value
+            results[number] = value
+            counts[number] = count
 
     return aggregate
 
 
 aggregate_whole = _aggregate(False)
 aggregate_real = _aggregate(True)
+
+
+@njit(nogil=True)
+def least_or_greatest_place(  # type: ignore[no-untyped-def]
+    matches, labels, shown, variables, final, values, valid, least, places
+):
+    """Write the place, among the rows of the matches, of the first least (or greatest) value that
+    each row of the result sees; −1: it sees none."""
+    best, done, known = -1, 0, -1
+    for number in range(shown.shape[0]):
+        match, current = shown[number, 0], shown[number, 1]
+        first = matches[match, FIRST_LABEL]
+        if match != known:
+            known, best, done = match, -1, 0
+        until = max(matches[match, LENGTH], 0) if final else current + 1
+        for place in range(first + done, first + until):
+            if not variables[labels[place]] or not valid[place]:
+                continue
+            if (
+                best < 0
+                or (least and less_real(values[place], values[best]))
+                or (not least and less_real(values[best], values[place]))
+            ):
+                best = place
+        done = max(done, until)
+        places[number] = best
 
 
 @njit(nogil=True, cache=True)

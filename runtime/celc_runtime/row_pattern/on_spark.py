@@ -20,7 +20,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def matched_frame(plan: RowPlan, match: Any, rows: DataFrame) -> DataFrame:
     """The result for a DataFrame, whose batches are given to `match`. Raises EventError where a
     column is missing."""
-    chosen = rows.select(*_columns(plan, rows))
+    chosen = _with_derived(plan, rows.select(*_columns(plan, rows)))
     keys, order = _sort(plan)
     spread = chosen.repartition(*keys) if keys else chosen.repartition(1)
     ordered = spread.sortWithinPartitions(*keys, *order) if keys or order else spread
@@ -54,8 +54,7 @@ def _columns(plan: RowPlan, rows: DataFrame) -> list[Any]:
     from pyspark.sql import functions
 
     found = []
-    for number in plan.columns_read:
-        name = plan.columns[number].name
+    for name in (one.name for one in plan.attributes_of_table):
         same = [one for one in rows.columns if one.casefold() == name.casefold()]
         if len(same) != 1:
             told = "is missing" if not same else "occurs more than once"
@@ -66,6 +65,17 @@ def _columns(plan: RowPlan, rows: DataFrame) -> list[Any]:
         quoted = "`" + same[0].replace("`", "``") + "`"
         found.append(functions.col(quoted).alias(name))
     return found
+
+
+def _with_derived(plan: RowPlan, rows: DataFrame) -> DataFrame:
+    """The columns that the query reads; those that are made of others by Spark's expressions."""
+    if not plan.derived:
+        return rows
+    made = {one.name: one.sql for one in plan.derived}
+    quoted = {one.name: "`" + one.name.replace("`", "``") + "`" for one in plan.attributes_read}
+    return rows.selectExpr(
+        *(f"{made[name]} AS {text}" if name in made else text for name, text in quoted.items())
+    )
 
 
 def _sort(plan: RowPlan) -> tuple[list[Any], list[Any]]:

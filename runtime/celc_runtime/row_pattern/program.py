@@ -14,8 +14,6 @@ class RowProgram:
 
     plan: RowPlan
     conditions: Callable[..., None] | None
-    arguments: Callable[..., None] | None
-    measures: Callable[..., None] | None
     advance: Callable[..., None] | None
     holds: Callable[..., bool] | None
     module: dict[str, Any] = field(repr=False)

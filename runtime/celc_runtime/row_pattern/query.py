@@ -119,13 +119,18 @@ class RowPatternQuery:
         `mapInArrow` on partitioned data; within a partition rows come in any order."""
         return RowRoute(self, "match_arrow", _match_arrow)
 
+    @property
+    def match_derived(self) -> RowRoute:
+        """The same for rows that have the columns which are made of others, as Spark makes them."""
+        return RowRoute(self, "match_derived", _match_derived)
+
     def match(self, rows: DataFrame) -> DataFrame:
         """The result for a Spark DataFrame, `df.transform(query.match)`: spread over the cluster by
         PARTITION BY, else by one task."""
         check_frame(rows, "match")
         if rows.isStreaming:
             return self.match_stream(rows)
-        return matched_frame(self.plan, self.match_arrow, rows)
+        return matched_frame(self.plan, self.match_derived, rows)
 
     def explain_plan(self, rows: DataFrame) -> str:
         """How `match` runs on a DataFrame, in words and in numbers."""
@@ -170,6 +175,10 @@ class RowRoute:
 def _match_arrow(query: RowPatternQuery, rows: Iterable[Any]) -> Iterator[pa.RecordBatch]:
     batches = batches_of(Reader(query.plan).program, rows)
     return read_all(RowRun(query.program, in_parts=True), batches)
+
+
+def _match_derived(query: RowPatternQuery, rows: Iterable[Any]) -> Iterator[pa.RecordBatch]:
+    return read_all(RowRun(query.program, in_parts=True, derived=True), rows)
 
 
 def row_pattern_names(

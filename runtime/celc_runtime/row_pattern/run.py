@@ -20,37 +20,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import numbers, sortable, whole_numbers
+from celc_runtime.arrow.decimal_vectors import ranks_of_decimals
 from celc_runtime.arrow.events.partition_keys import codes_of_keys
 from celc_runtime.jit.kernels import STEPS_IN_PYTHON, compiling
 from celc_runtime.plan.errors import EventError, WorkLimitError
-from celc_runtime.plan.row_pattern import (
-    ComputedValue,
-    LabelOfRow,
-    Measure,
-    NumberOfMatch,
-    RowPlan,
-    ValueOfAggregate,
-    ValueOfRow,
-    Variables,
-)
-from celc_runtime.plan.schemas import arrow_type
+from celc_runtime.plan.row_pattern import RowPlan
 from celc_runtime.row_pattern import passes
-from celc_runtime.row_pattern.measures import (
-    FUNCTIONS,
-    aggregate_real,
-    aggregate_whole,
-    list_visible,
-    listed_rows,
-    navigate,
-    result_rows,
-)
+from celc_runtime.row_pattern.measured import Listed, ranks_of_texts
+from celc_runtime.row_pattern.measures import result_rows
 from celc_runtime.row_pattern.passes import (
     CURSOR,
     DONE,
     FULL,
     LABELS,
     MATCH_COLUMNS,
-    MATCH_NUMBER,
     MATCHES,
     NO_MEMORY,
     NO_ROOM,
@@ -85,21 +68,24 @@ class RowRun:
     """Feeds rows to a query, and hands out its result, partition by partition.
 
     in_parts: partitions come one after another, and rows within them in any order, so that some
-    partitions can be matched before the last one has come. Raises EventError where rows do not fit
+    partitions can be matched before the last one has come. derived: whether the rows have the
+    columns that are made of others, as on Spark. Raises EventError where rows do not fit
     the query, for NULL in the order and where AFTER MATCH SKIP finds no row, and WorkLimitError for
     too much work.
     """
 
-    def __init__(self, program: RowProgram, *, in_parts: bool) -> None:
+    def __init__(self, program: RowProgram, *, in_parts: bool, derived: bool = False) -> None:
         self._program = program
         self._in_parts = in_parts and bool(program.plan.partition_by)
+        self._derived = derived
         self._waiting: list[pa.Table] = []
         self._rows, self._most = 0, _ROWS
 
     def push(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Read a batch of rows; yields the result for partitions that are over."""
         plan = self._program.plan
-        self._waiting.append(conforming_table(plan, pa.Table.from_batches([rows])))
+        table = pa.Table.from_batches([rows])
+        self._waiting.append(conforming_table(plan, table, derived=self._derived))
         self._rows += len(rows)
         if not self._in_parts or self._rows < self._most:
             return
@@ -182,10 +168,9 @@ def _sort_keys(plan: RowPlan, number: int, column: pa.Array, order: Any) -> list
         nulls = column.is_null().to_numpy(zero_copy_only=False)
         found.append(~nulls if order.nulls_first else nulls)
     if pa.types.is_string(column.type):
-        coded = column.dictionary_encode()
-        ranks = np.empty(max(len(coded.dictionary), 1), np.int64)
-        ranks[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(len(coded.dictionary))
-        values = ranks[pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False)]
+        values = ranks_of_texts(column)
+    elif pa.types.is_decimal(column.type):
+        values = ranks_of_decimals(column).values
     elif column.null_count == len(column):
         values = np.zeros(len(column), np.int64)
     else:
@@ -289,13 +274,9 @@ class _Run:
 
     def _read_texts(self) -> Texts:
         plan = self._plan
-        read = set(plan.read)
-        for aggregate in plan.aggregates:
-            if aggregate.function in ("MIN", "MAX") and aggregate.argument is not None:
-                read.add(aggregate.argument)
         texts = {
             number: self._columns[number]
-            for number in sorted(read)
+            for number in plan.read
             if plan.columns[number].type == "STRING"
         }
         return Texts(texts, plan.texts, plan.variables, plan.regexes)
@@ -441,7 +422,7 @@ class _Run:
         all_rows = plan.rows != "ONE ROW"
         count = result_rows(matches, excluded, all_rows, plan.rows != "OMIT EMPTY", shown)
         shown = shown[:count]
-        listed = _Listed(self, matches, variables, shown)
+        listed = Listed(plan, self._columns, self.offsets, matches, variables, shown)
         starts = matches[shown[:, 0], START]
         rows = starts + np.maximum(shown[:, 1], 0)
         arrays = []
@@ -454,201 +435,6 @@ class _Run:
             else:
                 arrays.append(self._columns[output.number].take(pa.array(rows)))
         return pa.RecordBatch.from_arrays(arrays, schema=output_schema(plan))
-
-
-class _Listed:
-    """Some matches and the rows of the result that they give, with their measures."""
-
-    def __init__(
-        self, run: _Run, matches: np.ndarray, variables: np.ndarray, shown: np.ndarray
-    ) -> None:
-        self._run = run
-        self._plan = run._plan
-        self._matches = matches
-        self._labels = variables
-        self._shown = shown
-        self._rows = np.zeros(len(variables), np.int64)
-        self._row_labels = np.zeros(len(variables), np.int32)
-        listed_rows(matches, variables, self._rows, self._row_labels)
-        self._found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self._sums: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self._computed: list[tuple[np.ndarray, np.ndarray]] | None = None
-        self._arguments: list[tuple[np.ndarray, np.ndarray]] | None = None
-        self._unmatched = matches[shown[:, 0], passes.LENGTH] < 0
-
-    def measure(self, measure: Measure) -> pa.Array:
-        """The values of a measure for each row of the result."""
-        found = self._value(measure)
-        if not self._unmatched.any():
-            return found
-        kept = pa.array(~self._unmatched)
-        return pc.if_else(kept, found, pa.scalar(None, found.type))
-
-    def _value(self, measure: Measure) -> pa.Array:
-        plan, run = self._plan, self._run
-        match measure:
-            case ValueOfRow():
-                rows, _ = self._navigated(measure.row)
-                return run._columns[measure.column].take(pa.array(rows, mask=rows < 0))
-            case LabelOfRow():
-                _, labels = self._navigated(measure.row)
-                return self._names(labels)
-            case NumberOfMatch():
-                return pa.array(self._numbers())
-            case ValueOfAggregate():
-                aggregate = plan.aggregates[measure.aggregate]
-                if aggregate.function == "ARRAY_AGG":
-                    return self._lists(measure.aggregate)
-                values, known = self._aggregated(measure.aggregate)
-                return self._array(values, known, measure.type)
-            case ComputedValue():
-                values, known = self._by_code()[measure.number]
-                return self._array(values, known, measure.type)
-
-    def _names(self, labels: np.ndarray) -> pa.Array:
-        names = pa.array(self._plan.variables, pa.string())
-        return names.take(pa.array(labels, mask=labels < 0))
-
-    def _numbers(self) -> np.ndarray:
-        found: np.ndarray = self._matches[self._shown[:, 0], MATCH_NUMBER]
-        return found
-
-    def _array(self, values: np.ndarray, known: np.ndarray, type: str) -> pa.Array:
-
-        if type == "STRING":
-            return self._run._texts.decoded(values, known)
-        arrow = arrow_type(type)
-        if type == "BOOLEAN":
-            return pa.array(values.astype(np.bool_), mask=~known)
-        if pa.types.is_temporal(arrow):
-            whole = pa.int32() if type == "DATE" else pa.int64()
-            return pa.array(values, mask=~known).cast(whole).cast(arrow)
-        if pa.types.is_floating(arrow):
-            # Arrow would take NaN for NULL.
-            return pa.array(values.astype(arrow.to_pandas_dtype()), mask=~known, from_pandas=False)
-        return pa.array(values, mask=~known).cast(arrow)
-
-    def _chosen(self, variables: Variables) -> np.ndarray:
-        if variables is None:
-            return np.ones(len(self._plan.variables), np.bool_)
-        found = np.zeros(len(self._plan.variables), np.bool_)
-        found[list(variables)] = True
-        return found
-
-    def _navigated(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """The row that a navigation finds for each row of the result, and its variable."""
-        if number not in self._found:
-            to = self._plan.navigations[number]
-            rows = np.empty(len(self._shown), np.int64)
-            labels = np.empty(len(self._shown), np.int32)
-            place_of = (to.first, to.offset, to.shift, to.final)
-            navigate(
-                *(self._matches, self._labels, self._run.offsets, self._shown),
-                *(self._chosen(to.variables), place_of, rows, labels),
-            )
-            self._found[number] = rows, labels
-        return self._found[number]
-
-    def _argument(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """The values that an aggregate is taken of, for each row of the matches."""
-        run, one = self._run, self._plan.aggregates[number]
-        if one.argument is not None:
-            values, valid = run._numbers(one.argument)
-            return values[self._rows], valid[self._rows]
-        if one.label:
-            return run._texts.names[self._row_labels], np.ones(len(self._rows), np.bool_)
-        if one.computed is None:
-            return np.zeros(len(self._rows), np.int64), np.zeros(0, np.bool_)
-        if self._arguments is None:
-            results = _results(self._plan.computed_arguments, len(self._rows))
-            assert run._program.arguments is not None
-            run._program.arguments(*run._code, self._rows, self._row_labels, results)
-            self._arguments = list(zip(results[::2], results[1::2], strict=True))
-        return self._arguments[one.computed]
-
-    def _aggregated(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        if number not in self._sums:
-            one = self._plan.aggregates[number]
-            values, valid = self._argument_for(number)
-            real = values.dtype == np.float64
-            results = np.empty(len(self._shown), np.float64 if real else np.int64)
-            known = np.empty(len(self._shown), np.bool_)
-            kernel = aggregate_real if real else aggregate_whole
-            kernel(
-                *(self._matches, self._labels, self._shown, self._chosen(one.variables)),
-                *(FUNCTIONS[one.function], one.final, values, valid, results, known),
-            )
-            self._sums[number] = results, known
-        return self._sums[number]
-
-    def _argument_for(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """The same as int64 or float64, as the kernels take them."""
-        one = self._plan.aggregates[number]
-        if one.function == "COUNT" and one.argument is not None:
-            valid = self._run._columns[one.argument].is_valid().to_numpy(zero_copy_only=False)
-            return np.zeros(len(self._rows), np.int64), valid[self._rows]
-        values, valid = self._argument(number)
-        if one.function == "AVG" or values.dtype.kind == "f":
-            return values.astype(np.float64), np.ascontiguousarray(valid)
-        return values.astype(np.int64), np.ascontiguousarray(valid)
-
-    def _lists(self, number: int) -> pa.Array:
-        one = self._plan.aggregates[number]
-        chosen = self._chosen(one.variables)
-        ends = np.empty(len(self._shown), np.int64)
-        given = self._matches, self._labels, self._shown, chosen, one.final, ends
-        count = list_visible(*given, np.zeros(0, np.int64))
-        places = np.empty(max(count, 1), np.int64)
-        list_visible(*given, places)
-        places = places[:count]
-        if one.argument is not None:
-            values = self._run._columns[one.argument].take(pa.array(self._rows[places]))
-        elif one.label:
-            values = self._names(self._row_labels[places])
-        else:
-            found, known = self._argument(number)
-            values = self._array(found[places], known[places], one.type)
-        offsets = np.concatenate([[0], ends]).astype(np.int32)
-        return pa.ListArray.from_arrays(pa.array(offsets), values)
-
-    def _by_code(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The measures that generated code computes."""
-        if self._computed is None:
-            plan, run = self._plan, self._run
-            navigated = [self._navigated(number) for number in range(len(plan.navigations))]
-            sums: list[np.ndarray] = []
-            for number, one in enumerate(plan.aggregates):
-                if one.function == "ARRAY_AGG":
-                    sums += [np.zeros(0, np.int64), np.zeros(0, np.bool_)]
-                else:
-                    values, known = self._aggregated(number)
-                    if one.type == "FLOAT":
-                        values = values.astype(np.float32)
-                    sums += [values, known]
-            types = [m.type for m in plan.measures if isinstance(m, ComputedValue)]
-            results = _results(types, len(self._shown))
-            assert run._program.measures is not None
-            run._program.measures(
-                *run._code,
-                tuple(rows for rows, _ in navigated),
-                tuple(labels for _, labels in navigated),
-                tuple(sums),
-                self._numbers(),
-                results,
-            )
-            self._computed = list(zip(results[::2], results[1::2], strict=True))
-        return self._computed
-
-
-_DTYPES = {"DOUBLE": np.float64, "FLOAT": np.float32, "BOOLEAN": np.bool_}
-
-
-def _results(types: Any, rows: int) -> tuple[np.ndarray, ...]:
-    """Arrays for values and for where they are known, one after the other."""
-    found: list[np.ndarray] = []
-    for type in types:
-        found += [np.zeros(rows, _DTYPES.get(type, np.int64)), np.zeros(rows, np.bool_)]
-    return tuple(found)
 
 
 def _frozen(values: np.ndarray) -> np.ndarray:

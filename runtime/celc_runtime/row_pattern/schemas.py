@@ -2,15 +2,23 @@
 
 import pyarrow as pa
 
+from celc_runtime.plan.plan import Attribute
 from celc_runtime.plan.row_pattern import RowPlan
 from celc_runtime.plan.schemas import arrow_type
 
 
 def input_schema(plan: RowPlan) -> pa.Schema:
     """The columns of the table that are read."""
-    return pa.schema(
-        [pa.field(plan.columns[n].name, column_type(plan, n)) for n in plan.columns_read]
-    )
+    return _schema(plan.attributes_of_table)
+
+
+def row_schema(plan: RowPlan) -> pa.Schema:
+    """The columns that are read, once the derived ones are made."""
+    return _schema(plan.attributes_read)
+
+
+def _schema(columns: tuple[Attribute, ...]) -> pa.Schema:
+    return pa.schema([pa.field(one.name, arrow_type(one.type)) for one in columns])
 
 
 def column_type(plan: RowPlan, column: int) -> pa.DataType:

@@ -5,14 +5,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from celc_runtime.arrow.arrays import as_keys, without_views
+from celc_runtime.arrow.arrays import as_keys, in_one_piece, plain, without_views
 from celc_runtime.arrow.events.conforming import conforming_column
 from celc_runtime.arrow.events.partition_keys import codes_of_keys
+from celc_runtime.arrow.vectors import column_of
 from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.expressions import Column, Leaf, OfTypes
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.plan import Attribute
 from celc_runtime.plan.row_pattern import RowPlan
-from celc_runtime.row_pattern.schemas import input_schema
+from celc_runtime.row_pattern.schemas import input_schema, row_schema
 
 
 @frozen
@@ -54,14 +56,12 @@ class Reader:
     @property
     def attributes(self) -> tuple[Attribute, ...]:
         """The columns to read, with their types."""
-        return tuple(
-            Attribute(column.name, column.type)
-            for column in (self.row_plan.columns[n] for n in self.row_plan.columns_read)
-        )
+        return self.row_plan.attributes_of_table
 
     def input_type(self, name: str) -> str:
         """The type of a column, as the language names it."""
-        return next(one.type for one in self.attributes if one.name == name)
+        known = (*self.attributes, *self.row_plan.attributes_read)
+        return next(one.type for one in known if one.name == name)
 
     type_column = True
     type_name = ""
@@ -69,30 +69,57 @@ class Reader:
     tiebreak: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()
     order_by: tuple[str, ...] = ()
-    derived: tuple[()] = ()  # no column is made of others
+    derived: tuple[()] = ()  # `conforming_table` makes these columns
 
 
-def conforming_table(plan: RowPlan, table: pa.Table) -> pa.Table:
-    """The columns in the types that the query declares, those of PARTITION BY `as_keys`. Raises
-    EventError where they do not fit."""
+def conforming_table(plan: RowPlan, table: pa.Table, *, derived: bool) -> pa.Table:
+    """The columns that a query reads, in the types that it declares, those of PARTITION BY
+    `as_keys`.
+
+    derived: whether the table has the derived columns; they are made if not. Raises EventError
+    where columns do not fit.
+    """
+    if derived:
+        found = _conforming(plan, row_schema(plan), table)
+    else:
+        found = _with_derived(plan, _conforming(plan, input_schema(plan), table))
+    for number in plan.partition_by:
+        name = plan.columns[number].name
+        chunks = list(map(as_keys, found.column(name).chunks))
+        place = found.column_names.index(name)
+        field = found.schema.field(place)
+        found = found.set_column(place, field, pa.chunked_array(chunks, field.type))
+    return found if found.column_names else table
+
+
+def _conforming(plan: RowPlan, schema: pa.Schema, table: pa.Table) -> pa.Table:
     reader = Reader(plan)
-    keys = {plan.columns[number].name for number in plan.partition_by}
     arrays = []
-    for field in input_schema(plan):
+    for field in schema:
         column = without_views(table.column(_named(plan, field.name, table.column_names)))
         row_of = partial(_row, column)
         chunks = [
             conforming_column(reader.plan, field, without_views(chunk), row_of)
             for chunk in column.chunks
         ]
-        plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in chunks]
-        plain = [c.cast(field.type) for c in plain]
-        if field.name in keys:
-            plain = list(map(as_keys, plain))
-        arrays.append(pa.chunked_array(plain, field.type))
-    if not arrays:
+        plains = [plain(chunk).cast(field.type) for chunk in chunks]
+        arrays.append(pa.chunked_array(plains, field.type))
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _with_derived(plan: RowPlan, table: pa.Table) -> pa.Table:
+    """The columns that are read, of a table of those that they are made of."""
+    if not plan.derived:
         return table
-    return pa.Table.from_arrays(arrays, schema=input_schema(plan))
+
+    def leaf(tree: Leaf | OfTypes) -> pa.Array:
+        assert isinstance(tree, Column), "a derived column is made of columns"
+        return in_one_piece(table.column(tree.name))
+
+    made = {one.name: column_of(one.value, one.type, leaf, len(table)) for one in plan.derived}
+    schema = row_schema(plan)
+    columns = [plain(made[name]) if name in made else table.column(name) for name in schema.names]
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _named(plan: RowPlan, name: str, names: list[str]) -> int:

@@ -50,10 +50,3 @@ class Texts:
             return np.zeros(len(codes), np.int32)
         found: np.ndarray = numbers[codes]
         return found
-
-    def decoded(self, codes: np.ndarray, known: np.ndarray) -> pa.Array:
-        """Texts from their numbers; NULL where not known."""
-        places = pa.array(np.where(known, codes, 0).astype(np.int32), mask=~known)
-        if not len(self.dictionary):
-            return pa.nulls(len(codes), pa.string())
-        return pc.take(self.dictionary, places)

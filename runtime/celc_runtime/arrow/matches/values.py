@@ -43,7 +43,6 @@ from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.conditions import TextCondition
 from celc_runtime.plan.expressions import (
     Aggregate,
-    Column,
     Computed,
     Leaf,
     OfTypes,
@@ -140,7 +139,7 @@ def _numeric_function(tree: Aggregate, labels: LabelValues) -> Numbers:
         return Numbers(np.diff(offsets).astype(np.int64), np.ones(labels.matches, np.bool_))
     column = labels.column(tree.label, tree.attribute)
     if pa.types.is_decimal(column.type):
-        return sums_of_decimals(column, offsets, tree.function)
+        return sums_of_decimals(column, offsets[:-1], offsets[1:], tree.function)
     values, known = _in_order(column)
     if pa.types.is_duration(column.type):
         found = Numbers(np.empty(labels.matches, np.int64), np.empty(labels.matches, np.bool_))
@@ -339,5 +338,5 @@ def _leaf(tree: Leaf | OfTypes, labels: LabelValues) -> Value:
             return _own_aggregate(tree, labels)
         case ParameterValue():
             return labels.at_end(tree.column)
-        case Column() | OfTypes():
+        case _:
             raise AssertionError("an attribute of one event is FIRST of its label")

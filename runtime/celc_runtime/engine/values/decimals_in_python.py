@@ -14,7 +14,7 @@ from celc_runtime.values.types import MOST_DIGITS
 Pair: TypeAlias = tuple[int, int]
 
 _MASK = 2**64 - 1
-_TOO_LARGE = (2**63 - 1, _MASK)
+TOO_LARGE = (2**63 - 1, _MASK)
 
 
 def _whole(value: Pair) -> int:
@@ -26,7 +26,7 @@ def _pair(value: int) -> Pair:
 
 
 def _fitting(value: int | None, digits: int) -> Pair:
-    return _TOO_LARGE if value is None or abs(value) >= 10 ** digits else _pair(value)
+    return TOO_LARGE if value is None or abs(value) >= 10 ** digits else _pair(value)
 
 
 def wide_of(value: int) -> Pair:
@@ -43,7 +43,7 @@ def narrow_of(value: Pair) -> int:
 
 
 def is_decimal(value: Pair) -> bool:
-    return value[0] != _TOO_LARGE[0]
+    return value[0] != TOO_LARGE[0]
 
 
 def negate_decimal(value: Pair) -> Pair:
