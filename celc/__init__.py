@@ -7,7 +7,7 @@ and `celc check` needs no runtime. (Numba and pyarrow alone take half a second.)
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -80,6 +80,7 @@ def compile(
     dialect: str = "cel",
     schema: Any = None,
     processes: int | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Matcher:
     """Compile the text of a `.cel` file, or of a query with MATCH_RECOGNIZE, and load the result.
 
@@ -107,6 +108,8 @@ def compile(
     columns; without a column of types it has one, called `t`.
     processes: make the machine code of all queries at once, in so many processes at a time, for the
     cache, as `celc warm` does; None: each process makes it when it needs it.
+    functions: the functions of Python that the text declares with FUNCTION, by their names. Their
+    source is copied, with all that it uses of its file, and Numba compiles it.
     The warnings of the compiler go to Python's `warnings`, as CelWarning, and are in `warnings` of
     the result. Raises CelError with all errors of the text. Raises ValueError for a wrong value of
     max_work, max_compile_seconds, ties, at_end, dialect or processes, and where match_id or
@@ -127,6 +130,7 @@ def compile(
         max_work=max_work,
         first_order=first_order,
         max_compile_seconds=max_compile_seconds,
+        functions=_given(functions),
     )
     language, source = _language_and_source(dialect, name, text)
     call = f"compile(..., name={source.name!r}"
@@ -147,7 +151,7 @@ def compile_files(
     files declare must be declared in the same way in all of them. A `.sql` file has
     MATCH_RECOGNIZE, and becomes a module of its own.
     schema, processes: as for `compile`. options: those of `compile`, from order_by to
-    max_compile_seconds, which is the time for all files together.
+    max_compile_seconds, which is the time for all files together, and functions.
 
     Warns as `compile` does. Raises CelError with all errors of all files: its text shows them, and
     its `problems` are those of each file. Raises OSError where a file cannot be read, ValueError
@@ -168,6 +172,7 @@ def compile_files(
         raise TypeError(f"compile_files takes no argument {', '.join(map(repr, sorted(unknown)))}")
     for name in options.keys() & {"order_by", "tiebreak"}:
         options[name] = None if options[name] is None else _names(options[name])
+    options["functions"] = _given(options.get("functions"))
     language, chosen = language_of(*files), Options(**options)
     sources = list(map(read_file, files, names_of(files)))
     names = ", ".join(repr(file.name) for file in files)
@@ -248,11 +253,13 @@ def check(
     max_compile_seconds: float | None = None,
     dialect: str = "cel",
     schema: Any = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
 ) -> tuple[Diagnostic, ...]:
     """All errors and warnings of a text, in the order of their places.
 
     max_compile_seconds: the most seconds that it may take to find them; too little time is one of
-    the errors. dialect, schema: as for `compile`. The answer is shown as `celc check` prints it.
+    the errors. dialect, schema: as for `compile`. functions: as for `compile`; None: only what the
+    text says of its functions is checked. The answer is shown as `celc check` prints it.
     """
     from celc.diagnostics.errors import findings
     from celc.options import Options
@@ -262,6 +269,7 @@ def check(
         ties=ties,
         first_order=first_order,
         max_compile_seconds=max_compile_seconds,
+        functions=_given(functions),
     )
     language, source = _language_and_source(dialect, name, text)
     _refuse_foreign(language, options, schema)
@@ -368,6 +376,15 @@ def _language_and_source(dialect: str, name: str, text: str) -> tuple[Language, 
     return language, Source(name, text)
 
 
+def _given(functions: Mapping[str, Callable[..., Any]] | None) -> Any:
+    """The functions as `Options` have them. Raises ValueError for a value that is no function."""
+    if functions is None:
+        return None
+    from celc.driver.given_functions import given_functions
+
+    return given_functions(functions)
+
+
 def _refuse_no_process(processes: int | None) -> None:
     """Raises ValueError for a number of processes that cannot be."""
     if processes is not None and processes < 1:
@@ -377,9 +394,10 @@ def _refuse_no_process(processes: int | None) -> None:
 def _refuse_foreign(language: Language, options: Options, schema: Any) -> None:
     """Raises ValueError for what is of the other language."""
     if wrong := language.foreign(options):
-        raise ValueError(
-            f"{language.title} has no option {', '.join(wrong)}: its text says the order"
-        )
+        why = "its text says the order"
+        if wrong == ["functions"]:
+            why = "FUNCTION declares them in CEL"
+        raise ValueError(f"{language.title} has no option {', '.join(wrong)}: {why}")
 
 
 def _names(names: str | Sequence[str]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import os
 
 from celc_runtime.plan.frozen import frozen
 
+from celc.core.given_functions import GivenFunction
 from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK, MOST_MAX_WORK, SIMULTANEOUS
 
 # each representation is checked before the next pass takes it
@@ -39,6 +40,8 @@ class Options:
     """Steps that conditions across events may take at one event without finding a match."""
     max_compile_seconds: float | None = None
     """Seconds that the compilation may take; None: no limit."""
+    functions: tuple[GivenFunction, ...] | None = None
+    """The functions that are given for what a text declares; None: nobody has been asked."""
     joins: bool = True  # modules hold their queries as joins, which Spark alone runs
 
     def __post_init__(self) -> None:

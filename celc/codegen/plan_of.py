@@ -52,12 +52,14 @@ class Asked:
 
 def plan_of(program: Program, asked: Asked) -> plan.Plan:
     """The plan of a query."""
+    answer = _answer(program, asked)
     return plan.Plan(
         name=program.query.name,
         source=_source(program, asked),
         matching=_matching(program, asked),
         choice=_choice(program, asked),
-        answer=_answer(program, asked),
+        answer=answer,
+        functions=asked.own.calls.digests(),
     )
 
 

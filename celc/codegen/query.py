@@ -17,6 +17,7 @@ from celc.codegen.expressions.classify import classifier, symbol_legend, types_c
 from celc.codegen.expressions.conditions import ConditionCode
 from celc.codegen.expressions.describe import describe_listing, describe_update
 from celc.codegen.expressions.own_aggregates import OwnAggregateCode
+from celc.codegen.expressions.own_functions import OwnFunctionCode
 from celc.codegen.joins import joins_literal
 from celc.codegen.plan_of import Asked, plan_of
 from celc.codegen.text.emit import emit
@@ -30,6 +31,7 @@ from celc.codegen.updates.straight_line import straight_line_update
 from celc.codegen.updates.tables import earliest_literal, selection_literal, tables_update
 from celc.codegen.updates.update import UpdateInput
 from celc.codegen.updates.window import window_code
+from celc.core.given_functions import GivenFunction
 from celc.diagnostics.deadline import look
 from celc.normal.divide import interleaves
 from celc.plan.code import code as in_module
@@ -113,9 +115,9 @@ class Lowered:
 @frozen
 class ModuleOptions:
     """What a module depends on besides its programs: its text, the declarations of the tables that
-    the text reads and does not declare, `tiebreak`, `at_end`, whether
-    positions, `match_id` and joins are output, and the column of the event types, if it has another
-    name than `type`."""
+    the text reads and does not declare, `tiebreak`, `at_end`, whether positions, `match_id` and
+    joins are output, the column of the event types, if it has another name than `type`, and the
+    functions that are given."""
 
     text: str
     declared: str
@@ -125,6 +127,7 @@ class ModuleOptions:
     match_id: bool
     joins: bool
     type_column: str | None
+    functions: tuple[GivenFunction, ...] = ()
 
 
 def lower(
@@ -148,7 +151,8 @@ def lower(
     if constants:
         classify = imports.call("with_constants", classify, tuple_text(constants))
     symbols = symbol_legend(program)
-    own = OwnAggregateCode(number, imports, code.members)
+    calls = OwnFunctionCode(number, imports, options.functions)
+    own = OwnAggregateCode(number, imports, code.members, calls)
     listing = _listing(number, program, code, own)
     update = _update(number, program, symbols, listing, imports)
     joins, before_joins = NO_JOINS, tuple[TemplateView, ...]()
@@ -167,8 +171,7 @@ def lower(
         # The constants of the classifier also hold the long IN lists of the listing's conditions.
         classifier(number, title, program, symbols, types, code, len(constants)),
         *update.before,
-        *([own.view()] if own.functions else []),
-        *([own.searches_view()] if own.searches else []),
+        *own.views(),
         *listing.before,
         *before_joins,
         QueryEnd(

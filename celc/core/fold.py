@@ -160,6 +160,7 @@ def evaluate(expression: core.Expression) -> Value:
         case (
             core.AttributeValue()
             | core.Aggregate()
+            | core.OwnCall()
             | core.Previous()
             | core.Variable()
             | core.TotalOf()

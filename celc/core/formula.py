@@ -283,8 +283,10 @@ AggregateFunction = Literal[
     "MEDIAN",
     "DISTINCT",
     "OWN",
+    "LIST",
 ]
-"""DISTINCT is `COUNT(DISTINCT x.a)`, OWN an aggregate that the file declares."""
+"""DISTINCT is `COUNT(DISTINCT x.a)`, OWN an aggregate that the file declares, LIST an argument of
+an `OwnCall` and nothing else."""
 
 
 # the largest number that COUNT can be compared with; each number up to it is a state
@@ -310,6 +312,36 @@ class Aggregate:
     def attributes(self) -> tuple[str, ...]:
         """The attributes that it is taken of; none of COUNT."""
         return () if self.attribute is None else (self.attribute, *self.more)
+
+
+@frozen
+class OwnFunction:
+    """A function that the file declares and the call gives; `parameters` are the types of the
+    elements of its arrays."""
+
+    name: str
+    parameters: tuple[DataType, ...]
+    type: DataType
+
+
+@frozen
+class OwnCall:
+    """A call of a function that the file declares. Each operand is a LIST: all values of an
+    attribute at the positions of a label, but where an operand of this label is NULL."""
+
+    function: OwnFunction
+    operands: tuple[Aggregate, ...]
+    span: Span = _span()
+
+    @property
+    def type(self) -> DataType:
+        """The type of its values, none of which is NULL."""
+        return self.function.type
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of its operands, each once."""
+        return tuple(dict.fromkeys(one.label for one in self.operands))
 
 
 @frozen
@@ -502,6 +534,7 @@ Expression: TypeAlias = (
     | Previous
     | Variable
     | Call
+    | OwnCall
     | Choice
     | Conditional
     | TotalOf

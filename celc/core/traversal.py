@@ -194,7 +194,7 @@ def terms_of(expression: Expression) -> tuple[Expression, ...]:
             return () if expression.argument is None else (expression.argument,)
         case core.TimeDifference():
             return (expression.start, expression.end)
-        case core.Choice() | core.Call():
+        case core.Choice() | core.Call() | core.OwnCall():
             return expression.operands
         case core.Conditional():
             ways = (one for asked, then in expression.branches for one in (*_asked(asked), then))
@@ -237,6 +237,8 @@ def with_terms(node: Expression, change: Callable[[Expression], Expression]) -> 
             return replace(node, operand=change(node.operand))
         case core.Choice() | core.Call():
             return replace(node, operands=tuple(map(change, node.operands)))
+        case core.OwnCall():
+            return replace(node, operands=tuple(map(_list_by(change), node.operands)))
         case core.Conditional():
             branches = tuple(
                 (truth_with_terms(asked, change), change(then)) for asked, then in node.branches
@@ -257,6 +259,15 @@ def with_terms(node: Expression, change: Callable[[Expression], Expression]) -> 
             return node
         case _:
             assert_never(node)
+
+
+def _list_by(change: Callable[[Expression], Expression]) -> Callable[[Expression], core.Aggregate]:
+    def changed(operand: Expression) -> core.Aggregate:
+        found = change(operand)
+        assert isinstance(found, core.Aggregate), "a list stays one"
+        return found
+
+    return changed
 
 
 def truth_with_terms(truth: Truth, change: Callable[[Expression], Expression]) -> Truth:

@@ -27,6 +27,7 @@ from celc.diagnostics.deadline import Deadline, look
 from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics, raise_all
 from celc.diagnostics.messages.costs import by_definition, totals_by_listing
 from celc.diagnostics.source import Source, Span, text_of
+from celc.driver.check_functions import refuse_missing, refuse_wrong
 from celc.normal.divide import Definitions, Division, Exact, Roles, Windowed, divide
 from celc.normal.flat_form import asks_for_types
 from celc.normal.normal_form import KeepLabels, KeepSupport, NormalForm
@@ -141,6 +142,8 @@ class Compilation:
         from celc.codegen.query import ModuleOptions
 
         options = self.options
+        for file in self.files:
+            refuse_missing(file.tree, file.source, options.functions or ())
         given = ModuleOptions(
             text_of([file.source for file in self.files]),
             undeclared_text((one.query, file.tree) for file in self.files for one in file.queries),
@@ -150,6 +153,7 @@ class Compilation:
             options.match_id,
             options.joins,
             options.type_column,
+            options.functions or (),
         )
         programs = [(file.source, stages.program) for file in self.files for stages in file.queries]
         module = lowered(programs, given)
@@ -240,6 +244,7 @@ def _compiled(
     order_by, ties = options.order_by, options.ties
     queries, warnings = resolve(file, source, order_by=order_by, ties=ties, table=table)
     _verify("resolve", "query", lambda: _of_all(queries, verify.core_query))
+    refuse_wrong(file, source, options.functions, warnings)
     if options.first_order:
         look(doing="reading labels as the first paper does")
         queries, warnings = read_first_order(queries, warnings, source)

@@ -22,6 +22,7 @@ from celc.parse.tables import grammar
 from celc.parse.tokens import HOLDS, Token, begins_statement, is_unit, keyword_of, name_text
 from celc.parse.types import declared_attributes
 from celc.resolve.types.own_aggregates import IN_AGGREGATES
+from celc.resolve.types.own_functions import ARRAY_TYPES
 from celc.resolve.types.written import PARAMETER_TYPES, TYPE_NAMES
 
 Kind = Literal[
@@ -128,12 +129,14 @@ def _names(
     labels, rows = known.labels_of(statement), known.set_of(statement)
     types = known.types_of(statement)
     first = keyword_of(statement[0]) if statement else None
-    if word in ("AS", "QUERY", "STREAM", "EVENT", "AGGREGATE", "PARAMETERS", "ARROW"):
+    if word in ("AS", "QUERY", "STREAM", "EVENT", "AGGREGATE", "FUNCTION", "PARAMETERS", "ARROW"):
         return  # a new name
     is_part = "ATTRIBUTE" in accepted and "TEXT" not in accepted and _is_in_type(before)
-    if (word == "COLON" or is_part) and first in ("CREATE", "PARAMETERS", "AGGREGATE"):
+    if first == "FUNCTION" and word != "RPAR":
+        yield from _named([one.value for one in ARRAY_TYPES], "data type")
+    elif (word == "COLON" or is_part) and first in ("CREATE", "PARAMETERS", "AGGREGATE"):
         known_types = TYPE_NAMES if first == "CREATE" else PARAMETER_TYPES
-        yield from (Completion(name, name, "data type", "data type") for name in known_types)
+        yield from _named(known_types, "data type")
     elif first == "CREATE" and len(statement) > 2 and _is_in_brackets(before):
         stream = name_text(statement[2])
         yield from _attributes(one for one in types if one.stream == stream)
@@ -254,6 +257,7 @@ _DETAILS: Mapping[Kind, str] = {
     "stream": "stream",
     "query": "query whose rows are events",
     "parameters": "parameter set",
+    "data type": "data type",
 }
 
 
@@ -270,8 +274,10 @@ def _functions(known: Outline, before: Sequence[Token]) -> Iterator[Completion]:
         yield Completion(name, name, "function", words.FUNCTIONS[name])
     for name, meaning in words.OF_ONE_EVENT.items():
         yield Completion(name, name, "function", meaning)
-    for name in known.aggregates:
-        yield Completion(name, spelled(name), "function", "aggregate of this file")
+    own = {"aggregate": known.aggregates, "function": known.functions}
+    for kind, names in own.items():
+        for name in names:
+            yield Completion(name, spelled(name), "function", f"{kind} of this file")
 
 
 def _keywords(terminals: Iterable[str]) -> Iterator[Completion]:

@@ -67,8 +67,8 @@ def _symbol(symbol: Symbol, known: Outline, tokens: Sequence[Token], index: int)
         case "parameter":
             sets = [one for one in known.parameters if (one.name,) == symbol.scope]
             return _attribute(name, sets)
-        case "aggregate":
-            return f"aggregate `{name}` of this file"
+        case "aggregate" | "function":
+            return f"{symbol.kind} `{name}` of this file"
         case "variable":
             return f"variable `{name}` of the aggregate `{symbol.scope[0]}`"
         case "column":

@@ -35,6 +35,7 @@ class Outline:
     types: tuple[Attributes, ...]
     parameters: tuple[Attributes, ...]
     aggregates: tuple[str, ...]
+    functions: tuple[str, ...]
     queries: tuple[str, ...]
 
     def statement(self, offset: int) -> tuple[Token, ...]:
@@ -70,7 +71,8 @@ class Outline:
 def outline(text: str) -> Outline:
     """The outline of a text."""
     tokens = tokens_of(text)
-    streams, aggregates, queries = list[str](), list[str](), list[str]()
+    streams, queries = list[str](), list[str]()
+    own: dict[str, list[str]] = {"AGGREGATE": [], "FUNCTION": []}
     types, parameters = list[Attributes](), list[Attributes]()
     for index, token in enumerate(tokens[:-2]):
         keyword, following = keyword_of(token), tokens[index + 1]
@@ -81,8 +83,8 @@ def outline(text: str) -> Outline:
             types += _events(streams[-1], tokens, _opening(tokens, index + 3))
         elif keyword == "PARAMETERS":
             parameters.append(Attributes(None, name_text(following), _fields(tokens, index + 2)))
-        elif keyword == "AGGREGATE":
-            aggregates.append(name_text(following))
+        elif keyword in own:
+            own[keyword].append(name_text(following))
         elif keyword == "QUERY":
             queries.append(name_text(following))
     return Outline(
@@ -90,7 +92,8 @@ def outline(text: str) -> Outline:
         tuple(streams),
         tuple(types),
         tuple(parameters),
-        tuple(aggregates),
+        tuple(own["AGGREGATE"]),
+        tuple(own["FUNCTION"]),
         tuple(queries),
     )
 

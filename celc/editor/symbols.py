@@ -15,7 +15,7 @@ from celc.parse import syntax
 
 SymbolKind = Literal[
     "stream", "type", "attribute", "label", "query", "parameters", "parameter", "aggregate",
-    "variable", "column", "table", "measure", "unknown",
+    "function", "variable", "column", "table", "measure", "unknown",
 ]  # fmt: skip
 
 
@@ -81,7 +81,8 @@ class _File:
         self._streams = {stream.name.text for stream in file.streams}
         self._queries = {query.name.text for query in file.queries if query.name}
         self._sets = {one.name.text for one in file.parameters}
-        self._aggregates = {one.name.text for one in file.aggregates}
+        self._called: dict[str, SymbolKind] = {one.name.text: "function" for one in file.functions}
+        self._called |= {one.name.text: "aggregate" for one in file.aggregates}
         self._groups = _Groups()
         # A query and the streams that it reads are one group; so are a query and its readers.
         self._reads = {_own(n): self._read_by(query) for n, query in enumerate(file.queries)}
@@ -119,6 +120,8 @@ class _File:
                 self._add("parameter", (rows.name.text,), attribute.name, declares=True)
         for aggregate in self._file.aggregates:
             self._aggregate(aggregate)
+        for function in self._file.functions:
+            self._add("function", (), function.name, declares=True)
         for index, query in enumerate(self._file.queries):
             _Query(self, query, _own(index)).collect()
 
@@ -216,8 +219,8 @@ class _Query:
                 else:
                     self._attributes((part.attribute,))
             case syntax.Call():
-                if part.function.text in self._file._aggregates:
-                    self._file._add("aggregate", (), part.function)
+                if (kind := self._file._called.get(part.function.text)) is not None:
+                    self._file._add(kind, (), part.function)
             case syntax.LabelItem():
                 self._label(part.label)
                 if part.label.text == self._set and part.label.text not in self._labels:

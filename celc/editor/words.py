@@ -66,6 +66,7 @@ OF_CEL: Mapping[str, str] = {
     "TRY_CAST": "As CAST, but NULL for a number that the type does not hold.",
     "AT": "ts AT TIME ZONE 'Europe/Berlin': the time that clocks show there.",
     "AGGREGATE": "Declares an aggregate of one's own by its state, its step and its result.",
+    "FUNCTION": "Declares a function of one's own, which is given with the file, by its types.",
     "STATE": "The variables of an aggregate, with their first values.",
     "STEP": "How an event changes the variables of an aggregate.",
     "RESULT": "What an aggregate gives after the last event.",

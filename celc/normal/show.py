@@ -47,6 +47,10 @@ def show_expression(expression: core.Expression) -> str:
             return f"{expression.function}({', '.join(map(show_expression, expression.operands))})"
         case core.Call():
             return _call(expression)
+        case core.OwnCall(operands=lists):
+            taken = ", ".join(_attribute(one.label, str(one.attribute)) for one in lists)
+            prior = "PRIOR " if lists[0].prior else ""
+            return f"{expression.function.name}({prior}{taken})"
         case core.Conditional():
             otherwise = show_expression(expression.otherwise)
             if len(expression.branches) == 1:

@@ -10,7 +10,9 @@ from celc.parse.stacks import Stacks
 from celc.parse.tables import Reduction, grammar
 from celc.parse.tokens import BEGIN, HOLDS, Token, begins_formula, may_hold, terminal_of
 
-_ENDS_OF_AGGREGATE = ("RESULT", "AGGREGATE", "CREATE", "PARAMETERS", "QUERY", "SELECT")
+_ENDS_OF_AGGREGATE = (
+    *("RESULT", "AGGREGATE", "FUNCTION", "CREATE", "PARAMETERS", "QUERY", "SELECT"),
+)
 
 
 class Machine(Stacks):

@@ -96,10 +96,8 @@ def _place(source: Source, tokens: Sequence[Token], start: int, index: int) -> P
 
 def _check_queries(file: syntax.File, end: Span, diagnostics: Diagnostics) -> None:
     if not file.queries:
-        report(
-            diagnostics,
-            tree_errors.no_query(file.streams, end, has_aggregates=bool(file.aggregates)),
-        )
+        declared = "aggregates" if file.aggregates else "functions" if file.functions else ""
+        report(diagnostics, tree_errors.no_query(file.streams, end, declared=declared))
     for query in file.queries:
         if query.name is None and len(file.queries) > 1:
             report(diagnostics, tree_errors.unnamed_query(query.span))

@@ -60,7 +60,8 @@ class QueryBuilder(FormulaBuilder):
         streams = tuple(one for one in declared if isinstance(one, syntax.StreamDeclaration))
         aggregates = tuple(one for one in declared if isinstance(one, syntax.AggregateDeclaration))
         sets = tuple(one for one in declared if isinstance(one, syntax.ParametersDeclaration))
-        return syntax.File(streams, tuple(queries), self._whole(), aggregates, sets)
+        own = tuple(one for one in declared if isinstance(one, syntax.FunctionDeclaration))
+        return syntax.File(streams, tuple(queries), self._whole(), aggregates, sets, own)
 
     def _whole(self) -> Span:
         return Span(0, len(self.diagnostics.source.text))
@@ -126,6 +127,15 @@ class QueryBuilder(FormulaBuilder):
             c[12],
             c[0].span.to(c[12].span),
         )
+
+    def function_declaration(self, c: Values) -> syntax.FunctionDeclaration:
+        given = self.type([c[6]])
+        span = c[0].span.to(given.span)
+        return syntax.FunctionDeclaration(name_of(c[1]), tuple(c[3]), given, span)
+
+    def array(self, c: Values) -> syntax.WrittenType:
+        written: syntax.WrittenType = c[0]
+        return written
 
     def state(self, c: Values) -> syntax.StateDeclaration:
         return syntax.StateDeclaration(c[0], c[2], c[0].span.to(c[2].span))

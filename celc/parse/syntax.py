@@ -628,6 +628,16 @@ class AggregateDeclaration:
 
 
 @frozen
+class FunctionDeclaration:
+    """`FUNCTION name(TYPE[], …): TYPE`; `parameters` are the types of the elements."""
+
+    name: Name
+    parameters: tuple[WrittenType, ...]
+    type: WrittenType
+    span: Span = _span()
+
+
+@frozen
 class AllItems:
     """`SELECT *`."""
 
@@ -811,7 +821,7 @@ class Query:
 class File:
     """A whole `.cel` file: declarations, then at least one query.
 
-    Streams, aggregates and parameter sets are declared in any order.
+    Streams, aggregates, functions and parameter sets are declared in any order.
     """
 
     streams: tuple[StreamDeclaration, ...]
@@ -819,3 +829,4 @@ class File:
     span: Span = _span()
     aggregates: tuple[AggregateDeclaration, ...] = ()
     parameters: tuple[ParametersDeclaration, ...] = ()
+    functions: tuple[FunctionDeclaration, ...] = ()

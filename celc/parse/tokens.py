@@ -97,7 +97,8 @@ _COMPARING = frozenset(
 )
 # The words that only a name can follow.
 _BEFORE_NAME = frozenset(
-    {"AS", "QUERY", "FROM", "WHERE", "EVENT", "STREAM", "BY", "EACH", "AGGREGATE", "PARAMETERS"}
+    {"AS", "QUERY", "FROM", "WHERE", "EVENT", "STREAM", "BY", "EACH"}
+    | {"AGGREGATE", "FUNCTION", "PARAMETERS"}
 )
 # How far to look for the operands of a `||`.
 _NEAR = 20
@@ -308,7 +309,7 @@ def terminal_of(tokens: Sequence[Token], index: int, accepts: Callable[[str], bo
     if keyword is None:
         return name
     if (
-        keyword in ("CREATE", "QUERY", "AGGREGATE", "PARAMETERS")
+        keyword in ("CREATE", "QUERY", "AGGREGATE", "FUNCTION", "PARAMETERS")
         and (name == "NAME" or accepts("EVENTS"))
         and begins_statement(tokens, index)
     ):
@@ -370,7 +371,7 @@ def _is_keyword(keyword: str, following: Sequence[Token], accepts: Callable[[str
             return begins and keyword_of(after) not in grammar().reserved - _VALUES
         case "SOME" | "EVERY":  # `some IS A` and `some.a` are of a label
             return after.type == "NAME" and keyword_of(after) not in grammar().reserved
-        case "AGGREGATE":
+        case "AGGREGATE" | "FUNCTION":
             return after.type == "NAME" and following[1].type == "LPAR"
         case "PARAMETERS":
             return after.type == "NAME" and following[1].type == "LBRACE"
@@ -399,7 +400,7 @@ def _ends_item(token: Token) -> bool:
 def begins_statement(tokens: Sequence[Token], index: int) -> bool:
     """Whether a declaration or query begins at a token, as far as the tokens show."""
     keyword = keyword_of(tokens[index])
-    if keyword not in ("CREATE", "QUERY", "SELECT", "AGGREGATE", "PARAMETERS"):
+    if keyword not in ("CREATE", "QUERY", "SELECT", "AGGREGATE", "FUNCTION", "PARAMETERS"):
         return False
     before = tokens[index - 1] if index else None
     if before and (before.type in _BEFORE_ATTRIBUTE or keyword_of(before) == "BY"):
@@ -409,7 +410,7 @@ def begins_statement(tokens: Sequence[Token], index: int) -> bool:
         return keyword_of(after) == "STREAM"
     if keyword == "PARAMETERS":
         return after.type == "NAME" and tokens[index + 2].type == "LBRACE"
-    if keyword == "AGGREGATE":
+    if keyword in ("AGGREGATE", "FUNCTION"):
         return after.type == "NAME" and tokens[index + 2].type == "LPAR"
     if keyword == "QUERY":
         return after.type == "NAME" and tokens[index + 2].type == "COLON"

@@ -437,6 +437,8 @@ def output_value(relations: Relations, value: Expression) -> Expression:
 
 def _aggregated(leaf: core.Aggregate, scans: tuple[str, ...]) -> Expression:
     """A function of the events of some scans, which are in order."""
+    if leaf.function == "LIST":
+        raise NotRelational("a function of one's own is called, which is not SQL", leaf.span)
     if leaf.function == "COUNT":
         return core.Constant(len(scans), leaf.type, leaf.span)
     if not scans:

@@ -14,7 +14,10 @@ from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
 
 _Declared: TypeAlias = (
-    syntax.StreamDeclaration | syntax.ParametersDeclaration | syntax.AggregateDeclaration
+    syntax.StreamDeclaration
+    | syntax.ParametersDeclaration
+    | syntax.AggregateDeclaration
+    | syntax.FunctionDeclaration
 )
 
 
@@ -39,6 +42,7 @@ class DeclaredInFiles:
             ("stream", file.streams),
             ("parameter set", file.parameters),
             ("aggregate", file.aggregates),
+            ("function", file.functions),
         )
         for kind, one in ((kind, one) for kind, all in declared for one in all):
             name, place = one.name.text, _place(source, one.name.span)

@@ -32,6 +32,7 @@ from celc.resolve.types.conditions import condition
 from celc.resolve.types.expressions import Site
 from celc.resolve.types.own_aggregates import declare_aggregates
 from celc.resolve.types.own_event import derived_attributes, enter_derived
+from celc.resolve.types.own_functions import declare_functions
 from celc.resolve.types.tables import KnownTable
 from celc.resolve.uncertain import check_labels, check_uncertain, uncertainty_of_query
 from celc.resolve.warnings.idle_limits import check_limit
@@ -58,13 +59,15 @@ def resolve(
     """
     found = Diagnostics(source)
     own = declare_aggregates(file.aggregates, found)
+    functions = declare_functions(file.functions, own, found)
     declarations = declare(file.streams, found)
     derived = derived_attributes(file.streams, declarations, found)
     declarations = replace(declarations, derived=derived)
     event_types = {key[1]: place for key, place in declarations.places.items() if len(key) == 2}
     sets = declare_parameters(file.parameters, event_types, found)
     named = {one.name.text: one.name.span for one in file.queries if one.name is not None}
-    declarations = replace(declarations, aggregates=own, parameters=sets, queries=named)
+    declarations = replace(declarations, aggregates=own, functions=functions)
+    declarations = replace(declarations, parameters=sets, queries=named)
     _check_query_names(file, event_types, declarations, found)
     read = {name.text for one in file.queries for name in one.streams or ()}
     queries: list[Query] = []

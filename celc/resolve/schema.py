@@ -41,6 +41,8 @@ class Declarations:
     """For (stream, type), the attribute that is declared as its time, if there is one."""
     aggregates: Mapping[str, core.OwnAggregate | None] = field(default_factory=dict)
     """The aggregates that the file declares; None for a wrong declaration."""
+    functions: Mapping[str, core.OwnFunction | None] = field(default_factory=dict)
+    """The functions that the file declares; None for a wrong declaration."""
     parameters: Mapping[str, ParameterSet] = field(default_factory=dict)
     """The file's parameter sets."""
     rows: Mapping[str, QueryRows] = field(default_factory=dict)
@@ -52,6 +54,11 @@ class Declarations:
 
     derived: Mapping[tuple[str, str, str], core.Expression] = field(default_factory=dict)
     """The values of derived attributes, by stream, type and attribute."""
+
+    @property
+    def called(self) -> tuple[str, ...]:
+        """The names of the file's aggregates and functions."""
+        return (*self.aggregates, *self.functions)
 
     def stands_later(self, name: syntax.Name) -> bool:
         """Whether a name in FROM is that of this query or of a later one."""

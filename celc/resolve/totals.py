@@ -231,7 +231,7 @@ class _Totals:
     def _no_total(
         self, function: syntax.Name, arguments: list[str], span: Span, site: Site
     ) -> None:
-        own = site.schema.declarations.aggregates
+        own = site.schema.declarations.called
         if function.text.upper() in FUNCTIONS or function.text in own:
             # ABS of one value is arithmetic.
             what = (

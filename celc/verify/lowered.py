@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from celc_runtime.plan.expressions import Aggregate, OwnAggregate, attributes_of, nodes_in
+from celc_runtime.plan.expressions import Aggregate, OwnAggregate, OwnCall, attributes_of, nodes_in
 from celc_runtime.plan.parameters import Concern
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.relevance import Relevant
@@ -110,6 +110,13 @@ def _numbers(found: Plan) -> Violations:
         for item in answer.expressions
         for node in nodes_in(item.value)
         if isinstance(node, Aggregate | OwnAggregate)
+    }
+    labels |= {
+        label
+        for item in answer.expressions
+        for node in nodes_in(item.value)
+        if isinstance(node, OwnCall)
+        for label in node.labels
     }
     if not labels <= {*answer.label_names}:
         yield Violation(NUMBERS, f"{sorted(labels)} are not all among {answer.label_names}")

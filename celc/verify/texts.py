@@ -236,6 +236,9 @@ def _node_types(node: core.Expression, attributes: set[tuple[str, DataType]]) ->
                     yield Violation(TYPES_DECLARED, f"{_place(node)} reads {argument}")
         case core.Call() | core.Choice() | core.Conditional():
             right = True
+        case core.OwnCall():
+            lists = all(one.function == "LIST" for one in node.operands)
+            right = lists and len(node.operands) == len(node.function.parameters)
         case core.Variable() | core.TotalOf() | core.TimeDifference():
             right = False
         case core.InRowPatterns():

@@ -6,6 +6,7 @@ from celc_runtime.plan.conditions import TextComparison, TextCondition
 from celc_runtime.plan.errors import (
     EventError,
     EventWarning,
+    FunctionError,
     PlanWarning,
     StateError,
     WorkLimitError,
@@ -65,6 +66,7 @@ __all__ = [
     "DecimalArithmetic",
     "EventError",
     "EventWarning",
+    "FunctionError",
     "Kind",
     "Label",
     "Negation",

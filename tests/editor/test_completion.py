@@ -20,6 +20,7 @@ CREATE STREAM Farm {
 CREATE STREAM Doors { EVENT Open { door: LONG, `opened at`: TIMESTAMP } }
 PARAMETERS rule { id: LONG, most: DOUBLE }
 AGGREGATE net(a: DOUBLE): DOUBLE STATE s: DOUBLE = 0 STEP s = s + a RESULT s
+FUNCTION near(DOUBLE[], DOUBLE[]): BOOLEAN
 QUERY other: SELECT * FROM Farm WHERE T
 """
 
@@ -77,6 +78,9 @@ NAMES = [
     ("AGGREGATE low(a: INT): INT STATE s: INT = 0 STEP s = |", "variable", ["a", "s"]),
     ("AGGREGATE low(a: INT): INT STATE s: INT = 0 STEP s = LE|", "", ["LEAST"]),
     ("AGGREGATE low(a: INT): DOU|", "", ["DOUBLE"]),
+    ("FUNCTION low(DOU|", "", ["DOUBLE"]),
+    ("FUNCTION low(DOUBLE[], TIME|", "", ["TIMESTAMP"]),
+    ("FUNCTION low(DOUBLE[]): BOO|", "", ["BOOLEAN"]),
     ("CREATE STREAM X UNCERTAIN [|] BY 1 { EVENT A { low: INT } }", "attribute", ["low"]),
     (Q + "T WITHIN 3 [ts] WITH |", "", ["CONFIDENCE"]),
     ("CREATE STREAM X { |", "", ["EVENT"]),
@@ -108,7 +112,7 @@ def test_names(query: str, kind: str, names: list[str] | None) -> None:
 @pytest.mark.parametrize(
     ("query", "keywords"),
     [
-        ("|", "AGGREGATE CREATE PARAMETERS QUERY SELECT"),
+        ("|", "AGGREGATE CREATE FUNCTION PARAMETERS QUERY SELECT"),
         (Q + "T |", "ALL AND AS CONSUME FILTER IN LIMIT OR PARTITION QUERY SELECT UNLESS WITHIN"),
         (Q + "T PARTITION |", "BY"),
         (Q + "T CONSUME BY |", "ANY NONE PARTITION"),
@@ -167,6 +171,7 @@ SHOWN = [
         "`most: DOUBLE`, of `rule`",
     ),
     (Q + "T FILTER ne|t(T.value) > 3", "aggregate `net` of this file"),
+    (Q + "T AS x ; H AS y FILTER ne|ar(x.value, y.value)", "function `near` of this file"),
     (Q + "T WIT|HIN 3 EVENTS", "How far apart the first and the last event of a match may be."),
     (Q + "T FILTER COU|NT(T) > 3", "COUNT(x): the number of events of x."),
     (Q + "T FILTER SQ|RT(T.value) > 3", "SQRT(9): the square root; NaN of a negative number."),

@@ -22,6 +22,8 @@ from .nodes import (
     Literal,
     Not,
     OwnAggregate,
+    OwnCall,
+    OwnFunction,
     Previous,
     Quantified,
     Total,
@@ -53,6 +55,7 @@ class ConditionParser:
         self.owner: str | None = None
         # Aggregates of one's own by their names, and whether one is being declared.
         self.own: dict[str, OwnAggregate] = {}
+        self.functions: dict[str, OwnFunction] = {}
         self.in_declaration = False
         # The names of parameter sets, whose attributes can be named in brackets as well.
         self.sets: set[str] = set()
@@ -146,7 +149,7 @@ class ConditionParser:
         word = cursor.accept_word("BETWEEN", "IN", "LIKE", "RLIKE")
         # A value of type BOOLEAN is a condition. Of an attribute the type is not known here.
         is_truth = isinstance(
-            left, Attribute | Previous | Aggregate | Variable | Call | Case | Choice
+            left, Attribute | Previous | Aggregate | Variable | Call | Case | Choice | OwnCall
         ) or (isinstance(left, Literal) and left.datum.kind is Kind.BOOLEAN)
         if word is None and is_truth and not negated:
             return Comparison("=", (left, Literal(Datum(Kind.BOOLEAN, True))))
@@ -282,6 +285,8 @@ class ConditionParser:
             return self._total()
         if self.owner is None and cursor.peek().text in self.own:
             return self._own()
+        if self.owner is None and cursor.peek().text in self.functions:
+            return self._own_call()
         alone = self.owner is not None or self.in_having or self.in_declaration
         if alone or word not in ("PREV", *_AGGREGATES):
             raise cursor.error("a function that may stand here")
@@ -409,7 +414,44 @@ class ConditionParser:
             raise CelError(f"{own.name} takes {len(own.parameters)} attributes of one label")
         return Aggregate("OWN", label, name, prior, own, tuple(one for _, one in others))
 
+    def _own_call(self) -> Expression:
+        """`close(x.value, y.value)` and `last_two(PRIOR x.value)`."""
+        cursor = self.cursor
+        function = self.functions[cursor.take().text]
+        cursor.expect("(")
+        prior = not cursor.at(".", ahead=1) and cursor.accept_word("PRIOR") is not None
+        attributes = [self._label_attribute()]
+        while cursor.accept(","):
+            attributes.append(self._label_attribute())
+        cursor.expect(")")
+        if len(attributes) != len(function.parameters):
+            raise CelError(f"{function.name} takes {len(function.parameters)} arguments")
+        if prior and len({label for label, _ in attributes}) > 1:
+            raise CelError("PRIOR is of one label")
+        arguments = tuple(Aggregate("LIST", label, name, prior) for label, name in attributes)
+        return OwnCall(function, arguments)
+
     # --- declarations ---
+
+    def function(self) -> OwnFunction:
+        """`FUNCTION name(kind[], …): kind`, after its first word."""
+        cursor = self.cursor
+        name = cursor.name()
+        if name in self.own or name in self.functions or name.upper() in FUNCTIONS:
+            raise CelError(f"{name} is a function")
+        cursor.expect("(")
+        parameters = [self._array()]
+        while cursor.accept(","):
+            parameters.append(self._array())
+        cursor.expect(")")
+        cursor.expect(":")
+        return OwnFunction(name, tuple(parameters), self._kind())
+
+    def _array(self) -> Kind:
+        kind = self._kind()
+        self.cursor.expect("[")
+        self.cursor.expect("]")
+        return kind
 
     def declaration(self) -> OwnAggregate:
         """`AGGREGATE name(…): kind STATE … STEP … RESULT …`, after its first word."""

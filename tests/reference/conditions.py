@@ -26,6 +26,7 @@ from .nodes import (
     HasType,
     Literal,
     Not,
+    OwnCall,
     Previous,
     Quantified,
     Unary,
@@ -34,6 +35,7 @@ from .nodes import (
     parts,
 )
 from .own_aggregates import of_values, own_value, truth_of
+from .own_functions import own_call
 from .values import (
     CelError,
     Datum,
@@ -226,6 +228,8 @@ class ConditionChecker:
                 is_there = -len(data) <= place < len(data)
                 return data[place] if is_there else Datum(self.kinds[expression.name], None)
             return aggregate(expression.function, self.kinds[expression.name], data)
+        if isinstance(expression, OwnCall):
+            return self._called(expression, positions, chosen)
         if isinstance(expression, Binary):
             left = self.value(expression.left, positions, chosen)
             return arithmetic(
@@ -237,6 +241,19 @@ class ConditionChecker:
             raise CelError("a name without a label")
         operand = self.value(expression.operand, positions, chosen)
         return negate(operand) if expression.operator == "-" else absolute(operand)
+
+    def _called(
+        self, call: OwnCall, positions: Mapping[str, Positions], chosen: Mapping[str, int]
+    ) -> Datum:
+        rows: dict[str, list[tuple[Datum, ...]]] = {}
+        for argument in call.arguments:
+            label = argument.label
+            places = positions[label]
+            if argument.prior:
+                places = places[: places.index(chosen[label])]
+            names = [str(one.name) for one in call.arguments if one.label == label]
+            rows[label] = [tuple(self._attribute(p, name) for name in names) for p in places]
+        return own_call(call.function, rows, [argument.label for argument in call.arguments])
 
     def _attribute(self, position: int, name: str) -> Datum:
         if name not in self.kinds:

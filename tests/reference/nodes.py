@@ -70,6 +70,24 @@ class Aggregate:
 
 
 @dataclass(frozen=True, eq=False)
+class OwnFunction:
+    """`FUNCTION name(kind[], …): kind`."""
+
+    name: str
+    parameters: tuple[Kind, ...]
+    kind: Kind
+
+
+@dataclass(frozen=True, eq=False)
+class OwnCall:
+    """`close(x.a, y.b)`: a function of one's own, of lists of values. Its arguments are aggregates
+    that nothing evaluates by themselves."""
+
+    function: OwnFunction
+    arguments: tuple[Aggregate, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Total:
     """`COUNT(*)`, `APPROX_COUNT(*)`, `COUNT(x)`, `SUM(x.a)` and others, of all matches of a group.
 
@@ -153,6 +171,7 @@ Expression = (
     | Previous
     | HasType
     | Aggregate
+    | OwnCall
     | Total
     | Unary
     | Binary
@@ -221,6 +240,8 @@ def parts(expression: Expression) -> list[Expression]:
     inside: list[Expression] = []
     if isinstance(expression, Choice | Call):
         inside = [*expression.operands]
+    if isinstance(expression, OwnCall):
+        inside = [*expression.arguments]
     if isinstance(expression, Case):
         asked = [one for condition, _ in expression.branches for one in comparisons(condition)]
         inside = [operand for one in asked for operand in one.operands]

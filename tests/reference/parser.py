@@ -292,6 +292,11 @@ class _FileParser(_FormulaParser):
                 own = self.conditions.declaration()
                 self.conditions.own[own.name] = own
                 continue
+            if cursor.at_word("FUNCTION") and cursor.at("(", ahead=2):
+                cursor.take()
+                function = self.conditions.function()
+                self.conditions.functions[function.name] = function
+                continue
             if cursor.at_word("PARAMETERS") and cursor.at("{", ahead=2):
                 cursor.take()
                 name = cursor.name()

@@ -31,11 +31,13 @@ import pytest
 from celc_runtime import EventWarning
 from engines import answer_of, answers, engines, interpreted, only_query
 from reference import Match, WorkLimitError, as_expected, check_answer, evaluate
+from reference.own_functions import given_functions
 from strategies import (
     ACROSS,
     LOCAL_WINDOWS,
     LOOKING_BACK,
     OF_AGGREGATES,
+    OF_FUNCTIONS,
     OF_QUANTIFIED,
     OF_ROUNDS,
     OF_TIMES,
@@ -47,12 +49,14 @@ from strategies import (
 from strategies_across import TYPES, wide_stream
 from strategies_aggregates import own_declarations
 from strategies_keys import real_keys, with_real_keys
+from strategies_own_functions import CALLABLES, DECLARATIONS, GIVEN
 from strategies_times import START
 from streams_by_hand import EVENT_TIME, instant, streamed, timed
 from test_random import TOO_LARGE, Tally, cramped
 
-import celc
 from celc import CelError, Matcher
+from celc.diagnostics.source import Source
+from celc.driver.pipeline import compile_source
 from celc.options import Options
 
 WORK_LIMIT = 100_000
@@ -124,6 +128,16 @@ LANGUAGES = {
         OF_AGGREGATES | {Feature.PER_START},
         words=_OWN | {"SELECT FIRST ", "SELECT LONGEST ", "DISJOINT ", "PARTITION BY", "EVENTS"},
     ),
+    "functions": Language(
+        OF_FUNCTIONS,
+        words=frozenset({f"fn_{one}(" for one in ("near", "longer", "ends", "rising", "days")})
+        | {"PRIOR ", " AS value_", "NXT(", " UNLESS ", "; !", " OR ", "PARTITION BY", "NOT fn_"}
+        | {"SELECT NXT", "SELECT LAST", "SELECT MAX", "SELECT ANY", "CONSUME BY ANY"},
+    ),
+    "functions of rounds": Language(
+        OF_FUNCTIONS | {Feature.ROUNDS, Feature.LOCAL_WINDOW, *SHORTER},
+        words=frozenset({"fn_near(", "fn_ends(", ")+ ;", "):+", " EVENTS]("}),
+    ),
     "windows": Language(
         LOCAL_WINDOWS,
         words=frozenset({"WITHIN[", " EVENTS](", " [ts]](", "; !", " UNLESS ", ")+"})
@@ -161,6 +175,8 @@ def drawn(rng: random.Random, language: Language, depth: int) -> Drawn:
         body = body.replace("S>", rng.choice(("S>", "T>")))
     if Feature.OWN in language.features:
         declaration += own_declarations(rng)
+    if Feature.FUNCTIONS in language.features:
+        declaration += DECLARATIONS
     return Drawn(with_real_keys(declaration + body), rng.choice((None, None, "seq")))
 
 
@@ -191,16 +207,20 @@ def stream_for(rng: random.Random, query: Drawn) -> Events:
 def compiled(query: Drawn, *, by_numba: bool) -> Mapping[str, Matcher]:
     """The query by every engine, interpreted; or by the chosen one, compiled by Numba."""
     if by_numba:
-        return {"chosen": celc.compile(query.text, order_by=query.order_by)}
+        order = None if query.order_by is None else (query.order_by,)
+        source = Source("query.cel", query.text)
+        compilation = compile_source(source, Options(order, functions=GIVEN))
+        return {"chosen": Matcher(compilation.module_parts("test"))}
     with interpreted():
         order = None if query.order_by is None else (query.order_by,)
-        return engines(query.text, Options(order))
+        return engines(query.text, Options(order, functions=GIVEN))
 
 
 def wanted_of(query: Drawn, events: Events) -> list[Match] | None:
     """The reference's answer; None where it takes too long."""
     try:
-        return evaluate(query.text, events, order_by=query.order_by, work_limit=WORK_LIMIT)
+        with given_functions(CALLABLES):
+            return evaluate(query.text, events, order_by=query.order_by, work_limit=WORK_LIMIT)
     except WorkLimitError:
         return None
 
@@ -264,14 +284,15 @@ def check(
 def check_as_stream(seed: int, tally: Tally) -> None:
     """Compare what streams of some micro-batches answer to a random query with aggregates."""
     rng = random.Random(seed)
-    query = drawn(rng, Language(_ON_STREAMS, frozenset()), 2 + seed % 2)
+    features = _ON_STREAMS | {Feature.FUNCTIONS} if seed % 4 == 1 else _ON_STREAMS
+    query = drawn(rng, Language(features, frozenset()), 2 + seed % 2)
     text = timed(query.text)
     tally.drawn += 1
     if "CONSUME BY ANY" in text and "PARTITION BY" in text:
         return  # needs one order of all partitions, which a stream does not have
     try:
         with interpreted():
-            matchers = engines(text, Options((EVENT_TIME,)))
+            matchers = engines(text, Options((EVENT_TIME,), functions=GIVEN))
     except CelError as problem:
         codes = {d.code for d in problem.diagnostics if d.severity == "error"}
         assert codes <= TOO_LARGE, f"{codes}: {text}"
@@ -282,7 +303,8 @@ def check_as_stream(seed: int, tally: Tally) -> None:
         for number, event in enumerate(events):
             event[EVENT_TIME] = instant(1 + number)
         try:
-            wanted = evaluate(text, events, order_by=EVENT_TIME, work_limit=WORK_LIMIT)
+            with given_functions(CALLABLES):
+                wanted = evaluate(text, events, order_by=EVENT_TIME, work_limit=WORK_LIMIT)
         except WorkLimitError:
             continue
         tally.pairs += 1
@@ -328,9 +350,15 @@ _SEEDS = {
     "aggregates": range(108, 112),
     "aggregates of rounds": range(104, 106),
     "aggregates for each start": range(114, 119),
+    "functions": range(108, 112),
+    "functions of rounds": range(100, 103),
     "windows": range(99, 102),
 }
-_BY_NUMBA = {"aggregates": range(900, 902), "aggregates of rounds": range(900, 901)}
+_BY_NUMBA = {
+    "aggregates": range(900, 902),
+    "aggregates of rounds": range(900, 901),
+    "functions": range(900, 902),
+}
 _MORE_SEEDS = {
     "across": range(140),
     "look back": range(140),
@@ -339,6 +367,8 @@ _MORE_SEEDS = {
     "aggregates": range(115),
     "aggregates of rounds": range(108),
     "aggregates for each start": range(124),
+    "functions": range(120),
+    "functions of rounds": range(110),
     "windows": range(105),
 }
 

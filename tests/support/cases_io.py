@@ -22,7 +22,8 @@ class Case:
     `options` are those of the call. `error`: why the query is refused, in place of an answer.
     `rows`: the answer of totals. `run_error`: the event at which their run ends with an error.
     `parameters`: the table of each parameter set. `query_name`: the query of the file whose answer
-    is expected, where it has several.
+    is expected, where it has several. `functions`: the text of a file of Python with the functions
+    that the query declares.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Case:
     run_error: dict[str, Any] | None = None
     parameters: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     query_name: str | None = None
+    functions: str = ""
 
     def __post_init__(self) -> None:
         """ValueError for an option that no route of the tests gives to its call."""

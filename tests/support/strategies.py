@@ -18,6 +18,7 @@ from engines import interpreted, only_query
 from hypothesis import strategies as st
 from strategies_across import LABELS, TYPES, WIDE_DECLARATION, AcrossConditions, TiedFormulas
 from strategies_aggregates import own_call
+from strategies_own_functions import number_call
 from strategies_quantified import Quantified
 from strategies_rounds import RoundFormulas
 from strategies_times import DECLARED, selected
@@ -82,6 +83,7 @@ class Feature(enum.Enum):
     ROUNDS = "iterations whose rounds are compared with labels from outside"
     TIMES = "times and durations in conditions and in SELECT"
     QUANTIFIED = "SOME and EVERY"
+    FUNCTIONS = "functions of one's own"
     OWN = "aggregates of the file, VARIANCE, STDDEV, MEDIAN and COUNT(DISTINCT …)"
 
 
@@ -134,6 +136,7 @@ DWELLING = frozenset(
     {
         *(Feature.N_ARY, Feature.KEYS, Feature.LOOK_BACK, Feature.ROUNDS, Feature.TIMES),
         Feature.OWN,
+        Feature.FUNCTIONS,
         Feature.QUANTIFIED,
     }
 )
@@ -157,6 +160,8 @@ OF_TIMES = (LOOKING_BACK | {Feature.TIMES, Feature.SELECT_EXPRESSIONS, Feature.L
 }
 # A declaration of each aggregate that the queries call stands before them (`own_declarations`).
 OF_AGGREGATES = (LOOKING_BACK | {Feature.OWN, Feature.SELECT_EXPRESSIONS}) - {Feature.LIMIT}
+# The same with `strategies_own_functions.DECLARATIONS`.
+OF_FUNCTIONS = (LOOKING_BACK | {Feature.FUNCTIONS, Feature.SELECT_EXPRESSIONS}) - {Feature.LIMIT}
 
 
 def random_query(rng: random.Random, features: frozenset[Feature] = REGULAR, depth: int = 3) -> str:
@@ -381,6 +386,15 @@ class _Generator:
         label = self.rng.choice(labels)
         if self.has(Feature.TIMES) and _chance(self.rng, 0.6):
             return f"{selected(self.rng, label, self.rng.choice(labels))} AS value_{number}"
+        if self.has(Feature.FUNCTIONS) and _chance(self.rng, 0.7):
+            other = self.rng.choice(labels)
+            call = self.rng.choice(
+                (
+                    number_call(self.rng, label, other, prior=False),
+                    f"fn_near({label}.id, {other}.id)",
+                )
+            )
+            return f"{call} AS value_{number}"
         if self.has(Feature.OWN) and _chance(self.rng, 0.7):
             return f"{own_call(self.rng, label, prior=False)} AS value_{number}"
         if _chance(self.rng, 0.25):
@@ -648,6 +662,7 @@ class _ConditionGenerator:
             look_back=look_back,
             times=Feature.TIMES in features,
             own=Feature.OWN in features,
+            functions=Feature.FUNCTIONS in features,
         )
 
     def condition(self, own: Iterable[str], visible: Iterable[str]) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from strategies_aggregates import own_call
+from strategies_own_functions import number_call, truth_call
 from strategies_times import ODD, PLAIN, Times
 
 TYPES = ("A", "B", "C", "D")
@@ -112,8 +113,10 @@ class AcrossConditions:
         look_back: bool,
         times: bool = False,
         own: bool = False,
+        functions: bool = False,
     ) -> None:
         self.own = own
+        self.functions = functions
         self.rng = rng
         self.unary = unary
         self.look_back = look_back
@@ -275,6 +278,10 @@ class AcrossConditions:
         rng = self.rng
         order = rng.choice(_ORDERS)
         value = self.backward(x)
+        if self.functions and _chance(rng, 0.7):
+            value = number_call(rng, x, y, prior=True)
+        if self.functions and _chance(rng, 0.4):
+            return truth_call(rng, x, y)
         text = rng.choice(
             (
                 f"{value} {order} {x}.{self.number()}",

@@ -201,6 +201,8 @@ class ChoiceCode(ConditionCode):
                 pass
             case core.Aggregate(function="DISTINCT"):
                 pass
+            case core.OwnCall():
+                pass
             case core.Aggregate(function="OWN"):
                 known[f"{self._own_call(expression)}[1]"] = None
             case core.Aggregate(function="VARIANCE" | "STDDEV", attribute=str() as attribute):
@@ -233,6 +235,8 @@ class ChoiceCode(ConditionCode):
                 return self._element(expression)
             case core.Aggregate():
                 return self._aggregate(expression)
+            case core.OwnCall():
+                return self._call_of_lists(expression)
             case _:
                 return ConditionCode._value(self, expression)
 
@@ -335,6 +339,13 @@ class ChoiceCode(ConditionCode):
         self.text_attributes |= function.text_attributes
         texts = [f"text_{self.texts.setdefault(text, len(self.texts))}" for text in function.texts]
         return f"{function.name}({', '.join([*columns, *texts, self._events(node)])})"
+
+    def _call_of_lists(self, node: core.OwnCall) -> str:
+        """The call of a function of one's own."""
+        assert self.own is not None
+        columns = [name for one in node.operands for name in self._column(one.attributes[0])]
+        of_label = {one.label: self._events(one) for one in node.operands}
+        return f"{self.own.calls.call(node)}({', '.join([*columns, *of_label.values()])})"
 
     # --- texts ------------------------------------------------------------------------------------
 

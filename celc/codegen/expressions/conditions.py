@@ -124,6 +124,7 @@ class ConditionCode:
                 known[found] = None
             case (
                 core.Aggregate()
+                | core.OwnCall()
                 | core.Previous()
                 | core.Variable()
                 | core.TotalOf()
@@ -155,6 +156,7 @@ class ConditionCode:
                 return found
             case (
                 core.Aggregate()
+                | core.OwnCall()
                 | core.Previous()
                 | core.Variable()
                 | core.TotalOf()

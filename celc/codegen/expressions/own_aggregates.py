@@ -18,6 +18,7 @@ from celc_runtime.plan.conditions import TextComparison, TextCondition
 from celc_runtime.plan.frozen import frozen
 
 from celc.codegen.expressions.conditions import ConditionCode
+from celc.codegen.expressions.own_functions import OwnFunctionCode
 from celc.codegen.text.escape import comment_text
 from celc.codegen.text.imports import Imports
 from celc.codegen.text.templates import TemplateView
@@ -95,11 +96,12 @@ class Searches(TemplateView):
 @dataclass(slots=True)
 class OwnAggregateCode:
     """Writes each function once. `query` is the number of the query in its file, with which the
-    names begin. `members`: see `ConditionCode`."""
+    names begin. `members`: see `ConditionCode`. `calls` writes calls of functions of one's own."""
 
     query: int
     imports: Imports
     members: dict[str, tuple[tuple[int | float, ...], str]]
+    calls: OwnFunctionCode
     functions: dict[_Key, OwnFunction] = field(default_factory=dict)
     searches: dict[tuple[str, ...], SearchText] = field(default_factory=dict)
     """The functions of SOME and EVERY, by their lines."""
@@ -116,10 +118,6 @@ class OwnAggregateCode:
             self.imports.use("njit")
         found = self.searches[key]
         return f"{found.name}({', '.join(found.parameters)})"
-
-    def searches_view(self) -> Searches:
-        """The functions of SOME and EVERY."""
-        return Searches(tuple(self.searches.values()))
 
     def function(self, node: core.Aggregate) -> OwnFunction:
         """The function of an aggregate of these attributes."""
@@ -140,9 +138,13 @@ class OwnAggregateCode:
         type = node.type.value
         return plan.OwnAggregate(of_matches, node.label, function.columns, function.texts, type)
 
-    def view(self) -> OwnFunctions:
-        """All functions of the query."""
-        return OwnFunctions(tuple(function.text for function in self.functions.values()))
+    def views(self) -> tuple[TemplateView, ...]:
+        """All that it has written, in an order in which it can be read."""
+        functions = tuple(function.text for function in self.functions.values())
+        searches = tuple(self.searches.values())
+        parts = {OwnFunctions(functions): functions, self.calls.view(): self.calls.calls}
+        parts[Searches(searches)] = searches
+        return tuple(view for view, written in parts.items() if written)
 
 
 @dataclass(slots=True)

@@ -80,6 +80,9 @@ class _Trees:
                 return self.own.tree(value)
             case core.Aggregate():
                 return plan.Aggregate(value.function, value.label, value.attribute, value.place)
+            case core.OwnCall():
+                assert self.own is not None, "no list is of one event"
+                return self.own.calls.tree(value)
             case core.Collection():
                 return plan.Aggregate("COLLECT", value.label, value.attribute)
             case core.Arithmetic(operator=operator):
@@ -286,7 +289,9 @@ def _total(value: core.Expression) -> totals.TotalTree:
             return plan.ParameterValue(value.attribute, type)
         case core.Aggregate() | core.Previous():
             raise AssertionError("the resolver refuses functions of one match in totals")
-        case core.Call() | core.Choice() | core.Conditional() | core.TimeDifference():
+        case core.Call() | core.OwnCall() | core.Choice() | core.Conditional():
+            raise AssertionError("the resolver refuses functions of one match in totals")
+        case core.TimeDifference():
             raise AssertionError("the resolver refuses functions of one match in totals")
         case core.InRowPatterns():
             raise AssertionError(IN_ROW_PATTERNS)

@@ -50,6 +50,7 @@ _NAMES_OF = {
     "celc_runtime.engine.definition.open_questions": ("Condition",),
     "celc_runtime.engine.update.pile_bounds": ("LEAST_KEY", "NO_BOUND"),
     "celc_runtime.jit.kernels": ("njit",),
+    "celc_runtime.jit.own_functions": ("own_function",),
     "celc_runtime.engine.values.label_sets": (
         *("average", "events_of_role", "first_of", "last_of", "largest", "largest_text", "nth_of"),
         *("count_distinct", "count_distinct_texts", "count_known", "deviation", "median"),

@@ -1,10 +1,10 @@
-"""Aggregates that a file declares, and the arguments of functions of a label's set."""
+"""Aggregates and functions that a file declares, and arguments of functions of a label's set."""
 
 from collections.abc import Collection, Sequence
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error
 from celc.diagnostics.messages.functions import FUNCTIONS
-from celc.diagnostics.messages.wording import available, quote, unknown
+from celc.diagnostics.messages.wording import available, quote, quoted, unknown
 from celc.diagnostics.source import Span
 
 # --- declarations ---------------------------------------------------------------------------------
@@ -170,3 +170,58 @@ def misplaced_distinct(function: str, argument: str | None, call: Span) -> Diagn
     hint = f"DISTINCT goes with COUNT: {mended}"
     fixes = () if argument is None else (Fix(call, mended),)
     return error("misplaced-distinct", call, message, hint, fixes=fixes)
+
+
+# --- functions of one's own -----------------------------------------------------------------------
+
+
+def taken_function_name(
+    name: str, span: Span, first: Span | None, is_aggregate: bool
+) -> Diagnostic:
+    """`FUNCTION sum(DOUBLE[]): DOUBLE`; `first`: where another function of the name is declared,
+    None where an aggregate of the file has it (`is_aggregate`), or the language."""
+    message = f"there is a function {name.upper()} already"
+    if first is not None:
+        message = f"the function {quote(name)} is declared twice"
+    elif is_aggregate:
+        message = f"there is an aggregate {quote(name)} already"
+    hint = f"give the function another name, such as {quote('my_' + name)}"
+    related = () if first is None else (Related(first, "it is declared here first"),)
+    return error("function-name", span, message, hint, related=related)
+
+
+def type_in_function(type: str, allowed: Collection[str], span: Span) -> Diagnostic:
+    """`FUNCTION f(STRING[]): BOOLEAN`."""
+    message = f"functions of one's own do not compute with values of the type {type}"
+    hints = [f"types: {', '.join(allowed)}"]
+    if type.startswith("DECIMAL"):
+        hints.append(
+            "declare a derived attribute, and give it that: real: DOUBLE = CAST(px AS DOUBLE)"
+        )
+    if type == "DATE":
+        hints.append("declare TIMESTAMP[]: a DATE is its midnight in UTC there")
+    return error("type-in-function", span, message, *hints)
+
+
+def prior_of_labels(name: str, labels: Sequence[str], span: Span) -> Diagnostic:
+    """`close(PRIOR x.value, y.value)`."""
+    return error(
+        "prior-of-labels",
+        span,
+        f"PRIOR means the positions of one label before another of its positions, but the "
+        f"arguments of {quote(name)} name {quoted(labels)}",
+        f"leave out PRIOR, or give {quote(name)} attributes of {quote(labels[0])} alone",
+    )
+
+
+def array_type(
+    name: str, wanted: str, found: str, text: str, span: Span, allowed: Collection[str]
+) -> Diagnostic:
+    """`close(x.name, y.value)`; `allowed` are the types of arrays."""
+    message = f"{text} is {found}, and {quote(name)} takes an array of {wanted} there"
+    hint = f"give it an attribute of the type {wanted}"
+    if found in allowed:
+        hint += f", or declare {found}[]"
+    if found.startswith("DECIMAL"):
+        hint += ", such as a derived one: real: DOUBLE = CAST(px AS DOUBLE)"
+    return error("array-type", span, message, hint)

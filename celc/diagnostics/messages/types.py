@@ -230,9 +230,13 @@ def unknown_function(
     span: Span,
     arguments: Sequence[str] = (),
     call: Span | None = None,
+    declaration: str | None = None,
 ) -> Diagnostic:
-    """`MEAN(x.price)`; `arguments` are those of the call, as they are written, `call` its place."""
+    """`MEAN(x.price)`; `arguments` are those of the call, as they are written, `call` its place.
+    `declaration`: of a function of one's own, where it takes attributes of several labels."""
     hints, mended = advice_on(name, arguments, functions)
+    if declaration is not None:
+        hints = (f"a function of your own is declared before the query: {declaration}", *hints)
     message = f"there is no function {quote(name)}"
     fixes = () if mended is None or call is None else (Fix(call, mended),)
     return error("unknown-function", span, message, *hints, fixes=fixes)

@@ -20,6 +20,7 @@ _Statement: TypeAlias = (
     syntax.StreamDeclaration
     | syntax.ParametersDeclaration
     | syntax.AggregateDeclaration
+    | syntax.FunctionDeclaration
     | syntax.Query
 )
 
@@ -60,7 +61,7 @@ def document_of(file: syntax.File, words: list[Word]) -> Box:
     """The document of a file."""
     layout = _Layout(words)
     statements: list[_Statement] = sorted(
-        (*file.streams, *file.aggregates, *file.parameters, *file.queries),
+        (*file.streams, *file.aggregates, *file.functions, *file.parameters, *file.queries),
         key=lambda statement: statement.span.start,
     )
     places = [word.start for word in words]
@@ -173,6 +174,8 @@ class _Layout:
             return self._declared(start, end)
         if isinstance(statement, syntax.AggregateDeclaration):
             return self._aggregate(start, end)
+        if isinstance(statement, syntax.FunctionDeclaration):
+            return self._chains.between(start, end)
         parts: list[Document] = []
         for begin, stop in self._clauses(start, end):
             parts += [_NEXT_LINE] if parts else []

@@ -15,7 +15,7 @@ def in_own_words(source: Source) -> Source:
     Raises `CelError` where the text is not in the language.
     """
     file, text = parse(source), source.text
-    declared = (file.streams, file.parameters, file.aggregates)
+    declared = (file.streams, file.parameters, file.aggregates, file.functions)
     changes = sorted(
         (node.name.span.start, _end(node, text), type_word(node.name.text))
         for node in nodes_of(declared)

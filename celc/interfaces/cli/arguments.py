@@ -273,6 +273,12 @@ def _command(
             metavar="FILE",
             help="events whose columns are those of a table that is not declared",
         )
+    parser.add_argument(
+        "--functions",
+        type=Path,
+        metavar="FILE.py",
+        help="the functions of Python that the queries declare with FUNCTION; the file is run",
+    )
     return parser
 
 

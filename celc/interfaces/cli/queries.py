@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from celc.core.given_functions import GivenFunction
 from celc.core.limits import DEFAULT_MAX_STATES, DEFAULT_MAX_WORK
 from celc.diagnostics.errors import render_all
 from celc.diagnostics.files import names_of, read_file
@@ -44,8 +45,22 @@ def options_of(arguments: argparse.Namespace) -> Options:
         max_work=arguments.max_work,
         first_order=arguments.first_order,
         max_compile_seconds=arguments.max_compile_seconds,
+        functions=_functions(arguments),
         joins=arguments.command not in ("run", "warm"),
     )
+
+
+def _functions(arguments: argparse.Namespace) -> tuple[GivenFunction, ...] | None:
+    """The functions of the file of --functions, which is run."""
+    path = getattr(arguments, "functions", None)
+    if path is None:
+        return None
+    from celc.driver.given_functions import NotGivenError, functions_of_file
+
+    try:
+        return functions_of_file(path)
+    except NotGivenError as problem:
+        raise CommandProblem(f"--functions: {problem}") from None
 
 
 def module_path(paths: Sequence[Path]) -> Path:
@@ -95,6 +110,8 @@ def shown_command(
         parts += ["--max-work", str(arguments.max_work)]
     if arguments.first_order:
         parts.append("--first-order")
+    if arguments.functions is not None:
+        parts += ["--functions", arguments.functions.name]
     return " ".join(parts)
 
 

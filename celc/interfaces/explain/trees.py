@@ -54,7 +54,13 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
 def _is_node(value: Any) -> bool:
     """Whether a value is shown with parts of its own. Names and declared types are words."""
     if isinstance(
-        value, (syntax.Name, core.EventType, core.AttributeDeclaration, core.OwnAggregate, Span)
+        value,
+        syntax.Name
+        | core.EventType
+        | core.AttributeDeclaration
+        | core.OwnAggregate
+        | core.OwnFunction
+        | Span,
     ):
         return False
     return type(value).__module__ in (syntax.__name__, core.__name__) and not isinstance(
@@ -74,7 +80,7 @@ def _inline(value: Any, without: tuple[str, ...] = ()) -> str:
             return value.text
         case core.EventType():
             return f"{value.stream}>{value.name}"
-        case core.OwnAggregate():
+        case core.OwnAggregate() | core.OwnFunction():
             return value.name
         case core.AttributeDeclaration():
             return f"{value.name}: {value.type.value}"

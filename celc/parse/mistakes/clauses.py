@@ -175,12 +175,12 @@ def selector_without_items(place: Place) -> Diagnostic | None:
 
 
 def misspelled_statement(place: Place) -> Diagnostic | None:
-    """A first word that is almost SELECT, QUERY, CREATE or AGGREGATE."""
+    """A first word that is almost SELECT, QUERY, CREATE, AGGREGATE or FUNCTION."""
     if place.index == place.statement_start + 1 and place.before == "NAME":
         first = place.previous
         if keyword_of(first) == "STREAM":
             return _misspelled(first, "CREATE STREAM", "CREATE STREAM")
-        close = _close(first, {"SELECT", "QUERY", "CREATE", "AGGREGATE"})
+        close = _close(first, {"SELECT", "QUERY", "CREATE", "AGGREGATE", "FUNCTION"})
         if close and close != keyword_of(first):
             return _misspelled(first, close)
     return None
@@ -333,12 +333,13 @@ def select_after_name(place: Place) -> Diagnostic | None:
 
 
 def late_declaration(place: Place) -> Diagnostic | None:
-    """CREATE STREAM or AGGREGATE after the first query."""
+    """CREATE STREAM, AGGREGATE or FUNCTION after the first query."""
     is_stream = keyword_of(place.found) == "CREATE" and keyword_of(place.following) == "STREAM"
-    is_aggregate = place.found.type == "AGGREGATE"
-    if not (is_stream or is_aggregate) or not place.accepts(END):
+    others = {"AGGREGATE": "aggregates", "FUNCTION": "functions"}
+    declared = "streams" if is_stream else others.get(place.found.type)
+    if declared is None or not place.accepts(END):
         return None
-    message = f"{'aggregates' if is_aggregate else 'streams'} are declared before the first query"
+    message = f"{declared} are declared before the first query"
     hint = "move the declaration to the start of the file"
     return error("late-declaration", place.found.span, message, hint)
 

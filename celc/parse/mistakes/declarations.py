@@ -1,10 +1,11 @@
-"""Mistakes in declarations: what other systems write there, and the parts of an aggregate."""
+"""Mistakes in declarations: what other systems write there, the parts of an aggregate, and the
+types of a function."""
 
 from celc_runtime.values.types import SIMPLE_TYPES
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
 from celc.diagnostics.source import Span
-from celc.parse.mistakes.place import Place, described
+from celc.parse.mistakes.place import CLOSERS, Place, described
 from celc.parse.mistakes.surroundings import columns, types_in_formulas
 from celc.parse.mistakes.tokens import offered
 from celc.parse.tables import END
@@ -145,3 +146,37 @@ def in_declaration(place: Place) -> Diagnostic | None:
     if found.type == END:
         what = "the file ends too early"
     return error("aggregate-declaration", found.span, f"{what}{after}", *hints)
+
+
+# --- functions -----------------------------------------------------------------------------------
+
+
+def in_function(place: Place) -> Diagnostic | None:
+    """`FUNCTION f(DOUBLE): BOOLEAN`, `FUNCTION f(a: DOUBLE[]): …` and `FUNCTION f(DOUBLE[])`."""
+    before = range(place.index - 1, place.start - 1, -1)
+    start = next((index for index in before if place.tokens[index].type == "FUNCTION"), None)
+    if start is None:
+        return None
+    depth, closed = 0, None
+    for index in range(start + 2, place.index):
+        kind = place.tokens[index].type
+        depth += (kind in CLOSERS) - (kind in CLOSERS.values())
+        if not depth and closed is None:
+            closed = index
+    # Behind the parentheses are a ':' and the word of a type, which has no size.
+    behind = 0 if closed is None else place.index - closed - 1
+    is_sized = behind == 3 and place.before == "LPAR"
+    if behind > 2 and not is_sized:
+        return None
+    found = place.found
+    what = f"{described(found)} cannot stand here"
+    if found.type == END:
+        what = "the file ends too early"
+    hints = [
+        "a function is declared by the types of its arrays and of its result: "
+        "FUNCTION close(DOUBLE[], DOUBLE[]): BOOLEAN"
+    ]
+    if is_sized:
+        hints = [f"its result is a number, BOOLEAN or TIMESTAMP, without a size: {hints[0]}"]
+    after = f" after {described(place.previous)}"
+    return error("function-declaration", found.span, f"{what}{after}", *hints)

@@ -107,7 +107,8 @@ def _is_compared(place: Place, start: int) -> bool:
         for one, after in pairwise(tokens)
         if one.type == "NAME" and after.type == "LPAR"
     ]
-    own = {name_text(after) for one, after in pairwise(place.tokens) if one.type == "AGGREGATE"}
+    declaring = ("AGGREGATE", "FUNCTION")
+    own = {name_text(after) for one, after in pairwise(place.tokens) if one.type in declaring}
     types = {
         declared(place).of_type(name_text(one)) for one in tokens if one.type == "ATTRIBUTE"
     } - {None}

@@ -61,7 +61,7 @@ class Place:
         for token in reversed(self.tokens[self.start : self.index]):
             if token.type in ("AGGREGATE", "STATE", "STEP"):
                 return token.type
-            if token.type in ("RESULT", "CREATE", "QUERY", "SELECT"):
+            if token.type in ("RESULT", "FUNCTION", "CREATE", "QUERY", "SELECT"):
                 break
         return None
 

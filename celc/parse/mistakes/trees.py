@@ -17,11 +17,11 @@ from celc.parse.mistakes.tokens import shortened
 
 
 def no_query(
-    streams: Sequence[syntax.StreamDeclaration], end: Span, *, has_aggregates: bool = False
+    streams: Sequence[syntax.StreamDeclaration], end: Span, *, declared: str = ""
 ) -> Diagnostic:
-    """A file without any query."""
-    if not streams and has_aggregates:
-        message = "the file declares aggregates but has no query"
+    """A file without any query; `declared`: what it declares besides streams, as `aggregates`."""
+    if not streams and declared:
+        message = f"the file declares {declared} but has no query"
         return error("no-query", end, message, "add streams and a query, such as: SELECT * WHERE A")
     if not streams:
         message = "the file is empty: there is no query"

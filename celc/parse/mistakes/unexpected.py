@@ -47,6 +47,7 @@ _CASES = (
     declarations.semicolon,
     declarations.type_before_name,
     declarations.in_declaration,
+    declarations.in_function,
     clauses.name_with_signs,
     clauses.name_with_space,
     formulas.missing_formula,

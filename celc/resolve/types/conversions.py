@@ -42,6 +42,13 @@ def common_type(left: core.DataType, right: core.DataType) -> core.DataType | No
     return None
 
 
+def is_taken_as(data_type: core.DataType, parameter: core.DataType) -> bool:
+    """Whether an aggregate or a function of the file takes an attribute for a parameter. None takes
+    DECIMALs."""
+    is_decimal = isinstance(data_type, core.DecimalType)
+    return common_type(data_type, parameter) is parameter and not is_decimal
+
+
 @frozen
 class Misfit:
     """The operand, by its number, whose type has none in common with `before`, that of the operands

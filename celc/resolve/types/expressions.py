@@ -33,8 +33,10 @@ from celc.resolve.types.conversions import (
     calculates_with_times,
     common_type,
     is_null,
+    is_taken_as,
     negation,
 )
+from celc.resolve.types.own_functions import own_call
 from celc.resolve.types.site import Site as Site
 
 _ORDERED = (
@@ -299,6 +301,10 @@ def _call(node: syntax.Call, site: Site) -> core.Expression | None:
     own = site.schema.declarations.aggregates
     if site.inside is None and node.function.text in own:
         return _own_aggregate(node, own[node.function.text], site)
+    functions = site.schema.declarations.functions
+    if site.inside is None and node.function.text in functions:
+        given = _attribute_arguments(node, site)
+        return own_call(node, functions[node.function.text], given, site.use, site.found)
     known = name in FUNCTIONS or name in TABLE
     if node.distinct and known and name != "COUNT":
         text = site.found.source.slice(node.argument.span)
@@ -356,9 +362,24 @@ def absolute(node: syntax.Call, site: Site) -> core.Expression | None:
 def _refuse_unknown(node: syntax.Call, site: Site) -> None:
     slice_of = site.found.source.slice
     arguments = [slice_of(one.span) for one in (node.argument, *node.more)]
-    known = (*_FUNCTIONS[site.use], *TABLE, *site.schema.declarations.aggregates)
-    name = node.function
-    site.found.add(types.unknown_function(name.text, known, name.span, arguments, node.span))
+    own = site.schema.declarations.called if site.inside is None else ()
+    known = (*_FUNCTIONS[site.use], *TABLE, *own)
+    name, declaration = node.function, _declaration_for(node, site)
+    site.found.add(
+        types.unknown_function(name.text, known, name.span, arguments, node.span, declaration)
+    )
+
+
+def _declaration_for(node: syntax.Call, site: Site) -> str | None:
+    """The declaration of a function that a call with attributes of several labels could mean."""
+    named = [one for one in (node.argument, *node.more) if isinstance(one, syntax.Attribute)]
+    labels = {one.label.text for one in named if one.label is not None}
+    if len(labels) < 2 or len(named) <= len(node.more):
+        return None
+    found = [site.schema.types.get(one.attribute.text) for one in named]
+    arrays = ", ".join(f"{'DOUBLE' if one is None else one.value}[]" for one in found)
+    result = "BOOLEAN" if site.use == "filter" else "DOUBLE"
+    return f"FUNCTION {written(node.function.text)}({arrays}): {result}"
 
 
 def refuse_star(node: syntax.CallOfAll, site: Site) -> None:
@@ -366,7 +387,7 @@ def refuse_star(node: syntax.CallOfAll, site: Site) -> None:
     name = node.function.text
     known = (*FUNCTIONS, *TABLE, *totals.TOTALS)
     if name.upper() not in known:
-        functions = (*_FUNCTIONS[site.use], *site.schema.declarations.aggregates)
+        functions = (*_FUNCTIONS[site.use], *site.schema.declarations.called)
         span = node.function.span
         site.found.add(types.unknown_function(name, functions, span, [], node.span))
         return
@@ -412,6 +433,15 @@ def attribute_argument(node: syntax.Call, site: Site) -> tuple[str, str, core.Da
     return None if data_type is None else (label.text, argument.attribute.text, data_type)
 
 
+def _attribute_arguments(
+    node: syntax.Call, site: Site
+) -> list[tuple[str, str, core.DataType] | None]:
+    """The same of each argument; None for one that is wrong, which is reported."""
+    return [
+        attribute_argument(replace(node, argument=one), site) for one in (node.argument, *node.more)
+    ]
+
+
 def _calls_offered(node: syntax.Call, site: Site) -> list[str]:
     """The calls that `SUM(a)`, `SUM(x)` and `SUM(x.a * 2)` could mean."""
     argument, name = node.argument, node.function.text
@@ -440,6 +470,9 @@ def _calls_offered(node: syntax.Call, site: Site) -> list[str]:
 
 def _takes(name: str, data_type: core.DataType, site: Site) -> bool:
     """Whether a function of one argument takes attributes of a type."""
+    function = site.schema.declarations.functions.get(name)
+    if function is not None:
+        return len(function.parameters) == 1 and is_taken_as(data_type, function.parameters[0])
     own = site.schema.declarations.aggregates.get(name)
     if own is None:
         if isinstance(data_type, core.DecimalType):
@@ -449,13 +482,7 @@ def _takes(name: str, data_type: core.DataType, site: Site) -> bool:
     if len(own.parameters) > 1:
         return False
     (parameter,) = own.parameters
-    return _is_taken_as(data_type, parameter.type)
-
-
-def _is_taken_as(data_type: core.DataType, parameter: core.DataType) -> bool:
-    """Whether an aggregate of the file takes an attribute for a parameter. None takes DECIMALs."""
-    is_decimal = isinstance(data_type, core.DecimalType)
-    return common_type(data_type, parameter) is parameter and not is_decimal
+    return is_taken_as(data_type, parameter.type)
 
 
 # The functions for which f(c · values) = c · f(values), for a positive number c.
@@ -551,9 +578,7 @@ def _own_aggregate(
         argument = site.found.source.slice(node.argument.span)
         site.found.add(aggregates.misplaced_distinct(name, argument, node.span))
         return None
-    arguments = [
-        attribute_argument(replace(node, argument=one), site) for one in (node.argument, *node.more)
-    ]
+    arguments = _attribute_arguments(node, site)
     taken = [one for one in arguments if one is not None]
     if own is None or len(taken) < len(arguments):
         return None
@@ -573,7 +598,7 @@ def _own_aggregate(
     for written_one, (_, _, data_type), parameter in zip(
         (node.argument, *node.more), taken, own.parameters, strict=True
     ):
-        if not _is_taken_as(data_type, parameter.type):
+        if not is_taken_as(data_type, parameter.type):
             fits = False
             site.found.add(
                 aggregates.argument_type(

@@ -156,6 +156,8 @@ def _name_of(part: core.Aggregate | core.Previous) -> str | None:
         return "PRIOR"
     if part.own is not None:
         return part.own.name
+    if part.function == "LIST":
+        return "a function of one's own"
     if part.function == "DISTINCT":
         return "COUNT(DISTINCT …)"
     return part.function if part.function in _COMPUTED else None

@@ -32,6 +32,7 @@ from celc_runtime.plan.expressions import (
     Negation,
     OneOf,
     OwnAggregate,
+    OwnCall,
     Some,
     nodes_in,
 )
@@ -211,12 +212,12 @@ def _require(what: str, holds: bool) -> None:
 
 
 def own_aggregate(plan: Plan) -> str | None:
-    """The first column of SELECT that calls an aggregate of the query's own file."""
+    """The first column of SELECT that calls an aggregate or a function of the query's own file."""
     return next(
         (
             item.name
             for item in plan.answer.expressions
-            if any(isinstance(node, OwnAggregate) for node in nodes_in(item.value))
+            if any(isinstance(node, OwnAggregate | OwnCall) for node in nodes_in(item.value))
         ),
         None,
     )

@@ -10,6 +10,10 @@ class WorkLimitError(EventError):
     do."""
 
 
+class FunctionError(EventError):
+    """A function of one's own ended with an error. It names the function and its error."""
+
+
 class TotalError(EventError):
     """A total of matches leaves its type. It names the event at which they end, and an alternative
     without this limit."""

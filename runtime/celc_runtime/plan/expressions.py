@@ -49,6 +49,20 @@ class OwnAggregate:
 
 
 @frozen
+class OwnCall:
+    """A call of a function of one's own, of the events of one or several labels. It is never
+    NULL."""
+
+    function: Callable[..., None]
+    """Its arguments: for each of `columns` the values for all matches and bool (not NULL); for each
+    of `labels` where the events of each match begin and end; an array to write, the value for each
+    match."""
+    columns: tuple[tuple[str, str], ...]  # labels and attributes
+    labels: tuple[str, ...]
+    type: str
+
+
+@frozen
 class ParameterValue:
     """An attribute of the parameter set: the value of `column` at the last event of a match."""
 
@@ -199,7 +213,7 @@ class ValueOfAggregate:
 
 LeafOfRows: TypeAlias = ValueOfRow | LabelOfRow | RowIsThere | NumberOfMatch | ValueOfAggregate
 
-Leaf: TypeAlias = Aggregate | OwnAggregate | ParameterValue | Column | LeafOfRows
+Leaf: TypeAlias = Aggregate | OwnAggregate | OwnCall | ParameterValue | Column | LeafOfRows
 
 Tree: TypeAlias = (
     Constant
@@ -318,6 +332,8 @@ def attributes_of(expressions: Iterable[Computed]) -> Iterator[str]:
                     yield from node.columns
                     for text in node.texts:
                         yield from text.attributes
+                case OwnCall():
+                    yield from (attribute for _, attribute in node.columns)
 
 
 def nodes_in(tree: Tree) -> Iterator[Tree]:

@@ -350,6 +350,8 @@ class Plan:
     matching: Matching = Matching()
     choice: Choice = Choice()
     answer: Answer = Answer()
+    functions: tuple[tuple[str, str], ...] = ()
+    """The functions of one's own that it calls, each with a digest of what it computes."""
 
     @property
     def of_inputs(self) -> "Plan":

@@ -251,7 +251,8 @@ RULES = (
         Route.COMPACT,
         has.OWN_AGGREGATE,
         "compact-own-aggregate",
-        "{column!r} calls an aggregate that the query's file declares, whose code no table holds",
+        "{column!r} calls an aggregate or a function that the query's file declares; no table "
+        "holds its code",
         _GRAPHS,
     ),
     _refused(

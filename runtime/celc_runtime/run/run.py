@@ -42,6 +42,7 @@ from celc_runtime.run.answer.answers import AnswerOfRun
 from celc_runtime.run.behind import behind_stretches
 from celc_runtime.run.choice.choices import ChoiceOfRun
 from celc_runtime.run.choice.deadlines import undecided_words
+from celc_runtime.run.function_errors import naming_functions
 from celc_runtime.run.source.event_source import EventSource, Reading
 from celc_runtime.run.source.odd_events import OddEvents
 from celc_runtime.run.source.positions import Positions
@@ -141,6 +142,7 @@ class Run:
 
     # --- events -----------------------------------------------------------------------------------
 
+    @naming_functions
     def push(
         self,
         events: pa.RecordBatch,
@@ -159,6 +161,7 @@ class Run:
             yield from self._arrived(reading)
         yield from self._answer.known()
 
+    @naming_functions
     def push_parts(
         self, events: pa.RecordBatch, codes: np.ndarray, parts: np.ndarray, positions: np.ndarray
     ) -> Iterator[pa.RecordBatch]:
@@ -174,11 +177,13 @@ class Run:
         yield from self._arrived(self._source.parts(events, codes, parts, positions))
         yield from self._answer.known()
 
+    @naming_functions
     def end_of_instant(self) -> Iterator[pa.RecordBatch]:
         for reading in self._source.rest():
             yield from self._arrived(reading)
         yield from self._answer.known()
 
+    @naming_functions
     def rest(self) -> Iterator[pa.RecordBatch]:
         """The rows that still wait at the end of the input.
 
@@ -196,6 +201,7 @@ class Run:
 
     # --- stretches --------------------------------------------------------------------------------
 
+    @naming_functions
     def push_stretches(self, stretches: Stretches) -> Iterator[pa.RecordBatch]:
         """Read stretches of partitions, the only events of this run.
 

@@ -86,7 +86,7 @@ def test_a_graph_grows_with_the_events_and_not_with_the_matches() -> None:
         ("SELECT LONGEST * WHERE A ; B", "matches that end at different events"),
         ("SELECT TOTAL COUNT(*) AS n WHERE A ; B", "one row for many matches already"),
         ("SELECT COLLAPSED * WHERE A ; B", "one row for many matches already"),
-        (f"{_OWN}SELECT own(a.id) AS n WHERE A+ AS a ; B", "whose code no table holds"),
+        (f"{_OWN}SELECT own(a.id) AS n WHERE A+ AS a ; B", "no table holds its code"),
     ],
 )
 def test_what_no_graph_can_say_is_an_error_that_says_why(query: str, why: str) -> None:

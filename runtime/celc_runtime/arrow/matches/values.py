@@ -47,6 +47,7 @@ from celc_runtime.plan.expressions import (
     Leaf,
     OfTypes,
     OwnAggregate,
+    OwnCall,
     ParameterValue,
 )
 
@@ -212,6 +213,15 @@ def _own_aggregate(tree: OwnAggregate, labels: LabelValues) -> Numbers:
     return Numbers(values, known)
 
 
+def _own_call(tree: OwnCall, labels: LabelValues) -> Numbers:
+    """The values of a function of one's own."""
+    columns = [as_numbers(labels.column(*one)) for one in tree.columns]
+    arguments = [part for numbers in columns for part in numbers]
+    values = np.empty(labels.matches, NUMPY_TYPES[tree.type])
+    tree.function(*arguments, *map(labels.offsets, tree.labels), values)
+    return Numbers(values, np.ones(labels.matches, np.bool_))
+
+
 def _in_order(column: pa.Array) -> Numbers:
     """Values as int64 or float64 in the order of their type, so that few kernels serve all
     types."""
@@ -336,6 +346,8 @@ def _leaf(tree: Leaf | OfTypes, labels: LabelValues) -> Value:
             return _from_events(tree, labels)
         case OwnAggregate():
             return _own_aggregate(tree, labels)
+        case OwnCall():
+            return _own_call(tree, labels)
         case ParameterValue():
             return labels.at_end(tree.column)
         case _:

@@ -44,9 +44,13 @@ def other_query(plan: Plan, found: bytes, wanted: bytes, with_other_positions: b
             f"query {plan.name!r}: the checkpoint was begun {begun} positions: go on with "
             f"with_options(positions={had}), or begin a new checkpoint"
         )
+    differing = differences(found, wanted)
+    if plan.functions and IDENTITY[0] in differing:
+        names = ", ".join(name for name, _ in plan.functions)
+        differing[0] += f", or the source of {names}"
     return StateError(
         f"query {plan.name!r}: the checkpoint holds the state of another query; what differs: "
-        f"{', '.join(differences(found, wanted))}. Run the query that it was begun with, or begin "
+        f"{', '.join(differing)}. Run the query that it was begun with, or begin "
         "a new checkpoint"
     )
 
@@ -58,8 +62,11 @@ def identity(plan: Plan, layout: RowLayout, text: str, contexts: bytes) -> bytes
     window = plan.matching.window
     fields = [tuple(field) for field in layout.fields[: len(layout.fields) - len(layout.keys)]]
     own = {*source.order_by, *source.tiebreak}
+    written: tuple[object, ...] = (normalised(text, plan.name), contexts.hex())
+    if plan.functions:
+        written += plan.functions
     parts: tuple[object, ...] = (
-        (normalised(text, plan.name), contexts.hex()),
+        written,
         window and (window.unit, window.size, plan.window_attribute),
         source.key_columns,
         (plan.output_ddl(), plan.matching.consume_by, plan.choice.limit, plan.answer.positions),

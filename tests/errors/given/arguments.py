@@ -1,0 +1,2 @@
+def close(x, y):
+    return len(x) > len(y)

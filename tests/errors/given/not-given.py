@@ -1,0 +1,2 @@
+def closer(x):
+    return len(x) > 1
