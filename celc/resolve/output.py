@@ -11,6 +11,7 @@ from celc.core import formula as core
 from celc.core.traversal import Leaf, nodes_of
 from celc.diagnostics.errors import Diagnostics, Fix
 from celc.diagnostics.messages import names, types
+from celc.diagnostics.messages.wording import written
 from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
 from celc.resolve.extents import Labels
@@ -23,7 +24,8 @@ from celc.resolve.types.expressions import (
     expression,
 )
 
-OWN_COLUMNS = ("start_pos", "end_pos", "start_time", "end_time")
+_TIMES = ("start_time", "end_time")
+OWN_COLUMNS = ("start_pos", "end_pos", *_TIMES)
 
 
 @frozen
@@ -174,8 +176,9 @@ def _listed(
         mentioned[label] = None
         if label in places:
             site.found.add(names.repeated_label(label, "SELECT", span, places[label]))
-        elif label in partition_by and label not in site.frame.labels:
-            site.found.add(names.partition_in_select(label, span, _without(item, items)))
+        elif (label in _TIMES or label in partition_by) and label not in site.frame.labels:
+            whose = "every answer" if label in _TIMES else f"PARTITION BY {written(label)}"
+            site.found.add(names.partition_in_select(whose, span, _without(item, items)))
         elif binding_of(label, span, site) is not None:
             columns.append(_column(label, _attributes(item, site), span, site))
         places.setdefault(label, span)

@@ -15,6 +15,7 @@ from celc.diagnostics.errors import Diagnostics, Fix
 from celc.diagnostics.messages import names, types
 from celc.diagnostics.messages import totals as messages
 from celc.diagnostics.messages.functions import FUNCTIONS
+from celc.diagnostics.messages.wording import written
 from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
 from celc.resolve.output import OWN_COLUMNS, Column, Items, check_names, is_of_set
@@ -156,7 +157,8 @@ def _label(
     """Report an item that is a label, or the attribute of a part."""
     label, span = item.label.text, item.label.span
     if label in partition_by and label not in site.frame.labels:
-        site.found.add(names.partition_in_select(label, span, _without(item, items)))
+        whose = f"PARTITION BY {written(label)}"
+        site.found.add(names.partition_in_select(whose, span, _without(item, items)))
     elif binding_of(label, span, site) is not None:
         name = label.lower() if label.lower() != label else f"{label}_count"
         site.found.add(messages.label_in_total(label, name, item.span))

@@ -1,10 +1,9 @@
 """What a person reads when the meaning of a query is wrong: messages as golden files.
 
-Each `.cel` file under tests/errors/{absences,aggregates,declared-types,names,parameters,queries,
-totals,types,clauses,uncertain,warnings} has all its messages beside it, rendered, as `.expected`. A
-first line `-- order-by: ts,id` names order columns, and `-- schema: {"id": "LONG"}` has the columns
-of a table that is not declared, after `-- types: kind` with the column of its event types. In the
-folder `instants`, simultaneous events have no order.
+Each `.cel` file under tests/errors, in the folders that CATALOGUE names, has its messages beside
+it, rendered, as `.expected`. A first line `-- order-by: ts,id` names order columns, and `-- schema:
+{"id": "LONG"}` has the columns of a table that is not declared, after `-- types: kind` with the
+column of its event types. In the folder `instants`, simultaneous events have no order.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from celc.diagnostics.messages import (
     aggregates,
     clauses,
     declared_types,
+    functions,
     instants,
     names,
     parameters,
@@ -46,6 +46,7 @@ CATALOGUE = {
     "types": types,
     "clauses": clauses,
     "declared-types": declared_types,
+    "functions": functions,
     "instants": instants,
     "absences": absences,
     "aggregates": aggregates,
@@ -107,7 +108,9 @@ def messages(module: ModuleType) -> dict[str, str]:
     return {
         name: inspect.getsource(function)
         for name, function in functions
-        if function.__module__ == module.__name__ and not name.startswith("_")
+        if function.__module__ == module.__name__
+        and not name.startswith("_")
+        and inspect.signature(function).return_annotation in (Diagnostic, "Diagnostic")
     }
 
 

@@ -1,5 +1,6 @@
 """Functions of other systems, and the expressions with the same meaning in a query."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 
 from celc_runtime.values.functions import FUNCTIONS as OF_EVENTS
@@ -83,6 +84,9 @@ def advice_on(
     # In DATE_TRUNC('day', x.ts) the text is not the value that is truncated.
     values = [one for one in arguments if not one.startswith("'")]
     word, first = name.upper(), (values or arguments or ["x.a"])[0]
+    meant = _rewritten(word, arguments, functions)
+    if meant is not None:
+        return (f"write {meant}",), meant
     if word in _SAME and _SAME[word] in functions:
         taken = arguments if is_of_event(_SAME[word]) else [first]
         mended = f"{_SAME[word]}({', '.join(taken or [first])})"
@@ -117,6 +121,8 @@ def _told(word: str) -> str | None:
     if word in ("SOME", "EVERY", "EXISTS", "FORALL", "ANY"):
         asked = "SOME" if word in ("SOME", "EXISTS", "ANY") else "EVERY"
         return f"{asked} names its labels first: {asked} x: x.a > 3"
+    if word in _INSTEAD:
+        return _INSTEAD[word]
     if word in _BETWEEN_TIMES:
         return "times are subtracted and added: y.ts - x.ts > 5 MINUTES, y.ts > x.ts + 5 MINUTES"
     return None
@@ -135,6 +141,86 @@ def _told_of_totals(word: str, first: str, arguments: Sequence[str]) -> str | No
         join = "OR" if word == "GREATEST" else "AND"
         return f"compare each with the number: {one} > 3 {join} {two} > 3"
     return None
+
+
+# --- calls of other systems ---------------------------------------------------------------------
+
+_EXTRACTED = re.compile(r"(\w+)\s+FROM\s+(.+)", re.IGNORECASE | re.DOTALL)
+_FROM_FOR = re.compile(r"(.+?)\s+FROM\s+(\d+)(?:\s+FOR\s+(\d+))?", re.IGNORECASE | re.DOTALL)
+_NUMBERS = frozenset({"INT", "LONG", "FLOAT", "DOUBLE", "BIGINT", "STRING", "TO_NUMBER"})
+_MATCHING = ("REGEXP_LIKE", "RLIKE", "REGEXP", "REGEXP_MATCHES", "REGEXP_CONTAINS")
+
+_INSTEAD = {
+    **dict.fromkeys(
+        ("LEAD", "NEXT"),
+        "what comes later is an event of its own: A AS x ; A AS y, and then y.a",
+    ),
+    **dict.fromkeys(
+        ("STRING_AGG", "LISTAGG", "GROUP_CONCAT"), "COLLECT(x.a) AS name gives them all, as a list"
+    ),
+    **dict.fromkeys(
+        ("MATCH_NUMBER", "CLASSIFIER"),
+        "it belongs to MATCH_RECOGNIZE; match_id=True (--match-id) gives each match an id",
+    ),
+    **dict.fromkeys(
+        ("RAND", "RANDOM", "UUID", "NEWID"),
+        "a query has the same answer at every run: nothing in it is random",
+    ),
+    **dict.fromkeys(
+        ("DATE_FORMAT", "STRFTIME", "TO_CHAR", "FORMAT_TIMESTAMP"),
+        "CAST(x.ts AS STRING) writes a time; YEAR, MONTH, DAY, HOUR, … are its parts",
+    ),
+    **dict.fromkeys(
+        ("PERCENTILE", "PERCENTILE_CONT", "QUANTILE", "APPROX_PERCENTILE"),
+        "MEDIAN(x.a) is the one in the middle; for others declare an AGGREGATE",
+    ),
+    "PI": "write the number: 3.141592653589793",
+    "TO_JSON": "select the label itself: celc run --format rows writes its events as JSON",
+    "TRUNC": "FLOOR(x.a) and CEIL(x.a) give whole numbers",
+}
+"""What to write instead of functions without a counterpart."""
+
+
+def _rewritten(word: str, arguments: Sequence[str], functions: Collection[str]) -> str | None:
+    """The text that a call of another system means; None where there is none."""
+    one, two, three = (*arguments, "", "", "")[:3]
+    is_text = len(two) > 2 and two.startswith("'")
+    found: str | None = None
+    match word, len(arguments):
+        case "EXTRACT", 1 if part := _EXTRACTED.fullmatch(one):
+            found = f"{part[1].upper()}({part[2]})"
+        case ("DATE_PART" | "DATEPART"), 2:
+            found = f"{one.strip(chr(39)).upper()}({two})"
+        case ("SUBSTRING" | "SUBSTR"), 1 if part := _FROM_FOR.fullmatch(one):
+            found = f"SUBSTR({', '.join(text for text in part.groups() if text)})"
+        case "LEFT", 2:
+            found = f"SUBSTR({one}, 1, {two})"
+        case "RIGHT", 2:
+            found = f"SUBSTR({one}, -{two})"
+        case ("IIF" | "IFF"), 3:
+            found = f"IF({one}, {two}, {three})"
+        case "NVL2", 3:
+            found = f"IF({one} IS NOT NULL, {two}, {three})"
+        case ("MOD" | "REMAINDER"), 2:
+            found = f"({one} % {two})"
+        case "TAN", 1:
+            found = f"(SIN({one}) / COS({one}))"
+        case "LOG2", 1:
+            found = f"(LN({one}) / LN(2))"
+        case ("UNIX_TIMESTAMP" | "TO_UNIX_TIMESTAMP" | "EPOCH"), 1:
+            found = f"CAST({one} AS LONG)"
+        case ("APPROX_COUNT_DISTINCT" | "COUNT_DISTINCT"), 1:
+            return f"COUNT(DISTINCT {one})" if "COUNT" in functions else None
+        case "NTH_VALUE", 2:
+            return f"NTH({one}, {two})" if "NTH" in functions else None
+        case _, 2 if word in _MATCHING and is_text:
+            found = f"{one} RLIKE {two}"
+        case ("CONTAINS" | "INSTR"), 2 if is_text and not re.search(r"[%_\\]", two):
+            found = f"{one} LIKE '%{two[1:-1]}%'"
+        case _, 1 if word in _NUMBERS:
+            found = f"CAST({one} AS {'DOUBLE' if word == 'TO_NUMBER' else word})"
+    # Functions of one event are not everywhere: the others are in totals and aggregates.
+    return found if "UPPER" in functions else None
 
 
 # --- calls of functions of values -----------------------------------------------------------------
@@ -212,18 +298,11 @@ def unknown_unit(units: Mapping[str, str], span: Span) -> Diagnostic:
 def no_cast(found: str, wanted: str, span: Span) -> Diagnostic:
     """`CAST(x.ok AS DATE)`."""
     message = f"a value of the type {found} cannot become {wanted}"
-    return error("no-cast", span, message)
+    hint = "numbers, times and texts become each other, as Spark's CAST has it; a TIMESTAMP a DATE"
+    return error("no-cast", span, message, hint)
 
 
 # --- expressions of one event ---------------------------------------------------------------------
-
-
-def label_in_event(label: str, names: Collection[str], span: Span) -> Diagnostic:
-    """`EVENT A { id: INT, hour: INT = HOUR(x.ts) }`."""
-    message = f"{label!r} cannot be a label here: this is computed of each event alone"
-    return error(
-        "label-in-event", span, message, "write the name alone", *available("attributes", names)
-    )
 
 
 def unknown_in_event(name: str, names: Collection[str], span: Span) -> Diagnostic:

@@ -319,9 +319,12 @@ def unbound_in_select(
     )
 
 
-def partition_in_select(name: str, span: Span, item: Fix) -> Diagnostic:
-    """`SELECT user, v … PARTITION BY user`; `item` is the change that leaves it out."""
-    message = f"PARTITION BY {written(name)} already adds this column: SELECT must not name it"
+def partition_in_select(whose: str, span: Span, item: Fix) -> Diagnostic:
+    """`SELECT user, v … PARTITION BY user` and `SELECT start_time, v`; `whose` says what has the
+    column, `item` is the change that leaves it out."""
+    message = f"{whose} already adds this column: SELECT must not name it"
+    if not whose.startswith("PARTITION"):
+        message = f"{whose} already has this column: SELECT must not name it"
     hint = "leave it out" if not item.text else f"write {item.text} in its place"
     return error("partition-in-select", span, message, hint, fixes=(item,))
 

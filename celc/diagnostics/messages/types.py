@@ -38,6 +38,13 @@ def compared_types(
     )
 
 
+def no_common_type(function: str, one: str, other: str, span: Span) -> Diagnostic:
+    """`CASE WHEN x.a > 3 THEN 1 ELSE 'x' END`, `COALESCE(x.a, 'x')`."""
+    message = f"the values of {function} have one type, and these are {one} and {other}"
+    hint = f"make one of them a value of the other type, as in CAST(… AS {other})"
+    return error("common-type", span, message, hint)
+
+
 def not_a_condition(text: str, type: str, span: Span) -> Diagnostic:
     """`FILTER x.price`."""
     usual = {"STRING": "= 'text'", "TIMESTAMP": "IS NOT NULL", "DATE": "IS NOT NULL"}
@@ -92,6 +99,8 @@ def _literal(text: str, types: Collection[str]) -> str | None:
         return f"TIMESTAMP '{inner.replace('T', ' ')}'" if time and is_text else None
     if is_text and "BOOLEAN" in types:
         return inner.upper() if inner.upper() in ("TRUE", "FALSE") else None
+    if "BOOLEAN" in types and text in ("0", "1"):
+        return "TRUE" if text == "1" else "FALSE"
     if is_text:
         return inner if re.fullmatch(r"\d{1,18}(?:\.\d{1,9})?", inner) else None
     number = re.fullmatch(r"\d+(?:\.\d+)?", text)
@@ -143,18 +152,16 @@ def two_nulls(span: Span) -> Diagnostic:
     return error("two-nulls", span, message, "to ask whether a value is missing, write x.a IS NULL")
 
 
-def arithmetic_type(operator: str, type: str, span: Span) -> Diagnostic:
-    """`x.name + 1`."""
-    return error(
-        "arithmetic-type",
-        span,
-        f"{quote(operator)} works on numbers, but this is {type}",
-        (
-            "the time between two events is their difference: y.ts - x.ts"
-            if type in ("TIMESTAMP", "DATE")
-            else "numbers are INT, LONG, FLOAT and DOUBLE"
-        ),
-    )
+def arithmetic_type(operator: str, type: str, span: Span, plus: Span | None = None) -> Diagnostic:
+    """`x.name + 1`; `plus` is the place of a + that was to join texts."""
+    message, fixes = f"{quote(operator)} works on numbers, but this is {type}", tuple[Fix, ...]()
+    hint = "numbers are BYTE, SHORT, INT, LONG, FLOAT, DOUBLE and DECIMAL"
+    if type in ("TIMESTAMP", "DATE"):
+        hint = "the time between two events is their difference: y.ts - x.ts"
+    if plus is not None:
+        message = "'+' adds numbers, and texts are joined by another sign"
+        hint, span, fixes = "write ||", plus, (Fix(plus, "||"),)
+    return error("arithmetic-type", span, message, hint, fixes=fixes)
 
 
 def time_arithmetic(

@@ -158,13 +158,24 @@ def condition_compared(place: Place) -> Diagnostic | None:
 def comparison(place: Place) -> Diagnostic | None:
     """`x.a EQUALS 3`, `> =`, `===`, `:=`, `~=`, and matching with other words than LIKE."""
     found, before = place.found, place.before
+    if found.type == "BAD" and found.text == "~" and before == "EQUAL":
+        span = place.span(place.index - 1, place.index + 1)
+        return _wrong("foreign-operator", span, "'=~' is not an operator of CEL", "RLIKE")
     if found.type in COMPARISONS and before in COMPARISONS:
         return _two_signs(place)
+    if found.type in COMPARISONS and before in ("AND", "OR"):
+        return _without_left(place)
     if before == "COLON" and found.type == "EQUAL":
         return None
     if not place.wants_comparison:
         return None
     word = word_of(found)
+    if word == "MOD" and place.accepts("STAR"):
+        return _sign(place, 1, "%")
+    if word == "DIV" and place.accepts("STAR"):
+        message = f"'{found.text}' is not an operator of CEL"
+        hint = "FLOOR(x.a / 2) is the whole number of times"
+        return error("foreign-operator", found.span, message, hint)
     if found.type == "COLON" and place.following.type == "EQUAL":
         return _sign(place, 2, "=")
     if found.text == "~" and place.following.type == "EQUAL":
@@ -175,7 +186,8 @@ def comparison(place: Place) -> Diagnostic | None:
         return _sign(place, 1, _WORDS[word])
     if word in _REGEXES:
         more = word_of(place.following) == "TO"
-        return _sign(place, 1 + more, "RLIKE")
+        pattern = place.token(place.index + 1 + more).text
+        return _sign(place, 1 + more, "LIKE" if more and "%" in pattern else "RLIKE")
     return _like(place, word)
 
 
@@ -183,6 +195,21 @@ def _sign(place: Place, length: int, mended: str) -> Diagnostic:
     span = place.span(place.index, place.index + length)
     text = place.raw(place.index, place.index + length)
     return _wrong("foreign-operator", span, f"'{text}' is not an operator of CEL", mended)
+
+
+def _without_left(place: Place) -> Diagnostic | None:
+    """`x.a > 1 AND < 3`."""
+    sign = place.last(*COMPARISONS)
+    start = place.last("FILTER", "NOT", "WHEN")
+    if sign is None or not place.wants_value:
+        return None
+    joints = [i for i in (place.last("FILTER"), start) if i is not None and i < sign]
+    left = place.raw(max(joints, default=sign - 4) + 1, sign)
+    if not left or any(word in left.upper().split() for word in ("AND", "OR")):
+        return None
+    mended = f"{left} {place.found.text}"
+    message = "a comparison has a value on either side"
+    return _wrong("missing-sign", place.found.span, message, mended)
 
 
 def _two_signs(place: Place) -> Diagnostic:
@@ -276,10 +303,7 @@ def value(place: Place) -> Diagnostic | None:
         span = place.span(place.index - 1, after + 1)
         return _wrong("misplaced-sign", span, message, mended)
     if found.type == "COLON" and following.type == "COLON" and place.wants_comparison:
-        span = place.span(place.index, after + 2)
-        hints = ["leave it out: numbers are compared whatever their types"]
-        message = "there are no conversions with '::'"
-        return error("foreign-operator", span, message, *hints, fixes=[Fix(span, "")])
+        return _converted(place, after + 1)
     power = found.text == "^" and place.accepts("STAR")
     if power or (found.type == "STAR" and before == "STAR"):
         return _power(place, place.index - (not power))
@@ -291,6 +315,31 @@ def value(place: Place) -> Diagnostic | None:
         message = f"'{place.source.slice(span)}' is not a number"
         return _wrong("bad-number", span, message, mended)
     return None
+
+
+def _converted(place: Place, type_index: int) -> Diagnostic:
+    """`x.a::INT`."""
+    colons = place.span(place.index, place.index + 2)
+    message = "there are no conversions with '::'"
+    start = place.index - 3
+    if place.before != "ATTRIBUTE" or place.tokens[place.index - 2].type != "DOT":
+        hint = "a value becomes one of another type with CAST(x.a AS INT)"
+        return error("foreign-operator", colons, message, hint)
+    mended = f"CAST({place.raw(start, place.index)} AS {place.tokens[type_index].text.upper()})"
+    fixes = [Fix(place.span(start, type_index + 1), mended)]
+    return error("foreign-operator", colons, message, f"write {mended}", fixes=fixes)
+
+
+def zone(place: Place) -> Diagnostic | None:
+    """`x.ts AT TIME ZONE 'UTC' > …`, which is no value by itself."""
+    if word_of(place.found) != "AT" or word_of(place.following) != "TIME":
+        return None
+    value = place.text(place.index - 3, place.index) if place.before == "ATTRIBUTE" else "x.ts"
+    name = place.token(place.index + 3)
+    named = name.text if name.type == "TEXT" else "'Europe/Berlin'"
+    message = "AT TIME ZONE stands in a function that takes a part of the time"
+    hint = f"as in HOUR({value} AT TIME ZONE {named})"
+    return error("misplaced-zone", place.found.span, message, hint)
 
 
 def percent(place: Place) -> Diagnostic | None:
@@ -314,9 +363,14 @@ def _power(place: Place, operator: int) -> Diagnostic:
     start = base - 2 if place.tokens[base - 1].type == "DOT" else base
     text = place.raw(start, operator)
     span = place.span(operator, place.index + 1)
-    fixes, hints = [], ["there are no powers: multiply, as in x.a * x.a"]
-    if exponent.text in ("2", "3", "4") and place.tokens[base].type in ("ATTRIBUTE", "INTEGER"):
-        mended = " * ".join([text] * int(exponent.text))
+    fixes, hints = [], ["a function is for powers: POWER(x.a, 3)"]
+    if exponent.type in ("INTEGER", "DOUBLE") and place.tokens[base].type in (
+        "ATTRIBUTE",
+        "INTEGER",
+    ):
+        mended = f"POWER({text}, {exponent.text})"
+        if exponent.text in ("2", "3", "4"):
+            mended = " * ".join([text] * int(exponent.text))
         hints = [f"write {offered(mended)}"]
         fixes = [Fix(place.span(start, place.index + 2), mended)]
     sign = place.raw(operator, place.index + 1)

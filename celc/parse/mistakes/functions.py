@@ -3,8 +3,15 @@ about a place, or None where its case does not apply."""
 
 import re
 
+from celc_runtime.values.functions import FUNCTIONS as OF_EVENTS
+
 from celc.diagnostics.errors import Diagnostic, Fix, error
-from celc.diagnostics.messages.functions import advice_on, is_function, is_of_event
+from celc.diagnostics.messages.functions import (
+    advice_on,
+    is_function,
+    is_of_event,
+    number_of_arguments,
+)
 from celc.diagnostics.source import Span
 from celc.parse.mistakes.place import Place
 from celc.parse.mistakes.surroundings import labels
@@ -86,7 +93,8 @@ def misplaced_call(place: Place) -> Diagnostic | None:
     span = place.span(place.opener - 1, closer + 1)
     arguments = arguments_of(place, place.opener, closer)
     if is_of_event(function.text):
-        return None  # it takes other arguments
+        empty = place.before == "LPAR" and place.found.type == "RPAR"
+        return number_of_arguments(OF_EVENTS[function.text.upper()], span) if empty else None
     if not is_function(function.text) and in_value:
         hints, mended = advice_on(function.text, arguments)
         fixes = [Fix(span, mended)] if mended else []

@@ -2,6 +2,7 @@
 where its case does not apply."""
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
+from celc.diagnostics.source import Span
 from celc.parse.mistakes.place import Place
 from celc.parse.mistakes.surroundings import labels
 from celc.parse.mistakes.tokens import shortened
@@ -12,6 +13,22 @@ def _in_select(place: Place) -> bool:
     tokens = place.tokens[place.statement_start : place.index]
     words = {token.type for token in tokens}
     return "SELECT" in words and not words & {"FROM", "WHERE"}
+
+
+def flat_of_all(place: Place) -> Diagnostic | None:
+    """`SELECT FLAT TOTAL COUNT(*) AS n` and `SELECT a FLAT`."""
+    where = place.last("FLAT")
+    before = place.previous.text.upper() if place.index > place.start else ""
+    word = "" if where is None else place.token(where + 1).text.upper()
+    if where is not None and place.index <= where + 4 and word in ("TOTAL", "COLLAPSED"):
+        flat = place.tokens[where]
+        message = f"FLAT gives the labels of one match columns, and {word} is about all matches"
+        fixes = [Fix(Span(flat.start, place.tokens[where + 1].start), "")]
+        return error("misplaced-flat", flat.span, message, "leave FLAT out", fixes=fixes)
+    if place.found.text.upper() != "FLAT" or not _in_select(place) or before == "SELECT":
+        return None
+    message = "FLAT stands directly after SELECT"
+    return error("misplaced-flat", place.found.span, message, "write SELECT FLAT and the labels")
 
 
 def all_of_label(place: Place) -> Diagnostic | None:

@@ -40,8 +40,15 @@ def group(place: Place) -> Diagnostic | None:
     mended = in_units("1", place.found.text) if place.found.type == "NAME" else None
     if mended is not None and mended.endswith("EVENTS"):
         mended = None
-    hints = [GROUPS] if mended is None else [f"write PER {mended}", GROUPS]
-    message = f"after PER stands END, PARTITION or a duration, but {described(place.found)} is none"
+    groups, choices = GROUPS, "END, PARTITION or a duration"
+    if place.last("LIMIT") is not None:
+        choices = "PARTITION or a duration"
+        groups = (
+            "LIMIT 1 PER PARTITION is the first match of each part, which PARTITION BY names; "
+            "LIMIT 1 PER 1 HOUR is one at most in an hour"
+        )
+    hints = [groups] if mended is None else [f"write PER {mended}", groups]
+    message = f"after PER stands {choices}, but {described(place.found)} is none"
     fixes = [] if mended is None else [Fix(place.found.span, mended)]
     return error("unknown-group", place.found.span, message, *hints, fixes=fixes)
 

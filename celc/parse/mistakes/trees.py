@@ -56,6 +56,9 @@ def unknown_unit(number: str, unit: str, span: Span) -> Diagnostic:
     """`WITHIN 10 APPLES`; `span` is that of the number and the unit."""
     mended = in_units(number, unit)
     hints = []
+    if mended == f"{number} {unit.upper()}":
+        # `WITHIN 5 MINUTES 3 EVENTS`
+        mended, hints = None, ["a window is a time or a number of events, and not both"]
     if mended is not None and is_calendar(unit):
         hints = [f"{unit.lower()} differ in length; in days: {mended}"]
     elif mended is not None:
@@ -139,6 +142,11 @@ def bare_attribute(
         fixes = [Fix(name.span, text)]
     if is_text and is_number:
         hints, fixes = hints[1:], []
+    if is_text and name.text.upper() in ("NONE", "NIL", "UNDEFINED", "NA"):
+        hints, fixes = ["for a missing value write IS NULL"], []
+        if compared is not None and compared.value:
+            mended = f"{compared.value} IS {'NOT ' if compared.negated else ''}NULL"
+            hints, fixes = [f"write {mended}"], [Fix(compared.span, mended)]
     if is_text and name.text.upper() == "TYPE":
         hints, fixes = ["a condition asks for the type of an event with x IS A"], []
         if compared is not None and compared.text in types and label:
@@ -170,16 +178,16 @@ def label_in_brackets(attribute: str, span: Span) -> Diagnostic:
     return error(
         "label-in-brackets",
         span,
-        "no label can stand inside x[…], where all attributes are x's own",
-        f"for an attribute of x write {shortened(attribute)}",
+        "no label can stand here, where all attributes are of one event",
+        f"for its attribute write {shortened(attribute)}",
         "to compare with another label write the condition without brackets: x.a > y.a",
     )
 
 
 def function_in_brackets(function: str, span: Span) -> Diagnostic:
     """`x[MAX(a) > 1]`."""
-    message = "no function but ABS can stand inside x[…]"
-    hint = f"write the condition without brackets: {shortened(function)}(x.a) > …"
+    message = f"{shortened(function)} is of all events of a label, and this is of one event"
+    hint = f"in a condition write it without brackets: {shortened(function)}(x.a) > …"
     return error("function-in-brackets", span, message, hint)
 
 
@@ -211,6 +219,9 @@ def type_test_of_value(span: Span, test: str, of: syntax.Name | None) -> Diagnos
     hints = ["IS NULL asks whether a value is missing; to compare values write = or !="]
     label = written(of.text) if of else "x"
     mended = f"{label} {shortened(test)}"
+    if test.split()[-1].upper() == "NAN":
+        hint = "NaN has a function: ISNAN(x.a), or x.a IS NOT NULL AND NOT ISNAN(x.a)"
+        return error("misplaced-is", span, "IS asks for NULL, and not for NaN", hint)
     message = "IS with an event type asks for the type of a label's event, not of a value"
     fixes = [Fix(span, mended)] if of else []
     return error("misplaced-is", span, message, f"write {mended}", *hints, fixes=fixes)

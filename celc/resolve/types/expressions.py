@@ -261,6 +261,11 @@ def _arithmetic(node: syntax.Arithmetic, site: Site) -> core.Expression | None:
         operand_types = (left.type.value, right.type.value)
         site.found.add(types.time_arithmetic(node.operator, operand_types, texts, node.span))
         return None
+    if node.operator == "+" and left.type is right.type is core.DataType.STRING:
+        plus = site.found.source.text.index("+", node.left.span.end)
+        place = Span(plus, plus + 1)
+        site.found.add(types.arithmetic_type("+", left.type.value, node.span, place))
+        return None
     for side in (left, right):
         if not is_null(side) and not side.type.is_numeric:
             site.found.add(types.arithmetic_type(node.operator, side.type.value, side.span))

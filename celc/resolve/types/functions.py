@@ -75,6 +75,9 @@ def called(
     found: Diagnostics,
 ) -> core.Expression | None:
     """A call of as many operands as the function takes; None after an error."""
+    if zone is not None and not function.zoned:
+        found.add(messages.no_zone_here(function.name, zone.span))
+        return None
     parameters = function.parameters
     fitting = [
         _fitting(function, parameters[min(number, len(parameters) - 1)], operand, found)
@@ -101,9 +104,6 @@ def called(
         return None
     if zone is not None and any(map(_reads_clock, taken)):
         found.add(messages.zone_of_clock(function.name, zone.span))
-        return None
-    if zone is not None and not function.zoned:
-        found.add(messages.no_zone_here(function.name, zone.span))
         return None
     if function.name == "DATE_TRUNC" and not _names_unit(taken[0]):
         found.add(messages.unknown_unit(UNITS, taken[0].span))
@@ -165,7 +165,9 @@ def common(operands: list[core.Expression], span: Span, found: Diagnostics) -> c
     data_type = meeting_type(operands)
     if isinstance(data_type, Misfit):
         other = operands[data_type.number].type.value
-        found.add(types.compared_types(data_type.before.value, other, span))
+        # `CASE …`, `COALESCE(…)`: the text begins with the name.
+        name = found.source.slice(span).partition("(")[0].split()[0].upper()
+        found.add(types.no_common_type(name, data_type.before.value, other, span))
         return None
     if data_type is None:
         found.add(types.two_nulls(span))

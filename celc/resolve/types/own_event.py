@@ -62,7 +62,7 @@ class _Attributes:
                 return None
 
     def no_label(self, label: str, span: Span, site: Site) -> None:
-        site.found.add(messages.label_in_event(label, self._types, span))
+        raise AssertionError("the parser refuses labels in a value of one event")
 
     def _attribute(self, name: syntax.Name, site: Site) -> core.Expression | None:
         if name.text in self._types:
