@@ -72,6 +72,7 @@ def _source(program: Program, asked: Asked) -> plan.Source:
         streams=tuple(stream.name for stream in query.streams),
         types=_types_asked(program),
         other_types=_other_types(program),
+        rest=_rest(query),
         type_column=query.needs_type_column,
         stream_column=query.needs_stream_column,
         attributes=_attributes(query, read),
@@ -232,6 +233,11 @@ def _other_types(program: Program) -> tuple[tuple[str, str], ...]:
     known = {*_types_asked(program)}
     types = (one for stream in program.query.streams for one in stream.event_types)
     return tuple(names for one in types if (names := (one.stream, one.name)) not in known)
+
+
+def _rest(query: core.Query) -> tuple[tuple[str, str], ...]:
+    types = (one for stream in query.streams for one in stream.event_types)
+    return tuple((one.stream, one.name) for one in types if one.is_rest)
 
 
 def _relevant(

@@ -58,6 +58,9 @@ class EventType:
     stream: str
     name: str
     attributes: tuple[AttributeDeclaration, ...]
+    is_rest: bool = False
+    """Whether it is OTHER: any type of the table that is not declared. Its attributes are those
+    that all other types of the stream have, and no label can name them."""
 
     def type_of(self, attribute: str) -> DataType | None:
         """The declared type of an attribute, None where this event type lacks it."""

@@ -133,6 +133,8 @@ def matches_of(
     one_level = query.plan.source.parameters is None and not query.plan.source.reads
     # In the order of a column that is not there yet, no batch is known to be sorted.
     one_level = one_level and not made.intersection(sort_columns(query.plan))
+    # Nor by a key that is chosen by event types, some of which get their name later.
+    one_level = one_level and not (query.plan.source.rest and query.plan.source.chosen_keys)
     if one_level and is_sorted_stream(plan, conformed()):
         yield from query.match_arrow(conformed())
         return

@@ -567,6 +567,11 @@ class EventDeclaration:
     attributes: tuple[AttributeDeclaration, ...]
     span: Span = _span()
 
+    @property
+    def is_rest(self) -> bool:
+        """Whether it is `EVENT OTHER { }`: any type of the table that is not declared."""
+        return self.name.text == "OTHER" and not self.attributes
+
 
 @frozen
 class ParametersDeclaration:

@@ -59,7 +59,7 @@ class Scoped:
     size: int  # the number of events, with rounds and operands that may be missing written out
 
 
-Cut = Literal["negated", "unless", "projected", "renamed"]
+Cut = Literal["negated", "unless", "projected", "renamed", "undeclared"]
 
 
 @frozen
@@ -178,7 +178,13 @@ class Annotator:
         types = types_called(node.stream, node.type, self.schema, self.found, meant)
         extent = Extent(types, 1, 1)
         binding = Binding(extent, node.span, None, node.span.start)
-        return Scoped(node, {node.type.text: binding}, extent, 1, 1, (), 1)
+        atom = Scoped(node, {node.type.text: binding}, extent, 1, 1, (), 1)
+        if not any(one.is_rest for one in self.schema.types_of(types)):
+            return atom
+        # An event of a type that is not declared has no label.
+        self._hide(atom.labels, "undeclared")
+        around = syntax.Project((), node, node.span)
+        return _around(around, atom, {}, support_of(atom, frozenset()))
 
     def _meant_as_label(self, node: syntax.EventAtom) -> Fix | None:
         """The change for `x : A`, where x was meant as a label."""

@@ -87,6 +87,8 @@ def why_rows_are_not_read(query: core.Query) -> str:
         return "each stands for many matches (COLLAPSED)"
     if query.parameters is not None:
         return "each belongs to a row of a parameter set (FOR EACH)"
+    if any(one.is_rest for stream in query.streams for one in stream.event_types):
+        return "its streams have EVENT OTHER, which would stand for the types of other queries"
     return ""
 
 

@@ -165,6 +165,8 @@ def _query(
     if reads:
         usable = schema.shared(of=ORDERED)
         check_reader(node, formula, schema.read, known, usable, found)
+        if any(one.is_rest for one in schema.event_types):
+            found.add(messages.rest_in_reader(schema.read[0][0].text, schema.read[0][0].span))
     if simultaneous:
         check_simultaneous(node, formula, window, known, found, reads=bool(reads))
     site = Site(schema, frame, annotator.hidden, found, "select", condition)

@@ -6,7 +6,7 @@ of event types are bit masks over the types of FROM.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, fields, is_dataclass, replace
 
 from celc_runtime.plan.frozen import frozen
@@ -131,7 +131,7 @@ def declare(streams: Iterable[syntax.StreamDeclaration], found: Diagnostics) -> 
             continue
         places[name,] = stream.name.span
         event_types: dict[str, core.EventType] = {}
-        for event in stream.events:
+        for event, is_rest in with_rest(stream.events):
             key = (name, event.name.text)
             if key in places:
                 found.add(names.duplicate_event_type(key[1], name, event.name.span, places[key]))
@@ -141,13 +141,29 @@ def declare(streams: Iterable[syntax.StreamDeclaration], found: Diagnostics) -> 
             time = _primary_time(event, found)
             if time is not None:
                 primary[key] = time
-            event_types[key[1]] = core.EventType(name, key[1], attributes)
+            event_types[key[1]] = core.EventType(name, key[1], attributes, is_rest)
         declared[name] = core.Stream(name, tuple(event_types.values()))
         if stream.uncertain is not None:
             times[name] = uncertainty_of(stream.uncertain, declared[name].event_types, found)
     named = {key[0]: place for key, place in places.items() if len(key) == 1}
     uncertain = UncertainStreams(times, named)
     return Declarations(declared, places, _untyped(places, declared), primary, uncertain=uncertain)
+
+
+def with_rest(
+    events: Sequence[syntax.EventDeclaration],
+) -> list[tuple[syntax.EventDeclaration, bool]]:
+    """The declarations of a stream, each with whether it is `EVENT OTHER { }`, which gets the
+    attributes that all others declare alike: keys and the order of the events are among them."""
+    others = [one for one in events if not one.is_rest]
+    shared = tuple(
+        attribute
+        for attribute in (others[0].attributes if others else ())
+        if all(attribute in one.attributes for one in others)
+    )
+    return [
+        (replace(one, attributes=shared) if one.is_rest else one, one.is_rest) for one in events
+    ]
 
 
 def _untyped(

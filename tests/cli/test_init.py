@@ -171,7 +171,8 @@ SHAPES: dict[str, tuple[Callable[[Path], str], list[str], bool]] = {
         _rare_types,
         [
             "  -- EVENT `oops!` { n: LONG }, -- 1 row\n  -- EVENT FIRST { n: LONG }, -- 1 row\n",
-            "  EVENT B { n: LONG, SELECT: STRING } -- 2,500 rows\n",
+            "  EVENT B { n: LONG, SELECT: STRING }, -- 2,500 rows\n",
+            "  EVENT OTHER {}\n}\n",
         ],
         True,
     ),

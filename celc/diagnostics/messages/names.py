@@ -254,6 +254,10 @@ _WHY_HIDDEN = {
         "is bound, but PROJECT has removed it before this point",
         "name it in the list of PROJECT, or put the condition inside its parentheses",
     ),
+    "undeclared": (
+        "is none: it stands for events of types that are not declared, which have no label",
+        "declare the event type, with its attributes, to name its events",
+    ),
     "renamed": (
         "is bound, but has been renamed before this point",
         "use the new name, or put the condition before the renaming",
@@ -264,7 +268,7 @@ _WHY_HIDDEN = {
 def hidden_label(
     label: str, why: str, visible: Collection[str], span: Span, bound: Span
 ) -> Diagnostic:
-    """`why` is one of negated, unless, projected, renamed."""
+    """`why` is one of negated, unless, projected, renamed, undeclared."""
     reason, advice = _WHY_HIDDEN[why]
     return error(
         f"label-{why}",

@@ -32,6 +32,13 @@ def unreadable(name: str, why: str, span: Span, place: Span) -> Diagnostic:
     return error("unreadable-query", span, message, hint, related=related)
 
 
+def rest_in_reader(name: str, span: Span) -> Diagnostic:
+    """`FROM rises, S` where S has `EVENT OTHER { }`."""
+    message = f"a query that reads the rows of {quote(name)} cannot read a stream with EVENT OTHER"
+    hint = "read a stream that declares the event types, without EVENT OTHER"
+    return error("rest-in-reader", span, message, hint)
+
+
 def attribute_twice(name: str, attribute: str, span: Span, place: Span) -> Diagnostic:
     """`SELECT x.v AS ts FROM S …` read by another query, in the order of ts."""
     return error(

@@ -13,7 +13,7 @@ from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import functions as messages
 from celc.diagnostics.source import Span
 from celc.parse import syntax
-from celc.resolve.schema import Declarations, Schema
+from celc.resolve.schema import Declarations, Schema, with_rest
 from celc.resolve.scopes import Frame
 from celc.resolve.types import functions as calls
 from celc.resolve.types.conditions import condition
@@ -93,7 +93,7 @@ def derived_attributes(
     the input, also where they name other derived attributes."""
     values: dict[tuple[str, str, str], core.Expression] = {}
     for stream in streams:
-        for event in stream.events:
+        for event, _ in with_rest(stream.events):
             owner = (stream.name.text, event.name.text)
             declared = _types_of(declarations, owner)
             for name, value in _values(event.attributes, declared, declarations, found).items():

@@ -24,7 +24,7 @@ from celc_runtime.arrow.events.sorting import sort_columns_without_order
 from celc_runtime.many.answers import WideRows, check_names, ddl_of
 from celc_runtime.many.groups import ReadingGroup, reading_all, reading_groups
 from celc_runtime.many.runs import ManyRuns
-from celc_runtime.plan.errors import PlanWarning
+from celc_runtime.plan.errors import EventError, PlanWarning
 from celc_runtime.plan.names import unused_name
 from celc_runtime.program import Program, ShippedFunction
 from celc_runtime.routes.rules import Route
@@ -46,6 +46,13 @@ def matches_of_all_on_spark(programs: Mapping[str, Program], events: DataFrame) 
     check_names(programs)
     for program in programs.values():
         check_events(program, events, Route.ALL)
+    groups = reading_groups(programs.values())
+    for name, program in programs.items():
+        if len(groups) > 1 and program.plan.source.rest:
+            raise EventError(
+                f"query {name!r}: match_all: EVENT OTHER stands for other types in queries of "
+                f"other streams: run it alone, as in module.{name}.match(df)"
+            )
     reading = reading_all(programs)
     rows = needed_columns(reading.plan, events)
     clocks: dict[str, int | float] = {}
@@ -54,7 +61,6 @@ def matches_of_all_on_spark(programs: Mapping[str, Program], events: DataFrame) 
             clock = with_clock(program, rows)[0].plan.choice.clock
             if clock is not None:
                 clocks[name] = clock
-    groups = reading_groups(programs.values())
     for group in groups:
         if not group.plan.source.partition_by or group.plan.interleaves:
             warn(

@@ -75,6 +75,8 @@ def why_not_joined(plan: Plan, joins: Joins, dialect: str = SPARK) -> str:
             "it has a key that is chosen by the type of an event, whose SQL is there for Spark "
             "alone"
         )
+    if plan.source.rest:
+        return "a statement cannot tell which event types EVENT OTHER { } stands for"
     if plan.source.derived and dialect != SPARK:
         return "it computes values of single events, whose SQL is there for Spark alone"
     return ""

@@ -120,6 +120,9 @@ class Source:
     types: tuple[tuple[str, str], ...] = ()
     """(stream, type) of the event types in its formula, numbered from 1 for `classify`."""
     other_types: tuple[tuple[str, str], ...] = ()  # the other types of its streams
+    rest: tuple[tuple[str, str], ...] = ()
+    """Those of all types that stand for any type of the table that their stream does not declare:
+    where events enter, such rows get their name."""
     type_column: bool = False  # whether it reads the column of event types
     stream_column: bool = False  # whether it reads the column of streams
     type_name: str = "type"  # the name of the column of event types
@@ -159,6 +162,11 @@ class Source:
             if a.name == attribute:
                 return a.type
         return self.chosen_columns[attribute].type
+
+    @property
+    def is_as_given(self) -> bool:
+        """Whether events are rows as the table has them, without a column that is made."""
+        return not (self.derived or self.rest)
 
     @property
     def made(self) -> frozenset[str]:
@@ -357,9 +365,10 @@ class Plan:
     def of_inputs(self) -> "Plan":
         """A plan that reads the same columns of the input, before any are derived of them."""
         source = self.source
-        if not source.derived:
+        if source.is_as_given:
             return self
-        return replace(self, source=replace(source, attributes=source.input_attributes, derived=()))
+        inputs = replace(source, attributes=source.input_attributes, derived=(), rest=())
+        return replace(self, source=inputs)
 
     @property
     def is_of_matches(self) -> bool:

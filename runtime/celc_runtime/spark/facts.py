@@ -147,7 +147,8 @@ class Facts:
     def files(self, ranges: int) -> FilesTell:
         """The statistics of files, as many as a cut into this number of ranges needs."""
         source, types = self.plan.source, None
-        if not self.is_filtered and source.type_name in self.rows.columns:
+        typed = source.type_name in self.rows.columns and not source.rest
+        if not self.is_filtered and typed:
             # Else all rows have positions, or the query needs none.
             names = () if source.stream_column else [name for _, name in source.declared_types]
             types = DeclaredTypes(source.type_name, tuple(names))

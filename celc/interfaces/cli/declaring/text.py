@@ -56,15 +56,18 @@ def _head(sample: Sample, shape: Shape) -> Iterator[str]:
 
 
 def _events(shape: Shape) -> str:
-    """The event types, the rare ones as comments before the last one."""
+    """The event types, the rare ones as comments before the one that stands for them."""
     *before, last = [_event(one, shape) for one in shape.events]
     texts = [*(f"{text}, {told}\n" for text, told in before)]
+    if not shape.rare:
+        return "".join((*texts, f"{last[0]} {last[1]}\n"))
+    texts.append(f"{last[0]}, {last[1]}\n")
     for one in shape.rare:
         text, told = _event(one, shape)
         texts += [f"  -- {line.strip()}\n" for line in f"{text}, {told}".splitlines()]
     if shape.others:
         texts.append(f"  -- {shape.others:,} more event types are rarer\n")
-    return "".join((*texts, f"{last[0]} {last[1]}\n"))
+    return "".join((*texts, f"{event_text('OTHER', ())}\n"))
 
 
 def _event(one: ShownEvent, shape: Shape) -> tuple[str, str]:

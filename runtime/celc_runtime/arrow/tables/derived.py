@@ -26,6 +26,8 @@ def with_derived(plan: Plan, events: pa.Table, rows_seen: int = 0) -> pa.Table:
     whose type does not fit.
     """
     derived = plan.source.derived
+    if plan.source.rest and plan.source.type_name in events.column_names:
+        events = _with_rest(plan, events)
     if not derived:
         return events
     fields = {field.name: field for field in input_schema(plan)}
@@ -49,6 +51,27 @@ def with_derived(plan: Plan, events: pa.Table, rows_seen: int = 0) -> pa.Table:
     only_read = read - kept
     found = {n: events.column(n) for n in events.column_names if n not in only_read | {*made}}
     return pa.table({**found, **made})
+
+
+def _with_rest(plan: Plan, events: pa.Table) -> pa.Table:
+    """Events whose types are declared: rows of other types get the type that stands for them."""
+    source = plan.source
+    place = events.column_names.index(source.type_name)
+    names = plain(in_one_piece(events.column(place)))
+    if not pa.types.is_string(names.type):
+        return events  # which is reported where columns are checked
+    for stream, rest in source.rest:
+        known = [
+            name for of, name in source.declared_types if of == stream or not source.stream_column
+        ]
+        of_stream = pc.and_(
+            names.is_valid(), pc.invert(pc.is_in(names, pa.array(known, pa.string())))
+        )
+        if source.stream_column and "stream" in events.column_names:
+            streams = plain(in_one_piece(events.column("stream"))).cast(pa.string())
+            of_stream = pc.and_(of_stream, pc.fill_null(pc.equal(streams, stream), False))
+        names = pc.if_else(of_stream, rest, names)
+    return events.set_column(place, source.type_name, names)
 
 
 def _is_of(plan: Plan, asked: OfTypes, events: pa.Table) -> pa.BooleanArray:

@@ -62,7 +62,7 @@ def batches_of(program: Program, events: Any) -> Iterable[pa.RecordBatch]:
     if isinstance(columns, pa.Table):
         narrow: Iterable[pa.RecordBatch] = _narrowed(program, columns).to_batches()
         return narrow
-    if program.plan.source.derived:
+    if not program.plan.source.is_as_given:
         return _derived_batches(program, columns)
     return columns
 
@@ -72,7 +72,7 @@ def entered(program: Program, table: pa.Table, rows_seen: int = 0) -> list[pa.Re
 
     rows_seen: the number of rows before. Raises EventError if a column is missing or there twice.
     """
-    if program.plan.source.derived:
+    if not program.plan.source.is_as_given:
         table = _narrowed(program, table, rows_seen)
     batches: list[pa.RecordBatch] = table.to_batches()
     return batches

@@ -128,7 +128,29 @@ def needed_columns(plan: Plan, events: DataFrame) -> DataFrame:
             column += f".{quoted(field)}"
         _check_type(plan, name, inner)
         columns.append(column if given[path[0]] == name else f"{column} AS {quoted(name)}")
-    return _with_derived(plan, events.selectExpr(*columns))
+    return _with_derived(plan, _with_rest(plan, events.selectExpr(*columns)))
+
+
+def _with_rest(plan: Plan, events: DataFrame) -> DataFrame:
+    """Rows whose types are declared: those of other types get the type that stands for them."""
+    source = plan.source
+    if not source.rest or source.type_name not in events.columns:
+        return events
+    from pyspark.sql import functions
+
+    types = column_named(source.type_name).cast("string")
+    found = types
+    for stream, rest in source.rest:
+        known = [
+            name for of, name in source.declared_types if of == stream or not source.stream_column
+        ]
+        is_rest = ~types.isin(known)
+        if source.stream_column:
+            is_rest = is_rest & (column_named("stream").cast("string") == stream)
+        found = functions.when(is_rest, functions.lit(rest)).otherwise(found)
+    columns = {name: column_named(name) for name in events.columns}
+    columns[source.type_name] = found.alias(source.type_name)
+    return events.select(*columns.values())
 
 
 def _with_derived(plan: Plan, events: DataFrame) -> DataFrame:
