@@ -92,7 +92,9 @@ class ExpressionBuilder:
         kept = None if semantics is None else syntax.Name(semantics.type, semantics.span)
         zone = next((one.zone for one in arguments if isinstance(one, _Zoned)), None)
         plain = tuple(one.value if isinstance(one, _Zoned) else one for one in arguments)
-        return syntax.Call(function, plain, kept, distinct, zone, span)
+        # What other engines call PREV and NEXT.
+        named = {"lag": "PREV", "lead": "NEXT"}.get(function.key, function.text)
+        return syntax.Call(syntax.Name(named, function.span), plain, kept, distinct, zone, span)
 
     def zoned(self, span: Span, parts: list[Any]) -> _Zoned:
         value, *_, zone = parts
@@ -133,7 +135,8 @@ class ExpressionBuilder:
         return syntax.Name(parts[0].text, span)
 
     def quoted(self, span: Span, parts: list[Any]) -> syntax.Name:
-        return syntax.Name(parts[0].text[1:-1].replace("``", "`"), span)
+        quote = parts[0].text[0]
+        return syntax.Name(parts[0].text[1:-1].replace(2 * quote, quote), span)
 
 
 def _text(token: Token) -> str:

@@ -306,6 +306,11 @@ def _compared(
 ) -> core.Comparison | None:
     if left is None or right is None:
         return None
+    if operator in ("=", "!=") and left.type is right.type is DataType.BINARY:
+        # Texts that are equal where the bytes are, as in CEL.
+        left, right = (
+            core.Call("HEX", (side,), DataType.STRING, None, side.span) for side in (left, right)
+        )
     met = _meeting([left, right], "a comparison", span, scope)
     return None if met is None else core.Comparison(operator, met[0], met[1], span)
 

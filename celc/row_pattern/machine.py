@@ -137,7 +137,7 @@ def _behind_ignored(text: str, at: int) -> int:
 def plain_text(text: str) -> str:
     """A text without comments, each run of white space one space; as it is within quotes."""
     return re.sub(
-        r"('(?:[^']|'')*'|`(?:[^`]|``)*`)|(?:\s|--[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)+",
+        r"('(?:[^']|'')*'|`(?:[^`]|``)*`|\"(?:[^\"]|\"\")*\")|(?:\s|--[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)+",
         lambda found: found[1] or " ",
         text,
     ).strip()

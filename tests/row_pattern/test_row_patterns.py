@@ -328,6 +328,55 @@ def test_hostile_names_stay_texts() -> None:
     assert query.match_table({name: [1, 2]}).to_pylist() == [{name: 2}]
 
 
+def test_bytes_are_compared() -> None:
+    text = """CREATE TABLE t (id INT, b BINARY);
+    SELECT * FROM t MATCH_RECOGNIZE (
+      PARTITION BY b IS NULL AS none ORDER BY id
+      MEASURES LAST(b) AS b, FIRST(b) <> LAST(b) AS other, COUNT(*) AS n
+      PATTERN (A B* C) DEFINE B AS b = PREV(b), C AS b <> A.b
+    )"""
+    with interpreted():
+        query = celc.compile(text, dialect="match_recognize")
+    ids = pa.array(range(5), pa.int32())
+    found = query.match_table(_table(id=ids, b=[b"x", b"x", b"\x00", None, b"x"]))
+    assert found.to_pylist() == [{"none": False, "b": b"\x00", "other": True, "n": 3}]
+
+
+def test_a_time_without_a_zone_comes_out_without_one() -> None:
+    text = """SELECT * FROM t MATCH_RECOGNIZE (
+      ORDER BY DATE_TRUNC('HOUR', ts) AS hour, ts
+      MEASURES FIRST(ts) + INTERVAL '1' DAY AS next, ARRAY_AGG(ts) AS all_, HOUR(ts) AS h,
+        CAST(LAST(ts) AS TIMESTAMP) AS utc ALL ROWS PER MATCH
+      PATTERN (A B*) WITHIN INTERVAL '3' HOUR
+      DEFINE A AS ts > TIMESTAMP '2026-01-01 10:00:00', B AS HOUR(ts) = HOUR(PREV(ts)) + 1
+    )"""
+    times = pa.array([10, 11, 13], pa.int64())
+    times = pa.array([1767225600_000000 + 3_600_000_000 * h.as_py() + 1 for h in times])
+    table = _table(ts=times.cast(pa.timestamp("us")))
+    with interpreted():
+        found = celc.compile(text, dialect="match_recognize", schema=table).match_table(table)
+    clock, instant = pa.timestamp("us"), pa.timestamp("us", "UTC")
+    wanted = [clock, clock, clock, pa.list_(clock), pa.int32(), instant]
+    assert found.schema.types == wanted
+    assert [row["ts"].hour for row in found.to_pylist()] == [10, 11, 13]
+    assert [len(row["all_"]) for row in found.to_pylist()] == [1, 2, 1]
+
+
+def test_names_in_double_quotes_and_words_of_other_engines() -> None:
+    text = """CREATE TABLE t ("a ""b" INT, id INT);
+    SELECT m."last" FROM t MATCH_RECOGNIZE (
+      PARTITION BY "A ""B" % 2 ORDER BY id
+      MEASURES LAG("a ""b") + LEAD(FIRST(`V 1`.id), 0) AS "last"
+      PATTERN ("v 1" B) DEFINE B AS "a ""b" > LAG("a ""b", 1)
+    ) m"""
+    with interpreted():
+        query = celc.compile(text, dialect="match_recognize")
+        table = _table(**{'a "b': pa.array([1, 3], pa.int32()), "id": pa.array([1, 2], pa.int32())})
+        assert query.match_table(table).to_pylist() == [{"last": 2}]
+    (wrong,) = celc.check('SELECT "x', dialect="match_recognize")
+    assert 'no second " closes this one' in wrong.message
+
+
 @pytest.mark.parametrize("between", [" /* final ( */ ", "/**/", " -- final (\n", "\n--\n\t"])
 def test_comments_stand_wherever_a_space_may(between: str) -> None:
     query = (  # a number sign is a space of a text

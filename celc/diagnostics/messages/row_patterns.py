@@ -48,11 +48,11 @@ _MOST_WORDS = 10
 
 def odd_character(character: str, span: Span) -> Diagnostic:
     """A character that no word begins with, or a text without its second quote."""
-    if character in ("'", "`"):
+    if character in ("'", "`", '"'):
         message = f"no second {character} closes this one"
         return error("syntax", span, message, "close it; within a text write '' for a quote")
     message = f"no word of MATCH_RECOGNIZE begins with {character!r}"
-    hint = "texts stand in '…', names with special characters in `…`"
+    hint = "texts stand in '…', names with special characters in `…` or \"…\""
     return error("syntax", span, message, hint)
 
 

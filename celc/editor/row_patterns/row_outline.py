@@ -7,7 +7,7 @@ from celc_runtime.plan.frozen import frozen
 
 _TOKEN = re.compile(
     r"(?P<comment>--[^\n]*|/\*[\s\S]*?(?:\*/|\Z))|(?P<text>'(?:[^']|'')*(?:'|\Z))"
-    r"|(?P<quoted>`(?:[^`]|``)*(?:`|\Z))|(?P<word>[^\W\d]\w*)|(?P<number>\d[\w.]*)|(?P<sign>[^\s\w])"
+    r"|(?P<quoted>`(?:[^`]|``)*(?:`|\Z)|\"(?:[^\"]|\"\")*(?:\"|\Z))|(?P<word>[^\W\d]\w*)|(?P<number>\d[\w.]*)|(?P<sign>[^\s\w])"
 )
 
 
@@ -24,7 +24,8 @@ class RowToken:
     def name(self) -> str:
         """The name that a word or a quoted name spells; empty for others."""
         if self.kind == "quoted":
-            return self.text[1:].removesuffix("`").replace("``", "`")
+            quote = self.text[0]
+            return self.text[1:].removesuffix(quote).replace(2 * quote, quote)
         return self.text if self.kind == "word" else ""
 
     @property
