@@ -70,6 +70,7 @@ class Reader:
     partition_by: tuple[str, ...] = ()
     order_by: tuple[str, ...] = ()
     derived: tuple[()] = ()  # `conforming_table` makes these columns
+    rest: tuple[()] = ()
 
 
 def conforming_table(plan: RowPlan, table: pa.Table, *, derived: bool) -> pa.Table:
