@@ -13,6 +13,7 @@ import pyarrow.csv
 import pyarrow.json
 from celc_runtime.arrow.events.paths import arrow_fields, path_of, with_fields
 from celc_runtime.plan.frozen import frozen
+from celc_runtime.plan.schemas import NAMES_OF_TYPES
 
 from celc.interfaces.cli.problems import CommandProblem, words
 from celc.interfaces.cli.reading.json_fields import Fields, keys_of
@@ -56,6 +57,12 @@ class EventFile:
         wrong = self._wrong if self._left_out.damage.skips_bad_rows else None
         self._rows = TextRows(origin, delimiter, durations, wrong)
         self._names: list[str] | None = None
+        self._folders = {
+            name: self._of_folder(name, text)
+            for name, text in origin.folders
+            if name in wanted.schema.names
+        }
+        self._found |= self._folders.keys()
         self._read = {"csv": self._csv, "json": self._json, "parquet": self._parquet}[origin.format]
 
     @property
@@ -170,9 +177,25 @@ class EventFile:
                 self._keys = keys_of(stream, depth)
         return self._keys
 
+    def _of_folder(self, name: str, text: str | None) -> pa.Scalar:
+        """The value that a folder such as `day=1` gives all rows, in its declared type."""
+        type, times = self._wanted.schema.field(name).type, self._form.times
+        raw = times.readable(self._wanted.schema).get(name, pa.string())
+        try:
+            column = pa.array([text], pa.string()).cast(raw)
+            batch = pa.RecordBatch.from_arrays([column], [name])
+            return with_times(batch, self._wanted.schema, times).column(0)[0]
+        except pa.ArrowInvalid:
+            raise CommandProblem(
+                f"{self.name}: the folder {name}={text} gives all rows a value that is no "
+                f"{NAMES_OF_TYPES.get(str(type), str(type))}"
+            ) from None
+
     def _check_columns(self, given: list[str], present: set[str]) -> None:
         """Raises CommandProblem where a file with column names lacks a needed one."""
         wanted, file = self._wanted, self.name
+        present = present | self._folders.keys()
+        given = [*given, *(name for name in self._folders if name not in given)]
         for name in wanted.schema.names:
             if given.count(name) > 1:
                 raise CommandProblem(
@@ -183,7 +206,8 @@ class EventFile:
         missing = [
             name
             for name in wanted.schema.names
-            if name not in present and (name in wanted.owners or name in wanted.required)
+            if name not in present | self.origin.columns
+            and (name in wanted.owners or name in wanted.required)
         ]
         wanted.refuse_misspelt(file, missing, given)
         wanted.refuse_lacking(file, missing, given)
@@ -192,7 +216,9 @@ class EventFile:
         """Only the wanted columns, with NULL for those that the file lacks."""
         columns, fields = [], []
         for field in self._wanted.schema:
-            if field.name in batch.schema.names:
+            if field.name in self._folders:
+                column = pa.repeat(self._folders[field.name], len(batch))
+            elif field.name in batch.schema.names:
                 column = batch.column(field.name)
             elif field.name in self._wanted.owners:
                 column = pa.nulls(len(batch), field.type)
@@ -226,12 +252,13 @@ class EventFile:
                 for name in schema.names
                 if name not in present and _leads_somewhere(name, given)
             }
+            present -= self._folders.keys()
             self._check_columns([*top, *_inner_names(given)], present)
             texts = [f.name for f in schema if f.name in top and pa.types.is_string(f.type)]
             if not present:
                 for group in range(file.num_row_groups):
                     rows = file.metadata.row_group(group).num_rows
-                    yield self._counted(rows)
+                    yield self._completed(self._counted(rows))
                 return
             columns = [name for name in schema.names if name in present]
             file = pyarrow.parquet.ParquetFile(stream, read_dictionary=texts, pre_buffer=False)
@@ -244,7 +271,7 @@ class EventFile:
     def _csv(self, progress: Progress) -> Iterator[pa.RecordBatch]:
         schema = self._wanted.schema
         given = self.header()
-        present = set(given).intersection(schema.names)
+        present = set(given).intersection(schema.names) - self._folders.keys()
         self._check_columns(given, present)
         # With no column to read, the first column gives the number of rows.
         columns = [name for name in schema.names if name in present] or given[:1]

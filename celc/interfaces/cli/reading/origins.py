@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import glob
 import io
+import itertools
 import os
 import stat
 import sys
@@ -13,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
+from urllib.parse import unquote
 
 import pyarrow as pa
 from celc_runtime.arrow.tables.logged_tables import why_not_plain
@@ -20,6 +22,7 @@ from celc_runtime.plan.errors import EventWarning
 from celc_runtime.plan.frozen import frozen
 
 from celc.interfaces.cli.problems import CommandProblem, words
+from celc.interfaces.cli.reading.delta_tables import LOG, delta_files
 from celc.interfaces.cli.reading.spool import Spool
 
 FORMATS = ("csv", "json", "parquet")
@@ -33,6 +36,7 @@ _ENDINGS = {
     ".parquet": "parquet",
 }
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
@@ -47,6 +51,10 @@ class Origin:
     tabbed: bool
     size: int | None  # in bytes; None: unknown before
     spool: Spool | None = None
+    folders: tuple[tuple[str, str | None], ...] = ()
+    """The columns that folders such as `day=1` give all its rows, as texts."""
+    columns: frozenset[str] = frozenset()
+    """Columns that it may lack: they are NULL then."""
 
     @property
     def file(self) -> Path:
@@ -174,21 +182,47 @@ def opened_origins(arguments: Sequence[str], format: str | None) -> Iterator[lis
         yield origins
 
 
+_Named = tuple[Path, tuple[tuple[str, str | None], ...], frozenset[str]]
+"""A file, and the `folders` and `columns` of its origin."""
+
+
 def _origins(arguments: Sequence[str], format: str | None) -> Iterator[Origin]:
     if arguments.count("-") > 1:
         raise CommandProblem("standard input (-) can be named once")
-    found: list[tuple[str, Path | None]] = []
+    found: list[tuple[str, _Named | None]] = []
     for argument in arguments:
         if argument == "-":
             found.append(("standard input", None))
         else:
-            found += [(str(path), path) for path in _paths(argument, format)]
-    if why := why_not_plain(dict.fromkeys(one.parent for _, one in found if one is not None)):
-        raise CommandProblem(why)
+            found += [(str(file[0]), file) for file in _files(argument, format)]
     if len(found) == 1 and (only := found[0][1]) is not None:
-        found = [(only.name, only)]
-    for name, path in found:
-        yield _origin(name, path, format)
+        found = [(only[0].name, only)]
+    for name, file in found:
+        yield _origin(name, file, format)
+
+
+def _files(argument: str, format: str | None) -> list[_Named]:
+    folder = Path(argument)
+    if (folder / LOG).is_dir():
+        if format not in (None, "parquet"):
+            raise CommandProblem(f"{folder} is a table of Delta Lake: leave out --input-format")
+        return [(one.path, one.values, one.columns) for one in delta_files(folder)]
+    paths = _paths(argument, format)
+    if why := why_not_plain(dict.fromkeys(path.parent for path in paths)):
+        raise CommandProblem(why)
+    # Only what lies below the named folder, or where a pattern is open: Spark does the same.
+    fixed = list(itertools.takewhile(lambda part: not glob.has_magic(part), folder.parts))
+    above = len(folder.parts if folder.is_dir() else fixed)
+    return [(path, _values(path.parts[above:-1]), frozenset()) for path in paths]
+
+
+def _values(folders: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
+    """The columns that folders give, as Hive and Spark write them."""
+    pairs = [folder.partition("=") for folder in folders if "=" in folder[1:]]
+    return tuple(
+        (unquote(name), None if value == _NULL_FOLDER else unquote(value))
+        for name, _, value in pairs
+    )
 
 
 def _paths(argument: str, format: str | None) -> list[Path]:
@@ -282,7 +316,8 @@ def _form(name: str) -> tuple[str | None, str | None, bool]:
     return format, compression, ending == ".tsv"
 
 
-def _origin(name: str, path: Path | None, format: str | None) -> Origin:
+def _origin(name: str, file: _Named | None, format: str | None) -> Origin:
+    path, folders, columns = file or (None, (), frozenset())
     by_name, compression, tabbed = _form("" if path is None else path.name)
     format = format or by_name
     if path is None:
@@ -305,8 +340,8 @@ def _origin(name: str, path: Path | None, format: str | None) -> Origin:
             f"{'|'.join(FORMATS)}"
         )
     if pipe:
-        return Origin(name, path, format, None, tabbed, None, Spool(descriptor))
-    return Origin(name, path, format, compression, tabbed, found.st_size)
+        return Origin(name, path, format, None, tabbed, None, Spool(descriptor), folders)
+    return Origin(name, path, format, compression, tabbed, found.st_size, None, folders, columns)
 
 
 def _standard_input() -> int:

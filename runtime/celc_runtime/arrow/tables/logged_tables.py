@@ -32,9 +32,12 @@ def why_not_plain(folders: Iterable[Path]) -> str:
     for folder in around:
         for log, what, read in _LOGS:
             if next(folder.glob(log), None) is not None:
+                reads = "does not read that log"
+                if log == "_delta_log":
+                    reads = "run reads that log only where this folder itself is named"
                 return (
                     f"{folder} {what}: its log ({log}) says which of its files count, and celc "
-                    "does not read that log. Its files alone have rows that are no longer, or "
+                    f"{reads}. Its files alone have rows that are no longer, or "
                     "never were, in the table. Read it with Spark and match the DataFrame, as in "
                     f"match(spark.read.{read}('{folder}')), or write its rows to other files"
                 )
