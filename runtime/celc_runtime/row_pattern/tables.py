@@ -71,6 +71,7 @@ class Reader:
     order_by: tuple[str, ...] = ()
     derived: tuple[()] = ()  # `conforming_table` makes these columns
     rest: tuple[()] = ()
+    is_as_given = True
 
 
 def conforming_table(plan: RowPlan, table: pa.Table, *, derived: bool) -> pa.Table:
