@@ -34,7 +34,8 @@ def _lowered(body: str) -> Lowered:
     options = Options(order_by=("id",))
     source = source_of(body)
     (stages,) = compile_source(source, options).queries
-    made = lowered([(source, stages.program)], ModuleOptions("", (), "open", False, False, True))
+    asked = ModuleOptions("", "", (), "open", False, False, joins=True, type_column=None)
+    made = lowered([(source, stages.program)], asked)
     (query,) = made.queries
     return query
 
