@@ -30,6 +30,7 @@ from .nodes import (
     Previous,
     Quantified,
     Unary,
+    before,
     mentioned,
     named,
     parts,
@@ -99,6 +100,16 @@ def looking_back(comparison: Comparison) -> list[tuple[str, int]]:
     ]
 
 
+def _history(positions: Mapping[str, Positions], label: str) -> Positions:
+    """The positions that PREV and PRIOR look back over: those of the label, and in the operand of a
+    FIRST those to its left before them."""
+    return positions.get(before(label), ()) + positions[label]
+
+
+def _before(positions: Mapping[str, Positions], labels: Sequence[str]) -> tuple[Positions, ...]:
+    return tuple(positions.get(before(label), ()) for label in labels)
+
+
 class ConditionChecker:
     """Says which clauses hold over one stream; remembers what it has found out.
 
@@ -108,12 +119,12 @@ class ConditionChecker:
     def __init__(self, rows: Sequence[Row], kinds: Mapping[str, Kind]) -> None:
         self.rows = rows
         self.kinds = kinds
-        self._known: dict[tuple[Clause, tuple[Positions, ...]], bool] = {}
+        self._known: dict[tuple[Clause, tuple[Positions, ...], tuple[Positions, ...]], bool] = {}
 
     def holds(self, clause: Clause, positions: Mapping[str, Positions]) -> bool:
         """Whether the clause is TRUE for every choice; `positions` gives each label's set."""
         labels = sorted(labels_in(clause))
-        key = (clause, tuple(positions[label] for label in labels))
+        key = (clause, tuple(positions[label] for label in labels), _before(positions, labels))
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = self._holds(clause, positions)
@@ -141,7 +152,7 @@ class ConditionChecker:
             return self._quantified(comparison, positions, chosen) != comparison.negated
         # Where there are fewer positions before, the comparison counts as TRUE, NOT or not.
         back = looking_back(comparison)
-        if any(positions[label].index(chosen[label]) < distance for label, distance in back):
+        if any(_history(positions, label).index(chosen[label]) < far for label, far in back):
             return before_the_first
         truth = self._truth(comparison, positions, chosen)
         return truth is not None and truth != comparison.negated
@@ -204,9 +215,9 @@ class ConditionChecker:
                 raise CelError(f"{expression.label} has not one position in each match")
             return self._attribute(chosen[expression.label], expression.name)
         if isinstance(expression, Previous):
-            places = positions[expression.label]
-            before = places[places.index(chosen[expression.label]) - expression.distance]
-            return self._attribute(before, expression.name)
+            places = _history(positions, expression.label)
+            earlier = places[places.index(chosen[expression.label]) - expression.distance]
+            return self._attribute(earlier, expression.name)
         if isinstance(expression, HasType):
             row = self.rows[chosen[expression.label]]
             is_one = row.type == expression.type and expression.stream in (None, row.stream)
@@ -214,6 +225,7 @@ class ConditionChecker:
         if isinstance(expression, Aggregate):
             places = positions[expression.label]
             if expression.prior:
+                places = _history(positions, expression.label)
                 places = places[: places.index(chosen[expression.label])]
             if expression.name is None:
                 return Datum(Kind.LONG, len(places))

@@ -83,6 +83,8 @@ def _kept(formula: n.Formula) -> list[_Kept]:
             return _kept(formula.body)
         case n.Then() | n.Next() | n.Or() | n.And() | n.All() | n.NotBetween():
             return _kept(formula.left) + _kept(formula.right)
+        case n.First():
+            return _kept(formula.left) + _kept(formula.body)
     raise CelError(f"no labels for {formula}")
 
 
@@ -117,7 +119,7 @@ def labels_of_expression(expression: n.Expression) -> frozenset[str]:
 
 def check(query: n.Query, schema: Schema) -> None:
     """Raise CelError where a name in the query has no meaning."""
-    _check_formula(query.formula, schema, query.formula.labels)
+    _check_formula(query.formula, schema, query.formula.labels, frozenset())
     types = {one.name for one in schema.types}
     missing = projected_labels(query) - query.formula.labels
     if missing:
@@ -155,42 +157,55 @@ def check(query: n.Query, schema: Schema) -> None:
         raise CelError(f"{_listed(clashing)}: a label must not be called like an event type")
 
 
-def _check_formula(formula: n.Formula, schema: Schema, visible: frozenset[str]) -> None:
-    """Check a formula whose filters see the `visible` labels of the scopes around them."""
+def _check_formula(
+    formula: n.Formula, schema: Schema, visible: frozenset[str], left: frozenset[str]
+) -> None:
+    """Check a formula whose filters see the `visible` labels of the scopes around them, and those
+    in a FIRST only what is to the `left` of it."""
     match formula:
         case n.Atom():
             if not schema.has_type(formula):
                 raise CelError(f"no event type is called {formula.type}")
         case n.As():
-            _check_formula(formula.body, schema, visible)
+            _check_formula(formula.body, schema, visible, left)
         case n.Within():
-            _check_formula(formula.body, schema, visible)
+            _check_formula(formula.body, schema, visible, left)
             if formula.window.attribute is not None:
                 _check_attribute(formula.window.attribute, schema)
-        case n.Then() | n.Next() | n.Or() | n.And() | n.All():
-            _check_formula(formula.left, schema, visible)
-            _check_formula(formula.right, schema, visible)
+        case n.Or() | n.And() | n.All():
+            _check_formula(formula.left, schema, visible, left)
+            _check_formula(formula.right, schema, visible, left)
+        case n.Then() | n.Next():
+            _check_formula(formula.left, schema, visible, left)
+            _check_formula(formula.right, schema, visible, left | formula.left.labels)
+        case n.First():
+            _check_first(formula, schema, visible, left)
         case n.NotBetween():
-            _check_formula(formula.left, schema, visible)
-            _check_formula(formula.right, schema, visible)
-            _check_formula(formula.absent, schema, visible | formula.absent.labels)
+            _check_formula(formula.left, schema, visible, left)
+            _check_formula(formula.right, schema, visible, left | formula.left.labels)
+            _check_formula(
+                formula.absent, schema, visible | formula.absent.labels, left | formula.left.labels
+            )
         case n.NotBefore() | n.NotAfter():
-            _check_formula(formula.body, schema, visible)
-            _check_formula(formula.absent, schema, visible | formula.absent.labels)
+            _check_formula(formula.body, schema, visible, left)
+            if isinstance(formula, n.NotAfter):
+                left |= formula.body.labels
+            _check_formula(formula.absent, schema, visible | formula.absent.labels, left)
             if formula.window is not None and formula.window.attribute is not None:
                 _check_attribute(formula.window.attribute, schema)
         case n.Unless():
-            _check_formula(formula.left, schema, visible)
-            _check_formula(formula.right, schema, visible | formula.right.labels)
+            _check_formula(formula.left, schema, visible, left)
+            right = visible | formula.right.labels
+            _check_formula(formula.right, schema, right, left | formula.left.labels)
         case n.Filter():
-            _check_formula(formula.body, schema, visible)
+            _check_formula(formula.body, schema, visible, left)
             unbound = n.mentioned(formula.condition) - visible
             if unbound:
                 raise CelError(f"FILTER: nothing in scope binds {_listed(unbound)}")
             for comparison in n.comparisons(formula.condition):
                 _check_attributes(comparison.operands, schema)
         case n.Repeat() | n.Selector() | n.Project() | n.Rename() | n.OtherEvent():
-            _check_formula(formula.body, schema, visible | formula.body.labels)
+            _check_formula(formula.body, schema, visible | formula.body.labels, left)
             if isinstance(formula, n.Project):
                 missing = {label for label, _ in formula.kept} - formula.body.labels
             else:
@@ -198,6 +213,19 @@ def _check_formula(formula: n.Formula, schema: Schema, visible: frozenset[str]) 
                 missing -= formula.body.labels
             if missing:
                 raise CelError(f"nothing binds {_listed(missing)} here")
+
+
+def _check_first(
+    formula: n.First, schema: Schema, visible: frozenset[str], left: frozenset[str]
+) -> None:
+    _check_formula(formula.left, schema, visible, left)
+    left |= formula.left.labels
+    own = formula.body.labels
+    _check_formula(formula.body, schema, left | own, left)
+    if formula.absent is not None:
+        _check_formula(formula.absent, schema, left | own | formula.absent.labels, left)
+    if formula.gap is not None:
+        _check_formula(formula.gap, schema, visible | formula.gap.labels, left)
 
 
 def _made_labels(formula: n.Formula) -> frozenset[str]:
@@ -214,6 +242,9 @@ def _made_labels(formula: n.Formula) -> frozenset[str]:
             return sides | _made_labels(formula.absent)
         case n.NotBefore() | n.NotAfter():
             return _made_labels(formula.body) | _made_labels(formula.absent)
+        case n.First():
+            inside = [formula.left, formula.body, formula.absent, formula.gap]
+            return frozenset().union(*(_made_labels(one) for one in inside if one is not None))
         case n.Then() | n.Next() | n.Or() | n.And() | n.All() | n.Unless():
             return _made_labels(formula.left) | _made_labels(formula.right)
     return frozenset()

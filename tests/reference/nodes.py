@@ -287,6 +287,17 @@ def mentioned(condition: Condition) -> Labels:
     )
 
 
+def looked_back(condition: Condition) -> Labels:
+    """The labels of which the condition takes PREV or PRIOR."""
+    return frozenset(
+        part.label
+        for comparison in comparisons(condition)
+        for operand in comparison.operands
+        for part in parts(operand)
+        if isinstance(part, Previous) or (isinstance(part, Aggregate) and part.prior)
+    )
+
+
 # --- formulas -----------------------------------------------------------------------------------
 
 
@@ -306,8 +317,39 @@ class Formula:
 
     @cached_property
     def scope_outside(self) -> Labels:
-        """`outside` of the formula as a scope: what it binds itself, it does not look up."""
-        return self.outside - self.labels
+        """`outside` of the formula as a scope: what it binds itself, it does not look up. Labels of
+        the scopes around are not reduced to what is to the left of a FIRST in it."""
+        around = plain(self.outside) | seen_to_the_left(self.outside)
+        return (around - self.labels) | {before(label) for label in seen_before(self.outside)}
+
+
+_LEFT, _BEFORE = "left of here: ", "before: "
+
+
+def left_of(label: str) -> str:
+    """The name under which an environment has the positions of a label to the left of a FIRST."""
+    return _LEFT + label
+
+
+def before(label: str) -> str:
+    """The name under which an environment has the positions that PREV and PRIOR of a label, bound
+    in the operand of a FIRST, look back over beyond its own."""
+    return _BEFORE + label
+
+
+def seen_to_the_left(names: Labels) -> Labels:
+    """The labels among the names of `left_of`."""
+    return frozenset(name.removeprefix(_LEFT) for name in names if name.startswith(_LEFT))
+
+
+def seen_before(names: Labels) -> Labels:
+    """The labels among the names of `before`."""
+    return frozenset(name.removeprefix(_BEFORE) for name in names if name.startswith(_BEFORE))
+
+
+def plain(names: Labels) -> Labels:
+    """The names that are labels themselves."""
+    return frozenset(name for name in names if not name.startswith((_LEFT, _BEFORE)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,6 +418,37 @@ class And(_Pair):
 
 class All(_Pair):
     """`φ ALL φ`."""
+
+
+@dataclass(frozen=True, eq=False)
+class First(Formula):
+    """`left ; FIRST body`, or `left ; (FIRST body){least,most}`, most None: as many as there are.
+
+    `absent`: χ of `(!χ ; FIRST body)+`, absent before each round; `gap`: that of `left ; !gap ;
+    FIRST body`, absent before the first one.
+    """
+
+    left: Formula
+    body: Formula
+    least: int = 1
+    most: int | None = 1
+    absent: Formula | None = None
+    gap: Formula | None = None
+
+    @cached_property
+    def labels(self) -> Labels:
+        return self.left.labels | self.body.labels
+
+    @cached_property
+    def outside(self) -> Labels:
+        chosen = self.body.scope_outside
+        if self.absent is not None:
+            chosen |= self.absent.scope_outside - self.body.labels
+        around = seen_before(chosen)
+        found = {left_of(label) for label in plain(chosen) | around}
+        found |= {before(label) for label in around}
+        gap = frozenset[str]() if self.gap is None else self.gap.scope_outside - self.labels
+        return self.left.outside | found | gap
 
 
 @dataclass(frozen=True, eq=False)
@@ -460,7 +533,8 @@ class Filter(Formula):
 
     @cached_property
     def outside(self) -> Labels:
-        return self.body.outside | (mentioned(self.condition) - self.labels)
+        back = {before(label) for label in looked_back(self.condition) & self.labels}
+        return self.body.outside | (mentioned(self.condition) - self.labels) | back
 
 
 @dataclass(frozen=True)

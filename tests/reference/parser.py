@@ -25,6 +25,7 @@ from .nodes import (
     ExpressionItem,
     File,
     Filter,
+    First,
     Formula,
     LabelItem,
     Next,
@@ -66,6 +67,12 @@ def parse(text: str) -> File:
 
 MOST_ROUNDS = 10_000
 
+_AFTER_AN_OPERAND = {
+    *("AS", "IN", "OR", "AND", "ALL", "UNLESS", "FILTER", "FOR", "PARTITION", "WITHIN", "CONSUME"),
+    *("LIMIT", "PER", "HAVING", "WITH", "QUERY", "SELECT", "END"),
+}
+"""Words before which FIRST is a name."""
+
 
 class _Step(NamedTuple):
     """An operand of a sequence, with the sign before it, and what must be absent before it."""
@@ -74,12 +81,25 @@ class _Step(NamedTuple):
     absent: Formula | None
     operand: Formula
     optional: bool
+    first: _Chosen | None = None
+
+
+class _Chosen(NamedTuple):
+    """An operand `FIRST ψ`, or `(FIRST ψ){least,most}`, with what must be absent before a round."""
+
+    least: int
+    most: int | None
+    absent: Formula | None
 
 
 def _chain(steps: Sequence[_Step]) -> Formula:
     left = steps[0].operand
+    if steps[0].first is not None:
+        raise CelError("FIRST at the start of a sequence")
     for step in steps[1:]:
-        if step.joint == ":":
+        if step.first is not None:
+            left = First(left, step.operand, *step.first, gap=step.absent)
+        elif step.joint == ":":
             left = Next(left, step.operand)
         elif step.absent is not None:
             left = NotBetween(left, step.absent, step.operand)
@@ -140,8 +160,7 @@ class _FormulaParser:
 
     def _steps(self) -> tuple[list[_Step], Callable[[Formula], Formula]]:
         """The operands of a sequence, and the function that puts what is absent after it."""
-        first = self._postfix()
-        steps = [_Step("", None, first, self.cursor.accept("?") is not None)]
+        steps = [self._step("", None)]
         while symbol := self.cursor.accept(";", ":"):
             absent: Formula | None = None
             if symbol == ";" and self.cursor.accept("!"):
@@ -149,9 +168,68 @@ class _FormulaParser:
                 window = self._window() if self.cursor.accept_word("FOR") else None
                 if window is not None or not self.cursor.accept(";"):
                     return steps, partial(_not_after, absent, window)
-            operand = self._postfix()
-            steps.append(_Step(symbol, absent, operand, self.cursor.accept("?") is not None))
+            steps.append(self._step(symbol, absent))
         return steps, _itself
+
+    def _step(self, joint: str, absent: Formula | None) -> _Step:
+        cursor = self.cursor
+        if self._at_first():
+            cursor.take()
+            return _Step(joint, absent, self._postfix(), False, _Chosen(1, 1, None))
+        found = self._rounds_of_first()
+        if found is None:
+            operand = self._postfix()
+            return _Step(joint, absent, operand, cursor.accept("?") is not None)
+        operand, chosen = found
+        if joint == ":":
+            raise cursor.error("; before FIRST")
+        return _Step(joint, absent, operand, cursor.accept("?") is not None, chosen)
+
+    def _at_first(self) -> bool:
+        """Whether FIRST stands here as the prefix, with an operand behind it."""
+        cursor = self.cursor
+        if cursor.peek().kind != "word" or not cursor.at_word("FIRST"):
+            return False
+        after = cursor.peek(1)
+        if after.keyword == "WITHIN":
+            return cursor.at("[", ahead=2)
+        is_operand = after.kind == "quoted" or after.keyword in ("NOT", "PROJECT", *_SELECTORS)
+        is_name = after.kind == "word" and after.keyword not in _AFTER_AN_OPERAND
+        return is_operand or is_name or cursor.at("(", ahead=1)
+
+    def _rounds_of_first(self) -> tuple[Formula, _Chosen] | None:
+        """`(FIRST ψ)` or `(!χ ; FIRST ψ)`, with how often it stands there, in any parentheses."""
+        cursor = self.cursor
+        begin = cursor.index
+        if not cursor.accept("("):
+            return None
+        absent = None
+        inner = None
+        if cursor.accept("!"):
+            absent = self._postfix()
+            if not cursor.accept(";") or not self._at_first():
+                cursor.index = begin
+                return None
+        if self._at_first():
+            cursor.take()
+            inner = self._postfix(), _Chosen(1, 1, absent)
+        elif absent is None:
+            inner = self._rounds_of_first()
+        if inner is None or not cursor.accept(")"):
+            cursor.index = begin
+            return None
+        body, chosen = inner
+        if cursor.at("+", "{"):
+            if chosen[:2] != (1, 1):
+                raise cursor.error("rounds of FIRST once")
+            rounds = Repeat(body, False)
+            if not cursor.accept("+"):
+                cursor.take()
+                rounds = self._rounds(body, contiguous=False)
+            return body, _Chosen(rounds.least, rounds.most, chosen.absent)
+        if cursor.at(":+", ":{", "[") or cursor.at_word("AS", "IN"):
+            raise cursor.error("nothing but + and {} after (FIRST …)")
+        return body, chosen
 
     def _ways(self, steps: list[_Step]) -> Formula:
         """`A ; B? ; C` is `(A ; B ; C) OR (A ; C)`: every way to leave operands out."""

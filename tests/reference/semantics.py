@@ -12,7 +12,7 @@ that superset is tried as the environment, and the matches that agree with it ar
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from . import nodes as n
 from .conditions import ConditionChecker, Positions, Row, labels_in
@@ -51,6 +51,75 @@ def overridden(
     for label in wanted - labels:
         seen[label] = nu.get(label, ())
     return seen
+
+
+def with_left(nu: Environment, mu: Labelling, labels: n.Labels) -> Environment:
+    """ν with the positions of a match that is to the left."""
+    if not labels:
+        return nu
+    more: dict[str, Positions | None] = {}
+    for label, places in positions_of(mu, labels).items():
+        earlier = nu.get(n.left_of(label), ())
+        more[n.left_of(label)] = None if earlier is None else earlier + places
+    return {**nu, **more}
+
+
+def one_position(formula: n.Formula) -> n.Labels:
+    """The labels that a match of the formula binds to one position at most."""
+    return frozenset(label for label, most in _most(formula)[1].items() if most == 1)
+
+
+def _most(formula: n.Formula) -> tuple[int, dict[str, int]]:
+    """The greatest number of events with a label, and of positions of each label; 2: several."""
+    match formula:
+        case n.Atom():
+            return 1, {formula.type: 1}
+        case n.As():
+            events, labels = _most(formula.body)
+            return events, {**labels, formula.label: max(events, labels.get(formula.label, 0))}
+        case n.Or():
+            return _joined(_most(formula.left), _most(formula.right), max)
+        case n.And():
+            return _joined(_most(formula.left), _most(formula.right), max)
+        case n.Then() | n.Next() | n.All() | n.NotBetween():
+            return _joined(_most(formula.left), _most(formula.right), _added)
+        case n.First():
+            found, one = _most(formula.left), _most(formula.body)
+            for _ in range(2 if formula.most is None else min(formula.most, 2)):
+                found = _joined(found, one, _added)
+            return found
+        case n.Repeat():
+            found = one = _most(formula.body)
+            return found if formula.most == 1 else _joined(one, one, _added)
+        case n.Unless():
+            return _most(formula.left)
+        case n.Filter() | n.Within() | n.Selector() | n.NotBefore() | n.NotAfter():
+            return _most(formula.body)
+        case n.Project():
+            _, labels = _most(formula.body)
+            kept = {label: labels[label] for label in formula.labels}
+            return min(2, sum(kept.values())), kept
+        case n.Rename():
+            events, labels = _most(formula.body)
+            new = min(2, labels.get(formula.old, 0) + labels.get(formula.new, 0))
+            kept = {label: most for label, most in labels.items() if label != formula.old}
+            return events, {**kept, formula.new: new}
+    return 0, {}
+
+
+def _added(one: int, other: int) -> int:
+    return min(2, one + other)
+
+
+def _joined(
+    one: tuple[int, dict[str, int]],
+    other: tuple[int, dict[str, int]],
+    join: Callable[[int, int], int],
+) -> tuple[int, dict[str, int]]:
+    labels = one[1].keys() | other[1].keys()
+    return join(one[0], other[0]), {
+        label: join(one[1].get(label, 0), other[1].get(label, 0)) for label in labels
+    }
 
 
 def support(mu: Labelling) -> frozenset[int]:
@@ -148,6 +217,13 @@ class Evaluator:
     def scope(self, formula: n.Formula, nu: Environment) -> Matches:
         """⟦φ⟧*ν = {(i, j, μ) ∈ ⟦φ⟧ν[μ]}."""
         looked_at = formula.outside & formula.labels
+        seen = n.seen_to_the_left(formula.outside)
+        if seen:
+            inside = {
+                n.left_of(label): () if label in formula.labels else nu.get(label, ())
+                for label in seen
+            }
+            nu = {**nu, **inside}
         if not looked_at:
             return self.matches(formula, nu)
         key = (formula, tuple(nu.get(label, ()) for label in sorted(formula.scope_outside)))
@@ -184,6 +260,8 @@ class Evaluator:
                 return self._labelled(formula, nu)
             case n.Then() | n.Next():
                 return self._then(formula, nu)
+            case n.First():
+                return self._first(formula, nu)
             case n.Repeat():
                 return self._repeat(formula, nu)
             case n.Or():
@@ -240,12 +318,18 @@ class Evaluator:
         self, left: n.Formula, right: n.Formula, nu: Environment, contiguous: bool
     ) -> Iterable[tuple[ComplexEvent, ComplexEvent]]:
         """The pairs of matches, (i, k, μ1) and (l, j, μ2), with k < l, or l = k + 1."""
-        by_start: dict[int, list[ComplexEvent]] = defaultdict(list)
-        for match in self.matches(right, nu):
-            by_start[match[0]].append(match)
+        found: dict[tuple[object, ...], dict[int, list[ComplexEvent]]] = {}
+        seen = n.seen_to_the_left(right.outside)
         for first in self.matches(left, nu):
             k = first[1]
-            for start, group in by_start.items():
+            there = with_left(nu, first[2], seen)
+            key = tuple(there.get(n.left_of(label), ()) for label in sorted(seen))
+            if key not in found:
+                by_start: dict[int, list[ComplexEvent]] = defaultdict(list)
+                for match in self.matches(right, there):
+                    by_start[match[0]].append(match)
+                found[key] = by_start
+            for start, group in found[key].items():
                 if start == k + 1 or (start > k and not contiguous):
                     self._spend(1 + len(group))
                     for second in group:
@@ -255,6 +339,62 @@ class Evaluator:
         contiguous = isinstance(formula, n.Next)
         for (i, _, mu1), (_, j, mu2) in self._pairs(formula.left, formula.right, nu, contiguous):
             yield i, j, mu1 | mu2
+
+    def _first(self, formula: n.First, nu: Environment) -> Iterable[ComplexEvent]:
+        """Chains: the match of the left side, then in each round one that `FIRST ψ` gives. Where ν'
+        is UNKNOWN to ψ, all of its matches are; then no χ is looked for."""
+        single = one_position(formula.body)
+        names = formula.body.scope_outside
+        absent = formula.absent
+        if absent is not None:
+            names |= absent.scope_outside - formula.body.labels
+        seen = n.plain(names) | n.seen_before(names)
+        # (i, k, μ), and the end of the left side and the start of the first round.
+        chains = {(*match, match[1], -1) for match in self.matches(formula.left, nu)}
+        rounds = 0
+        while chains and (formula.most is None or rounds < formula.most):
+            rounds += 1
+            longer = set()
+            for i, k, mu, gap, first in chains:
+                left = with_left(nu, mu, seen)
+                there: dict[str, Positions | None] = {
+                    label: left.get(n.left_of(label), ()) for label in n.plain(names)
+                }
+                for label in n.seen_before(names):
+                    mine, earlier = left.get(n.left_of(label), ()), nu.get(n.before(label), ())
+                    known = None if mine is None or earlier is None else earlier + mine
+                    there[n.before(label)] = known if label in single else ()
+                matches = [one for one in self.scope(formula.body, there) if one[0] > k]
+                self._spend(1 + len(matches))
+                if matches and None not in there.values():
+                    end = min(j for _, j, _ in matches)
+                    matches = [one for one in matches if one[1] == end]
+                    if absent is not None:
+                        labels = formula.body.labels
+                        matches = [
+                            one
+                            for one in matches
+                            if not self._stands_between(absent, there, one[2], labels, k, one[0])
+                        ]
+                longer |= {
+                    (i, j, mu | mu2, gap, start if rounds == 1 else first)
+                    for start, j, mu2 in matches
+                }
+            chains = longer
+            if rounds >= formula.least:
+                for i, k, mu, gap, first in chains:
+                    if formula.gap is None or not self._stands_between(
+                        formula.gap, nu, mu, formula.labels, gap, first
+                    ):
+                        yield i, k, mu
+
+    def _stands_between(
+        self, formula: n.Formula, nu: Environment, mu: Labelling, labels: n.Labels, k: int, el: int
+    ) -> bool:
+        """Whether what must be absent has a match strictly between the places k and l."""
+        absent = self._absent(formula, nu, mu, labels)
+        self._spend(len(absent))
+        return any(k < start and end < el for start, end, _ in absent)
 
     def _repeat(self, formula: n.Repeat, nu: Environment) -> Iterable[ComplexEvent]:
         links: dict[int, list[ComplexEvent]] = defaultdict(list)
@@ -314,9 +454,7 @@ class Evaluator:
     def _not_between(self, formula: n.NotBetween, nu: Environment) -> Iterable[ComplexEvent]:
         for (i, k, mu1), (el, j, mu3) in self._pairs(formula.left, formula.right, nu, False):
             mu = mu1 | mu3
-            absent = self._absent(formula.absent, nu, mu, formula.labels)
-            self._spend(len(absent))
-            if not any(k < start and end < el for start, end, _ in absent):
+            if not self._stands_between(formula.absent, nu, mu, formula.labels, k, el):
                 yield i, j, mu
 
     def _not_before(self, formula: n.NotBefore, nu: Environment) -> Iterable[ComplexEvent]:
@@ -347,6 +485,8 @@ class Evaluator:
         wanted = n.mentioned(formula.condition)
         for i, j, mu in self.matches(formula.body, nu):
             seen = overridden(nu, mu, formula.labels, wanted)
+            for label in n.seen_before(formula.outside):
+                seen[n.before(label)] = nu.get(n.before(label), ())
             known = {label: places for label, places in seen.items() if places is not None}
             if all(
                 self.checker.holds(clause, known)
