@@ -31,7 +31,7 @@ from celc.interfaces.cli import main
 from celc.options import Options
 
 FOLDER = CASES / "totals"
-_LISTED = {"28-totals": 16, "29-collapsed": 9}
+_LISTED = {"28-totals": 16, "29-collapsed": 9, "40-first": 0}
 """How many of the first cases have more matches than can be listed."""
 
 
@@ -84,7 +84,7 @@ def test_counted_and_listed(stem: str) -> None:
                 if (wrong := _told(case, one, rows))
             ]
     assert not problems, "\n".join(problems)
-    assert compared >= 90
+    assert compared >= (8 if stem == "40-first" else 90)
     assert were_counted >= (60 if stem == "28-totals" else 0)
 
 

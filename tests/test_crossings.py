@@ -76,6 +76,7 @@ _ONE_PLACE = (
 
 _APART = {
     # What the language refuses, or has no text for.
+    *(("?", "FIRST"), ("?", "rounds of FIRST")),
     *(("?", "absence between"), ("S>R", "reader"), ("two streams", "reader")),
     *(("TOTAL", "is read"), ("COLLAPSED", "is read")),
     *(("TOTAL", "match_id"), ("COLLAPSED", "match_id")),

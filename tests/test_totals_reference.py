@@ -40,7 +40,7 @@ def _told(case: Case) -> str:
     return totals_difference(rows, case.rows or [])
 
 
-@pytest.mark.parametrize("stem", ["28-totals", "29-collapsed"])
+@pytest.mark.parametrize("stem", ["28-totals", "29-collapsed", "40-first"])
 def test_cases(stem: str) -> None:
     problems: list[str] = []
     too_many: set[str] = set()
@@ -56,7 +56,7 @@ def test_cases(stem: str) -> None:
 
 
 def test_all_cases_are_there() -> None:
-    assert len(load_cases(folder=FOLDER)) == 132
+    assert len(load_cases(folder=FOLDER)) == 140
     assert len(load_refused(folder=FOLDER)) == 15
 
 

@@ -29,6 +29,7 @@ from celc.automata.graphs import (
     reduced,
     relabelled,
     satisfying,
+    soonest,
     trimmed,
     with_marked_ends,
     without,
@@ -184,6 +185,8 @@ class _Builder:
                 self.build_rounds(form, entries, exits)
             case lp.Absence():
                 self.build_absence(form, entries, exits)
+            case lp.ThenFirst():
+                self.build_first(form, entries, exits)
             case _:
                 self.splice(self.parts.graph(form), entries, exits)
 
@@ -262,6 +265,27 @@ class _Builder:
         self.build(form.left, entries, (state_of[0],))
         self.build(form.right, tuple(state_of.values()), exits)
 
+    def build_first(
+        self, form: lp.ThenFirst, entries: tuple[State, ...], exits: tuple[State, ...]
+    ) -> None:
+        """The left side, then rounds, each with the events that are skipped before it."""
+        between = self.new_state()
+        self.build(form.left, entries, (between,))
+        try:
+            first, others = self.parts.soonest(form)
+        except TooLargeError:
+            raise CelError(self.parts.source, (_too_large(form.chosen.span),)) from None
+        entries = (between,)
+        for number in range(1, form.written_out + 1):
+            graph = first if number == 1 else others
+            is_last = number == form.written_out
+            leave = exits if number >= form.least else ()
+            between = self.new_state()
+            self.splice(graph, entries, (*leave, between))
+            if is_last and form.most is None:
+                self.splice(others, (between,), (*leave, between))
+            entries = (between,)
+
     def splice(self, graph: Graph, entries: tuple[State, ...], exits: tuple[State, ...]) -> None:
         """Put a graph between entries and exits."""
         inner = {state: self.new_state() for state in range(graph.states) if state > FINAL}
@@ -298,6 +322,8 @@ class _Constructor:
     def _graph(self, form: lp.NormalForm) -> Graph:
         match form:
             case lp.Event() | lp.Sequence() | lp.Iteration() | lp.Disjunction() | lp.Absence():
+                return self._as_graph(self.automaton(form))
+            case lp.ThenFirst():
                 return self._as_graph(self.automaton(form))
             case lp.Conjunction():
                 left, right = self._both(form.left, form.right)
@@ -339,6 +365,29 @@ class _Constructor:
     def _both(self, left: lp.NormalForm, right: lp.NormalForm) -> tuple[Graph, Graph]:
         one, other = self._graph(left), self._graph(right)
         return self._newest(one), self._newest(other)
+
+    def soonest(self, form: lp.ThenFirst) -> tuple[Graph, Graph]:
+        """The first round of a FIRST, and all others."""
+        parts = (form.chosen, form.absent, form.gap)
+        graphs = [None if part is None else self._graph(part) for part in parts]
+        newest = [None if graph is None else self._newest(graph) for graph in graphs]
+        chosen, *absent = (
+            None if graph is None else Watch(graph, self.letters.all) for graph in newest
+        )
+        graph, (one, gap) = newest[0], absent
+        assert graph is not None
+        assert chosen is not None
+        first, others = (
+            soonest(
+                graph,
+                chosen,
+                [watch for watch in watches if watch is not None],
+                self.letters.all,
+                self.budget,
+            )
+            for watches in ((one, gap), (one,))
+        )
+        return first, others
 
     def _newest(self, graph: Graph) -> Graph:
         if graph.version == self.letters.version:

@@ -328,6 +328,48 @@ def without(graph: Graph, watch: Watch, budget: Budget) -> Graph:
     return explore(graph.version, (INITIAL, 0), moves, budget)
 
 
+_START, _WAITING = -1, -2
+
+
+def soonest(
+    graph: Graph, watch: Watch, absent: Sequence[Watch], everything: Mask, budget: Budget
+) -> Graph:
+    """FIRST, with what is skipped before it: the matches of a graph, begun at any event, that end
+    first of all. `watch` is that of the graph. Those of `absent` have no match before it begins."""
+
+    def waits(watched: tuple[int, ...]) -> list[tuple[Mask, tuple[int, ...]]]:
+        """The letters that complete no match of what must be absent, with the next states."""
+        found: list[tuple[Mask, tuple[int, ...]]] = [(everything, ())]
+        for one, state in zip(absent, watched, strict=True):
+            steps = one.steps(state, budget)
+            found = [
+                (mask & other, (*states, after))
+                for mask, states in found
+                for other, after in steps
+                if mask & other
+            ]
+        return found
+
+    def moves(
+        key: tuple[int, int, tuple[int, ...]],
+    ) -> Moves[tuple[int, int, tuple[int, ...]]]:
+        run, watched, others = key
+        steps = watch.steps(watched, budget)
+        for edge in graph.edges[INITIAL if run < 0 else run]:
+            if edge.target == FINAL:
+                yield edge.mask, edge.marks, None, edge.names
+                continue
+            for mask, after in steps:
+                if edge.mask & mask:
+                    yield edge.mask & mask, edge.marks, (edge.target, after, ()), edge.names
+        for other, states in waits(others) if run < 0 else ():
+            for mask, after in steps:
+                if mask & other:
+                    yield mask & other, (), (_WAITING, after, states), ()
+
+    return explore(graph.version, (_START, 0, (0,) * len(absent)), moves, budget)
+
+
 # --- facts ----------------------------------------------------------------------------------------
 
 _NOTHING, _YES, _NO = 0, 1, 2

@@ -736,6 +736,29 @@ class Absence:
 
 
 @frozen
+class ThenFirst:
+    """`left ; FIRST operand`, and in rounds `left ; (!absent ; FIRST operand){least,most}`.
+
+    In each round it takes, of the matches of the operand behind what was taken before, those that
+    end first. Most None: there is no limit. The operand and `absent` are scopes; conditions in them
+    see the labels of the scope around as they are to the left. `gap`: in `left ; !gap ; FIRST …`
+    what has no match between the left side and the first round.
+    """
+
+    left: Formula
+    operand: Formula
+    span: Span = _span()
+    least: int = 1
+    most: int | None = 1
+    absent: Formula | None = None
+    gap: Formula | None = None
+    looks_back: tuple[str, ...] = ()
+    """Labels of the operand of which PREV and PRIOR look back over positions to the left too."""
+    both_sides: tuple[str, ...] = ()
+    """Labels that conditions in the operand name, and that the scope binds on both sides."""
+
+
+@frozen
 class Iteration:
     """`φ+`, or `φ:+` where `contiguous`; `φ{least,most}`, most None: no limit. A scope."""
 
@@ -868,6 +891,7 @@ Formula: TypeAlias = (
     | Project
     | Sequence
     | Absence
+    | ThenFirst
     | Iteration
     | Disjunction
     | Conjunction

@@ -2,7 +2,14 @@
 
 from celc.core import formula as core
 from celc.core.formula import Clause, Expression, Predicate
-from celc.core.traversal import Leaf, nodes_of, operands_of, predicates_of, written_operands_of
+from celc.core.traversal import (
+    Leaf,
+    formulas_in,
+    nodes_of,
+    operands_of,
+    predicates_of,
+    written_operands_of,
+)
 
 
 def nodes_named_in(predicate: Predicate) -> list[Expression]:
@@ -54,6 +61,25 @@ def labels_of_clause(clause: Clause) -> frozenset[str]:
 def labels_in_order(clause: Clause) -> tuple[str, ...]:
     """The labels of a clause: those chosen from, then those in functions alone."""
     return (*clause.labels, *sorted(labels_of_clause(clause) - {*clause.labels}))
+
+
+def labels_asked(formula: core.Formula, *, back: bool = False) -> frozenset[str]:
+    """The labels that conditions anywhere in a formula name; with `back` those of which they take
+    PREV or PRIOR, in SOME and EVERY too."""
+    found: set[str] = set()
+    for part in formulas_in(formula):
+        for clause in part.clauses if isinstance(part, core.Filter) else ():
+            for predicate in clause.predicates:
+                found.update(
+                    node.label
+                    for node in nodes_written_in(predicate)
+                    if isinstance(node, Leaf) and (not back or _looks_back(node))
+                )
+    return frozenset(found)
+
+
+def _looks_back(node: Leaf) -> bool:
+    return isinstance(node, core.Previous) or (isinstance(node, core.Aggregate) and node.prior)
 
 
 def looks_back(predicate: Predicate) -> bool:

@@ -28,6 +28,8 @@ def matched_parts_of(formula: Formula) -> tuple[Formula, ...]:
             return (formula.left, formula.right)
         case core.Unless():
             return (formula.left,)
+        case core.ThenFirst():
+            return (formula.left, formula.operand)
         case _:
             assert_never(formula)
 
@@ -39,6 +41,9 @@ def parts_of(formula: Formula) -> tuple[Formula, ...]:
             return (formula.left, formula.middle, formula.right)
         case core.Unless():
             return (formula.left, formula.right)
+        case core.ThenFirst():
+            parts = (formula.left, formula.gap, formula.absent, formula.operand)
+            return tuple(part for part in parts if part is not None)
         case core.AbsenceBefore():
             return (formula.absent, formula.operand)
         case core.AbsenceAfter():
@@ -93,6 +98,8 @@ def with_types_and_windows(
         case core.Absence():
             left, right = changed(formula.left), changed(formula.right)
             return replace(formula, left=left, middle=changed(formula.middle), right=right)
+        case core.ThenFirst():
+            return with_parts_of_first(formula, changed)
         case core.Conjunction() | core.All() | core.Unless():
             return replace(formula, left=changed(formula.left), right=changed(formula.right))
         case core.As() | core.Rename() | core.Project() | core.Iteration():
@@ -101,6 +108,19 @@ def with_types_and_windows(
             return replace(formula, operand=changed(formula.operand))
         case _:
             assert_never(formula)
+
+
+def with_parts_of_first(
+    formula: core.ThenFirst, change: Callable[[Formula], Formula]
+) -> core.ThenFirst:
+    """The formula with each of its parts changed."""
+    return replace(
+        formula,
+        left=change(formula.left),
+        operand=change(formula.operand),
+        absent=None if formula.absent is None else change(formula.absent),
+        gap=None if formula.gap is None else change(formula.gap),
+    )
 
 
 def is_one_event(formula: Formula) -> bool:
@@ -113,6 +133,8 @@ def is_one_event(formula: Formula) -> bool:
         case core.Unless():
             return is_one_event(formula.left)
         case core.Sequence() | core.Iteration() | core.All() | core.Absence():
+            return False
+        case core.ThenFirst():
             return False
         case _:
             return all(map(is_one_event, matched_parts_of(formula)))

@@ -118,6 +118,8 @@ def _completions(known: Outline, before: list[Token], start: int) -> Iterator[Co
         return
     if "ATTRIBUTE" in accepted or "NAME" in accepted:
         yield from _names(known, before, statement, accepted)
+    if "BANG" in accepted and (last is None or last.type not in ("SEMICOLON", "LPAR")):
+        accepted -= {"FIRST"}  # it chooses from what follows
     yield from _keywords(accepted)
 
 

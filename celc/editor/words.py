@@ -40,7 +40,7 @@ OF_CEL: Mapping[str, str] = {
     "NEXT": "The same as NXT.",
     "LAST": "Of the matches that end at one event, keeps the one that takes the latest events.",
     "MAX": "Keeps the matches that are not part of a larger one.",
-    "FIRST": "SELECT FIRST: of the matches that start at one event, those that end first.",
+    "FIRST": "A ; FIRST B: the first B behind A. SELECT FIRST: the first match of each start.",
     "LONGEST": "SELECT LONGEST: of the matches that start at one event, those that end last.",
     "DISJOINT": "Keeps, in the order of starts, each match that starts after the last one kept.",
     "FLAT": "SELECT FLAT: a label becomes a column for each attribute of its event.",

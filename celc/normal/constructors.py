@@ -109,6 +109,16 @@ def absence(
     return lp.Absence(left, middle, right, span, sees)
 
 
+def then_first(form: lp.ThenFirst) -> NormalForm:
+    """A formula with FIRST; empty where its left side or its operand is, and without what must be
+    absent where that is empty."""
+    if is_empty(form.left) or is_empty(form.chosen):
+        return Disjunction((), form.span)
+    absent = None if form.absent is None or is_empty(form.absent) else form.absent
+    gap = None if form.gap is None or is_empty(form.gap) else form.gap
+    return replace(form, absent=absent, gap=gap)
+
+
 def absence_before(
     operand: NormalForm,
     absent: NormalForm,

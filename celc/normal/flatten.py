@@ -195,6 +195,7 @@ class _Flattener:
         )
         return relabel(form, AddToAll(role))
 
+    # Long: a case for each kind of form.
     def _flat(self, form: NormalForm) -> NormalForm:
         if not is_correlated(form):
             return form
@@ -225,6 +226,8 @@ class _Flattener:
                 return replace(form, left=self._flat(form.left))
             case lp.Absence() if not is_correlated(form.middle):
                 return replace(form, left=self._flat(form.left), right=self._flat(form.right))
+            case lp.ThenFirst() if not any(map(is_correlated, operands_of(form)[1:])):
+                return replace(form, left=self._flat(form.left))
             case lp.Selected() if form.strategy == "STRICT":
                 return replace(form, operand=self._flat(form.operand))
             case lp.Selected() if form.strategy in ("NXT", "LAST", "MAX"):
@@ -242,6 +245,9 @@ class _Flattener:
                 return marked_ends(self._flat(form.operand), first, last)
             case lp.Unless() | lp.Absence():
                 return self._without(form)
+            case lp.ThenFirst():
+                reason = "FIRST chooses by conditions that compare events"
+                raise NotFlatError(reason, form)
             case lp.AbsenceBefore():
                 return self._absence_before(form)
             case lp.AbsenceAfter():

@@ -45,7 +45,7 @@ def marked_first(form: NormalForm, mark: str) -> NormalForm:
                 return first
             both = lp.Sequence((first, others), (form.contiguous,), form.span)
             return both if form.least > 1 else disjunction((first, both), form.span)
-        case lp.Absence() | lp.Unless():
+        case lp.Absence() | lp.Unless() | lp.ThenFirst():
             return replace(form, left=marked_first(form.left, mark))
         case lp.MarkedEnds():
             return replace(form, first=(*form.first, mark))
@@ -82,7 +82,7 @@ def marked_last(form: NormalForm, mark: str) -> NormalForm:
             return replace(form, left=marked_last(form.left, mark))
         case lp.MarkedEnds():
             return replace(form, last=(*form.last, mark))
-        case lp.Conjunction() | lp.Relabel():
+        case lp.Conjunction() | lp.Relabel() | lp.ThenFirst():
             return marked(form, (), (mark,))
         case _:
             raise UnmarkableError

@@ -11,6 +11,8 @@ Conditions on more than one event at a time (`Correlated`) stay where they are w
 scopes in which they look for labels (`Scope`). So do windows of parts of the formula (`Within`),
 which compare the first event of a match with its last, and absences before a part and after a match
 (`AbsenceBefore`, `AbsenceAfter`), which look at events outside it.
+
+Long: the nodes are one closed union.
 """
 
 from __future__ import annotations
@@ -131,6 +133,37 @@ class Absence:
     """Labels of the two neighbours that conditions in the middle name (`Correlated`)."""
 
 
+@frozen
+class ThenFirst:
+    """`left`, then in each of `least` to `most` rounds (None: no limit) the matches of `chosen`,
+    behind what was taken before, that end first. Each event of a match is behind the one before.
+
+    `absent` has no match between a round and what is before it, `gap` none between the left side
+    and the first round.
+    """
+
+    left: NormalForm
+    chosen: NormalForm
+    span: Span = _span()
+    least: int = 1
+    most: int | None = 1
+    absent: NormalForm | None = None
+    gap: NormalForm | None = None
+    sees: tuple[str, ...] = ()
+    """Labels of the left side, and of earlier rounds, that conditions in `chosen` and `absent`
+    name (`Correlated`), and that nothing further to the left binds."""
+    around: tuple[str, ...] = ()
+    """Labels in these conditions that the scope around binds further to the left: they are what is
+    to the left of the round."""
+    own: tuple[str, ...] = ()  # labels of a round that conditions in `absent` name
+    gap_sees: tuple[str, ...] = ()  # labels of both sides that conditions in `gap` name
+
+    @property
+    def written_out(self) -> int:
+        """How often a round stands in the automaton."""
+        return self.least if self.most is None else self.most
+
+
 Strategy: TypeAlias = Literal["STRICT", "NXT", "LAST", "MAX", "FIRST_OF_START", "NXT_OF_ENDS"]
 """The selectors of the language, which compare the matches with one end, and two more. NXT_OF_ENDS
 chooses among the matches with one start and one end, as NXT does. FIRST_OF_START does so among the
@@ -246,6 +279,7 @@ NormalForm: TypeAlias = (
     | All
     | Unless
     | Absence
+    | ThenFirst
     | Selected
     | Relabel
     | Where

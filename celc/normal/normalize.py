@@ -18,6 +18,8 @@ which it is false are two cases. In each case the condition is a constant.
 
 A clause about several events at a time (an equality of two labels, PREV, a sum) stays where it is
 written (`Correlated`), with all its predicates. A later pass decides how to find its events.
+
+Long: one pass, in which all operators share the scopes and the cases.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from celc_runtime.plan.frozen import frozen
 from celc.core import formula as core
 from celc.core.fold import fold_predicate
 from celc.core.formula import Clause, Predicate
-from celc.core.terms import labels_named, looks_back, nodes_named_in
+from celc.core.terms import labels_named, labels_of_clause, looks_back, nodes_named_in
 from celc.core.traversal import labels_bound, nodes_of
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostic, Diagnostics, error
@@ -57,9 +59,11 @@ from celc.normal.constructors import (
     scope,
     selected,
     sequence,
+    then_first,
     unless,
     within,
 )
+from celc.normal.firsts import as_absence, here, with_history
 from celc.normal.rewrite import relabel, restrict, restrict_each, truth_of, where
 from celc.normal.traversal import count_events, open_labels
 
@@ -77,7 +81,9 @@ def normalize(
     diagnostics = Diagnostics(source)
     diagnostics.extend(counts_too_large_in(query.formula))
     diagnostics.raise_errors()
-    normalizer = _Normalizer(source, diagnostics, max_events, simultaneous=query.simultaneous)
+    normalizer = _Normalizer(
+        source, diagnostics, max_events, simultaneous=query.simultaneous, lasting=query.lasting
+    )
     form = normalizer.scope(query.formula)
     strategy = query.strategy
     if strategy != "ALL" and strategy != "ANY":
@@ -147,23 +153,55 @@ class _Normalizer:
     """Bottom-up rewriting. Every form that it returns has the labels that its formula binds."""
 
     def __init__(
-        self, source: Source, diagnostics: Diagnostics, max_events: int, *, simultaneous: bool
+        self,
+        source: Source,
+        diagnostics: Diagnostics,
+        max_events: int,
+        *,
+        simultaneous: bool,
+        lasting: bool,
     ) -> None:
         self._source = source
+        self._lasting = lasting
         self._simultaneous = simultaneous
         self._diagnostics = diagnostics
         self._max_events = max_events
         self._binders: list[_Binder] = []
+        self._left = frozenset[str]()  # labels of the scope at hand to the left of the part at hand
+        self._outside = 0  # how many binders are outside of the innermost FIRST
 
     def scope(self, formula: core.Formula) -> lp.NormalForm:
         """The matches of a scope. Conditions inside see the labels of its whole match."""
         labels = labels_bound(formula)
-        form = self._in_cases(labels, lambda binding: self._inside(binding, formula))
+        left, self._left = self._left, frozenset()
+        try:
+            form = self._in_cases(labels, lambda binding: self._inside(binding, formula))
+        finally:
+            self._left = left
         return scope(form, labels, formula.span)
 
     def _inside(self, binding: _Binding, formula: core.Formula) -> lp.NormalForm:
         with binding():
             return self._form(formula)
+
+    @contextmanager
+    def _behind(self, labels: frozenset[str]) -> Iterator[None]:
+        """While a part is rewritten that has these labels to its left."""
+        left, self._left = self._left, self._left | labels
+        try:
+            yield
+        finally:
+            self._left = left
+
+    @contextmanager
+    def _in_first(self) -> Iterator[None]:
+        """While the operand of a FIRST is rewritten, whose conditions see labels around it only as
+        they are to its left."""
+        outside, self._outside = self._outside, len(self._binders)
+        try:
+            yield
+        finally:
+            self._outside = outside
 
     def _in_cases(
         self,
@@ -236,9 +274,9 @@ class _Normalizer:
                 bounds = (formula.least, formula.most)
                 return iteration(operand, formula.contiguous, formula.span, *bounds)
             case core.Sequence():
-                return sequence(
-                    tuple(map(self._form, formula.operands)), formula.contiguous, formula.span
-                )
+                return self._sequence(formula)
+            case core.ThenFirst():
+                return self._first(formula)
             case core.Disjunction():
                 return disjunction(tuple(map(self._form, formula.operands)), formula.span)
             case core.Filter():
@@ -291,12 +329,66 @@ class _Normalizer:
         return absence_after(operand, absent, length, span, sees, from_start=from_start)
 
     def _absence(self, binding: _Binding, formula: core.Absence) -> lp.NormalForm:
-        left, right = self._form(formula.left), self._form(formula.right)
+        left = self._form(formula.left)
+        with self._behind(labels_bound(formula.left)):
+            right = self._form(formula.right)
         with binding():
             middle = self.scope(formula.middle)
         beside = labels_bound(formula.left) | labels_bound(formula.right)
         sees = open_labels(middle) & beside
         return absence(left, middle, right, formula.span, tuple(sorted(sees)))
+
+    def _sequence(self, formula: core.Sequence) -> lp.NormalForm:
+        operands: list[lp.NormalForm] = []
+        left = frozenset[str]()
+        for operand in formula.operands:
+            with self._behind(left):
+                operands.append(self._form(operand))
+            left |= labels_bound(operand)
+        return sequence(tuple(operands), formula.contiguous, formula.span)
+
+    def _first(self, formula: core.ThenFirst) -> lp.NormalForm:
+        same = None if self._lasting else as_absence(formula)
+        if same is not None:
+            return self._form(same)
+        labels = labels_bound(formula.left) | labels_bound(formula.operand)
+        return self._in_cases(labels, lambda binding: self._then_first(binding, formula))
+
+    def _then_first(self, binding: _Binding, formula: core.ThenFirst) -> lp.NormalForm:
+        left = self._form(formula.left)
+        own = labels_bound(formula.operand)
+        absent = gap = None
+        with self._in_first():
+            chosen = self.scope(with_history(formula.operand, formula.looks_back))
+            for label in formula.looks_back:
+                chosen = relabel(chosen, lp.RenameLabel(here(label), label))
+            if formula.absent is not None:
+                absent = self.scope(formula.absent)
+        if formula.gap is not None:
+            with binding():
+                gap = self.scope(formula.gap)
+        named, beside = open_labels(chosen), frozenset[str]()
+        if absent is not None:
+            beside = open_labels(absent) & own
+            named |= open_labels(absent) - own
+        before = labels_bound(formula.left) | (own if formula.most != 1 else frozenset())
+        further = named & self._left
+        both = labels_bound(formula.left) | own
+        return then_first(
+            lp.ThenFirst(
+                left,
+                chosen,
+                formula.span,
+                formula.least,
+                formula.most,
+                absent,
+                gap,
+                tuple(sorted((named & before) - further)),
+                tuple(sorted(further)),
+                tuple(sorted(beside)),
+                () if gap is None else tuple(sorted(open_labels(gap) & both)),
+            )
+        )
 
     def _text(self, span: Span) -> str:
         return " ".join(self._source.slice(span).split())
@@ -326,7 +418,7 @@ class _Normalizer:
         open_to_events = tuple(
             p for p in clause.predicates if looks_back(p) or fold_predicate(p) is None
         )
-        if any(map(_is_correlated, open_to_events)):
+        if any(map(_is_correlated, open_to_events)) or self._is_of_the_left(clause, bound):
             if any(fold_predicate(p) for p in clause.predicates if not looks_back(p)):
                 return form
             rest = Clause(open_to_events, clause.labels, clause.span)
@@ -365,6 +457,13 @@ class _Normalizer:
             return restrict(form, predicates or {lp.EVENT: ()})
         here += [every_event(label, part) for label, part in predicates.items()]
         return where(form, lp.AnyOf(tuple(here)) if len(here) > 1 else here[0], clause.span)
+
+    def _is_of_the_left(self, clause: Clause, bound: frozenset[str]) -> bool:
+        """Whether a clause in the operand of a FIRST names a label around it."""
+        if not self._outside:
+            return False
+        inside = bound.union(*(binder.labels for binder in self._binders[self._outside :]))
+        return not labels_of_clause(clause) <= inside
 
     def _assumed(self, label: str, fact: lp.Fact, span: Span) -> bool:
         """Whether a fact about a label of another scope is true in the present case."""

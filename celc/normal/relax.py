@@ -9,6 +9,7 @@ Without a condition a formula matches more. But below `!`, right of UNLESS and u
 MAX more matches exclude others, so there the whole operator is left out.
 """
 
+from dataclasses import replace
 from typing import assert_never
 
 from celc.normal import normal_form as lp
@@ -18,9 +19,11 @@ from celc.normal.constructors import (
     conjunction,
     disjunction,
     is_empty,
+    iteration,
     rounds_of,
     selected,
     sequence,
+    then_first,
     unless,
 )
 from celc.normal.normal_form import NormalForm
@@ -86,6 +89,13 @@ class _Relaxation:
                 if not (self._absences and self._stays(form.middle)):
                     return sequence((left, right), (False,), form.span)
                 return absence(left, form.middle, right, form.span, form.sees)
+            case lp.ThenFirst():
+                left = self.of(form.left)
+                asked = (form.chosen, form.absent, form.gap)
+                if self._absences and all(one is None or self._stays(one) for one in asked):
+                    return then_first(replace(form, left=left))
+                rounds = iteration(self.of(form.chosen), False, form.span, form.least, form.most)
+                return sequence((left, rounds), (False,), form.span)
             case lp.Selected():
                 operand = self.of(form.operand)
                 # Whether a support is an interval does not depend on the other matches.
@@ -112,7 +122,8 @@ def asks_for_ends(form: NormalForm) -> bool:
 
 
 def _rules_out(form: NormalForm) -> bool:
-    return any(isinstance(part, lp.Unless | lp.Absence) for part in forms_in(form))
+    ruling = lp.Unless | lp.Absence | lp.ThenFirst
+    return any(isinstance(part, ruling) for part in forms_in(form))
 
 
 def _selects(form: NormalForm) -> bool:

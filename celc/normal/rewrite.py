@@ -66,7 +66,11 @@ def restrict(form: lp.NormalForm, parts: Parts) -> lp.NormalForm:
             return unless(restrict(form.left, parts), form.right, form.span, form.sees)
         case lp.AbsenceBefore() | lp.AbsenceAfter():
             return beside_absence(form, restrict(form.operand, parts))
-        case lp.Selected() | lp.Relabel():
+        case lp.ThenFirst() if not parts.keys() & labels_of(form.chosen):
+            # What is chosen behind one match of the left side does not depend on the others.
+            left = restrict(form.left, parts)
+            return left if is_empty(left) else replace(form, left=left)
+        case lp.Selected() | lp.Relabel() | lp.ThenFirst():
             facts = tuple(every_event(label, part) for label, part in parts.items())
             return lp.Where(form, lp.AnyOf(facts) if len(facts) > 1 else facts[0], form.span)
         case lp.Iteration() if len(parts) == 1:
@@ -278,6 +282,9 @@ def relabel(form: lp.NormalForm, change: lp.LabelChange) -> lp.NormalForm:
             return replace(form, left=left, right=right)
         case lp.Within() | lp.MarkedEnds():
             return replace(form, operand=relabel(form.operand, change))
+        case lp.ThenFirst() if not (form.sees or form.own or form.gap_sees):
+            left, chosen = relabel(form.left, change), relabel(form.chosen, change)
+            return replace(form, left=left, chosen=chosen)
         case lp.AbsenceBefore() | lp.AbsenceAfter() if not form.sees:
             return replace(form, operand=relabel(form.operand, change))
         case lp.Where() | lp.Relabel() if isinstance(change, lp.AddToAll):
@@ -288,7 +295,7 @@ def relabel(form: lp.NormalForm, change: lp.LabelChange) -> lp.NormalForm:
             return lp.Relabel(form.operand, (*form.changes, change), form.span)
         case lp.Conjunction() | lp.Selected() | lp.Where() | lp.Correlated() | lp.Scope():
             return lp.Relabel(form, (change,), form.span)
-        case lp.Unless() | lp.Absence() | lp.AbsenceBefore() | lp.AbsenceAfter():
+        case lp.Unless() | lp.Absence() | lp.AbsenceBefore() | lp.AbsenceAfter() | lp.ThenFirst():
             # The conditions of the absent formula look at labels before the change.
             return lp.Relabel(form, (change,), form.span)
         case _:

@@ -31,6 +31,9 @@ def operands_of(form: lp.NormalForm) -> tuple[lp.NormalForm, ...]:
             return (form.left, form.right)
         case lp.Absence():
             return (form.left, form.middle, form.right)
+        case lp.ThenFirst():
+            parts = (form.left, form.gap, form.absent, form.chosen)
+            return tuple(part for part in parts if part is not None)
         case lp.AbsenceBefore():
             return (form.absent, form.operand)
         case lp.AbsenceAfter():
@@ -78,6 +81,14 @@ def with_operands(
         case lp.Absence():
             left, middle, right = map(change, (form.left, form.middle, form.right))
             return replace(form, left=left, middle=middle, right=right)
+        case lp.ThenFirst():
+            return replace(
+                form,
+                left=change(form.left),
+                chosen=change(form.chosen),
+                absent=None if form.absent is None else change(form.absent),
+                gap=None if form.gap is None else change(form.gap),
+            )
         case lp.AbsenceBefore() | lp.AbsenceAfter():
             return replace(form, operand=change(form.operand), absent=change(form.absent))
         case _:
@@ -97,6 +108,8 @@ def labels_of(form: lp.NormalForm) -> frozenset[str]:
             return labels_of(form.left)
         case lp.Absence():
             return labels_of(form.left) | labels_of(form.right)
+        case lp.ThenFirst():
+            return labels_of(form.left) | labels_of(form.chosen)
         case lp.AbsenceBefore() | lp.AbsenceAfter():
             return labels_of(form.operand)
         case lp.MarkedEnds():
@@ -119,6 +132,8 @@ def types_of(form: lp.NormalForm, label: str) -> tuple[EventType, ...]:
             parts = [types_of(form.left, label)]
         case lp.Absence():
             parts = [types_of(form.left, label), types_of(form.right, label)]
+        case lp.ThenFirst():
+            parts = [types_of(form.left, label), types_of(form.chosen, label)]
         case lp.AbsenceBefore() | lp.AbsenceAfter():
             parts = [types_of(form.operand, label)]
         case _:
@@ -132,7 +147,7 @@ def count_events(form: lp.NormalForm) -> int:
     while waiting:
         part, times = waiting.pop()
         found += times * isinstance(part, lp.Event)
-        times *= part.written_out if isinstance(part, lp.Iteration) else 1
+        times *= part.written_out if isinstance(part, lp.Iteration | lp.ThenFirst) else 1
         waiting += [(operand, times) for operand in operands_of(part)]
     return found
 
@@ -150,6 +165,12 @@ def open_labels(form: lp.NormalForm) -> frozenset[str]:
         case lp.Absence():
             outside = open_labels(form.middle) - {*form.sees}
             return open_labels(form.left) | open_labels(form.right) | outside
+        case lp.ThenFirst():
+            chosen = open_labels(form.chosen)
+            if form.absent is not None:
+                chosen |= open_labels(form.absent) - {*form.own}
+            gap = frozenset[str]() if form.gap is None else open_labels(form.gap)
+            return open_labels(form.left) | (chosen - {*form.sees}) | (gap - {*form.gap_sees})
         case lp.AbsenceBefore() | lp.AbsenceAfter():
             return open_labels(form.operand) | (open_labels(form.absent) - {*form.sees})
         case _:
@@ -177,6 +198,8 @@ def always_binds(form: lp.NormalForm, label: str) -> bool:
             return all(always_binds(operand, label) for operand in form.operands)
         case lp.Conjunction() | lp.All() | lp.Absence():
             return always_binds(form.left, label) or always_binds(form.right, label)
+        case lp.ThenFirst():
+            return always_binds(form.left, label) or always_binds(form.chosen, label)
         case lp.Unless():
             return always_binds(form.left, label)
         case lp.Relabel():

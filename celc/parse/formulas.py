@@ -5,6 +5,9 @@ in order; tokens are such values. Nothing here is recursive. Chains of one opera
 The next looser level makes flat tuples of them, so parentheses keep their meaning.
 """
 
+from dataclasses import replace
+
+from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.parse.absences import misplaced_absences
 from celc.parse.conditions import ConditionBuilder, Values, name_of
@@ -37,13 +40,51 @@ class FormulaBuilder(ConditionBuilder, RoundsBuilder):
     def labelled(self, c: Values) -> syntax.As:
         event = c[0].type.text if isinstance(c[0], syntax.EventAtom) else None
         self._labels[name_text(c[2])] = event
+        self._check_postfix(c[0], c[1].span.to(c[2].span))
         return syntax.As(c[0], name_of(c[2]), c[0].span.to(c[2].span))
 
     def renamed(self, c: Values) -> syntax.Rename:
+        self._check_postfix(c[0], c[1].span.to(c[5].span))
         return syntax.Rename(c[0], name_of(c[2]), name_of(c[4]), c[0].span.to(c[5].span))
 
-    def iteration(self, c: Values) -> syntax.Iteration:
-        return syntax.Iteration(c[0], c[1].type == "COLON_PLUS", c[0].span.to(c[1].span))
+    def iteration(self, c: Values) -> syntax.Iteration | syntax.First:
+        rounds = syntax.Iteration(c[0], c[1].type == "COLON_PLUS", c[0].span.to(c[1].span))
+        return self._rounds_of_first(rounds, c[1].span)
+
+    def counted(self, c: Values) -> syntax.Iteration | syntax.First:
+        return self._rounds_of_first(self.rounds(c), c[1].span.to(c[3].span))
+
+    def _rounds_of_first(
+        self, rounds: syntax.Iteration, sign: Span
+    ) -> syntax.Iteration | syntax.First:
+        """Rounds; those of `(FIRST ψ)` choose again in each round."""
+        operand = rounds.operand
+        if not isinstance(operand, syntax.First):
+            return rounds
+        if rounds.contiguous or (operand.least, operand.most) != (1, 1):
+            self._check_postfix(operand, sign)
+            return rounds
+        return replace(operand, least=rounds.least, most=rounds.most, span=rounds.span)
+
+    def _check_postfix(self, operand: syntax.Formula, sign: Span) -> None:
+        """Report a sign after `(FIRST ψ)` that is none of its rounds."""
+        if isinstance(operand, syntax.First):
+            written = self._written(operand.operand), self.diagnostics.source.slice(sign)
+            self.report(absences.after_first(sign, *written))
+
+    def first(self, c: Values) -> syntax.First:
+        word, operand = c
+        if isinstance(operand, Negated):
+            self.report(absences.first_of_absence(word.span.to(operand.bang)))
+            operand = operand.operand
+        if isinstance(operand, Optional):
+            written = self._written(operand.operand)
+            self.report(absences.optional_in_first(word.span, operand.sign, written))
+            operand = operand.operand
+        if isinstance(operand, syntax.First):
+            self.report(absences.doubled_first(word.span))
+            return operand
+        return syntax.First(operand, word.span.to(operand.span))
 
     def selection(self, c: Values) -> syntax.Selector:
         strategy = STRATEGY_SYNONYMS.get(c[0].type, c[0].type)
@@ -101,6 +142,8 @@ class FormulaBuilder(ConditionBuilder, RoundsBuilder):
 
     def sequence(self, c: Values) -> syntax.Formula:
         steps: list[Step] = c[0]
+        if (round_of_first := _round_of_first(steps)) is not None:
+            return round_of_first
         read = self._read or tuple(self._streams)
         types = [name for stream in read for name in self._streams.get(stream, ())]
         times = {name: self._times.get(name, ()) for name in types}
@@ -151,6 +194,21 @@ class FormulaBuilder(ConditionBuilder, RoundsBuilder):
 
     def filter(self, c: Values) -> syntax.Filter:
         return syntax.Filter(c[0], c[2], c[0].span.to(c[2].span))
+
+
+def _round_of_first(steps: list[Step]) -> syntax.First | None:
+    """`!χ ; FIRST ψ`, a round of FIRST; None: the sequence is another one."""
+    if len(steps) != 2:
+        return None
+    absent, chosen = steps
+    if absent.bang is None or absent.length is not None or chosen.question is not None:
+        return None
+    if chosen.operator is None or chosen.operator.type == "COLON":
+        return None
+    first = chosen.operand
+    if not isinstance(first, syntax.First) or first.absent or first.most != 1:
+        return None
+    return replace(first, absent=absent.operand, span=absent.span.to(chosen.span))
 
 
 def _joint(c: Values) -> syntax.Joint:

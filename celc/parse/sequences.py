@@ -79,7 +79,8 @@ class RoundsBuilder:
     def greatest_bound(self, c: list[Any]) -> repeats.Bounds:
         return repeats.Bounds(None, c[1])
 
-    def counted(self, c: list[Any]) -> syntax.Iteration:
+    def rounds(self, c: list[Any]) -> syntax.Iteration:
+        """Rounds in braces."""
         operand, opener, bounds, closer = c
         contiguous, span = opener.type == "COLON_LBRACE", operand.span.to(closer.span)
         problem = repeats.wrong_bounds(bounds, contiguous, opener.span.to(closer.span))

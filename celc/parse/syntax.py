@@ -96,6 +96,20 @@ class Sequence:
 
 
 @frozen
+class First:
+    """`FIRST ψ`, `(FIRST ψ){least,most}` or `(!χ ; FIRST ψ)+`: an operand of a sequence after `;`.
+
+    `absent` is χ. `most` None: there is no limit. Elsewhere in a formula it has no meaning.
+    """
+
+    operand: Formula
+    span: Span = _span()
+    absent: Formula | None = None
+    least: int = 1
+    most: int | None = 1
+
+
+@frozen
 class Joint:
     """One step of a chain of AND and ALL."""
 
@@ -204,6 +218,7 @@ Formula: TypeAlias = (
     | As
     | Rename
     | Iteration
+    | First
     | Sequence
     | Conjunction
     | Disjunction

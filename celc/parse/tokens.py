@@ -3,6 +3,8 @@
 The grammar says how tokens are spelled. A mistake in a single token (an open quote, a character
 without a meaning) is reported here. The token is then `flawed`, and the parser reports nothing more
 about the place.
+
+Long: what a word means at its place is decided here, and nowhere else.
 """
 
 import re
@@ -350,6 +352,8 @@ def _is_keyword(keyword: str, following: Sequence[Token], accepts: Callable[[str
             return after.type != "LPAR" and not _ends_item(after)
         case "LAST" | "MAX" if accepts("NONE"):  # directly after SELECT
             return after.type != "LPAR"
+        case "FIRST" if not accepts("NONE"):  # in a formula
+            return _begins_operand(following)
         case "FIRST" | "LONGEST" | "DISJOINT" | "FLAT" | "TOTAL" | "COLLAPSED":  # after SELECT
             is_function = keyword == "FIRST" and after.type == "LPAR"
             begins_clause = keyword_of(after) == "FOR" and keyword_of(following[1]) == "EACH"
@@ -389,6 +393,24 @@ def may_hold(tokens: Sequence[Token], index: int, *, named: bool) -> bool:
         return False
     # `x[last].a` was meant as an index.
     return token.type != "RSQB" or tokens[index + 1].type != "DOT"
+
+
+def _begins_operand(following: Sequence[Token]) -> bool:
+    """Whether an operand of a formula begins at a token, and no clause after a formula."""
+    word, after = following[0], following[-1]
+    if word.type != "NAME" or word.is_quoted:
+        return word.type in ("NAME", "LPAR", "BANG")
+    keyword = keyword_of(word)
+    if keyword == "WITHIN":
+        return after.type == "LSQB"
+    if keyword in ("FOR", "PER", "HAVING", "WITH", "QUERY"):
+        return after.type in _AFTER_OPERAND_SIGNS
+    return keyword == "NOT" or keyword not in grammar().reserved
+
+
+_AFTER_OPERAND_SIGNS = frozenset(
+    {"SEMICOLON", "COLON", "PLUS", "COLON_PLUS", "LBRACE", "COLON_LBRACE", "RPAR", "LSQB", END}
+)
 
 
 def _ends_item(token: Token) -> bool:

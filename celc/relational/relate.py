@@ -19,6 +19,7 @@ from celc.core.formula import Clause, Expression, Formula, Predicate, Query
 from celc.core.terms import distances_looked_back, labels_of_clause, nodes_named_in
 from celc.core.traversal import Leaf, labels_bound, map_expression, map_leaves
 from celc.diagnostics.source import Span
+from celc.normal.firsts import as_absence
 from celc.relational.relations import (
     Before,
     Condition,
@@ -191,6 +192,11 @@ class _Builder:
                 part = self._part(operand, names)
                 self._fit(part, window)
                 return part
+            case core.ThenFirst():
+                same = as_absence(formula)
+                if same is None:
+                    raise NotRelational("FIRST chooses among several events", formula.span)
+                return self._part(same, names)
             case core.Disjunction():
                 raise NotRelational("OR has matches of different events", formula.span)
             case core.Conjunction():

@@ -115,7 +115,7 @@ def earliest(offsets: Iterable[int | None]) -> int | None:
     return min((offset for offset in offsets if offset is not None), default=None)
 
 
-def repeated(extent: Extent, rounds: syntax.Iteration) -> Extent:
+def repeated(extent: Extent, rounds: syntax.Iteration | syntax.First) -> Extent:
     """As many of one part as there are rounds, on different positions."""
     least = min(MANY, extent.least * rounds.least)
     if not extent.most or extent.most == UNLIMITED:

@@ -10,8 +10,10 @@ from celc_runtime.plan.frozen import frozen
 from celc.core import formula as core
 from celc.core.cnf import clauses_of, size_of
 from celc.core.formula import Predicate
+from celc.core.terms import labels_asked
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostics
+from celc.diagnostics.messages import absences as messages
 from celc.diagnostics.messages import types, warnings
 from celc.diagnostics.source import Span
 from celc.parse import syntax
@@ -20,15 +22,16 @@ from celc.resolve.extents import merge, one_after_another
 from celc.resolve.labels import (
     Hidden,
     Scoped,
+    chooses_first,
     fold_joints,
     operands_taken,
 )
 from celc.resolve.local_windows import is_bounded
-from celc.resolve.optional_parts import Chain, ways_of
+from celc.resolve.optional_parts import Chain, Chosen, ways_of
 from celc.resolve.parameters import filtered, reads_parameters
 from celc.resolve.query_clauses import check_window_length
 from celc.resolve.schema import Schema
-from celc.resolve.scopes import Beside, Frame, surely_bound
+from celc.resolve.scopes import Beside, Frame, bound_later, surely_bound, to_the_left
 from celc.resolve.types.conditions import condition
 from celc.resolve.types.expressions import Site
 from celc.resolve.warnings.contradictions import by_subject, check_clauses, excluding, exclusive
@@ -52,6 +55,7 @@ class Builder:
     simultaneous: bool = False  # events of one instant have no order
     window: core.Window | None = None  # the window of the query
     selector: str | None = None  # the innermost of NXT, LAST and MAX around, if any
+    in_first: bool = False  # in the operand of a FIRST
     asked: dict[Span, tuple[Predicate, ...]] = field(default_factory=dict)
     """For each filter, by its place: the conditions on single events that it certainly implies."""
 
@@ -79,6 +83,8 @@ class Builder:
                 return core.Iteration(operand, node.contiguous, node.span, *bounds)
             case syntax.Sequence():
                 return self._sequence(node, parts, frame)
+            case syntax.First():
+                return self._scope(parts[0], frame)  # an error, which is reported
             case syntax.Conjunction():
                 return self._conjunction(scoped, node, frame)
             case syntax.Disjunction():
@@ -117,19 +123,73 @@ class Builder:
         check_sides(bound, " or ".join(operators), self.schema, self.found)
         placed = dict(zip(taken, bound, strict=True))
         sure = surely_bound([placed.get(k, {}) for k in range(len(parts))])
-        operands = [self.build(parts[0], _beside(frame, sure, 0))]
+
+        def at(k: int) -> Frame:
+            """The frame of an operand, or of what is absent before one."""
+            if not chooses_first(parts[k]):
+                return _beside(frame, sure, k)
+            left = merge([frame.left, *(placed[j] for j in taken if j < k)], one_after_another)
+            right = merge([frame.right, *(placed[j] for j in taken if j > k)], one_after_another)
+            return replace(_beside(frame, sure, k), left=left, right=right)
+
+        operands = [self.build(parts[0], at(0))]
         gaps: list[bool | core.Formula] = []
+        firsts: list[Chosen | None] = [None]
         for before, k in pairwise(taken):
-            operands.append(self.build(parts[k], _beside(frame, sure, k)))
+            link = node.links[k - 1]
+            if isinstance(link.operand, syntax.First):
+                operand, chosen = self._first(parts[k], link.operand, at(k))
+                if all(side.optional for side in sides[: len(operands)]):
+                    self.found.add(messages.misplaced_first(link.operand.span, missing=True))
+                operands.append(operand)
+                firsts.append(chosen)
+            else:
+                operands.append(self.build(parts[k], at(k)))
+                firsts.append(None)
             if k == before + 1:
-                gaps.append(node.links[k - 1].contiguous)
+                gaps.append(link.contiguous)
                 continue
             assert k == before + 2, "the parser refuses '!' twice in a row"
             labels = merge([placed[j] for j in taken if j <= k], one_after_another)
-            around = Frame(labels, None, _beside(frame, sure, before + 1), frame.repeated)
+            there = at(before + 1)
+            around = Frame(labels, None, there, frame.repeated, there.left, there.right)
             gaps.append(self._scope(parts[before + 1], around))
         optional = [side.optional for side in sides]
-        return ways_of(Chain(operands, optional, gaps), node.span)
+        return ways_of(Chain(operands, optional, gaps, firsts), node.span)
+
+    def _first(
+        self, scoped: Scoped, node: syntax.First, frame: Frame
+    ) -> tuple[core.Formula, Chosen]:
+        """The operand of FIRST. Its conditions see what is to the left of it; in rounds also what
+        earlier rounds have taken."""
+        part = scoped.parts[0]
+        left = frame.left
+        if node.most != 1:
+            left = merge([left, part.labels], one_after_another)
+        outer = to_the_left(replace(frame, left=left))
+        later = {
+            label: Hidden("later", binding.place)
+            for label, binding in bound_later(replace(frame, left=left)).items()
+        }
+        inner = replace(self, hidden={**self.hidden, **later}, in_first=True)
+        single = {label for label, one in part.labels.items() if one.extent.most == 1}
+        history = frozenset(single & left.keys())
+        own = Frame(part.labels, None, outer, frame.repeated, history=history)
+        operand = inner.build(part, own)
+        absent = None
+        if node.absent is not None:
+            beside = Frame(part.labels, None, outer, frame.repeated, part.labels)
+            absent = inner._scope(scoped.parts[1], beside)
+        named = labels_asked(operand) | (labels_asked(absent) if absent else frozenset())
+        outside = named - part.labels.keys()
+        both = sorted(outside & frame.left.keys() & frame.right.keys())
+        for label in both:
+            place = frame.left[label].place
+            self.found.add(messages.sees_the_left(label, node.span, place))
+        back = labels_asked(operand, back=True) & history
+        if isinstance(node.operand, syntax.Iteration) and node.operand.least == 1:
+            self.found.add(messages.of_one_round(node.span))
+        return operand, Chosen(node, absent, tuple(sorted(back)), tuple(both))
 
     def _conjunction(self, scoped: Scoped, node: syntax.Conjunction, frame: Frame) -> core.Formula:
         parts = scoped.parts
@@ -167,11 +227,13 @@ class Builder:
     def _unless(self, scoped: Scoped, node: syntax.Unless, frame: Frame) -> core.Formula:
         left, right = scoped.parts
         check_unless(scoped, self.found)
-        around = Frame(left.labels, None, frame, frame.repeated)
+        around = Frame(left.labels, None, frame, frame.repeated, left.labels)
         return core.Unless(self.build(left, frame), self._scope(right, around), node.span)
 
     def _selector(self, part: Scoped, node: syntax.Selector, frame: Frame) -> core.Formula:
         inner = self
+        if self.in_first:
+            self.found.add(messages.selector_inside(node.span))
         if node.strategy == "STRICT":
             # Intervals are few, so their matches need no window to stay within bounds.
             inner = replace(self, bounded=True)
@@ -214,7 +276,8 @@ class Builder:
     def _beside_absence(self, scoped: Scoped, frame: Frame) -> tuple[core.Formula, core.Formula]:
         """The part before or after which an absence stands, and what is absent."""
         part, absent = scoped.parts
-        around = Frame(part.labels, None, frame, frame.repeated)
+        left = part.labels if isinstance(scoped.node, syntax.AbsenceAfter) else {}
+        around = Frame(part.labels, None, frame, frame.repeated, left)
         operand = self.build(part, frame)
         # Its length bounds what is absent, as a window does.
         return operand, replace(self, bounded=True)._scope(absent, around)
@@ -271,6 +334,8 @@ def _filters_within(scoped: Scoped) -> Iterator[Span]:
             parts = parts[:1]
         case syntax.As() | syntax.Iteration() | syntax.Conjunction() | syntax.Selector():
             pass
+        case syntax.First():
+            parts = parts[:1]
         case syntax.Within():
             pass
         case syntax.OtherEvent():

@@ -16,7 +16,7 @@ from celc_runtime.plan.frozen import frozen
 
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostic, Diagnostics, Fix
-from celc.diagnostics.messages import clauses, names
+from celc.diagnostics.messages import absences, clauses, names
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve.event_types import STANDS_FOR, types_called, without
@@ -59,7 +59,12 @@ class Scoped:
     size: int  # the number of events, with rounds and operands that may be missing written out
 
 
-Cut = Literal["negated", "unless", "projected", "renamed", "undeclared"]
+def chooses_first(scoped: Scoped) -> bool:
+    """Whether a FIRST stands in a formula, or the formula is one."""
+    return isinstance(scoped.node, syntax.First) or any(map(chooses_first, scoped.parts))
+
+
+Cut = Literal["negated", "unless", "projected", "renamed", "undeclared", "later"]
 
 
 @frozen
@@ -117,6 +122,9 @@ class Annotator:
                 return self._project(node)
             case syntax.Iteration():
                 return self._iteration(node)
+            case syntax.First():
+                self.found.add(absences.misplaced_first(node.span))
+                return self._first(node)
             case syntax.Sequence():
                 return self._sequence(node)
             case syntax.Conjunction():
@@ -267,6 +275,40 @@ class Annotator:
         size = part.size * (node.least if node.most is None else node.most)
         return self._sized(replace(around, length=part.length * node.least, size=size))
 
+    def _operand(self, link: syntax.Link) -> Scoped:
+        """An operand of a sequence behind the first one, where FIRST can stand."""
+        node = link.operand
+        if not isinstance(node, syntax.First) or link.negated:
+            return self.annotate(node)
+        if link.contiguous:
+            self.found.add(absences.misplaced_first(node.span, contiguous=True))
+        return self._first(node)
+
+    def _first(self, node: syntax.First) -> Scoped:
+        """`(!χ ; FIRST ψ){m,n}`, with the labels of its rounds."""
+        part = self.annotate(node.operand)
+        parts, depth = [part], part.depth
+        if node.absent is not None:
+            absent = self.annotate(node.absent)
+            self._hide(absent.labels, "negated")
+            parts, depth = [part, absent], max(depth, absent.depth)
+        rounds = node.least if node.most is None else node.most
+        labels = {
+            label: replace(binding, extent=repeated(binding.extent, node))
+            for label, binding in part.labels.items()
+        }
+        return self._sized(
+            Scoped(
+                node,
+                labels,
+                repeated(part.support, node),
+                part.length * node.least,
+                depth + 1,
+                tuple(parts),
+                sum(one.size for one in parts) * rounds,
+            )
+        )
+
     def _sized(self, scoped: Scoped) -> Scoped:
         """A formula. It is reported where it is the first with too many events."""
         if scoped.size <= MAX_EVENTS or self.too_large:
@@ -276,7 +318,7 @@ class Annotator:
         return scoped
 
     def _sequence(self, node: syntax.Sequence) -> Scoped:
-        parts = tuple(map(self.annotate, (node.first, *(link.operand for link in node.links))))
+        parts = (self.annotate(node.first), *map(self._operand, node.links))
         for link, part in zip(node.links, parts[1:], strict=True):
             if link.negated:
                 self._hide(part.labels, "negated")
@@ -371,7 +413,7 @@ def support_of(scoped: Scoped, wanted: frozenset[str]) -> Extent:
             return support_of(parts[0], before)
         case syntax.Project():
             return support_of(parts[0], wanted & scoped.labels.keys())
-        case syntax.Iteration():
+        case syntax.Iteration() | syntax.First():
             return repeated(support_of(parts[0], wanted), node)
         case syntax.Sequence():
             extents = [

@@ -4,8 +4,11 @@ Choices in different places of a sequence are independent. So `A ; B? ; C ; D? ;
 ; C OR C) ; (D ; E OR E)`. Optional operands are joined with the next one that stays (the last ones
 with the one before), so only those in a row multiply. In a sequence with an absence all ways are
 written out instead. Conditions in an absence see the labels to its left; where an operand is
-missing they see those of a scope further out.
+missing they see those of a scope further out. The same holds for a sequence with a FIRST, which
+chooses from what follows all that is before it.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
@@ -25,13 +28,24 @@ class Chain:
     operands: Sequence[core.Formula]
     optional: Sequence[bool]
     gaps: Sequence[bool | core.Formula]
+    firsts: Sequence[Chosen | None]
+
+
+@frozen
+class Chosen:
+    """What is said of an operand after FIRST, beside the operand: as in `core.ThenFirst`."""
+
+    node: syntax.First
+    absent: core.Formula | None
+    looks_back: tuple[str, ...]
+    both_sides: tuple[str, ...]
 
 
 def size_of_ways(node: syntax.Sequence, sizes: Sequence[int]) -> int:
     """The number of events that `ways_of` writes for a sequence, from the sizes of its operands
     with absences."""
     optional = [node.first_is_optional, *(link.optional for link in node.links)]
-    if any(link.negated for link in node.links):
+    if any(link.negated or isinstance(link.operand, syntax.First) for link in node.links):
         blocks = [range(len(sizes))]
     else:
         blocks = _blocks(optional)
@@ -49,12 +63,13 @@ def ways_of(chain: Chain, span: Span) -> core.Formula:
     """The formula of a sequence at a place."""
     if not any(chain.optional):
         return _joined(chain, range(len(chain.operands)), span)
-    if any(not isinstance(gap, bool) for gap in chain.gaps):
+    if any(not isinstance(gap, bool) for gap in chain.gaps) or any(chain.firsts):
         return _either_way(chain, range(len(chain.operands)), span)
     blocks = _blocks(chain.optional)
     parts = [_either_way(chain, block, _covered(chain, block)) for block in blocks]
     gaps = [chain.gaps[block.start - 1] for block in blocks[1:]]
-    return _joined(Chain(parts, [False] * len(parts), gaps), range(len(parts)), span)
+    nothing = [None] * len(parts)
+    return _joined(Chain(parts, [False] * len(parts), gaps, nothing), range(len(parts)), span)
 
 
 def _blocks(optional: Sequence[bool]) -> list[range]:
@@ -85,14 +100,33 @@ def _joined(chain: Chain, kept: Sequence[int], span: Span) -> core.Formula:
     sides."""
     operands, gaps = [chain.operands[kept[0]]], list[bool]()
     for k in kept[1:]:
-        gap, right = chain.gaps[k - 1], chain.operands[k]
-        if isinstance(gap, bool):
+        gap, right, first = chain.gaps[k - 1], chain.operands[k], chain.firsts[k]
+        if first is not None:
+            left = _sequence(operands, gaps, operands[0].span.to(operands[-1].span))
+            operands, gaps = [_then_first(left, right, first, gap)], []
+        elif isinstance(gap, bool):
             operands.append(right)
             gaps.append(gap)
         else:
             left = _sequence(operands, gaps, operands[0].span.to(operands[-1].span))
             operands, gaps = [core.Absence(left, gap, right, left.span.to(right.span))], []
     return _sequence(operands, gaps, span)
+
+
+def _then_first(
+    left: core.Formula, operand: core.Formula, first: Chosen, gap: bool | core.Formula
+) -> core.ThenFirst:
+    return core.ThenFirst(
+        left,
+        operand,
+        left.span.to(first.node.span),
+        first.node.least,
+        first.node.most,
+        first.absent,
+        None if isinstance(gap, bool) else gap,
+        first.looks_back,
+        first.both_sides,
+    )
 
 
 def _sequence(operands: Sequence[core.Formula], gaps: Sequence[bool], span: Span) -> core.Formula:

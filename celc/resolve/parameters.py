@@ -313,7 +313,7 @@ def _moved(formula: core.Formula, clause: core.Clause, each: ForEach) -> core.Fo
             return replace(formula, operands=tuple(map(moved, formula.operands)))
         case core.Conjunction() | core.All() | core.Absence():
             return replace(formula, left=moved(formula.left), right=moved(formula.right))
-        case core.Unless():
+        case core.Unless() | core.ThenFirst():
             return replace(formula, left=moved(formula.left))
         case core.As() | core.Rename() | core.Project() | core.Iteration() | core.Filter():
             return replace(formula, operand=moved(formula.operand))

@@ -7,6 +7,7 @@ stands on, of its scope, and of the scopes around it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 
 from celc_runtime.plan.frozen import frozen
 
@@ -32,6 +33,39 @@ class Frame:
     beside: Beside | None  # grows on the way from the scope down to the filter
     outer: Frame | None
     repeated: bool = False  # the scope stands inside a `+`, or other rounds without a limit
+    left: Labels = field(default_factory=dict)
+    """Those of its labels that are bound to the left of the part at hand."""
+    right: Labels = field(default_factory=dict)  # and to the right
+    history: frozenset[str] = frozenset()
+    """In the operand of a FIRST: labels of which PREV and PRIOR look back over positions to its
+    left."""
+
+
+def to_the_left(frame: Frame | None) -> Frame | None:
+    """The frames that a FIRST sees: only what is bound to the left of it."""
+    if frame is None:
+        return None
+    return replace(frame, labels=frame.left, beside=None, outer=to_the_left(frame.outer))
+
+
+def looks_left(frame: Frame | None, label: str) -> bool:
+    """Whether PREV and PRIOR of a label look back over positions to the left of a FIRST."""
+    while frame is not None:
+        if label in frame.history:
+            return True
+        frame = frame.outer
+    return False
+
+
+def bound_later(frame: Frame | None) -> dict[str, Binding]:
+    """The labels of the frames that are not bound to the left."""
+    found: dict[str, Binding] = {}
+    while frame is not None:
+        for label, binding in frame.labels.items():
+            if label not in frame.left:
+                found.setdefault(label, binding)
+        frame = frame.outer
+    return found
 
 
 def surely_bound(labels: Sequence[Labels]) -> dict[str, tuple[int, ...]]:

@@ -183,6 +183,8 @@ def _parts(node: object) -> Iterator[tuple[str, Span]]:
             yield "an absence (`!`)", node.operator_span
         case syntax.Link(contiguous=True):
             yield "`:`", node.operator_span
+        case syntax.First():
+            yield "FIRST", node.span
         case syntax.Iteration(contiguous=True):
             yield "`:+`", node.span
         case syntax.Joint():

@@ -162,6 +162,8 @@ def _scopes_in(formula: core.Formula) -> tuple[core.Formula, ...]:
             return (formula.operand,)
         case core.Unless():
             return (formula.right,)
+        case core.ThenFirst():
+            return parts_of(formula)[1:]
         case core.Absence():
             return (formula.middle,)
         case core.AbsenceBefore() | core.AbsenceAfter():

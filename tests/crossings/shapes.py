@@ -63,7 +63,8 @@ def _rounds_with_condition(draft: Draft) -> None:
 
 def _optional(draft: Draft) -> None:
     at = _place(draft)
-    if len(draft.operands) < 2 or any("!" in one for one in draft.joints):
+    beside = [*draft.joints, *draft.operands]
+    if len(draft.operands) < 2 or any("!" in one or "FIRST" in one for one in beside):
         raise UnfitError
     draft.operands[at] += "?"
     draft.loses(draft.labels[at])
@@ -123,6 +124,39 @@ def _absence_between(draft: Draft) -> None:
         raise UnfitError
     at = _joint(draft)
     draft.joints[at] = f" ; !{_absent(draft)} ; "
+
+
+def _first(draft: Draft) -> None:
+    """FIRST before an operand, perhaps with a condition on what is to the left of it."""
+    at, rng = _joint(draft), draft.rng
+    operand = draft.operands[at + 1]
+    if "FIRST" in operand or any(one.endswith("?") for one in draft.operands):
+        raise UnfitError
+    draft.joints[at] = " ; FIRST "
+    if re.fullmatch(r"\w+ AS \w", operand) and rng.random() < 0.6:
+        mine, left = draft.labels[at + 1], draft.labels[at]
+        forms = [f"{mine}.id = {left}.id", f"{mine}.value > {left}.value", f"{mine}.value > 1"]
+        operand = f"({operand} FILTER {rng.choice(forms)})"
+        if rng.random() < 0.2:
+            operand = f"({draft.type()} ; {operand})"
+        draft.operands[at + 1] = operand
+
+
+def _rounds_of_first(draft: Draft) -> None:
+    """A chain of FIRST, of which a condition may compare neighbours."""
+    at, rng = _joint(draft), draft.rng
+    operand, label = draft.operands[at + 1], draft.labels[at + 1]
+    if not re.fullmatch(r"\w+ AS \w", operand) or "?" in "".join(draft.operands):
+        raise UnfitError
+    draft.joints[at] = "  ; "  # no other feature changes it
+    left = draft.labels[at]
+    forms = ["", "", f"{label}.value > 1", f"{label}.id = {left}.id"]
+    condition = rng.choice([*forms, f"{label}.value > PREV({label}.value)"])
+    chosen = f"({operand} FILTER {condition})" if condition else f"({operand})"
+    absent = rng.choice(("", "", f"!{draft.type()} ; "))
+    bounds = rng.choice(("+", "+", "{2}", "{1,2}", "{,2}"))
+    draft.operands[at + 1] = f"({absent}FIRST {chosen}){bounds}"
+    draft.loses(label)
 
 
 def _absent(draft: Draft) -> str:
@@ -264,6 +298,8 @@ SHAPES = (
     Feature("WITHIN[] of a part", 0, _window_of_part),
     Feature(":", 0, _contiguous),
     Feature("absence between", 0, _absence_between, 2),
+    Feature("FIRST", 0, _first, 2),
+    Feature("rounds of FIRST", 0, _rounds_of_first, 2),
     Feature("OR", 1, _or_branch),
     Feature("AND", 1, _and_branch),
     Feature("ALL", 1, _all_branch),

@@ -116,6 +116,7 @@ def test_names(query: str, kind: str, names: list[str] | None) -> None:
         (Q + "T |", "ALL AND AS CONSUME FILTER IN LIMIT OR PARTITION QUERY SELECT UNLESS WITHIN"),
         (Q + "T PARTITION |", "BY"),
         (Q + "T CONSUME BY |", "ANY NONE PARTITION"),
+        (Q + "T ; |", "FIRST LAST MAX NEXT NOT NXT PROJECT STRICT WITHIN"),
         (Q + "T FILTER T.id |", "BETWEEN IN IS LIKE NOT RLIKE"),
         (
             "PARAMETERS p { id: BOOLEAN } " + Q + "T FILTER T.id |",

@@ -84,6 +84,7 @@ class Feature(enum.Enum):
     TIMES = "times and durations in conditions and in SELECT"
     QUANTIFIED = "SOME and EVERY"
     FUNCTIONS = "functions of one's own"
+    THEN_FIRST = "; FIRST φ"
     OWN = "aggregates of the file, VARIANCE, STDDEV, MEDIAN and COUNT(DISTINCT …)"
 
 
@@ -143,7 +144,8 @@ DWELLING = frozenset(
 # Windows inside a formula, absences at its ends, and one match for each start have sets of their
 # own: seeds draw the queries that they always drew.
 OF_TIME = frozenset({Feature.LOCAL_WINDOW, Feature.NOT_BEFORE, Feature.NOT_AFTER})
-EVERYTHING = frozenset(Feature) - DWELLING - SHORTER - OF_TIME - {Feature.PER_START}
+_OF_THEIR_OWN = {Feature.PER_START, Feature.THEN_FIRST}
+EVERYTHING = frozenset(Feature) - DWELLING - SHORTER - OF_TIME - _OF_THEIR_OWN
 # Everything but the functions of what lies before; facts such as COUNT(x) > 1 come with N_ARY.
 ACROSS = (EVERYTHING | {Feature.N_ARY, Feature.KEYS}) - {
     Feature.PREV,
@@ -472,9 +474,10 @@ class _Generator:
             F.NOT_BEFORE: self.not_before,
             F.KEYS: self.keyed,
             F.ROUNDS: self.in_rounds,
+            F.THEN_FIRST: self.then_first,
         }
         weights = {F.THEN: 5, F.REPEAT: 2, F.FILTER: 4, F.OR: 2, F.KEYS: 2, F.ROUNDS: 4}
-        weights |= {F.COUNTED: 3, F.OPTIONAL: 4, F.NOT_BEFORE: 8}
+        weights |= {F.COUNTED: 3, F.OPTIONAL: 4, F.NOT_BEFORE: 8, F.THEN_FIRST: 12}
         usable = [feature for feature in makers if self.has(feature)]
         if depth == 0 or not usable or not _chance(self.rng, 0.9):
             return self.atom()
@@ -633,6 +636,50 @@ class _Generator:
     def keyed(self, _: Feature, depth: int, visible: _Words) -> _Piece:
         text, bound = self.tied.formula()
         return _Piece(text, _Level.POSTFIX, bound)
+
+    def then_first(self, _: Feature, depth: int, visible: _Words) -> _Piece:
+        """`φ ; FIRST ψ` in all its forms. Conditions of ψ may name labels to the left."""
+        rng = self.rng
+        left = self.formula(depth, visible)
+        seen = left.bound | (visible if _chance(rng, 0.2) else frozenset())
+        body = self.chosen_first(min(depth, 1), seen, left)
+        if _chance(rng, 0.25):
+            # With one label on both sides PREV looks back over the left one.
+            left = self.with_label(self.atom())
+            label = rng.choice(sorted(left.bound - {*TYPES}))
+            name = rng.choice(self.types)
+            condition = self.conditions.back_to(label)
+            text = f"({name} AS {label} FILTER {condition})"
+            body = _Piece(text, _Level.POSTFIX, frozenset({name, label}))
+        chosen, level = body.at(_Level.POSTFIX), _Level.SEQUENCE
+        bound = left.bound | body.bound
+        form = rng.random()
+        if form < 0.4:
+            text = f"FIRST {chosen}"
+        elif form < 0.7:
+            absent = ""
+            if _chance(rng, 0.3):
+                absent = f"!{self.formula(0, bound).at(_Level.POSTFIX)} ; "
+            rounds = rng.choice(("+", "+", "{2}", "{1,2}", "{2,}", "{,2}", ""))
+            text = f"({absent}FIRST {chosen}){rounds}"
+        elif form < 0.85:
+            text = f"!{self.formula(0, bound).at(_Level.POSTFIX)} ; FIRST {chosen}"
+        else:
+            last = self.formula(0, visible | bound)
+            first = rng.choice(("", "FIRST "))
+            text = f"(FIRST {chosen})? ; {first}{last.at(_Level.POSTFIX)}"
+            bound, level = bound | last.bound, _Level.AND
+        return _Piece(f"{left.at(_Level.SEQUENCE)} ; {text}", level, bound)
+
+    def chosen_first(self, depth: int, seen: _Words, left: _Piece) -> _Piece:
+        body = self.formula(self.rng.randint(0, depth), seen)
+        if not _chance(self.rng, 0.6):
+            return body
+        if self.has(Feature.CORRELATION) and _chance(self.rng, 0.6):
+            x, y = self.rng.choice(sorted(body.bound)), self.rng.choice(sorted(left.bound))
+            text = f"{body.at(_Level.OR)} FILTER {self.conditions.across(x, y)}"
+            return _Piece(text, _Level.ENDED, body.bound)
+        return self.with_condition(body, seen)
 
     def in_rounds(self, _: Feature, depth: int, visible: _Words) -> _Piece:
         text, bound = self.rounds.formula()
@@ -808,6 +855,11 @@ class _ConditionGenerator:
                 f"PREV({x}.value) IS NULL",
             )
         )
+
+    def back_to(self, x: str) -> str:
+        """A condition that looks back from a position of x."""
+        forms = [self.previous, self.previous, self.at_distance, self.prior]
+        return self.rng.choice(forms)(x)
 
     def at_distance(self, x: str) -> str:
         k = self.rng.choice((1, 2, 2, 3))

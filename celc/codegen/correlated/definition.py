@@ -79,6 +79,8 @@ class DefinitionCode:
             case lp.Absence():
                 parts = (self.of(form.left), self.of(form.middle), self.of(form.right))
                 return self._call("NotBetween", *parts, string_tuple(form.sees))
+            case lp.ThenFirst():
+                return self._first(form)
             case lp.Selected():
                 operand = self.of(form.operand)
                 return self._call("ChosenBy", string_literal(form.strategy), operand, repr(top))
@@ -110,6 +112,15 @@ class DefinitionCode:
                 return self._call("InScope", self.of(form.operand), string_tuple(form.labels))
             case _:
                 assert_never(form)
+
+    def _first(self, form: lp.ThenFirst) -> str:
+        left, chosen, absent, gap = (
+            "None" if part is None else self.of(part)
+            for part in (form.left, form.chosen, form.absent, form.gap)
+        )
+        seen = map(string_tuple, (form.sees, form.around, form.own, form.gap_sees))
+        bounds = (repr(form.least), repr(form.most))
+        return self._call("ThenFirst", left, chosen, *bounds, absent, gap, *seen)
 
     def _call(self, constructor: str, *arguments: str) -> str:
         return self.choices.imports.call(constructor, *arguments)

@@ -37,6 +37,7 @@ _NAMES_OF = {
             "SameOfBoth",
             "Satisfying",
             "Then",
+            "ThenFirst",
             "UnionOfBoth",
             "WhereFact",
             "Without",

@@ -19,6 +19,16 @@ def composite_label(label: str, span: Span) -> Diagnostic:
     )
 
 
+def then_first(span: Span) -> Diagnostic:
+    """`A ; FIRST B`."""
+    return error(
+        "first-with-first-order",
+        span,
+        "FIRST before an operand has no meaning with --first-order",
+        "leave --first-order out, or say that no such event comes before: A ; !B ; B",
+    )
+
+
 def composite_rename(event_type: str, label: str, span: Span) -> Diagnostic:
     """`(A ; A)[A -> x]`."""
     return error(

@@ -262,13 +262,17 @@ _WHY_HIDDEN = {
         "is bound, but has been renamed before this point",
         "use the new name, or put the condition before the renaming",
     ),
+    "later": (
+        "is not bound to the left of this FIRST, which chooses by what has come before",
+        "to judge what was chosen put the condition outside: (A ; FIRST B ; C) FILTER …",
+    ),
 }
 
 
 def hidden_label(
     label: str, why: str, visible: Collection[str], span: Span, bound: Span
 ) -> Diagnostic:
-    """`why` is one of negated, unless, projected, renamed, undeclared."""
+    """`why` is one of negated, unless, projected, renamed, undeclared, later."""
     reason, advice = _WHY_HIDDEN[why]
     return error(
         f"label-{why}",

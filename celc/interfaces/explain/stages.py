@@ -148,6 +148,8 @@ def form_lines(form: NormalForm, indent: str = "") -> list[str]:
             lines = [f"{indent}sequence", *form_lines(form.left, indent + "  "), f"{indent}  ; !"]
             lines += [*form_lines(form.middle, indent + "    "), f"{indent}  ;"]
             return [*lines, *form_lines(form.right, indent + "  ")]
+        case lp.ThenFirst():
+            return _first_lines(form, indent)
         case lp.AbsenceBefore():
             absent = form_lines(form.absent, indent + "    ")
             lines = [f"{indent}sequence", f"{indent}  !", *absent]
@@ -184,14 +186,29 @@ def form_lines(form: NormalForm, indent: str = "") -> list[str]:
             assert_never(form)
 
 
+def _first_lines(form: lp.ThenFirst, indent: str) -> list[str]:
+    lines = [f"{indent}sequence", *form_lines(form.left, indent + "  ")]
+    if form.gap is not None:
+        lines += [f"{indent}  ; !", *form_lines(form.gap, indent + "    ")]
+    rounds = "" if (form.least, form.most) == (1, 1) else f" in rounds {_bounds(form)}"
+    lines.append(f"{indent}  ; FIRST{rounds}")
+    if form.absent is not None:
+        lines += [f"{indent}    !", *form_lines(form.absent, indent + "      ")]
+    return [*lines, *form_lines(form.chosen, indent + "    ")]
+
+
+def _bounds(form: Iteration | lp.ThenFirst) -> str:
+    """`+`, `{2,}`, `{3}`."""
+    if (form.least, form.most) == (1, None):
+        return "+"
+    if form.least == form.most:
+        return f"{{{form.least}}}"
+    return f"{{{form.least},{'' if form.most is None else form.most}}}"
+
+
 def _rounds(form: Iteration) -> str:
     """The sign of an iteration: `+`, `{2,}`, `:{3}`."""
-    if (form.least, form.most) == (1, None):
-        sign = "+"
-    elif form.least == form.most:
-        sign = f"{{{form.least}}}"
-    else:
-        sign = f"{{{form.least},{'' if form.most is None else form.most}}}"
+    sign = _bounds(form)
     return f":{sign}" if form.contiguous else sign
 
 

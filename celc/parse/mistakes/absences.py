@@ -1,4 +1,4 @@
-"""Mistakes with `!` and FOR that the grammar accepts and the language refuses."""
+"""Mistakes with `!`, FOR and FIRST that the grammar accepts and the language refuses."""
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error
 from celc.diagnostics.source import Span
@@ -139,3 +139,45 @@ def doubled_bang(span: Span) -> Diagnostic:
     """`!!B`."""
     message = "'!' cannot stand twice in a row"
     return error("negation-twice", span, message, "write one ! for no B, none for B")
+
+
+def first_of_absence(place: Span) -> Diagnostic:
+    """`A ; FIRST !B ; C`."""
+    return error(
+        "misplaced-first",
+        place,
+        "FIRST chooses a match, so it cannot stand before '!'",
+        "for the first C if no B is before it write: A ; !B ; FIRST C",
+        "for the first C and no B between the two only in a round: A ; (!B ; FIRST C)+",
+    )
+
+
+def optional_in_first(word: Span, sign: Span, operand: str) -> Diagnostic:
+    """`A ; FIRST B? ; C`."""
+    mended = f"(FIRST {operand})?"
+    return error(
+        "misplaced-optional",
+        sign,
+        "'?' stands after the parentheses around FIRST",
+        f"write {offered(mended)}",
+        fixes=[Fix(word.to(sign), mended)],
+    )
+
+
+def doubled_first(word: Span) -> Diagnostic:
+    """`A ; FIRST FIRST B`."""
+    message = "FIRST stands twice before one operand"
+    return error("misplaced-first", word, message, "leave one out", fixes=[Fix(word, "")])
+
+
+def after_first(sign: Span, operand: str, postfix: str) -> Diagnostic:
+    """`(FIRST B):+`, `(FIRST B) AS x`, `(FIRST B)+{2}`."""
+    if postfix.startswith(":"):
+        hints = [f"rounds of FIRST choose among all that follows: (FIRST {shortened(operand)})+"]
+    elif postfix[0] in "+{":
+        hints = ["one number of rounds is enough: (FIRST B)+ or (FIRST B){2,3}"]
+    else:
+        glue = "" if postfix.startswith("[") else " "
+        hints = [f"write it inside: FIRST ({shortened(operand)}{glue}{postfix})"]
+    message = f"'{shortened(postfix)}' cannot stand after (FIRST …): only +, {{m,n}} and ? can"
+    return error("misplaced-first", sign, message, *hints)

@@ -170,6 +170,7 @@ _VALUE = frozenset(
 )
 _ATOM = frozenset(
     {"NAME", "LPAR", "BANG", "NOT", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PROJECT", "WITHIN"}
+    | {"FIRST"}
 )
 _REST_OF_TYPE = frozenset({"PRECISION", "WITH", "WITHOUT", "LPAR", "LESS"})
 _STATEMENTS = frozenset({"CREATE", "QUERY", "SELECT"})

@@ -83,6 +83,8 @@ class Bounds:
                 return replace(BoundLabels().union(*parts), surely=every)
             case core.Conjunction() | core.All() | core.Absence():
                 return self.of(formula.left).union(self.of(formula.right))
+            case core.ThenFirst():
+                return self.of(formula.left).union(self.of(formula.operand))
             case core.Unless():
                 return self.of(formula.left)
             case core.Filter() | core.Selector() | core.Within():

@@ -103,6 +103,8 @@ class _Checker:
                 self._check_side_by_side((formula.left, formula.right), scope)
                 left, right = self._bounds.of(formula.left), self._bounds.of(formula.right)
                 self.check_scope(formula.middle, scope.next_to(left.surely | right.surely))
+            case core.ThenFirst():
+                self._found.add(first_order.then_first(formula.span))
             case core.Unless():
                 self._check(formula.left, scope)
                 self.check_scope(formula.right, scope.next_to(self._bounds.of(formula.left).surely))

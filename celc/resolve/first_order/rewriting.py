@@ -165,6 +165,8 @@ class _Rewriter:
                 return {own: replace(formula, operand=part) for own, part in parts.items()}
             case core.Selector():
                 return self._selector_cases(formula, wanted)
+            case core.ThenFirst():
+                raise AssertionError("refused before")
             case _:
                 assert_never(formula)
 

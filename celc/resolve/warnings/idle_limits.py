@@ -78,7 +78,7 @@ def _bounds(formula: core.Formula) -> Bounds:
         case core.Conjunction():
             left, right = _bounds(formula.left), _bounds(formula.right)
             return Bounds(*map(_least, left, right))
-        case core.All():
+        case core.All() | core.ThenFirst():
             return Bounds(None, None, None)
         case core.Selector():
             inner = _bounds(formula.operand)

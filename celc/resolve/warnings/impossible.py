@@ -45,6 +45,9 @@ def _reach(scoped: Scoped) -> _Reach:
     match scoped.node:
         case syntax.EventAtom():
             return _Reach(1, 1, scoped.support.types, scoped.support.types)
+        case syntax.First():
+            once = _reach(parts[0])
+            return _Reach(once.least * scoped.node.least, None, once.first, once.last)
         case syntax.Iteration():
             once, rounds = _reach(parts[0]), scoped.node
             most = None
@@ -300,6 +303,8 @@ def _sure_patterns(scoped: Scoped) -> list[tuple[int, ...]]:
             return _sure_patterns(parts[0]) if _reach(parts[0]).most == 1 else []
         case syntax.Disjunction():
             return [pattern for part in parts for pattern in _sure_patterns(part)]
+        case syntax.First():
+            return []
         case syntax.Sequence():
             if any(link.negated or link.contiguous for link in scoped.node.links):
                 return []
@@ -344,7 +349,7 @@ def _advance(scoped: Scoped, pattern: tuple[int, ...], at: int) -> int:
             for operand in operands_taken(scoped.node, parts):
                 at = at if operand.optional else _advance(operand.part, pattern, at)
             return at
-        case syntax.Iteration():
+        case syntax.Iteration() | syntax.First():
             for _ in range(min(scoped.node.least, len(pattern))):
                 at = _advance(parts[0], pattern, at)
             return at

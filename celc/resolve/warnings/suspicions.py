@@ -19,7 +19,7 @@ from celc.resolve.event_types import STANDS_FOR
 from celc.resolve.extents import MANY, UNLIMITED, Binding, Labels
 from celc.resolve.labels import Scoped, fold_joints, positive_parts
 from celc.resolve.schema import Schema
-from celc.resolve.scopes import Frame, look_up
+from celc.resolve.scopes import Frame, look_up, looks_left
 
 # --- labels ---------------------------------------------------------------------------------------
 
@@ -62,7 +62,7 @@ def check_use(
             if not sure and part.label not in judged:
                 found.add(warnings.maybe_unbound(part.label, part.span, binding.place))
             judged.add(part.label)
-            if back and binding.extent.most < MANY:
+            if back and binding.extent.most < MANY and not looks_left(frame, part.label):
                 what = "PREV" if isinstance(part, core.Previous) else "PRIOR"
                 found.add(
                     warnings.single_position(
@@ -204,6 +204,9 @@ def _growing(scoped: Scoped, kept: frozenset[str]) -> tuple[Span, ...]:
             kept = kept & scoped.labels.keys()
         case syntax.Sequence():
             parts = positive_parts(node, parts)
+        case syntax.First():
+            # Each round has one end, so the number of matches grows with the rounds only.
+            parts = () if _is_loop(node.operand) else parts[:1]
         case syntax.Unless() | syntax.AbsenceBefore() | syntax.AbsenceAfter():
             parts = parts[:1]
         case syntax.Conjunction():
@@ -232,6 +235,11 @@ def has_choices(scoped: Scoped) -> bool:
             return not contiguous or _has_gaps(scoped.parts[0])
         case _:
             return any(map(has_choices, scoped.parts))
+
+
+def _is_loop(node: syntax.Formula) -> bool:
+    """Whether a formula has any number of rounds, from one on: of these only one can end first."""
+    return isinstance(node, syntax.Iteration) and node.least == 1
 
 
 def _has_gaps(scoped: Scoped) -> bool:

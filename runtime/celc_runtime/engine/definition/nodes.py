@@ -235,6 +235,126 @@ class NotBetween(Node):
 
 
 @dataclass(eq=False, slots=True)
+class ThenFirst(Node):
+    """`left ; (!absent ; FIRST part){least,most}`: in each round the matches of the part, behind
+    what was taken before, that end first. `gap` is absent before the first round.
+
+    Conditions in the part see the labels in `sees` as they are in what was taken before, and those
+    in `around` as an enclosing scope binds them further to the left.
+    """
+
+    left: Node
+    part: Node
+    least: int
+    most: int | None
+    absent: Node | None
+    gap: Node | None
+    sees: tuple[str, ...]
+    around: tuple[str, ...]
+    own: tuple[str, ...]  # labels of the part that conditions in `absent` see
+    gap_sees: tuple[str, ...]  # labels of both sides that conditions in `gap` see
+    _rounds: list[_Round] = field(init=False)
+
+    def __post_init__(self) -> None:
+        written_out = self.least if self.most is None else self.most
+        before: list[Node] = [self.left]
+        self._rounds = []
+        for number in range(1, written_out + 1):
+            this = _Round(self, before, is_first=number == 1)
+            self._rounds.append(this)
+            before = [this]
+        if self.most is None:
+            last = _Round(self, before, is_first=False)
+            last.before.append(last)
+            self._rounds.append(last)
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        # Earlier ends first. So no round has to ask all others at once.
+        for earlier in range(stretch.first, end):
+            for one in self._rounds:
+                one.ending(stretch, earlier)
+        for one in self._rounds[self.least - 1 :]:
+            yield from one.ending(stretch, end)
+
+    def soonest(self, stretch: Stretch, before: Found, end: int) -> Iterable[Found]:
+        """The matches of the part that end at an event and are the first ones behind a match, with
+        the questions of which that depends."""
+        here = [m for m in self._behind(stretch, before, end) if m.start > before.end]
+        if not here:
+            return
+        cases: set[Questions] = set()
+        for earlier in range(before.end + 1, end):
+            for other in self._behind(stretch, before, earlier):
+                if other.start > before.end:
+                    if other.questions == ANSWERED:
+                        return
+                    cases.add(other.questions)
+        for match in here:
+            if cases:
+                match = match._replace(questions=match.questions | {NoneOf(frozenset(cases))})
+            if self.absent is not None:
+                yield from self._without(stretch, before, match)
+            else:
+                yield match
+
+    def _behind(self, stretch: Stretch, before: Found, end: int) -> Iterable[Found]:
+        """The matches of the part at an end, with what the match before answers; without those
+        of which a condition is not TRUE."""
+        for match in self.part.ending(stretch, end):
+            questions = self._seen(stretch, match.questions, before)
+            if questions is not None:
+                yield match._replace(questions=questions)
+
+    def _seen(self, stretch: Stretch, questions: Questions, before: Found) -> Questions | None:
+        if not questions:
+            return questions
+        around = frozenset(self.around)
+        left = frozenset(one.to_the_left(around, before.end) for one in questions)
+        return stretch.answered(left, frozenset(self.sees), before)
+
+    def _without(self, stretch: Stretch, before: Found, match: Found) -> Iterable[Found]:
+        """The match, unless what must be absent is between it and the match before."""
+        assert self.absent is not None
+        cases = set()
+        for end in range(before.end + 1, match.start):
+            for other in self.absent.ending(stretch, end):
+                if other.start <= before.end:
+                    continue
+                own = stretch.answered(other.questions, frozenset(self.own), match)
+                questions = None if own is None else self._seen(stretch, own, before)
+                if questions == ANSWERED:
+                    return
+                if questions is not None:
+                    cases.add(questions)
+        if cases:
+            match = match._replace(questions=match.questions | {NoneOf(frozenset(cases))})
+        yield match
+
+
+@dataclass(eq=False, slots=True)
+class _Round(Node):
+    """A round of a FIRST, behind the matches of some nodes."""
+
+    whole: ThenFirst
+    before: list[Node]
+    is_first: bool
+
+    def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        gap = self.whole.gap if self.is_first else None
+        sees = frozenset(self.whole.gap_sees)
+        for earlier in range(stretch.first, end):
+            for node in self.before:
+                for left in node.ending(stretch, earlier):
+                    for match in self.whole.soonest(stretch, left, end):
+                        found = joined(left, match)
+                        if gap is None:
+                            yield found
+                            continue
+                        inside = range(earlier + 1, match.start)
+                        yield from _unless(stretch, found, gap, inside, sees)
+
+
+@dataclass(eq=False, slots=True)
 class NotBefore(Node):
     """`!ψ FOR d ; φ`: no match of `absent` ends before `part` and begins within d of its start."""
 

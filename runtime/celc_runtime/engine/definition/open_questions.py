@@ -71,12 +71,30 @@ class Open(NamedTuple):
 
     condition: Condition
     known: tuple[tuple[str, tuple[int, ...]], ...]  # the labels bound so far, with their events
+    last: tuple[tuple[str, int], ...] = ()
+    """Labels that are needed as they are to the left of a FIRST, each with the last event there."""
+
+    def to_the_left(self, labels: Labels, last: int) -> Open:
+        """The question of a condition in a FIRST, about these labels up to an event."""
+        bound = {label for label, _ in self.last}
+        needed = labels.intersection(self.condition.labels) - bound
+        if not needed:
+            return self
+        return self._replace(last=(*self.last, *((label, last) for label in sorted(needed))))
 
 
 class NoneOf(NamedTuple):
     """TRUE if each case contains a question whose answer is no."""
 
     cases: frozenset[frozenset[Any]]
+
+    def to_the_left(self, labels: Labels, last: int) -> NoneOf:
+        """The same question about conditions in a FIRST, as in `Open`."""
+        return NoneOf(
+            frozenset(
+                frozenset(one.to_the_left(labels, last) for one in case) for case in self.cases
+            )
+        )
 
 
 Question: TypeAlias = Open | NoneOf
@@ -164,13 +182,17 @@ class Stretch:
                 if rest is not None:
                     cases.add(rest)
             return NoneOf(frozenset(cases)) if cases else True
-        condition, known = question
-        have = dict(known)
+        condition, known, last = question
+        have, until = dict(known), dict(last)
         for label in condition.labels:
             if label not in have and label in labels:
-                have[label] = self.events_of(label, match)
+                events = self.events_of(label, match)
+                if label in until:
+                    events = tuple(event for event in events if event <= until[label])
+                have[label] = events
         if len(have) < len(condition.labels):
-            return Open(condition, tuple(sorted(have.items())))
+            needed = tuple(one for one in last if one[0] not in have)
+            return Open(condition, tuple(sorted(have.items())), needed)
         return condition.holds(
             self.past,
             [
