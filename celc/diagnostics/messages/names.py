@@ -1,4 +1,7 @@
-"""Names without a meaning, or with two: of streams, types, labels, attributes, columns."""
+"""Names without a meaning, or with two: of streams, types, labels, attributes, columns.
+
+Long: one catalogue, a function for each message.
+"""
 
 from collections.abc import Collection
 

@@ -1,4 +1,7 @@
-"""Expressions and conditions that cannot be computed: types, functions, literals, size."""
+"""Expressions and conditions that cannot be computed: types, functions, literals, size.
+
+Long: one catalogue, a function for each message.
+"""
 
 import re
 from collections.abc import Collection, Sequence
