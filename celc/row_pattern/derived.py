@@ -82,7 +82,7 @@ class RowColumns:
 
     def _expression(self, node: core.Expression) -> core.Expression:
         row = _only_row(node)
-        if row is None or not _is_function(node) or not _can_be_column(node):
+        if row is None or not _is_function(node) or not can_be_column(node):
             return with_terms(node, self._expression)
         found = core.ColumnAt(self.number_of(node), row, node.type, node.span)
         if isinstance(row, core.Argument):
@@ -144,7 +144,7 @@ def _is_function(node: core.Expression) -> bool:
     return any(isinstance(one, core.Call) for one in nodes_of(node))
 
 
-def _can_be_column(node: core.Expression) -> bool:
+def can_be_column(node: core.Expression) -> bool:
     """Whether Spark can compute it, too. Its regular expressions are others."""
     match node:
         case core.Asked():
@@ -156,7 +156,7 @@ def _can_be_column(node: core.Expression) -> bool:
     predicates = [one for truth in asked for one in predicates_of(truth)]
     if any(isinstance(one, core.PatternMatch) and one.operator == "RLIKE" for one in predicates):
         return False
-    return all(map(_can_be_column, terms_of(node)))
+    return all(map(can_be_column, terms_of(node)))
 
 
 def _without_row(node: core.Expression) -> Constant:

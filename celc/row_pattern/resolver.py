@@ -13,7 +13,7 @@ from celc.diagnostics.messages import row_patterns as messages
 from celc.diagnostics.source import Span
 from celc.resolve.types.written import type_of_written
 from celc.row_pattern import core, syntax
-from celc.row_pattern.derived import RowColumns, functions_of_rows
+from celc.row_pattern.derived import RowColumns, can_be_column, functions_of_rows
 from celc.row_pattern.expressions import Scope, condition, interval, is_clock, key, value
 from celc.row_pattern.parser import keywords
 from celc.row_pattern.schemas import TableColumns
@@ -141,6 +141,11 @@ class _Resolver:
             return None
         if isinstance(found, formula.ColumnAt) and node.name is None:
             return found.column
+        if not can_be_column(found):
+            message = f"{clause} takes no RLIKE: Spark computes keys, by other regular expressions"
+            span, help = node.expression.span, "write LIKE, or a column that the table has"
+            self._found.add(messages.unsupported(message, span, help))
+            return None
         return self._made.number_of(found, clock=is_clock(found, scope.columns))
 
     def _report_unknown(self, name: syntax.Name, known: Sequence[str]) -> None:

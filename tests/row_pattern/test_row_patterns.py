@@ -328,6 +328,16 @@ def test_hostile_names_stay_texts() -> None:
     assert query.match_table({name: [1, 2]}).to_pylist() == [{name: 2}]
 
 
+def test_a_key_has_no_regular_expression() -> None:
+    text = """CREATE TABLE t (id INT, s STRING);
+    SELECT * FROM t MATCH_RECOGNIZE (
+      PARTITION BY IF(s RLIKE '^a', 1, 2) AS k ORDER BY id MEASURES COUNT(*) AS n PATTERN (A)
+    )"""
+    (told,) = celc.check(text, dialect="match_recognize")
+    assert told.code == "unsupported"
+    assert "PARTITION BY takes no RLIKE" in told.message
+
+
 def test_bytes_are_compared() -> None:
     text = """CREATE TABLE t (id INT, b BINARY);
     SELECT * FROM t MATCH_RECOGNIZE (
