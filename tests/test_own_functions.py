@@ -292,7 +292,7 @@ def test_functions_that_do_not_fit_their_declaration() -> None:
     ((code, said),) = given(_of_one("perhaps", "DOUBLE"), perhaps=perhaps)
     assert (code, "None on some ways" in said) == ("function-result", True)
     ((code, said),) = given(_of_one("none", "DOUBLE"), none=none)
-    assert (code, "takes 0" in said) == ("function-arguments", True)
+    assert (code, "takes 0" in said) == ("function-arrays", True)
     (found,) = celc.check(_of_one("texts"), functions={"texts": texts})
     assert found.code == "function-not-compiled"
     assert any("in the line" in one for one in found.help)

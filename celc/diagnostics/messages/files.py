@@ -52,7 +52,7 @@ def arity(name: str, wanted: int, least: int, most: int | None, span: Span) -> D
     takes = f"{least} to {most}" if least != most else f"{least}"
     takes = f"{least} or more" if most is None else takes
     return error(
-        "function-arguments",
+        "function-arrays",
         span,
         f"{quote(name)} is declared with {counted(wanted, 'array')}, but the function that is "
         f"given takes {takes}",
