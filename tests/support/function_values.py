@@ -254,6 +254,8 @@ def values_of(type: DataType) -> Iterator[Expression]:
     for operator in ("=", "!=", "<", ">="):
         asked = Comparison(operator, a, b, _NOWHERE)
         yield Conditional(((asked, a),), Constant(None, type, _NOWHERE), type, _NOWHERE)
+    if type in (DataType.TIMESTAMP, DataType.TIMESTAMP_NTZ):
+        yield from _with_durations(a, b)
     if not type.is_numeric:
         return
     for sign, other in product(("+", "-", "*", "/", "%"), (b, n)):
@@ -265,6 +267,20 @@ def values_of(type: DataType) -> Iterator[Expression]:
             result = FUNCTIONS[name].result
             assert isinstance(result, DataType)
             yield Call(name, (Cast(a, DataType.DOUBLE, _NOWHERE),), result, None, _NOWHERE)
+
+
+def _with_durations(a: Expression, b: Expression) -> Iterator[Expression]:
+    """Times plus and minus a day, and those that are less than a day after others."""
+    day = Constant(86_400_000_000, DataType.INTERVAL, _NOWHERE)
+    later, earlier, passed = (
+        arithmetic(sign, a, other, _NOWHERE) for sign, other in (("+", day), ("-", day), ("-", b))
+    )
+    assert later is not None
+    assert earlier is not None
+    assert passed is not None
+    yield from (later, earlier)
+    soon = Comparison("<", passed, day, _NOWHERE)
+    yield Conditional(((soon, a),), Constant(None, a.type, _NOWHERE), a.type, _NOWHERE)
 
 
 def on_one_machine(value: Expression, table: pa.Table) -> pa.Array:

@@ -99,6 +99,11 @@ def number_on_other_type(
 ) -> Diagnostic:
     """`WITHIN 10 [ts]`; `numbers` are attributes that would do."""
     advice = [f"a duration measures it: WITHIN 10 SECONDS [{name}]"] if is_time else []
+    if type.startswith("DECIMAL"):
+        advice = [
+            "no window is measured on a DECIMAL: declare an attribute that is computed of it, "
+            f"size: DOUBLE = CAST({written(name)} AS DOUBLE), and measure on that"
+        ]
     return error(
         "number-on-other-type",
         span,

@@ -267,6 +267,13 @@ def between_events(function: str, span: Span) -> Diagnostic:
     return error("between-events", span, message, hint)
 
 
+def bytes_of_parameter(span: Span) -> Diagnostic:
+    """`x.data = rule.data` of a BINARY."""
+    message = "a BINARY of a parameter set is not compared: it is only shown"
+    hint = "declare both as STRING, and give texts, such as the hexadecimal digits of the bytes"
+    return error("bytes-of-parameter", span, message, hint)
+
+
 def no_zone_here(function: str, span: Span) -> Diagnostic:
     """`SQRT(x.a AT TIME ZONE 'UTC')`."""
     message = f"AT TIME ZONE cannot stand in {function}"

@@ -264,6 +264,9 @@ def of_bytes(operand: core.Expression, site: Site) -> core.Expression | None:
         return operand
     if is_null(operand):
         return convert(operand, core.DataType.STRING)
+    if isinstance(operand, core.Variable):
+        site.found.add(messages.bytes_of_parameter(operand.span))
+        return None
     if site.use == "filter" and isinstance(operand, core.Previous | core.Aggregate):
         assert operand.attribute is not None, "a count is no BINARY"
         span, binary = operand.span, core.DataType.BINARY

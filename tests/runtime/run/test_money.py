@@ -7,9 +7,11 @@ from decimal import Context, Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
 from engines import only_query
 
 import celc
+from celc import CelWarning
 
 EXACT = Context(prec=100)
 SIDE = 1_000  # events of each type, so that there are SIDE² matches
@@ -61,3 +63,15 @@ def test_matches() -> None:
     rows = only_query(celc.compile(text)).match_table(table).column("both")
     assert len(rows) == SIDE**2
     assert pc.sum(rows).as_py() == EXACT.multiply(_sum(prices), Decimal(SIDE))
+
+
+def test_sums_of_matches() -> None:
+    """Each match is a set of purchases; one is in half of them."""
+    rng = random.Random(1)
+    prices = [Decimal(f"{rng.randrange(-(10**10), 10**10)}e-2") for _ in range(20)]
+    table = pa.table({"type": ["Buy"] * 20, "px": pa.array(prices, pa.decimal128(10, 2))})
+    with pytest.warns(CelWarning):
+        query = celc.compile(f"{QUERY}SELECT SUM(b.px) AS paid FROM S WHERE Buy+ AS b")
+    rows = only_query(query).match_table(table).column("paid")
+    assert len(rows) == 2**20 - 1
+    assert pc.sum(rows).as_py() == EXACT.multiply(_sum(prices), Decimal(2**19))
