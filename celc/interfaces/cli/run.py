@@ -17,7 +17,7 @@ from celc_runtime.arrow.matches.output import FirstMatches
 from celc_runtime.plan.errors import EventError, EventWarning
 from celc_runtime.query import CompiledQuery
 
-from celc.diagnostics.files import SUFFIX, query_files
+from celc.diagnostics.files import SUFFIX, SUFFIXES, query_files
 from celc.driver.matcher import Matcher, matches_of
 from celc.interfaces.cli import match_formats
 from celc.interfaces.cli.declaring.schemas import SchemaOfFiles
@@ -120,6 +120,9 @@ def _queries_and_events(arguments: argparse.Namespace) -> tuple[list[Path], list
     given: list[str] = arguments.events
     events = (n for n, name in enumerate(given) if not name.endswith(SUFFIX))
     more = next(events, len(given) - 1)
+    first = str(arguments.source)
+    if not first.endswith(SUFFIXES) and given[-1].endswith(SUFFIXES) and not Path(first).is_dir():
+        raise CommandProblem(f"the query comes before its events: celc run {given[-1]} {first}")
     paths, wrong = query_files([arguments.source, *map(Path, given[:more])])
     if wrong:
         raise CommandProblem("; ".join(wrong))

@@ -446,7 +446,8 @@ def test_matches_across_batches_that_code_texts_differently() -> None:
 def test_an_event_without_type(types: pa.Array) -> None:
     first = batch(value=[1.0, 2.0, 3.0])
     assert problem(compiled(BY_VALUE), first, batch(type=types, value=[1.0, 2.0])) == (
-        "query 'q': column 'type' is NULL in row 4 (counted from 0); every event needs one"
+        "query 'q': column 'type' is NULL in row 4 (counted from 0); every event needs one ("
+        "another column of types is named by with_options(type_column=…), --type-column)"
     )
 
 

@@ -103,7 +103,7 @@ class Wanted:
 
     def _other_types(self, lacking: Collection[str]) -> str:
         """How to name the column of the event types, if that is missing."""
-        if self.type_name not in lacking:
+        if [*lacking] != [self.type_name]:
             return ""
         return "; if another column has the event types, name it with --type-column"
 

@@ -145,5 +145,6 @@ def _distinct(column: pa.DictionaryArray, texts: list[str]) -> tuple[np.ndarray,
 
 def _null_error(plan: Plan, name: str, row: str) -> EventError:
     return EventError(
-        f"query {plan.name!r}: column {name!r} is NULL in {row}; every event needs one"
+        f"query {plan.name!r}: column {name!r} is NULL in {row}; every event needs one (another "
+        "column of types is named by with_options(type_column=…), --type-column)"
     )
