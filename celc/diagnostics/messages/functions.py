@@ -302,6 +302,13 @@ def unknown_unit(units: Mapping[str, str], span: Span) -> Diagnostic:
     return error("unit-of-time", span, message, hint)
 
 
+def no_common_type(function: str, one: str, other: str, span: Span) -> Diagnostic:
+    """`CASE WHEN x.a > 3 THEN 1 ELSE 'x' END`, `COALESCE(x.a, 'x')`."""
+    message = f"the values of {function} have one type, and these are {one} and {other}"
+    hint = f"make one of them a value of the other type, as in CAST(… AS {other})"
+    return error("common-type", span, message, hint)
+
+
 def no_cast(found: str, wanted: str, span: Span) -> Diagnostic:
     """`CAST(x.ok AS DATE)`."""
     message = f"a value of the type {found} cannot become {wanted}"

@@ -41,13 +41,6 @@ def compared_types(
     )
 
 
-def no_common_type(function: str, one: str, other: str, span: Span) -> Diagnostic:
-    """`CASE WHEN x.a > 3 THEN 1 ELSE 'x' END`, `COALESCE(x.a, 'x')`."""
-    message = f"the values of {function} have one type, and these are {one} and {other}"
-    hint = f"make one of them a value of the other type, as in CAST(… AS {other})"
-    return error("common-type", span, message, hint)
-
-
 def not_a_condition(text: str, type: str, span: Span) -> Diagnostic:
     """`FILTER x.price`."""
     usual = {"STRING": "= 'text'", "TIMESTAMP": "IS NOT NULL", "DATE": "IS NOT NULL"}

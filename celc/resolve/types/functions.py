@@ -167,7 +167,7 @@ def common(operands: list[core.Expression], span: Span, found: Diagnostics) -> c
         other = operands[data_type.number].type.value
         # `CASE …`, `COALESCE(…)`: the text begins with the name.
         name = found.source.slice(span).partition("(")[0].split()[0].upper()
-        found.add(types.no_common_type(name, data_type.before.value, other, span))
+        found.add(messages.no_common_type(name, data_type.before.value, other, span))
         return None
     if data_type is None:
         found.add(types.two_nulls(span))
