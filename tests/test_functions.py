@@ -7,6 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from celc_runtime.arrow import vectors
+from celc_runtime.values import code
 
 import celc
 from celc.diagnostics.errors import CelError
@@ -246,3 +248,53 @@ def test_a_stream_of_one_type_has_no_column_of_types() -> None:
 )
 def test_expressions_beside_choices_and_having(query: str) -> None:
     assert rows(query)
+
+
+def _rows_computed(query: str, events: pa.Table, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of rows of each call of a slow function, when a query is run."""
+    found: list[int] = []
+
+    def counted(name: str, operands: Any, rows: int, zone: str | None, type: str) -> pa.Array:
+        if name in code.SLOW:
+            found.append(max(len(one) for one in operands if isinstance(one, pa.Array)))
+        return code.called(name, operands, rows, zone, type)
+
+    asked = celc.compile(SHOP + query, order_by="ts")
+    monkeypatch.setattr(vectors, "called", counted)
+    assert asked.match_table(events).num_rows == 1
+    return found
+
+
+@pytest.mark.parametrize(
+    ("query", "computed"),
+    [
+        ("SELECT * FROM S WHERE B AS x FILTER CAST(x.ts AS STRING) LIKE '%03:30:00'", [2]),
+        ("SELECT * FROM S WHERE B AS x FILTER HASH(x.s, x.w) <> 1 AND x.w = 2", [2]),
+        # A key is asked for of all events.
+        ("SELECT * FROM S WHERE B AS x FILTER x.w = 2 PARTITION BY CAST(ts AS STRING)", [5]),
+    ],
+)
+def test_slow_functions_are_computed_of_the_events_that_are_asked_for(
+    query: str, computed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _rows_computed(query, EVENTS, monkeypatch) == computed
+
+
+def test_a_function_of_coded_texts_is_computed_of_each_distinct_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts = EVENTS.column("s").combine_chunks().dictionary_encode()
+    many = EVENTS.set_column(2, "s", texts)
+    query = "SELECT * FROM S WHERE A AS x FILTER UPPER(x.s) = 'STRASSE'"
+    seen: list[int] = []
+    upper = code._CODE["UPPER"]
+
+    def counted(text: pa.Array, rows: int) -> pa.Array:
+        seen.append(len(text))
+        found: pa.Array = upper(text, rows=rows)
+        return found
+
+    monkeypatch.setitem(code._CODE, "UPPER", counted)
+    asked = celc.compile(SHOP + query, order_by="ts")
+    assert asked.match_table(many).num_rows == 1
+    assert {*seen} == {len(texts.dictionary)}

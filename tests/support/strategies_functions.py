@@ -402,7 +402,8 @@ def _condition(rng: random.Random, labels: str, many: set[str]) -> str:
     def quantified() -> str:
         word = rng.choice(("SOME", "EVERY"))
         of = rng.choice(several or labels)
-        return f"{word} {of}: ({of_event(rng, of).condition(1)} OR {of}.id = 1)"
+        back = f"{of}.dn > PREV({of}.dn)" if several and rng.random() < 0.5 else f"{of}.id = 1"
+        return f"{word} {of}: ({of_event(rng, of).condition(1)} OR {back})"
 
     def looking_back() -> str:
         of = rng.choice(several or labels)
@@ -418,6 +419,12 @@ def _condition(rng: random.Random, labels: str, many: set[str]) -> str:
                 f"FLOOR({number}) = 1",
                 f"{number} = {label}.dn",
                 f"COUNT({of}) < 3 OR {alone.condition(1)}",
+                f"COALESCE(FIRST({of}.{rng.choice(NUMBERS)}), 1) >= 1",
+                f"IF(LAST({of}.ok), {number}, 0) = 1",
+                f"CASE WHEN COUNT({of}) > 1 THEN FIRST({of}.n) ELSE 2 END > 1",
+                f"NULLIF(FIRST({of}.n), LAST({of}.n)) IS NULL",
+                f"LAST({of}.ds) IS DISTINCT FROM {label}.s",
+                f"NTH({of}.dn, 2) > 0 OR NOT LAST({of}.dk)",
                 f"COUNT(DISTINCT {of}.ds) = 1",
                 f"MAX({of}.dn) >= {label}.dn",
             )
