@@ -1,0 +1,109 @@
+"""Functions of one's own on Spark: workers have no file of them, and streams begin anew."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from given import copied
+from pyspark.errors import PySparkException
+from stream_routes import SETTINGS, files, run, settings
+
+import celc
+from celc.diagnostics.source import Source
+from celc.driver.pipeline import compile_source
+from celc.options import Options
+
+# A file that is gone when the query is compiled, as a worker has none.
+FUNCTIONS = """
+import math
+
+LIMIT = 1.0
+
+
+def added(x):
+    return math.fabs(sum(x))
+
+
+def close(x, y):
+    return abs(added(x) - added(y)) <= LIMIT
+
+
+def beyond(x):
+    return x[len(x) // 2 * 9] > 0
+
+
+def picky(x):
+    if len(x) > 1:
+        raise ValueError("more than one")
+    return True
+"""
+TEXT = """CREATE STREAM S {
+  EVENT A { v: DOUBLE, k: STRING, ts: TIMESTAMP },
+  EVENT B { v: DOUBLE, k: STRING, ts: TIMESTAMP }
+}
+FUNCTION close(DOUBLE[], DOUBLE[]): BOOLEAN
+FUNCTION added(DOUBLE[]): DOUBLE
+FUNCTION beyond(DOUBLE[]): BOOLEAN
+FUNCTION picky(DOUBLE[]): BOOLEAN
+SELECT added(x.v) AS sum, y.v AS y FROM S WHERE ((A AS x){1,2} ; B AS y)
+FILTER """
+TIMES = [dt.datetime(2024, 1, 1, 0, minute) for minute in range(5)]
+EVENTS = pa.table(
+    {
+        "type": ["A", "A", "B", "A", "B"],
+        "v": [1.0, 2.0, 3.0, None, 2.0],
+        "k": ["p"] * 5,
+        "ts": pa.array(TIMES, pa.timestamp("us", "UTC")),
+    }
+)
+ROWS = [(1.0, 2.0), (1.0, 2.0), (2.0, 2.0), (2.0, 2.0), (2.0, 3.0), (3.0, 2.0), (3.0, 3.0)]
+_WITHIN = " PARTITION BY k WITHIN 1 HOUR"
+
+
+def _query(condition: str) -> Any:
+    source = Source("query.cel", f"{TEXT}{condition}{_WITHIN}")
+    compilation = compile_source(source, Options(("ts",), functions=copied(FUNCTIONS)))
+    return celc.Matcher(compilation.module_parts("test"))
+
+
+def _rows(frame: Any) -> list[tuple[float, float]]:
+    return sorted((row["sum"], row["y"]) for row in frame.collect())
+
+
+def test_batches_and_sql(spark: Any) -> None:
+    query = _query("close(x.v, y.v)")
+    events = spark.createDataFrame(EVENTS)
+    assert _rows(query.match(events)) == ROWS
+    assert _rows(query.with_options(positions=True).match(events)) == ROWS
+    events.createOrReplaceTempView("function_lists")
+    query.register(spark, "close_lists", sorts=True)
+    call = "TABLE(function_lists) PARTITION BY k"
+    assert _rows(spark.sql(f"SELECT * FROM close_lists({call})")) == ROWS
+
+
+def test_errors_in_words(spark: Any) -> None:
+    events = spark.createDataFrame(EVENTS)
+    for name, said in (("beyond", "IndexError"), ("picky", "ValueError: more than one")):
+        with pytest.raises(PySparkException, match=f"a call of .*{name}.* ended with {said}"):
+            _query(f"{name}(x.v)").match(events).collect()
+
+
+def test_a_stream_begins_anew(spark: Any, tmp_path: Path) -> None:
+    """Each run ends, and the next one goes on with its checkpoint."""
+    query = _query("close(x.v, y.v)")
+    far = EVENTS.slice(4).set_column(
+        3, "ts", pa.array([dt.datetime(2027, 1, 1)], pa.timestamp("us", "UTC"))
+    )
+    (tmp_path / "in").mkdir()
+    with settings(spark, SETTINGS):
+        for name, piece in enumerate((EVENTS.slice(0, 2), EVENTS.slice(2), far)):
+            pq.write_table(piece, tmp_path / "in" / f"{name}.parquet")
+            columns = "type STRING, v DOUBLE, k STRING, ts TIMESTAMP"
+            given = files(spark, tmp_path / "in", columns)
+            run(query.match_stream(given, watermark="1 second"), tmp_path)
+        assert _rows(spark.read.parquet(str(tmp_path / "out"))) == ROWS
