@@ -12,7 +12,7 @@ from typing import assert_never, cast
 from celc.core import formula as core
 from celc.core.traversal import nodes_of
 from celc.diagnostics.errors import Diagnostics, Fix
-from celc.diagnostics.messages import names, types
+from celc.diagnostics.messages import aggregates, names, types
 from celc.diagnostics.messages import totals as messages
 from celc.diagnostics.messages.functions import FUNCTIONS
 from celc.diagnostics.messages.wording import written
@@ -242,7 +242,9 @@ class _Totals:
             site.found.add(messages.function_in_total(what, span))
             return
         site.found.add(
-            types.unknown_function(function.text, messages.TOTALS, function.span, arguments, span)
+            aggregates.unknown_function(
+                function.text, messages.TOTALS, function.span, arguments, span
+            )
         )
 
     def _call(self, node: syntax.Call, site: Site) -> core.Expression | None:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error
-from celc.diagnostics.messages.functions import FUNCTIONS
+from celc.diagnostics.messages.functions import FUNCTIONS, advice_on
 from celc.diagnostics.messages.wording import available, quote, quoted, unknown
 from celc.diagnostics.source import Span
 
@@ -122,6 +122,24 @@ def label_in_aggregate(label: str, names: Collection[str], span: Span) -> Diagno
 
 
 # --- calls ----------------------------------------------------------------------------------------
+
+
+def unknown_function(
+    name: str,
+    functions: Collection[str],
+    span: Span,
+    arguments: Sequence[str] = (),
+    call: Span | None = None,
+    declaration: str | None = None,
+) -> Diagnostic:
+    """`MEAN(x.price)`; `arguments` are those of the call, as they are written, `call` its place.
+    `declaration`: of a function of one's own, where it takes attributes of several labels."""
+    hints, mended = advice_on(name, arguments, functions)
+    if declaration is not None:
+        hints = (f"a function of your own is declared before the query: {declaration}", *hints)
+    message = f"there is no function {quote(name)}"
+    fixes = () if mended is None or call is None else (Fix(call, mended),)
+    return error("unknown-function", span, message, *hints, fixes=fixes)
 
 
 def one_argument(function: str, arguments: Sequence[str], second: Span, call: Span) -> Diagnostic:

@@ -8,7 +8,6 @@ from collections.abc import Collection, Sequence
 from fractions import Fraction
 
 from celc.diagnostics.errors import Diagnostic, Fix, error, warning
-from celc.diagnostics.messages.functions import advice_on
 from celc.diagnostics.messages.wording import counted, quote
 from celc.diagnostics.source import Span
 
@@ -225,24 +224,6 @@ def not_a_string(operator: str, type: str, span: Span) -> Diagnostic:
 
 
 # --- functions ------------------------------------------------------------------------------------
-
-
-def unknown_function(
-    name: str,
-    functions: Collection[str],
-    span: Span,
-    arguments: Sequence[str] = (),
-    call: Span | None = None,
-    declaration: str | None = None,
-) -> Diagnostic:
-    """`MEAN(x.price)`; `arguments` are those of the call, as they are written, `call` its place.
-    `declaration`: of a function of one's own, where it takes attributes of several labels."""
-    hints, mended = advice_on(name, arguments, functions)
-    if declaration is not None:
-        hints = (f"a function of your own is declared before the query: {declaration}", *hints)
-    message = f"there is no function {quote(name)}"
-    fixes = () if mended is None or call is None else (Fix(call, mended),)
-    return error("unknown-function", span, message, *hints, fixes=fixes)
 
 
 def needs_attribute(

@@ -371,7 +371,7 @@ def _refuse_unknown(node: syntax.Call, site: Site) -> None:
     known = (*_FUNCTIONS[site.use], *TABLE, *own)
     name, declaration = node.function, _declaration_for(node, site)
     site.found.add(
-        types.unknown_function(name.text, known, name.span, arguments, node.span, declaration)
+        aggregates.unknown_function(name.text, known, name.span, arguments, node.span, declaration)
     )
 
 
@@ -394,7 +394,7 @@ def refuse_star(node: syntax.CallOfAll, site: Site) -> None:
     if name.upper() not in known:
         functions = (*_FUNCTIONS[site.use], *site.schema.declarations.called)
         span = node.function.span
-        site.found.add(types.unknown_function(name, functions, span, [], node.span))
+        site.found.add(aggregates.unknown_function(name, functions, span, [], node.span))
         return
     labels = visible_labels(site.frame)
     made = [label for label in labels if label not in site.schema.masks] or labels

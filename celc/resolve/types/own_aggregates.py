@@ -126,7 +126,7 @@ class Declared:
             slice_of = site.found.source.slice
             given = [slice_of(one.span) for one in (node.argument, *node.more)]
             name, span = node.function.text, node.function.span
-            site.found.add(types.unknown_function(name, IN_AGGREGATES, span, given, node.span))
+            site.found.add(messages.unknown_function(name, IN_AGGREGATES, span, given, node.span))
             return None
         if node.distinct or node.prior:
             site.found.add(
