@@ -316,6 +316,17 @@ def no_cast(found: str, wanted: str, span: Span) -> Diagnostic:
     return error("no-cast", span, message, hint)
 
 
+def rlike_in_value(span: Span) -> Diagnostic:
+    """`FILTER CASE WHEN x.s RLIKE '^a' THEN 1 ELSE 2 END = 1`."""
+    return error(
+        "rlike-in-value",
+        span,
+        "RLIKE cannot stand in IF or CASE here: Spark computes this value, and its regular "
+        "expressions are others",
+        "write LIKE, STARTSWITH or ENDSWITH, or make it a condition of its own: x.s RLIKE '^a'",
+    )
+
+
 # --- expressions of one event ---------------------------------------------------------------------
 
 

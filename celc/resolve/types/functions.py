@@ -11,6 +11,7 @@ from celc_runtime.values.functions import FUNCTIONS, UNITS, Function, can_cast
 
 from celc.core import fold
 from celc.core import formula as core
+from celc.core.traversal import predicates_of
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import functions as messages
 from celc.diagnostics.messages import types
@@ -200,8 +201,18 @@ def conditional(
     if data_type is None:
         return None
     *ways, otherwise = (convert(one, data_type) for one in known)
+    if site.use != "select" and any(map(_asks_rlike, truths)):
+        site.found.add(messages.rlike_in_value(node.span))
+        return None
     branches = tuple(zip(truths, ways, strict=True))
     return settled(core.Conditional(branches, otherwise, data_type, node.span), site)
+
+
+def _asks_rlike(truth: core.Truth) -> bool:
+    """Whether a condition has RLIKE: Spark, which computes values of one event, has other regular
+    expressions."""
+    found = predicates_of(truth)
+    return any(isinstance(one, core.PatternMatch) and one.operator == "RLIKE" for one in found)
 
 
 def cast(node: syntax.Cast, site: Site, expression: Resolve) -> core.Expression | None:
