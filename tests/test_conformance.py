@@ -63,7 +63,7 @@ _SIZES = {
     "36-nth": (7, 7),
     "37-decimals": (72, 73),
     "40-first": (146, 157),
-    "43-some-every": (49, 56),
+    "43-some-every": (50, 57),
     "46-limit-per": (29, 30),
 }
 _REFUSED = 72
@@ -85,7 +85,7 @@ def _options(case: Case) -> Options:
 def test_every_file_is_counted() -> None:
     """By the file; `test_python_api` counts what is in it."""
     assert case_stems() == [*_SIZES]
-    assert sum(cases for _, cases in _SIZES.values()) == 1681
+    assert sum(cases for _, cases in _SIZES.values()) == 1682
 
 
 @pytest.mark.parametrize("stem", case_stems())
