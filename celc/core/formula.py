@@ -111,6 +111,11 @@ TYPE = "type"
 this name. `x IS R` is a `Membership` of it."""
 
 
+ROLE = "\0\ud800"
+"""The beginning of all marks that are roles in conditions across events (`flat_form`). No label
+begins so, because half of a character (a surrogate) is an error everywhere in a query."""
+
+
 @frozen
 class AttributeValue:
     """`x.a`: the attribute of the position chosen for label x."""

@@ -22,10 +22,10 @@ from typing import Literal, TypeAlias
 from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
-from celc.core.formula import Clause, Expression, Window
+from celc.core.formula import ROLE, Clause, Expression, Window
 from celc.core.terms import looks_back, nodes_named_in, type_tested
 from celc.diagnostics.source import Span
-from celc.normal.normal_form import ROLE, Event, NormalForm
+from celc.normal.normal_form import Event, NormalForm
 from celc.normal.traversal import events_of
 
 When: TypeAlias = Literal["pairs", "neighbours", "earlier", "witness", "complete"]

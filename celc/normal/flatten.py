@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TypeAlias, assert_never
 
 from celc.core import formula as core
-from celc.core.formula import Clause, Expression, Predicate
+from celc.core.formula import ROLE, Clause, Expression, Predicate
 from celc.core.terms import labels_in_order, looks_back
 from celc.core.traversal import Leaf, map_expression, map_leaves
 from celc.normal import normal_form as lp
@@ -57,7 +57,7 @@ from celc.normal.marks import (
     marked_rounds,
     without_numbers,
 )
-from celc.normal.normal_form import ROLE, AddRole, AddToAll, NormalForm, shown
+from celc.normal.normal_form import AddRole, AddToAll, NormalForm, shown
 from celc.normal.rewrite import relabel
 from celc.normal.traversal import (
     always_binds,

@@ -23,7 +23,7 @@ from typing import Final, Literal, TypeAlias
 
 from celc_runtime.plan.frozen import frozen
 
-from celc.core.formula import Clause, EventType, Predicate, Window
+from celc.core.formula import ROLE, Clause, EventType, Predicate, Window
 from celc.diagnostics.source import Span
 
 EVENT = ""  # the label by which predicates of an event condition name the event itself
@@ -366,10 +366,6 @@ class AddRole:
 
 
 SUPPORT = ""  # a mark that is not a label: the event is in the support; no label is spelled like it
-
-ROLE = "\0\ud800"
-"""The beginning of all marks that are roles in conditions across events (`flat_form`). No label
-begins so, because half of a character (a surrogate) is an error everywhere in a query."""
 
 
 def shown(labels: frozenset[str]) -> frozenset[str]:

@@ -27,10 +27,10 @@ from celc_runtime.plan.frozen import frozen
 from celc.automata.determinize import START, DetState
 from celc.core import formula as core
 from celc.core.formula import Expression
+from celc.core.show import show_predicate
 from celc.diagnostics.deadline import look
 from celc.normal.equalities import MAX_KEY, Term, equality_of
 from celc.normal.flat_form import ABSENT, RoleClause
-from celc.normal.show import show_predicate
 from celc.plan.tables import Tables
 
 # roles in one tie; the set of the roles met so far is followed through the automaton

@@ -18,8 +18,8 @@ from sqlglot import exp
 
 from celc.core import formula as core
 from celc.core.formula import DataType, Expression, Predicate
+from celc.core.show import show_constant, show_interval
 from celc.core.traversal import OF_SEVERAL_EVENTS
-from celc.normal.show import show_constant, show_interval
 from celc.relational import functions
 from celc.relational.casts import instant, local, zero
 from celc.relational.relations import Condition, NotRelational

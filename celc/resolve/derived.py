@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from typing import assert_never
 
 from celc_runtime.plan.names import unused_name
 
 from celc.core import formula as core
+from celc.core.show import show_expression
 from celc.core.traversal import with_types_and_windows
 
 
@@ -53,73 +53,11 @@ _LONGEST = 80  # characters of a name that a plan can still show in a line
 
 def _text(value: core.Expression) -> str:
     """A name that tells what a value is: two values with one name are the same."""
-    text = _written(value)
+    text = show_expression(value, exact=True)
     if len(text) <= _LONGEST:
         return text
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return f"{text[:_LONGEST]}… {digest}"
-
-
-def _written(value: core.Expression) -> str:
-    match value:
-        case core.AttributeValue():
-            return value.attribute
-        case core.Constant(value=str(text)):
-            return "'" + text.replace("'", "''") + "'"
-        case core.Constant(value=None):
-            return "NULL"
-        case core.Constant():
-            is_plain = value.type in (core.DataType.INT, core.DataType.DOUBLE)
-            return str(value.value) if is_plain else f"{value.type.value} {value.value}"
-        case core.Arithmetic():
-            return f"({_written(value.left)} {value.operator} {_written(value.right)})"
-        case core.Negation():
-            return f"-{_written(value.operand)}"
-        case core.Absolute():
-            return f"ABS({_written(value.operand)})"
-        case core.Cast():
-            return f"{_written(value.operand)}::{value.type.value}"
-        case core.Call(function="CAST" | "TRY_CAST"):
-            (operand,) = map(_written, value.operands)
-            zone = "" if value.zone in (None, "UTC") else f" AT TIME ZONE '{value.zone}'"
-            return f"{value.function}({operand}{zone} AS {value.type.value})"
-        case core.TimeDifference():
-            ends = f"{_written(value.start)}, {_written(value.end)}"
-            return f"TIMESTAMPDIFF({value.unit}, {ends})"
-        case core.Call() | core.Choice():
-            operands = ", ".join(map(_written, value.operands))
-            named = value.zone if isinstance(value, core.Call) else None
-            zone = "" if named in (None, "UTC") else f" AT TIME ZONE '{named}'"
-            return f"{value.function}({operands}{zone})"
-        case core.Conditional():
-            ways = (f"WHEN {_asked(one)} THEN {_written(then)}" for one, then in value.branches)
-            return f"CASE {' '.join(ways)} ELSE {_written(value.otherwise)} END"
-        case _:
-            raise AssertionError("a derived column is of one event")
-
-
-def _asked(truth: core.Truth) -> str:
-    match truth:
-        case core.Every():
-            return "(" + " AND ".join(map(_asked, truth.parts)) + ")"
-        case core.Some():
-            return "(" + " OR ".join(map(_asked, truth.parts)) + ")"
-        case core.Comparison():
-            return f"{_written(truth.left)} {truth.operator} {_written(truth.right)}"
-        case core.Membership():
-            values = [*map(repr, truth.values), *(["NULL"] if truth.has_null else [])]
-            sign = "NOT IN" if truth.negated else "IN"
-            return f"{_written(truth.operand)} {sign} ({', '.join(values)})"
-        case core.PatternMatch():
-            sign = f"NOT {truth.operator}" if truth.negated else truth.operator
-            return f"{_written(truth.operand)} {sign} {truth.pattern!r}"
-        case core.NullTest():
-            sign = "IS NOT NULL" if truth.negated else "IS NULL"
-            return f"{_written(truth.operand)} {sign}"
-        case core.Quantified():
-            raise AssertionError("SOME and EVERY are of several events")
-        case _:
-            assert_never(truth)
 
 
 def with_derived(query: core.Query, made: DerivedColumns) -> core.Query:

@@ -7,8 +7,8 @@ distance is PREV or NEXT, whatever the query calls it.
 from dataclasses import replace
 
 from celc.core import formula as core
+from celc.core.show import show_expression, show_truth
 from celc.core.traversal import truth_with_terms, with_terms
-from celc.normal.show import show_expression, show_truth
 from celc.resolve.types.literals import MICROSECONDS
 from celc.row_pattern import core as rows
 

@@ -14,9 +14,10 @@ from celc_runtime.plan.strategy import KeyTerm, NearestEvent
 from celc.codegen.correlated.checks import CheckCode
 from celc.codegen.text.escape import comment_text
 from celc.core.formula import Expression, Window
+from celc.core.show import show_predicate
 from celc.normal import flat_form as flat
 from celc.normal.normal_form import Event
-from celc.normal.show import show_length, show_predicate, show_window
+from celc.normal.show import show_length, show_window
 from celc.normal.traversal import events_of
 from celc.plan.keys import absent_key, named_term
 from celc.plan.program import Program

@@ -9,11 +9,12 @@ from celc.codegen.correlated.choices import ChoiceCode
 from celc.codegen.text.escape import comment_text
 from celc.core import formula as core
 from celc.core.bits import bits_of
+from celc.core.formula import ROLE
+from celc.core.show import show_predicate
 from celc.core.terms import distances_looked_back, labels_in_order, nodes_named_in
 from celc.core.traversal import Leaf, map_leaves
 from celc.normal import flat_form as flat
-from celc.normal.normal_form import ROLE
-from celc.normal.show import show_predicate, show_window
+from celc.normal.show import show_window
 from celc.plan.straight_line.pile_bounds import EVENT
 from celc.plan.tables import Kind, Tables
 

@@ -19,9 +19,9 @@ from celc.codegen.expressions.conditions import ConditionCode
 from celc.codegen.expressions.decimals import in_column
 from celc.codegen.expressions.own_aggregates import OwnAggregateCode
 from celc.core import formula as core
+from celc.core.show import show_predicate
 from celc.core.terms import distances_looked_back, labels_in_order, type_tested
 from celc.core.traversal import OF_SEVERAL_EVENTS, operands_of
-from celc.normal.show import show_predicate
 
 SymbolsOfTypes: TypeAlias = Mapping[str, frozenset[int]]
 """The symbols of the events of each type, by its `text_of_type`."""

@@ -11,11 +11,11 @@ from celc.codegen.correlated.choices import ChoiceCode
 from celc.codegen.text.escape import comment_text, string_literal, string_tuple, tuple_text
 from celc.codegen.text.templates import LegendLine
 from celc.core.formula import Clause, Window
+from celc.core.show import show_predicate
 from celc.core.terms import labels_in_order
 from celc.normal import normal_form as lp
 from celc.normal.normal_form import EventClause, NormalForm
 from celc.normal.rewrite import clause_on_type
-from celc.normal.show import show_predicate
 from celc.normal.traversal import types_of
 
 

@@ -17,7 +17,7 @@ from celc.codegen.text.imports import Imports
 from celc.codegen.text.templates import TemplateView
 from celc.core import formula as core
 from celc.core.given_functions import GivenFunction
-from celc.normal.show import show_expression
+from celc.core.show import show_expression
 from celc.plan.code import code
 
 _LISTS: Mapping[core.DataType, str] = {

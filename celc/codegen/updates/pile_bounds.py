@@ -9,7 +9,7 @@ from celc.codegen.text.escape import comment_text
 from celc.codegen.text.imports import Imports
 from celc.codegen.text.templates import LegendLine
 from celc.core.formula import DataType, Expression
-from celc.normal.show import show_predicate
+from celc.core.show import show_predicate
 from celc.plan.straight_line.pile_bounds import PileBounds
 from celc.plan.straight_line.piles import Write
 

@@ -9,13 +9,13 @@ from celc.automata.letters import Letters
 from celc.automata.predicates import Alphabet
 from celc.automata.select import Selection
 from celc.codegen.expressions.describe import describe_letters, describe_symbol
-from celc.core.formula import Expression
+from celc.core.formula import ROLE, Expression
 from celc.core.terms import labels_named
 from celc.core.traversal import Leaf, map_leaves
 from celc.interfaces.explain.correlation import clause_line
 from celc.interfaces.explain.stages import form_lines, kind_lines, text_of
 from celc.normal.flat_form import FlatForm, RoleClause
-from celc.normal.normal_form import ROLE, NormalForm
+from celc.normal.normal_form import NormalForm
 from celc.normal.show import show_clause, show_event, show_labels, show_window
 from celc.plan.earliest import EarliestTables
 from celc.plan.keys import KeyPlan, named_term

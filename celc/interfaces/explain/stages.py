@@ -16,20 +16,14 @@ from celc.codegen.expressions.describe import (
 )
 from celc.codegen.updates.straight_line import pile_legend
 from celc.core import formula as core
+from celc.core.show import show_truth
 from celc.diagnostics.source import visible
 from celc.driver.pipeline import Stages
 from celc.interfaces.explain.correlation import across_lines
 from celc.interfaces.explain.parameters import parameter_lines
 from celc.normal import normal_form as lp
 from celc.normal.normal_form import Disjunction, Event, Iteration, NormalForm, Sequence
-from celc.normal.show import (
-    show_clause,
-    show_event,
-    show_labels,
-    show_length,
-    show_truth,
-    show_window,
-)
+from celc.normal.show import show_clause, show_event, show_labels, show_length, show_window
 from celc.normal.traversal import operands_of
 from celc.plan.program import Program
 from celc.plan.strategy import (

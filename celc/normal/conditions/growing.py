@@ -221,7 +221,7 @@ def takes_all(form: lp.NormalForm) -> bool:
                 waiting += operands_of(part)
             case _:
                 return False
-    roles = [mark for mark in found if mark.startswith(lp.ROLE)]
+    roles = [mark for mark in found if mark.startswith(core.ROLE)]
     return len(roles) == len({*roles})
 
 
