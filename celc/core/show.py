@@ -93,6 +93,11 @@ class _Notation:
         return show_constant(value, type)
 
     def _call(self, call: core.Call) -> str:
+        match call:
+            case core.Call(function="ELEMENT", operands=(whole, index)):
+                return f"{self.expression(whole)}[{self.expression(index)}]"
+            case core.Call(function="FIELD", operands=(whole, core.Constant(value=name))):
+                return f"{self.expression(whole)}.{name}"
         operands = ", ".join(map(self.expression, call.operands))
         if call.zone not in (None, "UTC"):
             operands += f" AT TIME ZONE '{call.zone}'"

@@ -4,7 +4,7 @@ See `celc.parse.formulas` for how the parser calls these methods.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.messages.functions import NOW, OF_POSITIONS
@@ -236,8 +236,9 @@ class ConditionBuilder:
         return syntax.EventCondition(name_of(c[0]), c[2], c[0].span.to(c[3].span))
 
     def nested_condition(self, c: Values) -> syntax.EventCondition:
-        self.report(tree_errors.nested_brackets(c[0].text, c[0].span.to(c[3].span)))
-        return self.event_condition(c)
+        written, span = self._written(c[0]), c[0].span.to(c[3].span)
+        self.report(tree_errors.nested_brackets(written, span))
+        return syntax.EventCondition(Name(written, c[0].span), c[2], span)
 
     # --- expressions ---
 
@@ -322,6 +323,45 @@ class ConditionBuilder:
         tried = c[0].text.upper() == "TRY_CAST"
         return syntax.Cast(c[2], c[-2], zone, tried, c[0].span.to(c[-1].span))
 
+    def short_cast(self, c: Values) -> syntax.Cast:
+        return syntax.Cast(c[0], c[2], None, False, c[0].span.to(c[2].span))
+
+    def field(self, c: Values) -> syntax.Expression:
+        whole, name, span = c[0], name_of(c[2]), c[0].span.to(c[2].span)
+        if isinstance(whole, syntax.JsonValue):
+            return replace(whole, path=(*whole.path, name.text), span=span)
+        if isinstance(whole, syntax.Call) and syntax.is_bare_name(whole.argument):
+            function, label = whole.function.text, whole.argument.attribute
+            if function.upper() in OF_POSITIONS:
+                args = (function, label.text, name.text, span)
+                self.report(tree_errors.attribute_after_function(*args))
+                return replace(whole, argument=syntax.Attribute(label, name, span), span=span)
+        if self._is_own(whole) and whole.attribute.text in self._sets:
+            return syntax.Attribute(whole.attribute, name, span)
+        return syntax.Field(whole, name, span)
+
+    def _is_own(self, value: syntax.Expression) -> TypeGuard[syntax.Attribute]:
+        """Whether a value is the name of an attribute, as it stands in brackets."""
+        return syntax.is_bare_name(value) and value.span.start not in self._bare
+
+    def element(self, c: Values) -> syntax.Expression:
+        whole, index, span = c[0], c[2], c[0].span.to(c[3].span)
+        if isinstance(whole, syntax.JsonValue):
+            return replace(whole, path=(*whole.path, self._json_step(index)), span=span)
+        return syntax.Element(whole, index, span)
+
+    def json_field(self, c: Values) -> syntax.JsonValue:
+        return syntax.JsonValue(c[0], (name_text(c[2]),), c[0].span.to(c[2].span))
+
+    def json_element(self, c: Values) -> syntax.JsonValue:
+        return syntax.JsonValue(c[0], (self._json_step(c[3]),), c[0].span.to(c[4].span))
+
+    def _json_step(self, index: syntax.Expression) -> str | int:
+        if isinstance(index, syntax.TextLiteral | syntax.IntegerLiteral):
+            return index.value
+        self.report(tree_errors.json_step(index.span, self._written(index)))
+        return 0
+
     def joined(self, c: Values) -> syntax.Call:
         """`a || b` is CONCAT(a, b)."""
         name = Name("CONCAT", c[1].span)
@@ -342,12 +382,6 @@ class ConditionBuilder:
 
     def own_attribute(self, c: Values) -> syntax.Attribute:
         return syntax.Attribute(None, name_of(c[0]), c[0].span)
-
-    def labelled_own_attribute(self, c: Values) -> syntax.Attribute:
-        span = c[0].span.to(c[2].span)
-        if name_text(c[0]) not in self._sets:
-            self.report(tree_errors.label_in_brackets(c[2].text, span))
-        return self.attribute(c)
 
     def own_call(self, c: Values) -> syntax.Call:
         if name_text(c[0]).upper() in OF_POSITIONS:

@@ -516,6 +516,38 @@ class Cast:
     span: Span = _span()
 
 
+@frozen
+class Field:
+    """`e.b`: a field of a STRUCT."""
+
+    operand: Expression
+    name: Name
+    span: Span = _span()
+
+
+@frozen
+class Element:
+    """`e[i]`: an element of an ARRAY, or the value of a MAP at a key."""
+
+    operand: Expression
+    index: Expression
+    span: Span = _span()
+
+
+@frozen
+class JsonValue:
+    """`e:b.c[0]`: what a text of JSON holds at a path of names and places, at least one."""
+
+    operand: Expression
+    path: tuple[str | int, ...]
+    span: Span = _span()
+
+
+Part: TypeAlias = Field | Element | JsonValue
+
+OfSite: TypeAlias = Attribute | Call | CallOfAll | Conditional | Cast | Part
+"""The expressions whose meaning depends on the place where they stand."""
+
 Expression: TypeAlias = (
     IntegerLiteral
     | DoubleLiteral
@@ -531,7 +563,23 @@ Expression: TypeAlias = (
     | CallOfAll
     | Conditional
     | Cast
+    | Part
 )
+
+
+def word_of(node: Conditional | Cast | Part) -> str:
+    """What an expression that is no call is called in messages."""
+    match node:
+        case Conditional():
+            return "CASE"
+        case Cast():
+            return "CAST"
+        case Field():
+            return f".{node.name.text}"
+        case Element():
+            return "[…]"
+        case JsonValue():
+            return ":"
 
 
 def is_bare_name(node: Expression) -> TypeGuard[Attribute]:

@@ -223,6 +223,8 @@ class Writer:
 
     def _constant(self, node: core.Constant) -> exp.Expr:
         value, type = node.value, node.type
+        if value is None and not type.is_compared:
+            return exp.null()
         if value is None:
             return cast(exp.null(), _name_of(type), self.dialect)
         match type:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from celc_runtime.plan.plan import quoted
 from celc_runtime.values.functions import FUNCTIONS, UNITS
-from celc_runtime.values.types import ddl_of
+from celc_runtime.values.types import ArrayType, MapType, ddl_of
 from sqlglot import exp
 
 from celc.core import formula as core
@@ -49,6 +50,8 @@ def call(node: core.Call, writer: Writer) -> exp.Expr:
     if node.function == "HEX":
         (operand,) = node.operands
         return exp.Var(this=f"HEX({writer.value(operand).sql('spark')})")
+    if (of_parts := _of_parts(node, writer)) is not None:
+        return exp.Var(this=of_parts)
     if node.function == "DATE_TRUNC":
         return _truncated(node, writer)
     if node.function == "ROUND" and node.type in WHOLE and len(node.operands) == 2:
@@ -66,6 +69,31 @@ def call(node: core.Call, writer: Writer) -> exp.Expr:
     ]
     spark = function.spark
     return exp.Var(this=spark.format(*texts) if isinstance(spark, str) else spark(texts))
+
+
+def _of_parts(node: core.Call, writer: Writer) -> str | None:
+    """Elements, fields and CONTAINS, which depend on the type of what has parts; None: another
+    function. None of them is an error in ANSI mode."""
+    if node.function not in ("ELEMENT", "FIELD", "CONTAINS"):
+        return None
+    whole, other = (typed(one, writer).sql("spark") for one in node.operands)
+    match node.function, node.operands[0].type:
+        case "FIELD", _:
+            assert isinstance(node.operands[1], core.Constant)
+            return f"({whole}).{quoted(str(node.operands[1].value))}"
+        case "ELEMENT", MapType():
+            return f"TRY_ELEMENT_AT({whole}, {other})"
+        case "ELEMENT", _:
+            return f"GET({whole}, {other})"
+        case _, MapType():
+            return f"MAP_CONTAINS_KEY({whole}, {other})"
+        case _, ArrayType(element=element):
+            wanted = node.operands[1].type
+            if wanted is not element:
+                whole = f"CAST({whole} AS ARRAY<{ddl_of(wanted.value)}>)"
+            return f"ARRAY_CONTAINS({whole}, {other})"
+        case _:
+            return f"CONTAINS({whole}, {other})"
 
 
 def _truncated(node: core.Call, writer: Writer) -> exp.Expr:
@@ -131,7 +159,7 @@ def typed(node: Expression, writer: Writer) -> exp.Expr:
     if node.type is DataType.TIMESTAMP_NTZ and isinstance(node, core.Arithmetic):
         micros = writer.micros(node).sql("spark")
         return exp.Var(this=casts.local(micros, "UTC"))
-    if node.type is DataType.INTERVAL and not isinstance(node, core.AttributeValue):
+    if node.type is DataType.INTERVAL and not isinstance(node, core.AttributeValue | core.Call):
         unit = exp.Var(this="INTERVAL '0.000001' SECOND")
         return exp.Mul(this=unit, expression=exp.paren(writer.micros(node)))
     return writer.value(node)

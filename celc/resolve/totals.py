@@ -182,7 +182,7 @@ class _Totals:
 
     def value(
         self,
-        node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional | syntax.Cast,
+        node: syntax.OfSite,
         site: Site,
     ) -> core.Expression | None:
         """The meaning of a name or a call in an item of TOTAL."""
@@ -195,8 +195,8 @@ class _Totals:
                 return self._call(node, site)
             case syntax.Attribute():
                 return self._attribute(node, site)
-            case syntax.Conditional() | syntax.Cast():
-                site.found.add(messages.no_function_here(_word_of(node), node.span))
+            case _:
+                site.found.add(messages.no_function_here(syntax.word_of(node), node.span))
                 return None
 
     def no_label(self, label: str, span: Span, site: Site) -> None:
@@ -372,7 +372,7 @@ class _Names:
 
     def value(
         self,
-        node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional | syntax.Cast,
+        node: syntax.OfSite,
         site: Site,
     ) -> core.Expression | None:
         """The meaning of a name or a call in HAVING."""
@@ -397,16 +397,12 @@ class _Names:
                 same = self.texts.get("".join(text.upper().split()))
                 site.found.add(messages.function_in_having(text, same, node.span))
                 return None
-            case syntax.Conditional() | syntax.Cast():
-                site.found.add(messages.no_function_here(_word_of(node), node.span))
+            case _:
+                site.found.add(messages.no_function_here(syntax.word_of(node), node.span))
                 return None
 
     def no_label(self, label: str, span: Span, site: Site) -> None:
         site.found.add(messages.label_in_having(label, self.items, span))
-
-
-def _word_of(node: syntax.Conditional | syntax.Cast) -> str:
-    return "CAST" if isinstance(node, syntax.Cast) else "CASE"
 
 
 # --- functions of numbers -------------------------------------------------------------------------

@@ -15,8 +15,10 @@ import celc
 from celc.interfaces.cli import main
 
 TEXT = """CREATE STREAM S {
-  EVENT A { v: DOUBLE, s: STRING, ts: TIMESTAMP, h: INT = HOUR(ts) },
-  EVENT B { v: DOUBLE, s: STRING, ts: TIMESTAMP, h: INT = HOUR(ts) }
+  EVENT A { v: DOUBLE, s: STRING, ts: TIMESTAMP, p: STRUCT<city: STRING, n: ARRAY<INT>>,
+            m: MAP<STRING, INT>, j: STRING, h: INT = HOUR(ts), last: INT = p.n[SIZE(p.n) - 1] },
+  EVENT B { v: DOUBLE, s: STRING, ts: TIMESTAMP, p: STRUCT<city: STRING, n: ARRAY<INT>>,
+            j: STRING, h: INT = HOUR(ts) }
 }
 PARAMETERS rule { id: LONG, name: STRING }
 """
@@ -27,12 +29,24 @@ EVENTS = pa.table(
         "v": [4.0, 9.0, 2.25, None, 16.0],
         "s": ["ab", "Ab", "cd", "CD", "x"],
         "ts": pa.array(TIMES, pa.timestamp("us", "UTC")),
+        "p": pa.array(
+            [{"city": "X", "n": [1, place]} for place in range(5)],
+            pa.struct([("city", pa.string()), ("n", pa.list_(pa.int32()))]),
+        ),
+        "m": pa.array([[("k", 7)]] * 5, pa.map_(pa.string(), pa.int32())),
+        "j": [f'{{"b": [{{"c": "{place - 1}"}}, {place}.50]}}' for place in range(5)],
     }
+)
+COLUMNS = (
+    "type STRING, v DOUBLE, s STRING, ts TIMESTAMP, p STRUCT<city: STRING, n: ARRAY<INT>>, "
+    "m MAP<STRING, INT>, j STRING"
 )
 SAME = (
     "SELECT x.s AS x, y.s AS y FROM S WHERE A AS x ; B AS y "
-    "FILTER UPPER(x.s) = UPPER(y.s) AND x.h < 20"
+    "FILTER UPPER(x.s) = UPPER(y.s) AND x.h < 20 AND x.last = y.j:b[0].c::INT "
+    "AND y.p.n[1] IN (1, 3) AND CONTAINS(x.m, 'k') AND x.m['k'] = 7 AND y[j:b[1] LIKE '%.5']"
 )
+KEYS = " PARTITION BY LOWER(s), p.city"
 ROWS = [("ab", "Ab"), ("cd", "CD")]
 
 
@@ -47,7 +61,7 @@ def test_batches(spark: Any) -> None:
     assert rows(query.with_options(positions=True).match(events)) == ROWS
     assert rows(query.match(events, plan="joins")) == ROWS
     assert query.match_compact(events).count() == 2
-    keyed = celc.compile(f"{TEXT}{SAME} PARTITION BY LOWER(s) WITHIN 3 HOURS", order_by="ts")
+    keyed = celc.compile(f"{TEXT}{SAME}{KEYS} WITHIN 3 HOURS", order_by="ts")
     assert rows(keyed.match(events)) == ROWS
 
 
@@ -105,7 +119,7 @@ def test_many_queries_rules_and_queries_over_queries(spark: Any) -> None:
 
 def test_streams(spark: Any, tmp_path: Path) -> None:
     with settings(spark, SETTINGS):
-        query = celc.compile(f"{TEXT}{SAME} PARTITION BY LOWER(s) WITHIN 3 HOURS", order_by="ts")
+        query = celc.compile(f"{TEXT}{SAME}{KEYS} WITHIN 3 HOURS", order_by="ts")
         (tmp_path / "in").mkdir()
         far = EVENTS.slice(4).set_column(
             3, "ts", pa.array([dt.datetime(2027, 1, 1)], pa.timestamp("us", "UTC"))
@@ -114,7 +128,7 @@ def test_streams(spark: Any, tmp_path: Path) -> None:
             (EVENTS.slice(0, 3), pa.concat_tables([EVENTS.slice(3), far]))
         ):
             pq.write_table(piece, tmp_path / "in" / f"{name}.parquet")
-            given = files(spark, tmp_path / "in", "type STRING, v DOUBLE, s STRING, ts TIMESTAMP")
+            given = files(spark, tmp_path / "in", COLUMNS)
             stream = query.match_stream(given, watermark="1 second")
             # Each run ends, and the next one begins with its checkpoint.
             run(stream, tmp_path)

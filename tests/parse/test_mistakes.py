@@ -36,7 +36,6 @@ NO_MEANING = "no text says what was meant: the value is compared with nothing"
 
 WITHOUT_CHANGE_SINCE = {
     "e1 position as attribute": NO_WORD,
-    "f4 array contains": NO_WORD,
     "optional beside AND": SEVERAL,
     "length between two events, of a sequence": SEVERAL,
     "key of two attributes": SEVERAL,

@@ -137,7 +137,7 @@ def test_changes_come_to_an_end(seed: int) -> None:
     assert mended > 20
 
 
-MOST_ROUNDS = 10
+MOST_ROUNDS = 15
 """A parser reports the first mistake of a statement only, so each round can uncover another one."""
 
 

@@ -69,7 +69,6 @@ def test_terminals_of_the_grammar_never_show(path: Path) -> None:
         ("A FILTER B[1]", "bare-condition", 12),
         ("A FILTER y = 1", "bare-attribute", 10),
         ("A FILTER A.x = 1 AND MAX(y + 1) = 2", "bare-attribute", 26),
-        ("A FILTER x[a = b.c]", "label-in-brackets", 16),
         ("SELECT * WHERE A WITHIN - 3 EVENTS", "bad-size", 25),
         ("SELECT * WHERE A WITHIN 'a' EVENTS", "bad-size", 25),
         ("SELECT * WHERE A LIMIT LIMIT", "bad-size", 24),

@@ -1,19 +1,23 @@
 """Values of each type, and calls of functions on them, for tests that compare two computations."""
 
+import datetime as dt
 import random
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import product
+from typing import Any
 
 import pyarrow as pa
 from celc_runtime.arrow.vectors import column_of
 from celc_runtime.plan.expressions import Column, Leaf, OfTypes
 from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.values.functions import FUNCTIONS, UNITS, Function, can_cast
+from celc_runtime.values.types import ArrayType, MapType, StructType, type_of
 
 from celc.codegen.expressions.trees import tree_of_event
 from celc.core.formula import (
     WHOLE_NUMBERS,
+    Arithmetic,
     AttributeValue,
     Call,
     Cast,
@@ -47,6 +51,24 @@ DECIMALS = tuple(
 """Those of a word, of two, and at the ends."""
 TYPES = (*CASTS, *DECIMALS)
 """The types that functions take, and that CAST knows."""
+
+PARTS = tuple(
+    map(
+        type_of,
+        (
+            *("ARRAY<INT>", "ARRAY<DOUBLE>", "ARRAY<STRING>", "ARRAY<TIMESTAMP>", "ARRAY<FLOAT>"),
+            *(
+                "ARRAY<DECIMAL(5, 2)>",
+                "ARRAY<ARRAY<INT>>",
+                "MAP<STRING, INT>",
+                "MAP<STRING, DOUBLE>",
+            ),
+            "ARRAY<STRUCT<c: INT, `d e`: STRING>>",
+            "STRUCT<c: INT, `d e`: ARRAY<STRING>, m: MAP<STRING, STRUCT<c: DATE>>>",
+        ),
+    )
+)
+"""Types whose values have parts."""
 
 _WHOLE = {"BYTE": 8, "SHORT": 16, "INT": 32, "LONG": 64}
 _REALS = (
@@ -97,12 +119,44 @@ _INSTANTS = (
 def values(type: DataType, rows: int = ROWS, seed: int = 0) -> pa.Array:
     """A column with NULLs, limits, special values and random ones."""
     draw = random.Random(f"{type.value}{seed}")
+    if type in PARTS:
+        return pa.array([_with_parts(type, draw) for _ in range(rows)], arrow_type(type.value))
     special = list(_special(type))
     drawn = (_drawn(type, draw) for _ in range(rows))
     mixed = [None, *special, *drawn][:rows]
     draw.shuffle(mixed)
     found = pa.array(mixed, _storage(type))
     return found.cast(arrow_type(type.value))
+
+
+def _with_parts(type: DataType, draw: random.Random) -> Any:
+    """A value of any type; NULL now and then."""
+    if draw.random() < 0.1:
+        return None
+    length = draw.choice((0, 1, 1, 2, 3, 5))
+    match type:
+        case ArrayType(element=element):
+            return [_with_parts(element, draw) for _ in range(length)]
+        case MapType(element=element):
+            keys = draw.sample(_KEYS, length)
+            return [(key, _with_parts(element, draw)) for key in keys]
+        case StructType(fields=fields):
+            return {name: _with_parts(one, draw) for name, one in fields}
+        case DecimalType(scale=scale):
+            return Decimal(draw.randint(-3, 3) * 25).scaleb(-scale)
+        case DataType.STRING:
+            return draw.choice(_KEYS)
+        case DataType.TIMESTAMP:
+            return dt.datetime(2024, 1, draw.randint(1, 3), tzinfo=dt.UTC)
+        case DataType.DATE:
+            return dt.date(2024, 1, draw.randint(1, 3))
+        case DataType.FLOAT | DataType.DOUBLE:
+            return draw.choice((0.0, -0.0, 1.5, 2.0, float("nan"), float("inf")))
+        case _:
+            return draw.randint(-2, 4)
+
+
+_KEYS = ("", "a", "b", "ß", "a b", "'", "k")
 
 
 def _storage(type: DataType) -> pa.DataType:
@@ -222,17 +276,29 @@ def columns_of(type: DataType, rows: int = ROWS) -> pa.Table:
     small = pa.array([draw.choice((None, *range(-4, 7))) for _ in range(rows)], pa.int32())
     first, second = values(type, rows), values(type, rows, seed=1)
     numbers = pa.array(range(rows), pa.int32())
-    return pa.table({"row": numbers, "a": first, "b": second, "n": small})
+    columns = {"row": numbers, "a": first, "b": second, "n": small}
+    if isinstance(type, ArrayType | MapType):
+        asked = [_with_parts(_asked(type), draw) for _ in range(rows)]
+        columns["v"] = pa.array(asked, arrow_type(_asked(type).value))
+    return pa.table(columns)
+
+
+def _asked(type: ArrayType | MapType) -> DataType:
+    """The type of what CONTAINS asks for."""
+    return type.element if isinstance(type, ArrayType) else DataType.STRING
 
 
 NO_CALLS = frozenset({"COALESCE", "LEAST", "GREATEST", "NULLIF", "TO_DATE", "TO_TIMESTAMP"})
 """Functions that become something else when names are resolved."""
 
+_ALONE = frozenset({"SIZE", "CONTAINS", "GET_JSON_OBJECT", "DATE_TRUNC"})
+"""Functions whose calls are made apart."""
+
 
 def calls_of(type: DataType) -> Iterator[Call]:
     """Calls of all functions that take a type, on columns of `columns_of`."""
     for function in FUNCTIONS.values():
-        if function.name in NO_CALLS:
+        if function.name in NO_CALLS | _ALONE:
             continue
         for operands in _operands(function, type):
             for zone in ("UTC", *ZONES) if function.zoned else (None,):
@@ -241,6 +307,10 @@ def calls_of(type: DataType) -> Iterator[Call]:
                 yield Call(function.name, operands, found, zone, _NOWHERE)
     if type is DataType.TIMESTAMP:
         yield from _truncations()
+    if type is DataType.STRING:
+        for part in (_column("b", type), *(_constant(one, type) for one in _PARTS)):
+            yield _call("CONTAINS", DataType.BOOLEAN, _column("a", type), part)
+        yield _call("GET_JSON_OBJECT", type, _column("a", type), _constant("$.b[0]", type))
     yield from _casts_of(type)
 
 
@@ -299,6 +369,57 @@ def _known(operands: tuple[Expression, ...]) -> tuple[list[DataType], list[objec
     return [one.type for one in operands], constants
 
 
+def _call(name: str, type: DataType, *operands: Expression) -> Call:
+    return Call(name, operands, type, None, _NOWHERE)
+
+
+def parts_of(type: DataType) -> Iterator[Call]:
+    """Calls of all that is asked of a value with parts, on columns of `columns_of`."""
+    whole = _column("a", type)
+    if isinstance(type, ArrayType | MapType):
+        yield _call("SIZE", DataType.INT, whole)
+        asked = _asked(type)
+        if asked.is_compared:
+            yield _call("CONTAINS", DataType.BOOLEAN, whole, _column("v", asked))
+    if isinstance(type, MapType):
+        for key in (_column("v", DataType.STRING), *(_constant(k, DataType.STRING) for k in _KEYS)):
+            yield _call("ELEMENT", type.element, whole, key)
+    if isinstance(type, ArrayType):
+        if type.element in (DataType.INT, DataType.FLOAT):
+            wider = _constant(2.0, DataType.DOUBLE)
+            yield _call("CONTAINS", DataType.BOOLEAN, whole, wider)
+        for place in (*_PLACES, _column("n", DataType.INT), _last(whole)):
+            index = _constant(place, DataType.INT) if isinstance(place, int) else place
+            yield from _all_of(_call("ELEMENT", type.element, whole, index))
+    yield from _fields_of(whole)
+
+
+def _last(whole: Expression) -> Expression:
+    size = _call("SIZE", DataType.INT, whole)
+    one = _constant(1, DataType.INT)
+    return Arithmetic("-", size, one, DataType.INT, _NOWHERE)
+
+
+def _all_of(part: Call) -> Iterator[Call]:
+    """A part, and what it has parts of."""
+    yield part
+    if isinstance(part.type, ArrayType):
+        yield _call("SIZE", DataType.INT, part)
+        yield _call("ELEMENT", part.type.element, part, _constant(1, DataType.INT))
+    elif isinstance(part.type, MapType):
+        value = _call("ELEMENT", part.type.element, part, _constant("a", DataType.STRING))
+        yield from (value, *_fields_of(value))
+    else:
+        yield from _fields_of(part)
+
+
+def _fields_of(whole: Expression) -> Iterator[Call]:
+    if isinstance(whole.type, StructType):
+        for name, type in whole.type.fields:
+            named = _constant(name, DataType.STRING)
+            yield from _all_of(_call("FIELD", type, whole, named))
+
+
 _TAKES = {
     "DOUBLE": (DataType.DOUBLE,),
     "NUMBER": (*WHOLE_NUMBERS, DataType.FLOAT, DataType.DOUBLE, *DECIMALS),
@@ -309,8 +430,6 @@ _TAKES = {
 
 
 def _operands(function: Function, type: DataType) -> Iterator[tuple[Expression, ...]]:
-    if function.name == "DATE_TRUNC":
-        return
     if function.name == "HASH":
         both = _column("a", type), _column("b", type)
         yield both[:1]
@@ -342,7 +461,7 @@ def _column(name: str, type: DataType) -> Expression:
     return AttributeValue("", name, type, _NOWHERE)
 
 
-def _constant(value: int | str, type: DataType) -> Expression:
+def _constant(value: int | str | float, type: DataType) -> Expression:
     return Constant(value, type, _NOWHERE)
 
 

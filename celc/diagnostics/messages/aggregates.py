@@ -110,6 +110,13 @@ def function_in_aggregate(name: str, aggregate: str, span: Span) -> Diagnostic:
     return error("function-in-aggregate", span, message, *hints)
 
 
+def not_in_aggregate(word: str, span: Span) -> Diagnostic:
+    """`STEP s = s + CAST(a AS INT)`."""
+    message = f"{word} cannot stand in the declaration of an aggregate"
+    hint = "compute it before: EVENT A { a: STRING, n: INT = LENGTH(a) }"
+    return error("value-in-aggregate", span, message, hint)
+
+
 def label_in_aggregate(label: str, names: Collection[str], span: Span) -> Diagnostic:
     """`STEP total = total + x.value`."""
     return error(

@@ -243,7 +243,8 @@ def partial_alternatives(
 def partition_key_type(type: str, span: Span) -> Diagnostic:
     """`PARTITION BY tags`."""
     message = f"values of the type {type} cannot be compared, so they are no keys"
-    return error("partition-key-type", span, message, "partition by an attribute of another type")
+    hint = "partition by a part that is compared, as in PARTITION BY a.b or PARTITION BY a[0]"
+    return error("partition-key-type", span, message, hint)
 
 
 def order_column_type(name: str, type: str, span: Span) -> Diagnostic:

@@ -1,13 +1,17 @@
-"""Functions of other systems, and the expressions with the same meaning in a query."""
+"""Functions of other systems, and the expressions with the same meaning in a query.
+
+Long: the folder has as many files as it may, and these messages are read together.
+"""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
 
 from celc_runtime.values.functions import FUNCTIONS as OF_EVENTS
 from celc_runtime.values.functions import Function
+from celc_runtime.values.types import ArrayType, DataType, MapType, StructType
 
-from celc.diagnostics.errors import Diagnostic, error
-from celc.diagnostics.messages.wording import available, counted, guess, guesses, unknown
+from celc.diagnostics.errors import Diagnostic, Fix, error
+from celc.diagnostics.messages.wording import available, counted, guess, guesses, unknown, written
 from celc.diagnostics.source import Span
 
 FUNCTIONS = (
@@ -51,8 +55,8 @@ _SAME = {
     "IFNULL": "COALESCE",
     "DAYOFMONTH": "DAY",
     "ARRAY_CONTAINS": "CONTAINS",
-    "CARDINALITY": "SIZE",
-    "ARRAY_LENGTH": "SIZE",
+    "MAP_CONTAINS_KEY": "CONTAINS",
+    **dict.fromkeys(("CARDINALITY", "ARRAY_SIZE", "ARRAY_LENGTH"), "SIZE"),
 }
 NOW = frozenset(
     {"NOW", "CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "SYSDATE", "GETDATE", "TODAY"}
@@ -245,6 +249,7 @@ _KINDS = {
     "TIME": "a TIMESTAMP or a DATE",
     "TEXT": _PLAIN,
     "HASHED": _PLAIN,
+    "PARTS": "an ARRAY or a MAP",
 }
 
 
@@ -263,7 +268,8 @@ def not_a_literal(function: Function, span: Span) -> Diagnostic:
 def between_events(function: str, span: Span) -> Diagnostic:
     """`UPPER(x.a)` joined with another event's value in a condition."""
     message = f"{function} is computed of one event, and these arguments are of several"
-    hint = f"compare values of one event each, as in {function}(x.a) = {function}(y.a)"
+    example = f"{function}(x.a) = {function}(y.a)" if function.isidentifier() else "x.a[0] = y.a[0]"
+    hint = f"compare values of one event each, as in {example}"
     return error("between-events", span, message, hint)
 
 
@@ -354,3 +360,99 @@ def derived_of_itself(name: str, span: Span) -> Diagnostic:
     message = f"attribute {name!r} would be computed of itself"
     hint = "give the column of the input a name of its own, and compute of that"
     return error("derived-of-itself", span, message, hint)
+
+
+# --- parts of values ------------------------------------------------------------------------------
+
+
+def no_fields(found: DataType, whole: str, name: str, span: Span) -> Diagnostic:
+    """`x.name.b`; `whole` is what stands before the dot."""
+    message = f"a value of the type {found.value} has no fields"
+    fixes = [Fix(span, whole)] if found.is_compared else []
+    match found:
+        case ArrayType():
+            hint = f"its elements are {whole}[0], {whole}[1] and so on"
+        case MapType():
+            hint = f"the value at a key is {whole}['{name}']"
+        case DataType.STRING:
+            hint = f"write {whole}; of a text of JSON, {whole}:{name}"
+        case _:
+            hint = f"write {whole}"
+    return error("no-fields", span, message, hint, fixes=fixes)
+
+
+def unknown_field(name: str, names: Collection[str], span: Span) -> Diagnostic:
+    """`x.address.town` where the field is called city."""
+    message = f"the STRUCT has no field {name!r}"
+    return unknown("unknown-field", span, message, name, "fields", names)
+
+
+def no_elements(found: DataType, whole: str, span: Span) -> Diagnostic:
+    """`x.name[0]`; `whole` is what stands before the bracket."""
+    message = f"a value of the type {found.value} has no elements"
+    if isinstance(found, StructType):
+        hint = f"its fields are {', '.join(f'{whole}.{name}' for name, _ in found.fields)}"
+    elif found is DataType.STRING:
+        hint = f"a part of a text is SUBSTR({whole}, 1, 1), what a text of JSON holds {whole}:[0]"
+    else:
+        hint = f"write {whole}"
+    return error("no-elements", span, message, hint)
+
+
+def wrong_index(found: DataType, index: str, span: Span) -> Diagnostic:
+    """`x.list['a']`."""
+    if isinstance(found, MapType):
+        message, hint = f"a MAP has texts as keys, and this is {index}", "as in x.a['key']"
+    else:
+        message = f"elements of an ARRAY are counted by an INT, from 0, and this is {index}"
+        hint = "as in x.a[0], or x.a[SIZE(x.a) - 1] for the last"
+    return error("index-type", span, message, hint)
+
+
+def not_contained(found: DataType, value: str, span: Span) -> Diagnostic:
+    """`CONTAINS(x.list, 'a')` of numbers."""
+    match found:
+        case ArrayType(element=element) if not element.is_compared:
+            message = f"elements of the type {element.value} are not compared"
+            hint = "compare a part of an element, as in x.a[0].b = 5"
+        case ArrayType(element=element):
+            message = f"the elements are {element.value}, and this is {value}"
+            hint = f"write CAST(… AS {element.value})"
+        case MapType():
+            message, hint = f"a MAP has texts as keys, and this is {value}", "as in x.a['key']"
+        case _:
+            message = f"CONTAINS takes a text, an ARRAY or a MAP first, and this is {found.value}"
+            hint = "as in CONTAINS(x.tags, 'new')"
+    return error("not-contained", span, message, hint)
+
+
+def json_name(name: str, span: Span) -> Diagnostic:
+    """`x.a:['*']`."""
+    message = f"a path into a text of JSON cannot have the name {name!r}"
+    hint = "such a name is not empty, no *, begins with no blank, and has no ' beside . or ["
+    return error("json-name", span, message, hint)
+
+
+def json_path(path: str, span: Span) -> Diagnostic:
+    """`GET_JSON_OBJECT(x.a, 'b.*')`."""
+    message = f"{path} is no path into a text of JSON"
+    hint = "a path is $ and then names and places: '$.b.c', '$.b[0]', '$[''a name'']', without *"
+    return error("json-path", span, message, hint)
+
+
+def label_in_brackets(attribute: str, span: Span) -> Diagnostic:
+    """`x[y.a > 1]`."""
+    return error(
+        "label-in-brackets",
+        span,
+        "no label can stand here, where all attributes are of one event",
+        f"for its attribute write {attribute}",
+        "to compare with another label write the condition without brackets: x.a > y.a",
+    )
+
+
+def labelled_key(attribute: str, span: Span) -> Diagnostic:
+    """`PARTITION BY x.a`."""
+    name = written(attribute)
+    message = "PARTITION BY takes attributes of all events, without labels"
+    return error("misplaced-sign", span, message, f"write {name}", fixes=[Fix(span, name)])

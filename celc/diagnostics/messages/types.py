@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from fractions import Fraction
 
 from celc.diagnostics.errors import Diagnostic, Fix, error, warning
-from celc.diagnostics.messages.wording import counted, quote
+from celc.diagnostics.messages.wording import counted, parts_offered, quote
 from celc.diagnostics.source import Span
 
 # --- operators ------------------------------------------------------------------------------------
@@ -27,7 +27,7 @@ def compared_types(
         return _number_for_duration(left, right, span, text)
     mended = None if text is None else _literal(text[0], {left, right})
     if "INTERVAL" in (left, right):
-        mended = duration
+        mended = duration if text is None or text[0].startswith("'") else None
         counted = re.fullmatch(r"(\d+(?:\.\d+)?)\s+(\w+)", "" if text is None else text[0])
         if counted and {"INT", "LONG", "FLOAT", "DOUBLE"} & {left, right}:
             return _duration_for_number(left, right, span, text, counted)
@@ -119,11 +119,8 @@ def _how_to_compare(types: Collection[str]) -> tuple[str, ...]:
     if "BINARY" in types:
         return ("a BINARY is compared with another one, by =, <> and IS DISTINCT FROM",)
     for type in sorted(types):
-        if type.startswith(("ARRAY<", "STRUCT<", "MAP<")):
-            return (
-                f"conditions ask of {type} only whether there is a value: x.a IS NOT NULL; it is "
-                "shown by x.a, FIRST, LAST and COLLECT",
-            )
+        if offered := parts_offered(type):
+            return (offered,)
     if "INTERVAL" in types and {"TIMESTAMP", "DATE"} & set(types):
         return (
             "a duration is compared with the time between two events: y.ts - x.ts > 5 MINUTES",

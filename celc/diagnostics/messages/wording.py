@@ -78,3 +78,18 @@ def counted(number: int, singular: str, plural: str = "") -> str:
         # Not by way of str(number), which refuses to write thousands of digits.
         return f"about 10^{round((number.bit_length() - 1) * log10(2))} {plural}"
     return f"{number:,} {singular if number == 1 else plural}"
+
+
+def parts_offered(type: str) -> str | None:
+    """What a condition can ask of a value with parts; None: it has none."""
+    match type.partition("<")[0]:
+        case "ARRAY":
+            return "compare an element x.a[0], ask CONTAINS(x.a, 5), or SIZE(x.a) = 2"
+        case "MAP":
+            return (
+                "compare the value at a key, x.a['key'], ask CONTAINS(x.a, 'key') or SIZE(x.a) = 2"
+            )
+        case "STRUCT":
+            return "compare a field: x.a.b"
+        case _:
+            return None

@@ -36,9 +36,9 @@ _CONDITION_LEVELS |= {"GREATER": 5, "GREATER_EQUAL": 5}
 _LISTS = frozenset({"SELECT", "FROM", "PARTITION", "STATE", "STEP"})
 _NO_SPACE_BEFORE = frozenset(
     {"COMMA", "RPAR", "RSQB", "RBRACE", "DOT", "TWO_DOTS", "QUESTION", "COLON_PLUS"}
-    | {"COLON_LBRACE"}
+    | {"COLON_LBRACE", "DOUBLE_COLON"}
 )
-_NO_SPACE_AFTER = frozenset({"LPAR", "LSQB", "LBRACE", "DOT", "TWO_DOTS", "BANG"})
+_NO_SPACE_AFTER = frozenset({"LPAR", "LSQB", "LBRACE", "DOT", "TWO_DOTS", "BANG", "DOUBLE_COLON"})
 _CALLED = frozenset(
     {"NAME", "ATTRIBUTE", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PREV", "IF", "RSQB"}
 )
@@ -113,8 +113,17 @@ class _Layout:
                     self._words[index].role = "postfix"
             self._read_levels(start, end, None)
             self._read_types(statement, start, end)
+        self._read_paths(statement, start, end)
         for index in range(start + 1, end):
             self._words[index].spaced = _is_spaced(self._words[index - 1], self._words[index])
+
+    def _read_paths(self, statement: _Statement, start: int, end: int) -> None:
+        """Find the colons before paths into texts of JSON."""
+        places = [word.start for word in self._words[start:end]]
+        for node in nodes_of(statement):
+            if isinstance(node, syntax.JsonValue):
+                colon = start + bisect_left(places, node.operand.span.end)
+                self._words[colon].role = "tight"
 
     def _read_types(self, statement: _Statement, start: int, end: int) -> None:
         """Make brackets of the `<` and `>` of types."""

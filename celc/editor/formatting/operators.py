@@ -6,7 +6,7 @@ from celc.editor.formatting.chains import COMMA
 from celc.editor.formatting.tokens import Word
 
 _ENDS_OF_OPERANDS = frozenset(
-    {"NAME", "ATTRIBUTE", "QUOTED", "UNIT", "INTEGER", "DOUBLE", "REAL", "TEXT", "RPAR"}
+    {"NAME", "ATTRIBUTE", "QUOTED", "UNIT", "INTEGER", "DOUBLE", "REAL", "TEXT", "RPAR", "RSQB"}
     | {"TRUE", "FALSE", "NULL", "END"}
 )
 _ARITHMETIC = {"PLUS": 6, "MINUS": 6, "STAR": 7, "SLASH": 7, "PERCENT": 7}

@@ -15,17 +15,17 @@ def in_own_words(source: Source) -> Source:
     Raises `CelError` where the text is not in the language.
     """
     file, text = parse(source), source.text
-    declared = (file.streams, file.parameters, file.aggregates, file.functions)
+    parts = (file.streams, file.parameters, file.aggregates, file.functions, file.queries)
     changes = sorted(
         (node.name.span.start, _end(node, text), type_word(node.name.text))
-        for node in nodes_of(declared)
+        for node in nodes_of(parts)
         if isinstance(node, syntax.WrittenType)
         and type_word(node.name.text) != node.name.text.upper()
         and not _has_comment(text[node.name.span.start : node.name.span.end])
     )
     bounds = [(0, 0, ""), *changes, (len(text), len(text), "")]
-    parts = (word + text[end:start] for (_, end, word), (start, _, _) in pairwise(bounds))
-    return Source(source.name, "".join(parts)) if changes else source
+    texts = (word + text[end:start] for (_, end, word), (start, _, _) in pairwise(bounds))
+    return Source(source.name, "".join(texts)) if changes else source
 
 
 def _end(node: syntax.WrittenType, text: str) -> int:

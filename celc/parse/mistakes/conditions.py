@@ -166,7 +166,10 @@ def comparison(place: Place) -> Diagnostic | None:
     if found.type in COMPARISONS and before in ("AND", "OR"):
         return _without_left(place)
     if before == "COLON" and found.type == "EQUAL":
-        return None
+        span = place.span(place.index - 1, place.index + 1)
+        message = f"'{place.source.slice(span)}' is not an operator of CEL"
+        of_value = place.accepts("LSQB")
+        return _wrong("foreign-operator", span, message, "=") if of_value else None
     if not place.wants_comparison:
         return None
     word = word_of(found)
@@ -176,8 +179,6 @@ def comparison(place: Place) -> Diagnostic | None:
         message = f"'{found.text}' is not an operator of CEL"
         hint = "FLOOR(x.a / 2) is the whole number of times"
         return error("foreign-operator", found.span, message, hint)
-    if found.type == "COLON" and place.following.type == "EQUAL":
-        return _sign(place, 2, "=")
     if found.text == "~" and place.following.type == "EQUAL":
         return _sign(place, 2, "!=")
     if found.text == "~":
@@ -289,21 +290,14 @@ def label_of_quantifier(place: Place) -> Diagnostic | None:
 
 
 def value(place: Place) -> Diagnostic | None:
-    """`x.a.b`, `x->a`, `x.a::int`, `x.a ^ 2`, `x.a ** 2` and `3,5`."""
+    """`x->a`, `x.a ^ 2`, `x.a ** 2` and `3,5`."""
     found, before, following = place.found, place.before, place.following
     after = place.index + 1
-    if found.type == "DOT" and before == "ATTRIBUTE" and following.type == "NAME":
-        span = place.span(place.index, after + 1)
-        hints = [f"attributes have no parts; leave {place.source.slice(span)} out"]
-        message = f"'{place.source.slice(span)}' cannot stand here"
-        return error("misplaced-sign", span, message, *hints, fixes=[Fix(span, "")])
     if found.type == "ARROW" and before == "NAME" and place.wants_comparison:
         message = "an attribute stands after a '.'"
         mended = f"{place.previous.text}.{following.text}"
         span = place.span(place.index - 1, after + 1)
         return _wrong("misplaced-sign", span, message, mended)
-    if found.type == "COLON" and following.type == "COLON" and place.wants_comparison:
-        return _converted(place, after + 1)
     power = found.text == "^" and place.accepts("STAR")
     if power or (found.type == "STAR" and before == "STAR"):
         return _power(place, place.index - (not power))
@@ -315,19 +309,6 @@ def value(place: Place) -> Diagnostic | None:
         message = f"'{place.source.slice(span)}' is not a number"
         return _wrong("bad-number", span, message, mended)
     return None
-
-
-def _converted(place: Place, type_index: int) -> Diagnostic:
-    """`x.a::INT`."""
-    colons = place.span(place.index, place.index + 2)
-    message = "there are no conversions with '::'"
-    start = place.index - 3
-    if place.before != "ATTRIBUTE" or place.tokens[place.index - 2].type != "DOT":
-        hint = "a value becomes one of another type with CAST(x.a AS INT)"
-        return error("foreign-operator", colons, message, hint)
-    mended = f"CAST({place.raw(start, place.index)} AS {place.tokens[type_index].text.upper()})"
-    fixes = [Fix(place.span(start, type_index + 1), mended)]
-    return error("foreign-operator", colons, message, f"write {mended}", fixes=fixes)
 
 
 def zone(place: Place) -> Diagnostic | None:

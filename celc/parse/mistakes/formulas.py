@@ -308,7 +308,8 @@ def odd_number(place: Place) -> Diagnostic | None:
 
 def missing_sign(place: Place) -> Diagnostic | None:
     """A sign that was left out: with it, the found token could stand."""
-    if place.after_operand:  # a `:` could stand between any two
+    if place.after_operand or place.accepts("DOUBLE_COLON"):
+        # A `:` could stand between any two, and a `.` behind any value.
         return None
     if place.before == "ATTRIBUTE" and keyword_of(place.previous) in grammar().reserved:
         return None  # the clause was meant

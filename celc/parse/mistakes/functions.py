@@ -20,19 +20,8 @@ from celc.parse.tokens import Token, keyword_of, word_of
 
 
 def attribute_of_call(place: Place) -> Diagnostic | None:
-    """`FIRST(v).price` and `FIRST v.price`."""
+    """`FIRST v.price`."""
     found, tokens = place.found, place.tokens
-    if found.type == "DOT" and place.before == "RPAR" and place.index >= 4:
-        start = place.index - 4
-        kinds = [token.type for token in tokens[start + 1 : place.index]]
-        if kinds != ["LPAR", "NAME", "RPAR"] or tokens[start].type not in ("NAME", "PREV"):
-            return None
-        mended = f"{tokens[start].text}({tokens[start + 2].text}.{place.following.text})"
-        span = place.span(start, min(place.index + 2, len(tokens) - 1))
-        message = "the attribute of a function's label stands inside the parentheses"
-        fixes = [Fix(span, mended)]
-        help = [f"write {offered(mended)}"]
-        return error("attribute-after-function", span, message, *help, fixes=fixes)
     if found.type == "NAME" and place.before == "NAME" and is_function(place.previous.text):
         if place.following.type != "DOT" or place.after_operand:
             return None

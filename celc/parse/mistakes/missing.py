@@ -2,11 +2,12 @@
 function returns its message about a place, or None where its case does not apply."""
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
+from celc.diagnostics.messages.wording import written
 from celc.diagnostics.source import Span
 from celc.parse.mistakes.place import COMPARISONS, Place, described
 from celc.parse.mistakes.surroundings import declared, labels, new_label, usual_value
 from celc.parse.mistakes.tokens import shortened
-from celc.parse.tables import END
+from celc.parse.tables import END, grammar
 
 
 def missing_by(place: Place) -> Diagnostic | None:
@@ -30,12 +31,13 @@ def missing_by(place: Place) -> Diagnostic | None:
             *([f"write PARTITION BY {shortened(names)}"] if names else ["leave the ( out"]),
             fixes=[Fix(place.span(place.index, closer + 1), names)] if closer and names else [],
         )
-    if found.type == "DOT" and before == "ATTRIBUTE" and place.last("PARTITION") is not None:
-        keys, end = [place.following.text], place.index + 2
+    is_labelled = before == "ATTRIBUTE" and place.token(place.index - 2).type == "DOT"
+    if found.type == "EQUAL" and is_labelled and place.last("PARTITION") is not None:
+        keys, end = [place.previous.text], place.index
         while place.token(end).type == "EQUAL" and place.token(end + 2).type == "DOT":
             keys.append(place.token(end + 3).text)
             end += 4
-        name, span = _one_key(place, list(dict.fromkeys(keys))), place.span(place.index - 1, end)
+        name, span = _one_key(place, list(dict.fromkeys(keys))), place.span(place.index - 3, end)
         return error(
             "misplaced-sign",
             span,
@@ -151,8 +153,12 @@ def missing_where(place: Place) -> Diagnostic | None:
 
 def example_formula(place: Place) -> str:
     """A formula with event types of the file, such as `A ; B`."""
-    types = list(declared(place).types)
-    return " ; ".join(types[:2]) if types else "A ; B"
+    reserved = grammar().reserved
+    types = [
+        f"`{name}`" if name.upper() in reserved else written(name)
+        for name in list(declared(place).types)[:2]
+    ]
+    return " ; ".join(types) if types else "A ; B"
 
 
 def _insertion(place: Place, text: str) -> list[Fix]:

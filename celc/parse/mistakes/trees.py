@@ -11,7 +11,7 @@ from celc.diagnostics.messages.wording import written
 from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
 from celc.parse.durations import in_units, is_calendar
-from celc.parse.mistakes.tokens import shortened
+from celc.parse.mistakes.tokens import offered, shortened
 
 # --- files ----------------------------------------------------------------------------------------
 
@@ -173,17 +173,6 @@ def present_time(name: syntax.Name) -> Diagnostic:
     return error("unknown-function", name.span, message, NO_PRESENT)
 
 
-def label_in_brackets(attribute: str, span: Span) -> Diagnostic:
-    """`x[y.a > 1]`."""
-    return error(
-        "label-in-brackets",
-        span,
-        "no label can stand here, where all attributes are of one event",
-        f"for its attribute write {shortened(attribute)}",
-        "to compare with another label write the condition without brackets: x.a > y.a",
-    )
-
-
 def function_in_brackets(function: str, span: Span) -> Diagnostic:
     """`x[MAX(a) > 1]`."""
     message = f"{shortened(function)} is of all events of a label, and this is of one event"
@@ -196,6 +185,21 @@ def nested_brackets(label: str, span: Span) -> Diagnostic:
     message = "no other label can stand inside x[…]"
     hint = f"join the two with AND: x[…] AND {shortened(label)}[…]"
     return error("label-in-brackets", span, message, hint)
+
+
+def attribute_after_function(function: str, label: str, attribute: str, span: Span) -> Diagnostic:
+    """`FIRST(v).price`."""
+    mended = f"{function}({written(label)}.{written(attribute)})"
+    message = "the attribute of a function's label stands inside the parentheses"
+    fixes = [Fix(span, mended)]
+    return error("attribute-after-function", span, message, f"write {offered(mended)}", fixes=fixes)
+
+
+def json_step(span: Span, index: str) -> Diagnostic:
+    """`x.a:b[x.i]`."""
+    message = "a path into a text of JSON has numbers and texts in its brackets"
+    hint = f"write the place or the name itself, as in [0] or ['name'], not {shortened(index)}"
+    return error("json-path", span, message, hint)
 
 
 # --- IS and PREV ----------------------------------------------------------------------------------

@@ -172,6 +172,7 @@ _ATOM = frozenset(
     {"NAME", "LPAR", "BANG", "NOT", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PROJECT", "WITHIN"}
     | {"FIRST"}
 )
+_PARTS = frozenset({"LSQB", "COLON", "DOT", "DOUBLE_COLON"})
 _REST_OF_TYPE = frozenset({"PRECISION", "WITH", "WITHOUT", "LPAR", "LESS"})
 _STATEMENTS = frozenset({"CREATE", "QUERY", "SELECT"})
 _OF_TOTALS = ("PER", "HAVING")
@@ -209,6 +210,8 @@ def expected(place: Place) -> list[str]:
     elif place.wants_value:
         take(_VALUE | {"STAR"}, "a value such as x.price, 10 or 'text'")
     rest.discard("UNIT")
+    if "DOUBLE_COLON" in rest:  # a value may have parts, but rarely has
+        rest -= _PARTS
     if rest >= {"PRECISION", "WITHOUT"}:  # a type may go on, but rarely does
         rest -= _REST_OF_TYPE
     if place.before == "UNIT":
@@ -255,7 +258,9 @@ def _kind_of_name(place: Place) -> str:
 
 def _kind_of_attribute(place: Place) -> str:
     match place.before:
-        case "COLON":
+        case "COLON" if place.accepts("LSQB"):
+            return "a name in a text of JSON"
+        case "COLON" | "DOUBLE_COLON":
             return "a type such as INT or STRING"
         case "INTEGER" | "DOUBLE":
             return "a unit of time such as MINUTES"

@@ -36,7 +36,9 @@ from celc.resolve.types.conversions import (
     is_taken_as,
     negation,
 )
+from celc.resolve.types.derived import of_event
 from celc.resolve.types.own_functions import own_call
+from celc.resolve.types.parts import part
 from celc.resolve.types.site import Site as Site
 
 _ORDERED = (
@@ -190,6 +192,9 @@ def expression(node: syntax.Expression, site: Site) -> core.Expression | None:
             | syntax.CallOfAll()
             | syntax.Conditional()
             | syntax.Cast()
+            | syntax.Field()
+            | syntax.Element()
+            | syntax.JsonValue()
         ) if (site.declared is not None):
             return site.declared.value(node, site)
         case syntax.CallOfAll():
@@ -203,6 +208,8 @@ def expression(node: syntax.Expression, site: Site) -> core.Expression | None:
             return calls.conditional(node, site, expression)
         case syntax.Cast():
             return calls.cast(node, site, expression)
+        case syntax.Field() | syntax.Element() | syntax.JsonValue():
+            return part(node, site, expression)
         case syntax.Arithmetic():
             return _arithmetic(node, site)
         case syntax.Negation():
@@ -424,8 +431,17 @@ def _count(node: syntax.Call, site: Site) -> core.Expression | None:
 
 
 def attribute_argument(node: syntax.Call, site: Site) -> tuple[str, str, core.DataType] | None:
-    """The label, attribute and type of the argument `x.a` of a function of a label's set."""
+    """The label, attribute and type of the argument `x.a` of a function of a label's set. A
+    function or a part of it, as in `PREV(x.a[0])`, is an attribute that is made before."""
     argument, name = node.argument, node.function.text
+    if isinstance(argument, _MADE) and site.declared is None:
+        value = expression(argument, replace(site, use="filter"))
+        if value is None:
+            return None
+        value = of_event(value, site)
+        if isinstance(value, core.AttributeValue):
+            site.known[value.label, value.attribute] = value.type
+            return value.label, value.attribute, value.type
     if name.upper() in FUNCTIONS:
         name = name.upper()
     if not isinstance(argument, syntax.Attribute) or argument.label is None:
@@ -436,6 +452,16 @@ def attribute_argument(node: syntax.Call, site: Site) -> tuple[str, str, core.Da
     label = argument.label
     data_type = attribute_type(label.text, label.span, argument.attribute, site)
     return None if data_type is None else (label.text, argument.attribute.text, data_type)
+
+
+_MADE = (
+    syntax.Call,
+    syntax.Cast,
+    syntax.Conditional,
+    syntax.Field,
+    syntax.Element,
+    syntax.JsonValue,
+)
 
 
 def _attribute_arguments(

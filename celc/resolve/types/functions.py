@@ -8,6 +8,8 @@ from typing import Literal, Protocol
 from zoneinfo import available_timezones
 
 from celc_runtime.values.functions import FUNCTIONS, UNITS, Function, can_cast
+from celc_runtime.values.json_paths import read_path
+from celc_runtime.values.types import ArrayType, MapType
 
 from celc.core import fold
 from celc.core import formula as core
@@ -91,6 +93,8 @@ def called(
         return _choice(function, taken, span, found)
     if function.name == "NULLIF":
         return _null_if(taken, span, found)
+    if function.name == "CONTAINS":
+        return _contains(taken, span, found)
     first = taken[0]
     if function.name in ("FLOOR", "CEIL") and first.type is core.DataType.LONG:
         return first
@@ -108,6 +112,10 @@ def called(
         return None
     if function.name == "DATE_TRUNC" and not _names_unit(taken[0]):
         found.add(messages.unknown_unit(UNITS, taken[0].span))
+        return None
+    if function.name == "GET_JSON_OBJECT" and not _is_path(taken[1]):
+        text = found.source.slice(taken[1].span)
+        found.add(messages.json_path(text, taken[1].span))
         return None
     if function.spark == "CAST":
         return core.Call("CAST", tuple(taken), type, named, span)
@@ -127,6 +135,12 @@ def _literal(operand: core.Expression) -> object:
 
 def _names_unit(operand: core.Expression) -> bool:
     return isinstance(operand, core.Constant) and str(operand.value).upper() in UNITS
+
+
+def _is_path(operand: core.Expression) -> bool:
+    return isinstance(operand, core.Constant) and (
+        operand.value is None or read_path(str(operand.value)) is not None
+    )
 
 
 _CHOICES: dict[str, Literal["LEAST", "GREATEST", "COALESCE"]] = {
@@ -159,6 +173,27 @@ def _null_if(
     equal = core.Comparison("=", convert(value, data_type), convert(other, data_type), span)
     null = core.Constant(None, value.type, span)
     return core.Conditional(((equal, null),), value, value.type, span)
+
+
+def _contains(
+    operands: list[core.Expression], span: Span, found: Diagnostics
+) -> core.Expression | None:
+    """CONTAINS of a text, an ARRAY or a MAP."""
+    whole, value = operands
+    wanted: core.DataType | Misfit | None = core.DataType.STRING
+    if isinstance(whole.type, ArrayType):
+        # An element, which a literal takes the type of.
+        zero = core.Constant(0, core.DataType.INT, whole.span)
+        element = core.Call("ELEMENT", (whole, zero), whole.type.element, None, whole.span)
+        wanted = meeting_type([element, value]) if element.type.is_compared else None
+    elif not isinstance(whole.type, MapType) and whole.type is not core.DataType.STRING:
+        wanted = None
+    takes = value.type is wanted or isinstance(whole.type, ArrayType) or is_null(value)
+    if not isinstance(wanted, core.DataType) or not takes:
+        found.add(messages.not_contained(whole.type, value.type.value, span))
+        return None
+    pair = (whole, convert(value, wanted))
+    return core.Call("CONTAINS", pair, core.DataType.BOOLEAN, None, span)
 
 
 def common(operands: list[core.Expression], span: Span, found: Diagnostics) -> core.DataType | None:
@@ -298,10 +333,22 @@ def settled(value: core.Expression, site: Site) -> core.Expression | None:
         return value
     found = of_event(value, site)
     if found is value and not _is_calculated(value):
-        name = value.function if isinstance(value, core.Call | core.Choice) else "CASE"
-        site.found.add(messages.between_events(name, value.span))
+        site.found.add(messages.between_events(_computed_by(value), value.span))
         return None
     return found
+
+
+def _computed_by(value: core.Expression) -> str:
+    """What computes a value, in words."""
+    match value:
+        case core.Call(function="ELEMENT"):
+            return "[…]"
+        case core.Call(function="FIELD", operands=(_, core.Constant(value=name))):
+            return f".{name}"
+        case core.Call() | core.Choice():
+            return value.function
+        case _:
+            return "CASE"
 
 
 def _is_calculated(value: core.Expression) -> bool:
@@ -382,5 +429,7 @@ def _wanted(kind: str, found: core.DataType) -> core.DataType | None:
             return found if can_cast(found, core.DataType.STRING) else None
         case "TIME":
             return core.DataType.TIMESTAMP if found in core.TIMES else None
+        case "PARTS":
+            return found if isinstance(found, ArrayType | MapType) else None
         case _:
             return found

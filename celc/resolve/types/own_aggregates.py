@@ -73,7 +73,7 @@ class Declared:
 
     def value(
         self,
-        node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional | syntax.Cast,
+        node: syntax.OfSite,
         site: Site,
     ) -> core.Expression | None:
         """The meaning of a name or a call in the declaration of an aggregate."""
@@ -94,8 +94,8 @@ class Declared:
                 return None
             case syntax.Conditional():
                 return self._conditional(node, site)
-            case syntax.Cast():
-                site.found.add(messages.function_in_aggregate("CAST", self.aggregate, node.span))
+            case _:
+                site.found.add(messages.not_in_aggregate(syntax.word_of(node), node.span))
                 return None
 
     def no_label(self, label: str, span: Span, site: Site) -> None:

@@ -19,6 +19,7 @@ from celc.resolve.types import functions as calls
 from celc.resolve.types.conditions import condition
 from celc.resolve.types.conversions import common_type, convert, is_null, literal_type
 from celc.resolve.types.expressions import absolute, expression
+from celc.resolve.types.parts import part
 from celc.resolve.types.site import Site
 
 _NO_STREAMS = Schema(Declarations({}, {}, frozenset(), {}), (), (), {}, {}, {}, frozenset(), {})
@@ -35,7 +36,7 @@ class _Attributes:
 
     def value(
         self,
-        node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional | syntax.Cast,
+        node: syntax.OfSite,
         site: Site,
     ) -> core.Expression | None:
         """The meaning of a name or a call."""
@@ -43,13 +44,19 @@ class _Attributes:
             case syntax.Attribute(label=None):
                 return self._attribute(node.attribute, site)
             case syntax.Attribute():
-                assert node.label is not None
-                self.no_label(node.label.text, node.span, site)
+                site.found.add(messages.label_in_brackets(node.attribute.text, node.span))
                 return None
             case syntax.Conditional():
                 return calls.conditional(node, site, expression)
             case syntax.Cast():
                 return calls.cast(node, site, expression)
+            case syntax.Field(operand=syntax.Attribute(label=None, attribute=name)) if (
+                name.text not in self._types
+            ):
+                site.found.add(messages.label_in_brackets(node.name.text, node.span))
+                return None
+            case syntax.Field() | syntax.Element() | syntax.JsonValue():
+                return part(node, site, expression)
             case syntax.Call() if node.function.text.upper() == "ABS" and not node.more:
                 return absolute(node, site)
             case syntax.Call() if node.function.text.upper() in FUNCTIONS:
@@ -62,7 +69,7 @@ class _Attributes:
                 return None
 
     def no_label(self, label: str, span: Span, site: Site) -> None:
-        raise AssertionError("the parser refuses labels in a value of one event")
+        raise AssertionError("names in a value of one event are attributes")
 
     def _attribute(self, name: syntax.Name, site: Site) -> core.Expression | None:
         if name.text in self._types:
@@ -200,6 +207,12 @@ def key_of_event(
     node: syntax.KeyExpression, schema: Schema, found: Diagnostics
 ) -> core.AttributeDeclaration | None:
     """The column that an expression in PARTITION BY is; None after an error."""
+    match node.value:
+        case syntax.Field(operand=syntax.Attribute(label=None, attribute=label)) if (
+            label.text not in schema.types
+        ):
+            found.add(messages.labelled_key(node.value.name.text, node.span))
+            return None
     types = {name: schema.types[name] for name in schema.shared()}
     value = value_of_event(node.value, types, schema.flawed, found)
     if value is None:

@@ -24,7 +24,7 @@ class Names(Protocol):
 
     def value(
         self,
-        node: syntax.Attribute | syntax.Call | syntax.CallOfAll | syntax.Conditional | syntax.Cast,
+        node: syntax.OfSite,
         site: Site,
     ) -> core.Expression | None:
         """The meaning of a name or a call."""

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.values import casts, hashes, numbers, texts, times
+from celc_runtime.values import casts, hashes, json_texts, numbers, parts, texts, times
 from celc_runtime.values.operands import Operand, column_of, each
 
 _CASTS = {"CAST": casts.cast, "TRY_CAST": casts.try_cast}
@@ -29,6 +29,8 @@ _CODE: dict[str, Callable[..., pa.Array]] = {
     **times.CODE,
     **hashes.CODE,
     "HEX": _hexadecimal,
+    **parts.CODE,
+    **json_texts.CODE,
 }
 """The code of each function. It takes an argument for each operand, the number of `rows`, and if
 `AT TIME ZONE` can stand in it, `zone`. Those of CAST take the `type` too."""

@@ -20,8 +20,9 @@ Parameter: TypeAlias = str
 """What an argument can be. `DOUBLE`, `INT`, `STRING`, `BINARY`: values of this type, and numbers
 that are read as it; `TEXT`: any value, as CAST AS STRING reads it; `NUMBER`: any number, with its
 own type; `ROUNDED`: the same, whole numbers as LONG and FLOATs as DOUBLE; `HASHED`: a number, text,
-BOOLEAN or time; `TIME`: a TIMESTAMP, or a DATE as its midnight; `ANY`: any value. With `?` it may
-be left out, with `*` there may be several, and with `!` it is a literal."""
+BOOLEAN or time; `TIME`: a TIMESTAMP, or a DATE as its midnight; `PARTS`: an ARRAY or a MAP; `ANY`:
+any value. With `?` it may be left out, with `*` there may be several, and with `!` it is a
+literal."""
 
 
 Result: TypeAlias = Callable[[Sequence[DataType], Sequence[object]], DataType]
@@ -434,6 +435,34 @@ _OF_ALL = (
     ),
 )
 
+_OF_PARTS = (
+    Function(
+        "SIZE",
+        ("PARTS",),
+        _INT,
+        "the number of elements of an ARRAY, or of keys of a MAP; -1 of NULL",
+        ("SIZE(NULL)", "-1"),
+        "COALESCE(SIZE({0}), -1)",
+    ),
+    Function(
+        "CONTAINS",
+        ("ANY", "ANY"),
+        _BOOLEAN,
+        "whether a text has another one in it, an ARRAY an element, or a MAP a key",
+        ("CONTAINS('abc', 'b')", "TRUE"),
+        "CONTAINS({0}, {1})",
+    ),
+    Function(
+        "GET_JSON_OBJECT",
+        ("TEXT", "TEXT!"),
+        _STRING,
+        "what a text of JSON holds at a path, as `x.a:b[0].c`; NULL if it holds nothing there",
+        ("GET_JSON_OBJECT('{\"b\": [1.50]}', '$.b[0]')", "'1.5'"),
+        "GET_JSON_OBJECT({0}, {1})",
+    ),
+)
+"""What has parts; elements and fields themselves are no functions (`values/parts`)."""
+
 
 def can_cast(found: DataType, wanted: DataType) -> bool:
     """Whether CAST takes a value of a type to another type, as in Spark with ANSI mode off."""
@@ -449,5 +478,7 @@ def can_cast(found: DataType, wanted: DataType) -> bool:
     return False
 
 
-FUNCTIONS = {one.name: one for one in (*_NUMERIC, *_TEXTS, *_TIMES, *_TRUNCATED, *_READ, *_OF_ALL)}
+_ALL = (*_NUMERIC, *_TEXTS, *_TIMES, *_TRUNCATED, *_READ, *_OF_ALL, *_OF_PARTS)
+
+FUNCTIONS = {one.name: one for one in _ALL}
 """The functions by their names."""

@@ -23,11 +23,12 @@ def texts_of(column: pa.Array) -> pa.Array:
     values = np.asarray(column.fill_null(0.0))
     # By their bits, because −0.0 and 0.0 are equal.
     distinct, places = np.unique(values.view(f"i{values.itemsize}"), return_inverse=True)
-    texts = pa.array([_text(one) for one in distinct.view(values.dtype)], pa.string())
+    texts = pa.array([text_of(one) for one in distinct.view(values.dtype)], pa.string())
     return texts.take(pa.array(places, mask=~np.asarray(column.is_valid())))
 
 
-def _text(value: np.floating) -> str:
+def text_of(value: np.floating) -> str:
+    """The same for one number."""
     if not np.isfinite(value):
         return "NaN" if np.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
     sign = "-" if np.signbit(value) else ""
