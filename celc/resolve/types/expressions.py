@@ -374,7 +374,12 @@ def absolute(node: syntax.Call, site: Site) -> core.Expression | None:
 def _refuse_unknown(node: syntax.Call, site: Site) -> None:
     slice_of = site.found.source.slice
     arguments = [slice_of(one.span) for one in (node.argument, *node.more)]
-    own = site.schema.declarations.called if site.inside is None else ()
+    declared = {**site.schema.declarations.aggregates, **site.schema.declarations.functions}
+    own = [
+        name
+        for name, one in declared.items()
+        if site.inside is None and one is not None and len(one.parameters) == len(arguments)
+    ]
     known = (*_FUNCTIONS[site.use], *TABLE, *own)
     name, declaration = node.function, _declaration_for(node, site)
     site.found.add(
