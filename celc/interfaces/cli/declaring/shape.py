@@ -176,7 +176,7 @@ def _like_types(table: pa.Table, columns: Mapping[str, str]) -> tuple[str, ...]:
     found = []
     for name, type in columns.items():
         column = table.column(name)
-        if type == "STRING" and len(column) and not column.null_count:
+        if type == "STRING" and column.null_count * 2 < len(column):
             values = pc.count_distinct(column).as_py()
             if values <= _FEW and values * 2 <= len(column):
                 found.append((not _NAMED_LIKE_TYPES.search(name), values < 2, name))
