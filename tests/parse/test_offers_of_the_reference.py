@@ -33,6 +33,7 @@ from test_offered_texts import ALL, Query, mutated
 from celc.diagnostics.errors import Diagnostic
 
 OTHERWISE = {
+    "joined-boolean": "the text compares joined texts, where most likely OR was meant",
     "missing-unit": "each unit that is offered is another meaning, and the text says none",
     "never-matches": "what stood there has no match, as the message says",
 }
