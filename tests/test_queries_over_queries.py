@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -270,7 +269,8 @@ def test_ways_that_a_chain_has_not_say_so() -> None:
     ):
         with pytest.raises(EventError, match="reader"):
             ask()
-    stream: Any = SimpleNamespace(isStreaming=True)
+    frame = type("DataFrame", (), {"__module__": "pyspark.sql", "isStreaming": True})
+    stream: Any = frame()
     for call in (query.match_stream, query.explain_plan):
         with pytest.raises(EventError, match="write the matches of the queries that are read"):
             call(stream)

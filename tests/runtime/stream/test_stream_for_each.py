@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -155,7 +154,8 @@ def test_another_table_does_not_fit_a_checkpoint() -> None:
 )
 def test_what_a_stream_refuses(window: str, positions: Any, late: str, told: str) -> None:
     query = _query(f"SELECT a FROM S FOR EACH rule {_PAIR} WITHIN {window}")
-    stream: Any = SimpleNamespace(isStreaming=True)
+    frame = type("DataFrame", (), {"__module__": "pyspark.sql", "isStreaming": True})
+    stream: Any = frame()
     with pytest.raises(EventError, match=told):
         query.with_options(positions=positions).match_stream(
             stream, late=late, rule=rows_table(query, [])
