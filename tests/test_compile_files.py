@@ -113,8 +113,6 @@ def test_a_file_with_match_recognize_is_a_module_of_its_own(folder: Path) -> Non
     for paths in (["rules", "rows.sql"], ["rows.sql", "rules/one.cel"]):
         with pytest.raises(ValueError, match=r"rows\.sql: a file with MATCH_RECOGNIZE becomes a "):
             celc.compile_files(paths)
-    with pytest.raises(ValueError, match="schema is for MATCH_RECOGNIZE"):
-        celc.compile_files("rules", schema=_COLUMNS)
 
 
 def test_what_cannot_be_read_is_an_error_of_the_file(folder: Path) -> None:

@@ -21,11 +21,17 @@ ROWS = 100
 _REALS = {"SQRT", "POWER", "EXP", "LN", "LOG10", "SIN", "COS", "ATAN2", "RADIANS"}
 
 
+_COMPARED_ELSEWHERE = {"GET_JSON_OBJECT", "SIZE"}
+"""With Spark, and with Python's json."""
+
+
 @pytest.mark.parametrize("type", TYPES, ids=lambda one: one.value)
 def test_functions_are_what_their_definitions_say(type: DataType) -> None:
     table = _without_far_times(columns_of(type, rows=ROWS))
     rows = table.to_pylist()
     for call in calls_of(type):
+        if call.function in _COMPARED_ELSEWHERE:
+            continue
         operands = [_operand(one, table) for one in call.operands]
         ways = [operands]
         if type is DataType.STRING:

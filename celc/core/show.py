@@ -2,9 +2,10 @@
 names of derived columns."""
 
 import datetime
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import assert_never
+
+from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.terms import type_tested
@@ -32,7 +33,7 @@ def show_predicate(predicate: core.Predicate) -> str:
     return _Notation(exact=False).predicate(predicate)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Notation:
     exact: bool
 

@@ -242,6 +242,7 @@ _PLAIN: dict[str, tuple[Kind, tuple[str, ...], Callable[..., Any]]] = {
     "RTRIM": (Kind.STRING, ("TEXT",), lambda text: text.rstrip(" ")),
     "SUBSTR": (Kind.STRING, ("TEXT", "INT"), _substr),
     "REPLACE": (Kind.STRING, ("TEXT",), _replace),
+    "CONTAINS": (Kind.BOOLEAN, ("TEXT",), str.__contains__),
     "STARTSWITH": (Kind.BOOLEAN, ("TEXT",), str.startswith),
     "ENDSWITH": (Kind.BOOLEAN, ("TEXT",), str.endswith),
     "POSITION": (Kind.INT, ("TEXT",), lambda one, text: text.find(one) + 1),

@@ -53,13 +53,13 @@ class FunctionSource:
 @frozen
 class CallText:
     """The text of the function of a call. It takes a value and a truth for each of its arguments,
-    `parameters`, then the events of each label. With `of_matches`, SELECT takes it of many
-    matches."""
+    then the events of each label. With `of_matches`, SELECT takes it of many matches."""
 
     name: str
     comment: str
-    parameters: tuple[str, ...]
-    labels: range
+    parameters: str  # of the function
+    parameters_of_matches: str
+    arguments: str  # of the call for one of the matches
     lines: tuple[str, ...]
     of_matches: bool = False
 
@@ -157,11 +157,17 @@ class OwnFunctionCode:
             ]
         given = ", ".join(arguments[place] for place in range(len(node.operands)))
         lines += [f"found = {variable}({given})", *_result(node.function.type)]
+        columns = [f"{kind}_{n}" for n in range(len(node.operands)) for kind in ("column", "valid")]
+        places = range(len(labels))
+        events = (f"events_{n}" for n in places)
+        offsets = (f"offsets_{n}" for n in places)
+        of_match = (f"range(offsets_{n}[match], offsets_{n}[match + 1])" for n in places)
         return CallText(
             f"own_call_{self.query}_{len(self.calls)}",
             comment_text(show_expression(node)),
-            tuple(f"{kind}_{n}" for n in range(len(node.operands)) for kind in ("column", "valid")),
-            range(len(labels)),
+            ", ".join([*columns, *events]),
+            ", ".join([*columns, *offsets, "values"]),
+            ", ".join([*columns, *of_match]),
             tuple(lines),
         )
 
