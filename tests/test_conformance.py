@@ -62,7 +62,7 @@ _SIZES = {
     "35-boolean-conditions": (11, 11),
     "36-nth": (7, 7),
     "37-decimals": (72, 73),
-    "40-first": (146, 157),
+    "40-first": (154, 157),
     "43-some-every": (50, 57),
     "46-limit-per": (29, 30),
 }
