@@ -22,7 +22,11 @@ _FARTHEST = 2  # numbers between two results of a function of DOUBLEs
 _TOGETHER = 40  # expressions of a plan
 
 
-@pytest.fixture(scope="module", params=["false", "true"], ids=["plain", "ansi"])
+@pytest.fixture(
+    scope="module",
+    params=["false", pytest.param("true", marks=pytest.mark.long)],
+    ids=["plain", "ansi"],
+)
 def far_session(spark: Any, request: Any) -> Iterator[Any]:
     """The session in a zone whose clocks change at odd hours."""
     settings = {

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 from celc_runtime import CompiledQuery
+from celc_runtime.arrow.tables.derived import with_derived
 from celc_runtime.rules.rows import Rows
 from celc_runtime.stream.formats import StreamOptions
 from celc_runtime.stream.one_bucket.step import Step
@@ -239,7 +240,8 @@ def _streamed(
     delays = (0, 1, 2, 5, 1000) if len(set(times)) == len(times) else (1, 2, 5, 1000)
     delay = rng.choice(delays)
     order = shuffled(times, delay, rng)
-    table = table_of(query.plan, events)
+    # As Spark makes them, before Python.
+    table = with_derived(query.plan, table_of(query.plan, events))
     rows: list[dict[str, Any]] = []
     place = latest = 0
     while place < len(order):
