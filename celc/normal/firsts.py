@@ -36,10 +36,8 @@ def as_absence(formula: core.ThenFirst) -> core.Absence | None:
         return None
     middle = operand
     if gap is not None:
-        named = labels_asked(gap) | labels_asked(operand)
-        if named & labels_bound(gap) & labels_bound(operand) or (
-            labels_asked(gap) & labels_bound(operand) or labels_asked(operand) & labels_bound(gap)
-        ):
+        asks_other = labels_asked(gap) & labels_bound(operand)
+        if asks_other or labels_asked(operand) & labels_bound(gap):
             # Each sees its own labels only.
             middle = core.Project(operand, (), operand.span)
             gap = core.Project(gap, (), gap.span)

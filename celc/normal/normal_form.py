@@ -156,7 +156,9 @@ class ThenFirst:
     """Labels in these conditions that the scope around binds further to the left: they are what is
     to the left of the round."""
     own: tuple[str, ...] = ()  # labels of a round that conditions in `absent` name
-    gap_sees: tuple[str, ...] = ()  # labels of both sides that conditions in `gap` name
+    gap_sees: tuple[str, ...] = ()
+    """Labels that conditions in `gap` name, and that the left side or the only round binds."""
+    gap_rounds: tuple[str, ...] = ()  # those that several rounds bind, all of which count
 
     @property
     def written_out(self) -> int:

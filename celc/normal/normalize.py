@@ -373,7 +373,12 @@ class _Normalizer:
             named |= open_labels(absent) - own
         before = labels_bound(formula.left) | (own if formula.most != 1 else frozenset())
         further = named & self._left
-        both = labels_bound(formula.left) | own
+        asked = (
+            frozenset[str]()
+            if gap is None
+            else open_labels(gap) & (labels_bound(formula.left) | own)
+        )
+        of_rounds = asked & own if formula.most != 1 else frozenset()
         return then_first(
             lp.ThenFirst(
                 left,
@@ -386,7 +391,8 @@ class _Normalizer:
                 tuple(sorted((named & before) - further)),
                 tuple(sorted(further)),
                 tuple(sorted(beside)),
-                () if gap is None else tuple(sorted(open_labels(gap) & both)),
+                tuple(sorted(asked - of_rounds)),
+                tuple(sorted(of_rounds)),
             )
         )
 

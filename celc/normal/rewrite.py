@@ -282,7 +282,7 @@ def relabel(form: lp.NormalForm, change: lp.LabelChange) -> lp.NormalForm:
             return replace(form, left=left, right=right)
         case lp.Within() | lp.MarkedEnds():
             return replace(form, operand=relabel(form.operand, change))
-        case lp.ThenFirst() if not (form.sees or form.own or form.gap_sees):
+        case lp.ThenFirst() if not (form.sees or form.own or form.gap_sees or form.gap_rounds):
             left, chosen = relabel(form.left, change), relabel(form.chosen, change)
             return replace(form, left=left, chosen=chosen)
         case lp.AbsenceBefore() | lp.AbsenceAfter() if not form.sees:

@@ -170,7 +170,11 @@ def open_labels(form: lp.NormalForm) -> frozenset[str]:
             if form.absent is not None:
                 chosen |= open_labels(form.absent) - {*form.own}
             gap = frozenset[str]() if form.gap is None else open_labels(form.gap)
-            return open_labels(form.left) | (chosen - {*form.sees}) | (gap - {*form.gap_sees})
+            return (
+                open_labels(form.left)
+                | (chosen - {*form.sees})
+                | (gap - {*form.gap_sees, *form.gap_rounds})
+            )
         case lp.AbsenceBefore() | lp.AbsenceAfter():
             return open_labels(form.operand) | (open_labels(form.absent) - {*form.sees})
         case _:

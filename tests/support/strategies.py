@@ -663,7 +663,9 @@ class _Generator:
             rounds = rng.choice(("+", "+", "{2}", "{1,2}", "{2,}", "{,2}", ""))
             text = f"({absent}FIRST {chosen}){rounds}"
         elif form < 0.85:
-            text = f"!{self.formula(0, bound).at(_Level.POSTFIX)} ; FIRST {chosen}"
+            rounds = rng.choice(("", "", "+", "{2}", "{1,2}"))
+            text = f"(FIRST {chosen}){rounds}" if rounds else f"FIRST {chosen}"
+            text = f"!{self.chosen_first(0, bound, left, body).at(_Level.POSTFIX)} ; {text}"
         else:
             last = self.formula(0, visible | bound)
             first = rng.choice(("", "FIRST "))
@@ -671,7 +673,9 @@ class _Generator:
             bound, level = bound | last.bound, _Level.AND
         return _Piece(f"{left.at(_Level.SEQUENCE)} ; {text}", level, bound)
 
-    def chosen_first(self, depth: int, seen: _Words, left: _Piece) -> _Piece:
+    def chosen_first(self, depth: int, seen: _Words, *beside: _Piece) -> _Piece:
+        """A formula that is often compared with one of those beside it."""
+        left = self.rng.choice(beside)
         body = self.formula(self.rng.randint(0, depth), seen)
         if not _chance(self.rng, 0.6):
             return body

@@ -118,7 +118,8 @@ class DefinitionCode:
             "None" if part is None else self.of(part)
             for part in (form.left, form.chosen, form.absent, form.gap)
         )
-        seen = map(string_tuple, (form.sees, form.around, form.own, form.gap_sees))
+        labels = (form.sees, form.around, form.own, form.gap_sees, form.gap_rounds)
+        seen = map(string_tuple, labels)
         bounds = (repr(form.least), repr(form.most))
         return self._call("ThenFirst", left, chosen, *bounds, absent, gap, *seen)
 

@@ -27,6 +27,7 @@ from celc_runtime.engine.definition.open_questions import (
     Condition,
     Found,
     Labels,
+    NoneInGap,
     NoneOf,
     Open,
     Questions,
@@ -252,7 +253,9 @@ class ThenFirst(Node):
     sees: tuple[str, ...]
     around: tuple[str, ...]
     own: tuple[str, ...]  # labels of the part that conditions in `absent` see
-    gap_sees: tuple[str, ...]  # labels of both sides that conditions in `gap` see
+    gap_sees: tuple[str, ...]
+    """Labels that conditions in `gap` see, and that the left side or the only round binds."""
+    gap_rounds: tuple[str, ...]  # those that several rounds bind, all of which count
     _rounds: list[_Round] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -273,8 +276,13 @@ class ThenFirst(Node):
         for earlier in range(stretch.first, end):
             for one in self._rounds:
                 one.ending(stretch, earlier)
+        rounds = frozenset(self.gap_rounds)
         for one in self._rounds[self.least - 1 :]:
-            yield from one.ending(stretch, end)
+            for match in one.ending(stretch, end):
+                asked = frozenset(q for q in match.questions if isinstance(q, NoneInGap))
+                rest = stretch.answered(asked, rounds, match)
+                if rest is not None:
+                    yield match._replace(questions=(match.questions - asked) | rest)
 
     def soonest(self, stretch: Stretch, before: Found, end: int) -> Iterable[Found]:
         """The matches of the part that end at an event and are the first ones behind a match, with
@@ -351,7 +359,10 @@ class _Round(Node):
                             yield found
                             continue
                         inside = range(earlier + 1, match.start)
-                        yield from _unless(stretch, found, gap, inside, sees)
+                        for one in _unless(stretch, found, gap, inside, sees):
+                            new = one.questions - found.questions
+                            later = {NoneInGap(q.cases) for q in new if isinstance(q, NoneOf)}
+                            yield found._replace(questions=found.questions | later)
 
 
 @dataclass(eq=False, slots=True)

@@ -97,6 +97,12 @@ class NoneOf(NamedTuple):
         )
 
 
+class NoneInGap(NoneOf):
+    """The same of what is absent before the first round of a FIRST, until all rounds are known."""
+
+    __slots__ = ()
+
+
 Question: TypeAlias = Open | NoneOf
 Questions: TypeAlias = frozenset[Question]
 ANSWERED: Questions = frozenset()
