@@ -6,12 +6,10 @@ python tests/seeds/test_random_firsts.py 0 500     # seeds 0 to 499, and the cou
 
 from __future__ import annotations
 
-import random
-
 import pytest
-from seeds import compare_seeds
+from seeds import compare_seeds, on_ten_streams
 from strategies import SHORTER, Feature
-from test_random import Tally, check
+from test_random import Tally
 
 _MORE = SHORTER | {Feature.THEN_FIRST, Feature.LOCAL_WINDOW}
 _WITH_ENDS = _MORE | {Feature.NOT_BEFORE, Feature.NOT_AFTER}
@@ -20,11 +18,7 @@ _WITH_ENDS = _MORE | {Feature.NOT_BEFORE, Feature.NOT_AFTER}
 def one_seed(seed: int, tally: Tally, *, compiled: bool = False) -> None:
     """Compare the answers of one random query on ten streams, and count them."""
     more = _WITH_ENDS if seed % 5 == 0 else _MORE
-    try:
-        depth = 2 + seed % 2
-        check(random.Random(seed), tally, depth=depth, streams=10, compiled=compiled, more=more)
-    except AssertionError as problem:
-        raise AssertionError(f"seed {seed}: {problem}") from None
+    on_ten_streams(seed, tally, more, compiled=compiled)
 
 
 def compare(first: int, queries: int, *, compiled: bool = False) -> Tally:

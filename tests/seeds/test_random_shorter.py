@@ -6,12 +6,10 @@ python tests/seeds/test_random_shorter.py 0 500     # seeds 0 to 499, and the co
 
 from __future__ import annotations
 
-import random
-
 import pytest
-from seeds import compare_seeds
+from seeds import compare_seeds, on_ten_streams
 from strategies import SHORTER, Feature
-from test_random import Tally, check
+from test_random import Tally
 
 _MORE = SHORTER | {Feature.LOCAL_WINDOW}
 
@@ -29,11 +27,7 @@ def compare(first: int, queries: int, *, compiled: bool = False) -> Tally:
 
 def one_seed(seed: int, tally: Tally, *, compiled: bool = False) -> None:
     """Compare the answers of one random query on ten streams, and count them."""
-    try:
-        depth = 2 + seed % 2
-        check(random.Random(seed), tally, depth=depth, streams=10, compiled=compiled, more=_MORE)
-    except AssertionError as problem:
-        raise AssertionError(f"seed {seed}: {problem}") from None
+    on_ten_streams(seed, tally, _MORE, compiled=compiled)
 
 
 _WORDS = ("WITHIN[", "{", ":{", "?", " IS A", " IS NOT ", ", 2)", "; !")
