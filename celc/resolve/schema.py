@@ -155,12 +155,9 @@ def with_rest(
 ) -> list[tuple[syntax.EventDeclaration, bool]]:
     """The declarations of a stream, each with whether it is `EVENT OTHER { }`, which gets the
     attributes that all others declare alike: keys and the order of the events are among them."""
-    others = [one for one in events if not one.is_rest]
-    shared = tuple(
-        attribute
-        for attribute in (others[0].attributes if others else ())
-        if all(attribute in one.attributes for one in others)
-    )
+    declared = [one.attributes for one in events if not one.is_rest]
+    in_all = frozenset[syntax.AttributeDeclaration]().union(*declared[:1]).intersection(*declared)
+    shared = tuple(one for one in declared[0] if one in in_all) if declared else ()
     return [
         (replace(one, attributes=shared) if one.is_rest else one, one.is_rest) for one in events
     ]
