@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -152,6 +153,61 @@ def test_json_and_tables_agree_on_nested_fields(run: Any, tmp_path: Path) -> Non
     table = pa.parquet.read_table(tmp_path / "e.parquet")
     matches = query.match_table(table).to_pylist()
     assert found[0][1] == [[event["pos"] for event in match["x"]] for match in matches]
+
+
+OBJECTS = {
+    "s": "STRUCT<a: LONG, d: STRUCT<e: LONG>>",
+    "s.a": "LONG",
+    "s.c": "DOUBLE",
+    "s.d": "STRUCT<f: LONG>",
+    "s.d.e": "LONG",
+    "s.d.g": "STRING",
+}
+
+
+def test_objects_are_read_as_a_whole_and_by_their_fields(tmp_path: Path, capsys: Any) -> None:
+    inner = pa.struct([("e", pa.int64()), ("f", pa.int64()), ("g", pa.string())])
+    whole = pa.struct([("a", pa.int64()), ("c", pa.float64()), ("d", inner)])
+    rows: list[Any] = [
+        {"a": 1, "c": 0.5, "d": {"e": 2, "f": 3, "g": "x"}},
+        {"a": None, "c": 1.5, "d": {"e": None, "f": 4, "g": None}},
+        {"a": 2, "c": None, "d": None},
+        None,
+    ]
+    table = pa.table({"type": ["A"] * 4, "s": pa.array(rows, whole)})
+    with_flat = table.append_column("s.a", pa.array([7, None, 8, 9]))
+    for number, given in enumerate((table, with_flat)):
+        events = tmp_path / f"e{number}.jsonl"
+        events.write_text("".join(json.dumps(row) + "\n" for row in given.to_pylist()))
+        for seed in range(20):
+            names = random.Random(seed).sample([*OBJECTS], 1 + seed % len(OBJECTS))
+            declared = ", ".join(f"`{name}`: {OBJECTS[name]}" for name in names)
+            text = f"CREATE STREAM S {{ EVENT A {{ {declared} }} }}\nSELECT x FROM S WHERE A AS x"
+            with interpreted():
+                found = next(iter(celc.compile(text).queries.values())).match_table(given)
+                (tmp_path / "q.cel").write_text(text)
+                command = ["run", str(tmp_path / "q.cel"), str(events), "--format", "rows"]
+                assert main(command) == 0
+            printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+            wanted = found.to_pylist()
+            if given is with_flat and "s.a" in names:
+                # In JSON the key of a row, if it is not NULL, comes before the field.
+                for match in wanted:
+                    if match["x"][0]["s.a"] is None:
+                        match["x"][0]["s.a"] = rows[match["x"][0]["pos"]]["a"]
+            assert printed == wanted, text
+
+
+def test_a_field_has_one_type_in_json(run: Any, tmp_path: Path) -> None:
+    text = (
+        "CREATE STREAM S { EVENT A { s: STRUCT<a: INT>, `s.a`: STRING } }\n"
+        "SELECT x FROM S WHERE A AS x FILTER x.`s.a` = '1'"
+    )
+    events = write_json(tmp_path / "e", [{"type": "A", "s": {"a": 1}}])
+    assert (
+        "'s.a' is also a field of 's', which is declared as an object"
+        in run(text.replace("SELECT x", "SELECT x[s]"), events)[2]
+    )
 
 
 # --- names that a file lacks ----------------------------------------------------------------------

@@ -4,6 +4,9 @@ Arrow parses only the columns that it is asked for. So it is asked for every pla
 attribute can be: `a.b` is the key `a.b`, or the key `b` of the object `a`. In each row the place
 with the longest key counts, as
 `celc_runtime.arrow.events.paths` decides for the columns of a table.
+
+A query may read an object as a whole and a field of it by a name with a dot (`s: STRUCT<a: INT>`
+beside `` `s.a`: INT ``). Arrow is asked once for an object with all these fields.
 """
 
 import io
@@ -45,6 +48,8 @@ class Fields:
                 )
         inside = any("." in name for name in types)
         plain = _plain_places(stream, types) if inside else set()
+        self._file = file
+        self._types = types
         self._tree: dict[str, Any] = {}
         self.places: dict[str, list[Place]] = {}
         asked = [(place, name) for name in types for place in places_of(name)]
@@ -61,8 +66,13 @@ class Fields:
             node = node.setdefault(key, {})
             if not isinstance(node, dict):
                 return
-        if node.setdefault(place[-1], type) is type:
-            self.places.setdefault(name, []).append(place)
+        if not _added(node, place[-1], type):
+            raise CommandProblem(
+                f"{self._file}: {name!r} is also a field of {'.'.join(place[:-1])!r}, which is "
+                "declared as an object with another type there. JSON has one value for both: "
+                "declare one type, or read the field from the object"
+            )
+        self.places.setdefault(name, []).append(place)
 
     @property
     def schema(self) -> pa.Schema:
@@ -72,7 +82,7 @@ class Fields:
     def column(self, batch: pa.RecordBatch, name: str) -> pa.Array:
         """The values of an attribute, each from the first of its places that has one. Raises
         ArrowInvalid for a text that is not UTF-8, which Arrow's reader of JSON lets pass."""
-        found = [_at(batch, place) for place in self.places[name]]
+        found = [_as(_at(batch, place), self._types[name]) for place in self.places[name]]
         column = found[0] if len(found) == 1 else pc.coalesce(*found)
         try:
             column.validate(full=True)
@@ -85,6 +95,23 @@ def _type_of(node: Any) -> pa.DataType:
     if isinstance(node, dict):
         return pa.struct([pa.field(key, _type_of(below)) for key, below in node.items()])
     return node
+
+
+def _added(node: dict[str, Any], key: str, type: pa.DataType) -> bool:
+    """Add a key to a tree of columns, where an object has the fields of all that read it; whether
+    it can have this type beside those that it has."""
+    if not pa.types.is_struct(type):
+        return bool(node.setdefault(key, type) == type)
+    below = node.setdefault(key, {})
+    return isinstance(below, dict) and all(_added(below, one.name, one.type) for one in type)
+
+
+def _as(column: pa.Array, type: pa.DataType) -> pa.Array:
+    """A column without the fields of objects that only other attributes read."""
+    if not pa.types.is_struct(type) or column.type == type:
+        return column
+    fields = [_as(pc.struct_field(column, [field.name]), field.type) for field in type]
+    return pa.StructArray.from_arrays(fields, fields=list(type), mask=column.is_null())
 
 
 def _at(batch: pa.RecordBatch, place: Place) -> pa.Array:
