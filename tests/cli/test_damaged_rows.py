@@ -18,6 +18,7 @@ import pytest
 from engines import interpreted
 
 from celc.interfaces.cli import main
+from celc.interfaces.cli.reading.quotation_marks import QuotationMarks
 
 QUERY = """\
 CREATE STREAM Farm {
@@ -82,8 +83,7 @@ def test_a_row_of_csv_is_left_out_or_an_error(row: bytes, problem: str | None, r
     if problem is None:
         assert run("e.csv", "--on-bad-row", "skip", query=PAIR)[2] == ""
         return
-    # An open mark takes the next lines in, so the error is about what these make of the row.
-    assert problem in told or problem == "a quotation mark is not closed"
+    assert f"e.csv, line 3: {problem}" in told
     code, rows, told = run("e.csv", "--on-bad-row", "bad.jsonl", query=PAIR)
     assert code == 0
     assert [(one["start_pos"], one["end_pos"]) for one in rows] == [(0, 1)]
@@ -139,6 +139,58 @@ def test_the_lines_after_an_open_quotation_mark_are_rows(run: Any) -> None:
     assert "1 of 5 rows" in told
     # The line with the second quotation mark is a row, which has the mark in its text.
     assert {one["a"][0]["note"] for one in found} == {"x", 'z"y'}
+
+
+def test_a_quotation_mark_that_takes_rows_in_is_an_error(run: Any) -> None:
+    head, open_mark = b"type,id,note,at", b'A,3,"x,2026-07-01 12:00:10'
+    good, bad = b"type,id,note,at\n" + FIRST + b"\n", b'B,5,"y",2026-07-01 12:00:40'
+    many = b"\n".join([LAST] * 100_000)
+    for text, line in {
+        good + open_mark: 3,  # at the end of the file
+        good + open_mark + b"\n" + LAST: 3,  # never closed
+        good + open_mark + b"\n" + bad + b"\n" + LAST: 3,  # text after the mark that closes it
+        good + b'B,5,"a\nb",\r\n' + open_mark + b"\n" + bad: 5,
+        good + b'B,x,"a",2026-07-01 12:00:00\n' + open_mark + b"\n" + bad: 3,  # 'x' is no INT
+        head + b',"rest\n' + FIRST + b"\n" + LAST: 1,
+        good + many + b"\n" + open_mark + b"\n" + many: 100_003,  # beyond the first block
+    }.items():
+        Path("e.csv").write_bytes(text)
+        code, found, told = run("e.csv", query=PAIR)
+        assert (code, found, told.count("\n")) == (2, [], 1)
+        assert f"e.csv, line {line:,}: " in told
+        assert ("is no INT" if b"B,x," in text else "a quotation mark is not closed") in told
+
+
+def test_quotation_marks_are_judged_alike_in_all_pieces() -> None:
+    """The bytes come in pieces of any length; a state machine of each byte says what is wrong."""
+    for seed in range(3_000):
+        draw = random.Random(seed)
+        text = bytes(draw.choices(b'"",\n\rab', k=draw.randrange(16)))
+        size, got = draw.randrange(1, 6), b""
+        marks = QuotationMarks(io.BytesIO(text), ",")  # type: ignore[arg-type]
+        while piece := marks.read(size):
+            got += piece
+        assert marks.wrong == _wrong_mark(text), text
+        assert marks.wrong is not None or got == text
+
+
+def _wrong_mark(text: bytes) -> int | None:
+    place, begins = 0, True
+    while place < len(text):
+        if not (begins and text[place] == b'"'[0]):
+            begins = text[place] in b",\r\n"
+            place += 1
+            continue
+        opened, has_lines, place, begins = place, False, place + 1, False
+        while (sign := text[place : place + 2])[:1] != b'"' or sign == b'""':
+            if not sign:
+                return opened
+            has_lines = has_lines or sign[0] in b"\r\n"
+            place += 2 if sign == b'""' else 1
+        place += 1
+        if has_lines and place < len(text) and text[place] not in b",\r\n":
+            return opened
+    return None
 
 
 def test_an_error_in_a_later_row_names_its_line(run: Any) -> None:

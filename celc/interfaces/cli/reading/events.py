@@ -336,6 +336,8 @@ class EventFile:
             except csv.Error as problem:
                 raise CommandProblem(f"{self.name}: the names of its columns: {problem}") from None
             stream.check()
+        if row is not None and any("\n" in name for name in row):
+            self._rows.refuse_open_marks()
         if row is None:
             raise CommandProblem(
                 f"{self.name} is empty: a CSV file begins with the names of columns"

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 
 from celc.interfaces.cli.reading.plain_rows import Looks
+from celc.interfaces.cli.reading.quotation_marks import NOT_CLOSED
 from celc.interfaces.cli.reading.text_rows import Row, whole_lines
 
 Judge = Callable[[bytes], int]
@@ -22,7 +23,6 @@ Judge = Callable[[bytes], int]
 Wrong = Callable[[Row, Exception], None]
 """Is told of a row that is left out, and why."""
 
-_TWO_LINES = "a quotation mark is not closed"
 _ANOTHER_COUNT = "a line holds one row, and this line holds another number"
 
 
@@ -101,7 +101,7 @@ def csv_pieces(
         except csv.Error:
             cells = [""]
             if len(lines.taken) > 1 or lines.ended:
-                problem = _TWO_LINES
+                problem = NOT_CLOSED
         if cells is None:
             break
         taken = lines.taken[:1] if problem else lines.taken

@@ -7,7 +7,7 @@ versions. So the rows that Arrow had read when it failed are measured.
 
 import io
 from collections.abc import Callable, Iterator
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any
 
 import pyarrow as pa
@@ -20,8 +20,9 @@ from celc.interfaces.cli.reading.good_rows import (
     good_pieces,
     json_pieces,
 )
-from celc.interfaces.cli.reading.origins import Feed, Origin
+from celc.interfaces.cli.reading.origins import Origin
 from celc.interfaces.cli.reading.plain_rows import Looks
+from celc.interfaces.cli.reading.quotation_marks import NOT_CLOSED, QuotationMarks, line_of
 from celc.interfaces.cli.reading.text_rows import (
     FirstBytes,
     LineTooLong,
@@ -70,7 +71,7 @@ class TextRows:
 
     def batches(
         self,
-        parsed: Callable[[Feed | pa.BufferReader, int, list[str] | None], Any],
+        parsed: Callable[[io.RawIOBase | pa.BufferReader, int, list[str] | None], Any],
         learn: Callable[[pa.RecordBatch], None],
         finished: Callable[[pa.RecordBatch], pa.RecordBatch],
         looks: Looks,
@@ -93,10 +94,15 @@ class TextRows:
         block, given = _BLOCK, 0
         while True:
             again = given
+            marks: QuotationMarks | None = None
             try:
                 with self.origin.opened() as stream:
+                    if self.origin.format == "csv" and self._judge is None:
+                        marks = QuotationMarks(stream, self.delimiter)
                     try:
-                        for batch in self._parsed(parsed, stream, block, names):
+                        for batch in self._parsed(parsed, marks or stream, block, names):
+                            if marks is not None and marks.wrong is not None:
+                                raise pa.ArrowInvalid(NOT_CLOSED)
                             progress(stream.taken)
                             left = min(again, len(batch))
                             again -= left
@@ -109,16 +115,22 @@ class TextRows:
                         # A row that is cut off is not reported where the file itself is cut off.
                         stream.check()
                         raise
-                return
+                if marks is None or marks.wrong is None:
+                    return
+                raise self._before_mark(marks.wrong, given, judge, names)
             except LineTooLong:
                 raise self._too_long(given) from None
             except pa.ArrowInvalid as problem:
+                if marks is not None and marks.wrong is not None:
+                    raise self._before_mark(marks.wrong, given, judge, names) from None
                 longest = self._longest(given, stream.handed)
                 if longest is None and stream.handed < block and self.origin.format == "json":
                     return  # Arrow refuses JSON without rows.
                 if longest is not None and longest < block:
                     raise self._located(problem, given, judge, names) from None
             if block >= _LONGEST_BLOCK:
+                if marks is not None and marks.open_lines is not None:
+                    raise self._not_closed(marks.open_lines)
                 raise self._too_long(given)
             block *= _GROWTH
 
@@ -133,10 +145,42 @@ class TextRows:
             "that the query does not need, or write the file as Parquet"
         )
 
+    def refuse_open_marks(self) -> None:
+        """Raises CommandProblem for the first quotation mark of a CSV file that is wrong."""
+        with self.origin.opened() as stream:
+            marks = QuotationMarks(stream, self.delimiter)
+            while marks.read(_BLOCK):
+                pass
+        if marks.wrong is not None:
+            raise self._not_closed(marks.wrong)
+
+    def _not_closed(self, place: int) -> CommandProblem:
+        """The problem of a quotation mark at a place in the file."""
+        with self.origin.opened() as stream:
+            line = line_of(stream, place)
+        return CommandProblem(
+            f"{self.origin.name}, line {line:,}: {NOT_CLOSED}. The next rows would become part of "
+            "its text: close it, or leave the row out with --on-bad-row"
+        )
+
+    def _before_mark(
+        self, place: int, given: int, check: Callable[[bytes], object], names: list[str] | None
+    ) -> CommandProblem:
+        """The first wrong row before a quotation mark that is wrong, or the mark."""
+        with self.origin.opened() as stream:
+            mark = line_of(stream, place)
+        with self.origin.opened() as stream:
+            rows = takewhile(lambda row: row[0] < mark, self.rows(stream))
+            problem = pa.ArrowInvalid(NOT_CLOSED)
+            line, text = first_wrong(rows, given, check, problem, names, self._durations)
+        if line is None:
+            return self._not_closed(place)
+        return CommandProblem(f"{self.origin.name}, line {line:,}: {text}")
+
     def _parsed(
         self,
-        parsed: Callable[[Feed | pa.BufferReader, int, list[str] | None], Any],
-        stream: Feed,
+        parsed: Callable[[io.RawIOBase | pa.BufferReader, int, list[str] | None], Any],
+        stream: io.RawIOBase,
         block: int,
         names: list[str] | None,
     ) -> Iterator[pa.RecordBatch]:
