@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 
 from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.messages.functions import NOW, OF_POSITIONS
+from celc.diagnostics.messages.wording import names_with_signs_around
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.parse.mistakes import trees as tree_errors
@@ -98,6 +99,11 @@ class ConditionBuilder:
     def _bare_attribute(self, name: Name) -> Diagnostic:
         if name.text.upper() in NOW:
             return tree_errors.present_time(name)
+        for attributes in self._attributes.values():
+            if whole := names_with_signs_around(
+                self.diagnostics.source.text, name.span, attributes
+            ):
+                return whole
         known = [label for label in self._labels if self._may_have(label, name.text)]
         is_text = bool(self._attributes) and not any(
             name.text in attributes for attributes in self._attributes.values()

@@ -55,6 +55,7 @@ WITHOUT_CHANGE_SINCE = {
     "is not NaN": SEVERAL,
     "one for each key": SEVERAL,
     "flat after a label": SEVERAL,
+    "flat label of an attribute with a hyphen": SEVERAL,
     "texts in one": NO_WORD,
     "values of CASE with two types": NO_MEANING,
     "type in brackets": "the rest of the brackets stays where it is",

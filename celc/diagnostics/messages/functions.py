@@ -446,7 +446,7 @@ def label_in_brackets(attribute: str, span: Span) -> Diagnostic:
         "label-in-brackets",
         span,
         "no label can stand here, where all attributes are of one event",
-        f"for its attribute write {attribute}",
+        f"for its attribute write {written(attribute)}",
         "to compare with another label write the condition without brackets: x.a > y.a",
     )
 

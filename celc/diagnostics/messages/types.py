@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from fractions import Fraction
 
 from celc.diagnostics.errors import Diagnostic, Fix, error, warning
-from celc.diagnostics.messages.wording import counted, parts_offered, quote
+from celc.diagnostics.messages.wording import counted, parts_offered, quote, written
 from celc.diagnostics.source import Span
 
 # --- operators ------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ def needs_attribute(
 def needs_number(function: str, label: str, span: Span) -> Diagnostic:
     """`ABS(x)`."""
     message = f"{function} takes a number, but {quote(label)} alone is a label"
-    hint = f"write {function}({label}.a) with one of its attributes"
+    hint = f"write {function}({written(label)}.a) with one of its attributes"
     return error("needs-number", span, message, hint)
 
 
@@ -316,7 +316,7 @@ def many_positions(label: str, attribute: str, unbound: bool, span: Span) -> Dia
         reason = f"in some matches {quote(label)} is not bound"
     else:
         reason = f"{quote(label)} can have several positions"
-    call = f"{label}.{attribute}"
+    call = f"{written(label)}.{written(attribute)}"
     message = f"{call} needs exactly one position of {quote(label)} in every match, but {reason}"
     hint = f"write FIRST({call}), LAST({call}) or, for all values, COLLECT({call})"
     fixes = (Fix(span, f"FIRST({call})"), Fix(span, f"LAST({call})"))
@@ -339,13 +339,15 @@ def flat_label(label: str, attribute: str | None, unbound: bool, span: Span) -> 
     attribute."""
     reason = "can have no event in a match" if unbound else "can have several events in a match"
     reason = "has no attributes" if attribute is None else reason
-    call = f"{label}.{attribute}"
-    calls = "" if attribute is None else f", FIRST({call}), LAST({call}) or COLLECT({call})"
+    call = "" if attribute is None else f"{written(label)}.{written(attribute)}"
+    calls = f"COUNT({written(label)})"
+    if attribute is not None:
+        calls += f", FIRST({call}), LAST({call}) or COLLECT({call})"
     return error(
         "flat-label",
         span,
         f"SELECT FLAT has a column for each attribute of one event, but {quote(label)} {reason}",
-        f"select a value of it in its place, each with AS and a name: COUNT({label}){calls}",
+        f"select a value of it in its place, each with AS and a name: {calls}",
     )
 
 

@@ -51,6 +51,38 @@ def written(name: str) -> str:
     return name if name.isidentifier() else "`" + name.replace("`", "``") + "`"
 
 
+def name_with_signs(name: str, span: Span, *, is_name: bool = True) -> Diagnostic:
+    """`page-view`; unless it `is_name`, the text may mean something else."""
+    sign = next(one for one in name if one != "_" and not one.isalnum())
+    shown, quoted = "space" if sign.isspace() else f"'{sign}'", written(name)
+    message = f"a name with a {shown} stands in backquotes"
+    fixes = [Fix(span, quoted)] if is_name else []
+    return error("name-with-signs", span, message, f"write {quoted}", fixes=fixes)
+
+
+def names_with_signs_around(
+    text: str, span: Span, names: Collection[str], *, after_label: bool = True
+) -> Diagnostic | None:
+    """The error about a name of several words of which the place is one, as in `PARTITION BY
+    user-id` and, `after_label`, `x.user-id`; None where they are none of `names`."""
+    start, end = span.start, span.end
+    first, last = max(0, start - _LONGEST_NAME), min(len(text), end + _LONGEST_NAME)
+    while start > first and _is_glued(text[start - 1]):
+        start -= 1
+    while end < last and _is_glued(text[end]):
+        end += 1
+    whole = text[start:end]
+    label, _, name = whole.partition(".")
+    for one, begin in ((whole, start), (name, start + len(label) + 1 if after_label else start)):
+        if one in names and not one.isidentifier():
+            return name_with_signs(one, Span(begin, end))
+    return None
+
+
+def _is_glued(sign: str) -> bool:
+    return sign.isalnum() or sign in "_-./:"
+
+
 def type_as_value(event_type: str) -> str:
     """How the type of an event becomes a value, which no attribute holds by itself."""
     text = event_type.replace("'", "''")

@@ -5,6 +5,7 @@ from collections.abc import Set
 from difflib import get_close_matches
 
 from celc.diagnostics.errors import Diagnostic, Fix, Related, error
+from celc.diagnostics.messages import wording
 from celc.diagnostics.source import Span
 from celc.parse.durations import spelled
 from celc.parse.mistakes.missing import missing_where
@@ -121,15 +122,15 @@ def name_with_signs(place: Place) -> Diagnostic | None:
     known, name = declared(place), place.raw(start, end + 1)
     before = place.tokens[start - 1].type if start > place.start else ""
     is_given = before in ("EVENT", "STREAM", "QUERY", "AS", "FROM") or _declares(place, before)
-    if not is_given:
+    is_attribute = known.of_type(name) is not None
+    if not (is_given or is_attribute):
         is_other = "COLON" in kinds or first.type == "INTEGER" or not place.after_operand
         if is_other or name_text(first) in (*known.types, *known.streams):
             return None
-    quoted, span = f"`{name}`", place.span(start, end + 1)
-    message = f"a name with a '{place.tokens[start + 1].text}' stands in backquotes"
-    is_declared = name in known.types or f"EVENT {name}" in place.source.text
-    fixes = [Fix(span, quoted)] if is_given or is_declared else []
-    return error("name-with-signs", span, message, f"write {quoted}", fixes=fixes)
+    is_declared = is_attribute or name in known.types or f"EVENT {name}" in place.source.text
+    return wording.name_with_signs(
+        name, place.span(start, end + 1), is_name=is_given or is_declared
+    )
 
 
 def name_with_space(place: Place) -> Diagnostic | None:
@@ -140,9 +141,8 @@ def name_with_space(place: Place) -> Diagnostic | None:
     end = place.index
     while place.token(end + 1).type == "NAME":
         end += 1
-    quoted, span = f"`{place.raw(place.index - 1, end + 1)}`", place.span(place.index - 1, end + 1)
-    message = "a name with a space stands in backquotes"
-    return error("name-with-signs", span, message, f"write {quoted}", fixes=[Fix(span, quoted)])
+    name, span = place.raw(place.index - 1, end + 1), place.span(place.index - 1, end + 1)
+    return wording.name_with_signs(name, span)
 
 
 def _is_glued(place: Place, index: int) -> bool:

@@ -18,7 +18,7 @@ from celc.core import formula as core
 from celc.diagnostics.errors import Diagnostic
 from celc.diagnostics.messages import aggregates, names, parameters, totals, types, warnings
 from celc.diagnostics.messages.functions import FUNCTIONS
-from celc.diagnostics.messages.wording import counted, quote, written
+from celc.diagnostics.messages.wording import counted, names_with_signs_around, quote, written
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.parse.conditions import MOST_DISTANCE
@@ -153,8 +153,10 @@ def _type_in(
         if mask:
             offered = [declared.name for declared in schema.attributes_of(mask)]
             of_types = schema.names_of(mask)
+            text, span = site.found.source.text, attribute.span
             site.found.add(
-                names.unknown_attribute(attribute.text, label, of_types, offered, attribute.span)
+                names_with_signs_around(text, span, offered)
+                or names.unknown_attribute(attribute.text, label, of_types, offered, span)
             )
         return None
     if lacking:

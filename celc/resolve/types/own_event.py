@@ -9,8 +9,9 @@ from celc_runtime.values.functions import FUNCTIONS
 
 from celc.core import formula as core
 from celc.core.traversal import map_expression, nodes_of
-from celc.diagnostics.errors import Diagnostics
+from celc.diagnostics.errors import Diagnostic, Diagnostics
 from celc.diagnostics.messages import functions as messages
+from celc.diagnostics.messages.wording import names_with_signs_around
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve.schema import Declarations, Schema, with_rest
@@ -44,7 +45,7 @@ class _Attributes:
             case syntax.Attribute(label=None):
                 return self._attribute(node.attribute, site)
             case syntax.Attribute():
-                site.found.add(messages.label_in_brackets(node.attribute.text, node.span))
+                self._labelled(node.attribute, node.span, site)
                 return None
             case syntax.Conditional():
                 return calls.conditional(node, site, expression)
@@ -53,7 +54,7 @@ class _Attributes:
             case syntax.Field(operand=syntax.Attribute(label=None, attribute=name)) if (
                 name.text not in self._types
             ):
-                site.found.add(messages.label_in_brackets(node.name.text, node.span))
+                self._labelled(node.name, node.span, site)
                 return None
             case syntax.Field() | syntax.Element() | syntax.JsonValue():
                 return part(node, site, expression)
@@ -68,13 +69,24 @@ class _Attributes:
                 site.found.add(messages.not_of_one_event(name.text, [*FUNCTIONS, "ABS"], name.span))
                 return None
 
+    def _labelled(self, name: syntax.Name, span: Span, site: Site) -> None:
+        unlabelled = messages.label_in_brackets(name.text, span)
+        site.found.add(self._whole(span, site) or unlabelled)
+
+    def _whole(self, span: Span, site: Site) -> Diagnostic | None:
+        """The error about a name of several words, one of which is at a place."""
+        text = site.found.source.text
+        return names_with_signs_around(text, span, self._types, after_label=False)
+
     def no_label(self, label: str, span: Span, site: Site) -> None:
         raise AssertionError("names in a value of one event are attributes")
 
     def _attribute(self, name: syntax.Name, site: Site) -> core.Expression | None:
         if name.text in self._types:
             return core.AttributeValue("", name.text, self._types[name.text], name.span)
-        if name.text not in self._flawed:
+        if whole := self._whole(name.span, site):
+            site.found.add(whole)
+        elif name.text not in self._flawed:
             site.found.add(messages.unknown_in_event(name.text, self._types, name.span))
         return None
 
