@@ -13,6 +13,7 @@ An HTML comment on the line before a fenced block says what the block is:
                                 runs it
     <!-- python: job.py -->     what `python job.py` prints, of a file of the page;
                                 test_readme_on_spark.py runs it
+    <!-- shape: 7 -->           an answer of docs/how-do-i-say.md; test_how_do_i_say.py runs it
     <!-- worked: a/b.cel -->    that file of examples/worked; a query without the streams at its
                                 top, which are the declarations; of an answer, some of the lines
 
@@ -126,6 +127,8 @@ def test_blocks(
                     assert ">>> " in block.text, place
                 case ("run", _, _), "text":
                     check_examples(block.text, declarations, place)
+                case ("shape", _, _), "text":
+                    pass  # test_how_do_i_say.py runs it
                 case ("worked", _, name), _:
                     check_worked(name, block.text, declarations, place)
                 case ("", _, _), "cel":
