@@ -408,7 +408,8 @@ def _built(
         return _built(query, form, source, options, updates, roles=False)
 
     run = run_of_events(query, form)
-    given = ChoiceInput(query, minimal, letters.machine, tables, rest, options.max_work, run)
+    machine = letters.machine
+    given = ChoiceInput(query, minimal, machine, tables, alphabet, rest, options.max_work, run)
     strategy = choose(given, updates)
     program = Program(
         query,

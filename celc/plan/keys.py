@@ -54,16 +54,31 @@ class Tie:
 
 
 @frozen
+class KeyRemoval:
+    """Events that take away the partial matches of a state with their own key."""
+
+    state: DetState
+    symbols: frozenset[int]
+    terms: tuple[Expression, ...]
+    """For each tie of the state's key, the term of the event."""
+
+
+@frozen
 class KeyPlan:
-    """Ties, the keys of states (ascending numbers of ties), and the clauses that keys decide."""
+    """Ties, the keys of states (ascending numbers of ties), and the clauses that keys decide.
+
+    `removals` decide absences (`celc.plan.key_removals`).
+    """
 
     ties: tuple[Tie, ...]
     keys: tuple[tuple[int, ...], ...]
     decided: tuple[RoleClause, ...]
+    removals: tuple[KeyRemoval, ...] = ()
 
     @property
     def attributes(self) -> set[str]:
         terms = [term for tie in self.ties for _, term in tie.terms]
+        terms += [term for removal in self.removals for term in removal.terms]
         plain = [term.operand if isinstance(term, core.Cast) else term for term in terms]
         return {term.attribute for term in plain if isinstance(term, core.AttributeValue)}
 

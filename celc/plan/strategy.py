@@ -15,6 +15,7 @@ from celc_runtime.plan.strategy import All, InRuns, Latest, United
 
 from celc.automata.determinize import DeterministicAutomaton, looks_alike
 from celc.automata.letters import ContextMachine
+from celc.automata.predicates import Alphabet
 from celc.core.formula import Aggregate, Query
 from celc.diagnostics.deadline import look
 from celc.normal.conditions.growing import (
@@ -43,6 +44,7 @@ from celc.normal.flat_form import (
 from celc.normal.normal_form import NormalForm, shown
 from celc.normal.runs_of_events import RunOfEvents
 from celc.plan.earliest import EarliestTables, choose_the_same, earliest_tables, is_quiet
+from celc.plan.key_removals import with_removals
 from celc.plan.keys import KeyPlan, plan_keys
 from celc.plan.orders import has_one_order
 from celc.plan.straight_line.pile_bounds import PileBounds, pile_bounds
@@ -286,6 +288,7 @@ class ChoiceInput:
     minimal: DeterministicAutomaton  # the automaton of which the tables were made
     machine: ContextMachine  # its letters
     tables: Tables
+    alphabet: Alphabet  # the classes of events that they are made of
     rest: Exact | WindowSelector | Roles | Definitions
     """The conditions that are left to the listing."""
     max_work: int
@@ -469,6 +472,8 @@ def _update(
             return piles
         case PilePlan(), KeyPlan():
             why = "equalities keep partial matches apart by key"
+            if keys.removals:
+                why += ", of which an absent event takes away those with its own"
             return Keyed(piles, keys, f"{_why_piles(piles)}; {why}")
         case PilePlan(), None:
             branches = _why_branches(piles, forgets=forgets)
@@ -551,14 +556,16 @@ def _checked(
 ) -> Strategy:
     """Keys decide as many conditions as they can; the listing checks the rest."""
     flat = roles.flat
-    keys = None
+    keys, absent = None, flat.absent
     if isinstance(piles, PilePlan) and Keyed in updates and not piles.most_removals:
         keys = plan_keys(given.tables, flat.clauses)
+    if keys is not None:
+        keys, absent = with_removals(given.tables, keys, given.alphabet, absent)
     decided = () if keys is None else keys.decided
     left = tuple(clause for clause in flat.clauses if clause not in decided)
     distinct = looks_alike(given.minimal)
     reasons = [
-        "conditions compare the events of a match" if left or flat.absent or flat.first else "",
+        "conditions compare the events of a match" if left or absent or flat.first else "",
         "windows hold for parts of a match" if flat.windows or flat.absent_parts else "",
         "events before a match can rule it out" if flat.events_before or flat.parts_before else "",
         "events after a match can rule it out" if flat.after else "",
@@ -574,7 +581,7 @@ def _checked(
         return _listing_all(given.query, given.tables, piles, updates, keys)
     listing = Checked(
         left,
-        flat.absent,
+        absent,
         flat.first,
         flat.windows,
         flat.absent_parts,

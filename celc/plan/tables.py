@@ -7,7 +7,7 @@ are sorted: first those that begin a match, then those that continue one, then u
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from celc_runtime.plan.frozen import frozen
@@ -15,7 +15,9 @@ from celc_runtime.plan.frozen import frozen
 from celc.automata.automaton import State
 from celc.automata.determinize import START, DeterministicAutomaton, DetState, Move
 from celc.automata.letters import ContextMachine
+from celc.automata.predicates import Alphabet
 from celc.diagnostics.deadline import look
+from celc.normal.normal_form import Event
 
 
 @frozen
@@ -83,6 +85,16 @@ class Tables:
         return not self.steps[symbol] and all(
             self.skip[state][symbol] == state for state in range(1, self.states)
         )
+
+
+def symbols_of(events: Iterable[Event], alphabet: Alphabet, tables: Tables) -> tuple[int, ...]:
+    """The symbols that some events of a form can have, ascending."""
+    found = {
+        tables.symbol_of[one]
+        for event in events
+        for one in alphabet.matching(event.type, event.clauses)
+    }
+    return tuple(sorted(found))
 
 
 @frozen

@@ -283,6 +283,7 @@ def _writes(found: PilePlan, symbol: int, writes: Sequence[Write]) -> Violations
 
 KEYS = "a state has a key of a few ties, and the start has none"
 KEYS_BROUGHT = "an event that enters or leaves a state with a key brings the key"
+KEYS_REMOVED = "an event that takes matches of a state away has its whole key"
 
 
 def joins(found: KeyPlan, of: Tables) -> Violations:
@@ -307,6 +308,9 @@ def joins(found: KeyPlan, of: Tables) -> Violations:
             for state in ends:
                 if not brought.issuperset(found.keys[state]):
                     yield Violation(KEYS_BROUGHT, f"symbol {symbol} does not for state {state}")
+    for removal in found.removals:
+        if not removal.terms or len(removal.terms) != len(found.keys[removal.state]):
+            yield Violation(KEYS_REMOVED, f"it has {len(removal.terms)} of state {removal.state}")
 
 
 DECIDED_ONCE = "a condition is decided by keys or while matches are listed, not by both"

@@ -59,14 +59,28 @@ BY_KEYS = [
     "((A AS x ; B AS y) FILTER x.id = y.id)+ ; C",
     "(A AS x ; B AS y FILTER x.name = y.name)+",
     "((A AS x ; B AS y FILTER x.id = y.id)+ ; C AS z)+",
+    # An absent event with the key takes partial matches away; so do a FIRST and a choice of LAST.
+    "A AS x ; FIRST (B AS y FILTER x.id = y.id)",
+    "A AS x ; FIRST (A AS y FILTER x.id = y.id) ; FIRST (B AS z FILTER z.id = y.id)",
+    # The rows of two keys: cells come in any order of their starts.
+    "A AS x ; FIRST (B AS y FILTER x.id = y.id) ; FIRST (C AS z FILTER z.name = y.name)",
+    "A AS x ; B AS y ; FIRST (C AS z FILTER z.name = y.name) FILTER x.id = y.id",
+    "A AS x ; !(C AS c FILTER c.id = x.id) ; B AS y FILTER x.id = y.id",
+    "A AS x ; !(C AS c FILTER c.id = y.id AND c.value >= 2) ; B AS y FILTER x.id = y.id",
+    "A AS x ; !(C AS c FILTER c.id = y.id AND c.name = x.name) ; B AS y "
+    "FILTER x.id = y.id AND y.name = x.name",
+    "LAST(A AS x ; B AS y FILTER x.id = y.id) ; C",
     # What is projected away can be a key as well; a start says which event that was.
     "PROJECT[y](A AS x ; B AS y FILTER x.id = y.id)",
 ]
 
 BY_KEYS_AND_CHECKS = [
+    # An absent event that has not the whole key, or more than it, or comes again in the match.
+    "A AS x ; !(C AS c FILTER c.id = x.id) ; B AS y FILTER x.id = y.id AND x.name = y.name",
+    "A AS x ; !(C AS c FILTER c.id = x.id AND c.value > x.value) ; B AS y FILTER x.id = y.id",
+    "(A AS x ; B AS y FILTER x.id = y.id) UNLESS (C AS c FILTER c.id = x.id)",
     # The choice of a selector over a chain is an absence of single events.
     "NXT(A AS x ; B AS y FILTER x.id = y.id) ; C",
-    "LAST(A AS x ; B AS y FILTER x.id = y.id) ; C",
     "NXT(A AS x ; B AS y ; C AS z FILTER x.id = y.id AND y.id = z.id)",
     "A AS x ; B AS y FILTER x.id = y.id AND x.value < y.value",
     "A AS x ; B AS y FILTER x.id = y.id AND (x.name = y.name OR x.flag = y.flag)",

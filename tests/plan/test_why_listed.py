@@ -62,7 +62,6 @@ REASONS = {
     ),
     f"A AS x ; {ABSENT} ; B {WINDOW}": SEARCHED,
     f"(A AS x ; B) UNLESS (C AS c FILTER c.id = x.id) {WINDOW}": SEARCHED,
-    f"LAST(A AS x ; B AS y FILTER x.id = y.id) ; C {WINDOW}": SEARCHED,
     f"NXT(A AS x ; B AS y FILTER x.id = y.id) ; C {WINDOW}": SEARCHED,
     f"{ABSENT} FOR 5 MINUTES [ts] ; A AS x ; B": "events before a match can rule it out",
     f"A AS x ; B ; {ABSENT} FOR 5 MINUTES [ts]": "events after a match can rule it out",

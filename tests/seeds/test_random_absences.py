@@ -4,6 +4,7 @@ reference's.
 python tests/seeds/test_random_absences.py 0 500  # seeds 0 to 499, and the counts
 python tests/seeds/test_random_absences.py 0 500 --correlated  # of conditions that compare them
 python tests/seeds/test_random_absences.py 0 500 --branching  # of branches with their own
+python tests/seeds/test_random_absences.py 0 500 --keyed  # of absences with their neighbours' key
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ from celc_runtime import CompiledQuery, EventWarning
 from engines import Event, answers, engines, interpreted, only_query
 from reference import check_answer, evaluate, evaluate_totals, totals_difference
 from strategies import Feature
-from strategies_absences import branching_absence_query, correlated_absence_query
+from strategies_absences import (
+    branching_absence_query,
+    correlated_absence_query,
+    keyed_absence_query,
+)
 from strategies_across import wide_stream
 from test_random import TOO_LARGE, Tally, check, cramped
 from test_random_totals import answered
@@ -46,6 +51,12 @@ def one_correlated_seed(seed: int, tally: Tally, *, by_numba: bool = False) -> N
     """The same of a query whose absence is compared with other labels, on five streams."""
     rng = random.Random(seed)
     _compare(seed, rng, correlated_absence_query(rng), tally, by_numba=by_numba)
+
+
+def one_keyed_seed(seed: int, tally: Tally, *, by_numba: bool = False) -> None:
+    """The same of a query whose absences take partial matches away by key, on five streams."""
+    rng = random.Random(seed)
+    _compare(seed, rng, keyed_absence_query(rng), tally, by_numba=by_numba)
 
 
 def one_branching_seed(seed: int, tally: Tally, *, by_numba: bool = False) -> None:
@@ -115,6 +126,22 @@ def test_absences_that_are_compared() -> None:
         one_correlated_seed(seed, tally)
     assert tally.pairs_with_matches >= 30, tally
     assert sum(" FOR " in text for text in tally.texts) >= 5, tally
+
+
+def test_absences_with_the_key_of_their_neighbours() -> None:
+    tally = Tally()
+    for seed in range(40):
+        one_keyed_seed(seed, tally)
+    assert tally.pairs_with_matches >= 30, tally
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(500_000, 505_000, 1000))
+def test_many_absences_with_the_key_of_their_neighbours(first: int) -> None:
+    tally = Tally()
+    for seed in range(first, first + 100):
+        one_keyed_seed(seed, tally, by_numba=seed % 20 == 0)
+    assert tally.pairs_with_matches > 60, f"seeds from {first}: {tally}"
 
 
 @pytest.mark.long
@@ -187,9 +214,11 @@ def main() -> None:
     parser.add_argument("end", type=int)
     parser.add_argument("--correlated", action="store_true")
     parser.add_argument("--branching", action="store_true")
+    parser.add_argument("--keyed", action="store_true")
     asked = parser.parse_args()
     tally = Tally()
     compare = one_correlated_seed if asked.correlated else one_seed
+    compare = one_keyed_seed if asked.keyed else compare
     compare = one_branching_seed if asked.branching else compare
     for seed in range(asked.first, asked.end):
         compare(seed, tally)

@@ -98,6 +98,52 @@ def _absent(rng: random.Random, conditions: AcrossConditions, labels: list[str])
     return f"{one} FILTER {' AND '.join(terms)}"
 
 
+_TIES = (("id", "id"), ("id", "id"), ("name", "name"), ("number", "id"), ("value", "value"))
+"""Attributes of an event and of the one behind it, which are equal."""
+
+
+def keyed_absence_query(rng: random.Random) -> str:
+    """A query about `WIDE_DECLARATION`, with it: a chain whose events have a key with the one
+    before, and of which some are the first ones with that key. An absence has the key too, often
+    another event's, or asks for more."""
+    tie = rng.choice(_TIES)
+    formula, outside = f"{rng.choice(TYPES[:3])} AS x", []
+    labels = ["x"]
+    for label in _LABELS[1:] if rng.random() < 0.5 else _LABELS[1:2]:
+        before = rng.choice((labels[-1], labels[-1], labels[-1], "x"))
+        tie = rng.choice((tie, tie, tie, rng.choice(_TIES)))
+        keys = [tie] if rng.random() < 0.8 else [tie, ("flag", "flag")]
+        equal = " AND ".join(f"{label}.{own} = {before}.{other}" for other, own in keys)
+        own = f"{rng.choice(TYPES[:3])} AS {label}"
+        more = rng.choice(("", "", f" AND {label}.value >= 2"))
+        joint = rng.random()
+        if joint < 0.5:
+            formula += f" ; FIRST ({own} FILTER {equal}{more})"
+        else:
+            if joint < 0.8:
+                asked = equal.replace(f"{label}.", "w.")
+                asked += rng.choice(("", "", "", f" AND w.value >= {before}.value"))
+                absent = f"{rng.choice(TYPES[:3])} AS w"
+                formula += f" ; !({absent} FILTER {asked}{more.replace(label + '.', 'w.')})"
+            formula += f" ; {rng.choice((own, own, own, f'({own})+'))}"
+            outside.append(equal + more)
+        labels.append(label)
+    if outside:
+        formula = f"({formula}) FILTER {' AND '.join(outside)}"
+    if rng.random() < 0.15:
+        formula = f"({formula}) OR ({rng.choice(TYPES[:3])} AS x ; {rng.choice(TYPES[:3])} AS z)"
+    chosen = rng.choice((*["*"] * 5, "NXT *", "LAST *", "ANY *", "COLLAPSED *", "TOTAL"))
+    items = chosen.replace("TOTAL", "TOTAL COUNT(*) AS many, SUM(x.id) AS ids")
+    lines = [f"SELECT {items} FROM S WHERE {formula}"]
+    lines += rng.choice(([], [], [], ["PARTITION BY flag"]))
+    lines += rng.choice(
+        ([], [f"WITHIN {rng.randint(2, 8)} [ts]"], [f"WITHIN {rng.randint(2, 8)} EVENTS"])
+    )
+    if chosen == "*":
+        lines += rng.choice(([], [], [], ["CONSUME BY ANY"], ["LIMIT 1"]))
+    return WIDE_DECLARATION + "\n".join(lines) + "\n"
+
+
 def branching_absence_query(rng: random.Random) -> str:
     """A query about `WIDE_DECLARATION`, with it: an OR of parts with absences of different length
     or none behind them. Some parts have no match, because of what stands around the OR."""

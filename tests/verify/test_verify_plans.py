@@ -213,6 +213,16 @@ def test_keys(broken: Callable[[KeyPlan], KeyPlan], invariant: str) -> None:
     assert invariant in invariants_of(verify.joins(broken(keys), program.tables))
 
 
+def test_keys_of_absent_events() -> None:
+    program = stages_of("* FROM S WHERE A AS x ; FIRST (B AS y FILTER y.id = x.id)").program
+    assert isinstance(program.update, Keyed)
+    keys = program.update.keys
+    (removal,) = keys.removals
+    assert not invariants_of(verify.joins(keys, program.tables))
+    broken = replace(keys, removals=(replace(removal, terms=()),))
+    assert plans.KEYS_REMOVED in invariants_of(verify.joins(broken, program.tables))
+
+
 _COMPARED = _KEYED.replace("WITHIN", "AND x.value < z.value WITHIN")
 
 

@@ -21,6 +21,7 @@ from celc.normal.show import show_length, show_window
 from celc.normal.traversal import events_of
 from celc.plan.keys import absent_key, named_term
 from celc.plan.program import Program
+from celc.plan.tables import symbols_of
 
 
 @frozen
@@ -279,7 +280,7 @@ class AbsenceCode:
         """The number of the look-up of the nearest of some events by key. With `ever` it tells
         whether there was one."""
         found = NearestEvent(
-            symbols_of(events, self.program),
+            symbols_of(events, self.program.alphabet, self.program.tables),
             key=terms_of(absent),
             asking=terms_of(asking),
             after=after,
@@ -311,7 +312,7 @@ class AbsenceCode:
     ) -> list[str]:
         """Lines that reject a match if `between` is one of some events, which must be absent.
         `more` must be true of it as well."""
-        found = symbols_of(events, self.program)
+        found = symbols_of(events, self.program.alphabet, self.program.tables)
         every = range(max(self.program.tables.symbol_of) + 1)
         name = f"ABSENT_{self.checks.choices.query}_{len(self.symbols)}"
         self.symbols.append(AbsentSymbols(name, tuple(symbol in found for symbol in every)))
@@ -339,17 +340,6 @@ class AbsenceCode:
 
 def terms_of(key: Sequence[Expression]) -> tuple[KeyTerm, ...]:
     return tuple(KeyTerm(*named_term(one)) for one in key)
-
-
-def symbols_of(events: Sequence[Event], program: Program) -> tuple[int, ...]:
-    """The symbols of the kernel that some events can have, ascending."""
-    symbol_of = program.tables.symbol_of
-    found = {
-        symbol_of[one]
-        for event in events
-        for one in program.alphabet.matching(event.type, event.clauses)
-    }
-    return tuple(sorted(found))
 
 
 def _no(events: Sequence[Event]) -> str:

@@ -7,7 +7,7 @@ from celc_runtime.plan import strategy
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.past_columns import PastColumns
 
-from celc.codegen.correlated.absences import AbsenceCode, AbsentSymbols, symbols_of, terms_of
+from celc.codegen.correlated.absences import AbsenceCode, AbsentSymbols, terms_of
 from celc.codegen.correlated.checks import CheckCode, EventCode, roles_later
 from celc.codegen.correlated.choices import ChoiceCode, SymbolsOfTypes
 from celc.codegen.correlated.definition import ConditionFunction, DefinitionCode
@@ -30,7 +30,7 @@ from celc.plan.deadlines import Deadline, deadlines_of
 from celc.plan.growth import growth_of
 from celc.plan.program import Program
 from celc.plan.strategy import ByDefinition, Checked
-from celc.plan.tables import Kind
+from celc.plan.tables import Kind, symbols_of
 
 
 @frozen
@@ -171,7 +171,7 @@ def checks_literal(
         watched_part(
             part,
             windows,
-            lambda event: symbols_of((event,), program),
+            lambda event: symbols_of((event,), program.alphabet, program.tables),
             terms_of(key_of_part(part)),
         )
         for part in watched

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.strategy import Keyed, KeyTable, KeyTerm
 
+from celc.automata.determinize import DetState
 from celc.codegen.text.escape import comment_text
 from celc.codegen.text.imports import Imports
+from celc.core.formula import Expression
 from celc.plan.code import code
-from celc.plan.keys import KeyPlan, named_term
+from celc.plan.keys import KeyPlan, KeyRemoval, named_term
 from celc.plan.straight_line.piles import PilePlan, Write
 from celc.plan.tables import Kind
 
@@ -94,13 +96,18 @@ class KeyLookups:
         """How many piles a row of a table holds."""
         return sum(place[0] == table for place in self.columns.values())
 
-    def of_symbol(self, writes: Sequence[Write]) -> SymbolLookups:
-        return SymbolLookups(self, writes)
+    def of_symbol(self, symbol: int) -> SymbolLookups:
+        removals = [one for one in self.keys.removals if symbol in one.symbols]
+        return SymbolLookups(self, self.plan.writes[symbol], removals)
+
+    def number_of(self, term: Expression) -> int:
+        """The number of an attribute of events that is a value of keys."""
+        return self.terms.setdefault(named_term(term), len(self.terms))
 
     def term_of(self, tie: int, marks: Sequence[str]) -> int:
         """The number of the term with which an event with some marks takes part in a tie."""
         (term,) = self.keys.ties[tie].of(marks)
-        return self.terms.setdefault(named_term(term), len(self.terms))
+        return self.number_of(term)
 
     def guard(self, marks: Sequence[str]) -> str:
         """The condition that no key of an event with these marks is NULL; empty without keys."""
@@ -108,10 +115,16 @@ class KeyLookups:
         return " and ".join(f"known[{self.term_of(tie, marks)}, row]" for tie in ties)
 
     def mixes(self, write: Write) -> bool:
-        """Whether a pile takes cells from sources with several keys. Then the starts of its cells
-        come in any order, so a cell has the latest start of all matches in the pile."""
+        """Whether a pile takes cells from sources with several keys, or from piles whose latest
+        start can go back. Then the starts of its cells come in any order, so a cell has the latest
+        start of all matches in the pile."""
         if write.starts or write.pile is None:
             return False
+        sources = write.step.sources
+        if len(sources) > 1 and any(map(self._is_emptied, sources)):
+            return True
+        if not all(map(self._rises, sources)):
+            return True
         marks = self.kinds[write.step.kind].marks
         kept = {
             tie
@@ -119,6 +132,18 @@ class KeyLookups:
             if self.keys.ties[tie].round_mark not in marks
         }
         return any(not kept.issuperset(self.keys.key(source)) for source in write.step.sources)
+
+    def _is_emptied(self, state: DetState) -> bool:
+        return any(removal.state == state for removal in self.keys.removals)
+
+    def _rises(self, state: DetState) -> bool:
+        """Whether the latest start that events find in a state never goes back, also not when an
+        event has emptied its row in the meantime."""
+        if not self._is_emptied(state):
+            return True
+        piles = [n for n, pile in enumerate(self.plan.piles) if pile.target == state]
+        into = [one for writes in self.plan.writes for one in writes if one.pile in piles]
+        return len(piles) == 1 and not any(map(self.mixes, into))
 
     def latest(self, row: TableRow) -> str:
         """The latest start of the matches in the pile of a row."""
@@ -164,10 +189,19 @@ class KeyLookups:
 class SymbolLookups:
     """The look-ups that the writes of one symbol share."""
 
-    def __init__(self, all_lookups: KeyLookups, writes: Sequence[Write]) -> None:
+    def __init__(
+        self, all_lookups: KeyLookups, writes: Sequence[Write], removals: Sequence[KeyRemoval]
+    ) -> None:
         self._all = all_lookups
         self._rows: dict[tuple[int, tuple[int, ...]], int] = {}
         self._loads: dict[tuple[int, int], None] = {}
+        self._removals = [
+            (place, terms, self._row_of(place[0], terms))
+            for removal in removals
+            for terms in [tuple(map(all_lookups.number_of, removal.terms))]
+            for pile, place in all_lookups.columns.items()
+            if all_lookups.plan.piles[pile].target == removal.state
+        ]
         entries = [0] * len(all_lookups.tables)
         for write in writes:
             marks = all_lookups.kinds[write.step.kind].marks
@@ -184,15 +218,34 @@ class SymbolLookups:
             return None
         table, _ = self._all.columns[pile]
         terms = tuple(self._all.term_of(tie, marks) for tie in self._all.tables[table])
-        row = self._rows.setdefault((table, terms), len(self._rows))
-        self._all.looked_up.add((table, terms))
+        row = self._row_of(table, terms)
         if loaded:
             self._loads[pile, row] = None
         return row
 
+    def _row_of(self, table: int, terms: tuple[int, ...]) -> int:
+        self._all.looked_up.add((table, terms))
+        return self._rows.setdefault((table, terms), len(self._rows))
+
+    def removals(self) -> list[str]:
+        """Lines that empty piles by key; what is read of them has been read."""
+        if not self._removals:
+            return []
+        self._all.imports.use("NEVER")
+        by_row: dict[str, list[tuple[str, str]]] = {}
+        for (table, column), terms, row in self._removals:
+            known = " and ".join(f"known[{term}, row]" for term in terms)
+            cells = f"table_{table}[row_{row}, {column}]", f"table_{table}[row_{row}, {column + 1}]"
+            by_row.setdefault(known, []).append(cells)
+        lines = ["# the unmarked matches with its key are lost"]
+        for known, emptied in by_row.items():
+            lines.append(f"if {known}:")
+            lines += [f"    {head}, {since} = 0, NEVER" for head, since in dict.fromkeys(emptied)]
+        return lines
+
     def lines(self) -> tuple[str, ...]:
         """The look-ups, and the newest cells of the piles that are read."""
-        read = {row for _, row in self._loads}
+        read = self._read
         lines = [f"row_{row} = {self._find(row)}" for row in self._rows.values() if row in read]
         for pile, row in self._loads:
             table, column = self._all.columns[pile]
@@ -207,6 +260,11 @@ class SymbolLookups:
                 )
                 lines += [f"if {head} >= barrier:", f"    {names} = {before}"]
         return tuple(lines)
+
+    @property
+    def _read(self) -> set[int]:
+        """The rows that are looked up before anything is written."""
+        return {row for _, row in self._loads} | {row for *_, row in self._removals}
 
     def _find(self, row: int) -> str:
         table, terms = next(key for key, number in self._rows.items() if number == row)
@@ -226,7 +284,7 @@ class SymbolLookups:
         table, column = self._all.columns[pile]
         (terms,) = [key[1] for key, number in self._rows.items() if number == row]
         others = sum(key[0] == table for key in self._rows) > 1
-        is_read = any(number == row for _, number in self._loads)
+        is_read = row in self._read
         return TableRow(
             f"table_{table}",
             f"row_{row}",

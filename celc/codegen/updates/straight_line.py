@@ -192,9 +192,10 @@ def _branches(
 ) -> tuple[SymbolBranch, ...]:
     branches: list[SymbolBranch] = []
     for symbol, writes in enumerate(plan.writes):
-        if not writes and not plan.removals[symbol]:
+        of_symbol = None if lookups is None else lookups.of_symbol(symbol)
+        by_key = [] if of_symbol is None else of_symbol.removals()
+        if not writes and not plan.removals[symbol] and not by_key:
             continue
-        of_symbol = None if lookups is None else lookups.of_symbol(writes)
         keyed = set() if lookups is None else set(lookups.columns)
         kept = plan.saved[symbol]
         if given.simultaneous:
@@ -212,7 +213,7 @@ def _branches(
                 () if of_symbol is None else of_symbol.lines(),
                 code.bounds(writes),
                 saved,
-                tuple(code.removals(plan.removals[symbol])),
+                (*code.removals(plan.removals[symbol]), *by_key),
                 tuple(map(code.write, writes)),
             )
         )

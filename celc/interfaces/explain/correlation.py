@@ -42,6 +42,9 @@ def _key_lines(plan: KeyPlan) -> list[str]:
     for number, tie in enumerate(plan.ties):
         states = [str(state) for state, key in enumerate(plan.keys) if number in key]
         lines.append(f"  {tie.text}: state {', '.join(states)}")
+    for removal in plan.removals:
+        key = ", ".join(named_term(term)[0] for term in removal.terms)
+        lines.append(f"  an absent event takes away those of state {removal.state} with its {key}")
     return lines
 
 

@@ -151,6 +151,9 @@ def dump_keys(plan: KeyPlan) -> str:
         lines.append(f"state {state}: {', '.join(map(str, key)) or 'no key'}")
     for clause in plan.decided:
         lines.append("decided: " + show_clause(clause.written))
+    for removal in plan.removals:
+        symbols = ", ".join(map(str, sorted(removal.symbols)))
+        lines.append(f"state {removal.state}: symbols {symbols} remove their {_key(removal.terms)}")
     return text_of(lines)
 
 
