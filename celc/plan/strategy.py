@@ -556,11 +556,8 @@ def _checked(
 ) -> Strategy:
     """Keys decide as many conditions as they can; the listing checks the rest."""
     flat = roles.flat
-    keys, absent = None, flat.absent
-    if isinstance(piles, PilePlan) and Keyed in updates and not piles.most_removals:
-        keys = plan_keys(given.tables, flat.clauses)
-    if keys is not None:
-        keys, absent = with_removals(given.tables, keys, given.alphabet, absent)
+    by_key = isinstance(piles, PilePlan) and Keyed in updates and not piles.most_removals
+    keys, absent = _keys(given, flat) if by_key else (None, flat.absent)
     decided = () if keys is None else keys.decided
     left = tuple(clause for clause in flat.clauses if clause not in decided)
     distinct = looks_alike(given.minimal)
@@ -613,6 +610,14 @@ def _checked(
             why = "bounds of its piles leave out what no condition admits"
             update = StraightLine(update.piles, f"{_why_piles(update.piles)}; {why}", bounds)
     return _strategy(given.tables, update, listing, reason)
+
+
+def _keys(given: ChoiceInput, flat: FlatForm) -> tuple[KeyPlan | None, tuple[AbsentEvent, ...]]:
+    """The keys of states, and the absences that they do not decide."""
+    keys = plan_keys(given.tables, flat.clauses)
+    if keys is None:
+        return None, flat.absent
+    return with_removals(given.tables, keys, given.alphabet, flat.absent)
 
 
 def _counting(given: ChoiceInput, listing: Checked, flat: FlatForm) -> Checked:
