@@ -6,6 +6,7 @@ import datetime as dt
 import math
 import re
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -81,7 +82,7 @@ def _of_decimal(value: Decimal, kind: Any, *, exact: bool) -> Any:
     if kind in _REALS:
         return _nearest(str(value)) if kind is Kind.FLOAT else float(value)
     if kind is Kind.TIMESTAMP:
-        return moment(wrap(math.trunc(value.scaleb(6)), 64))
+        return moment(wrap(math.trunc(Fraction(value) * _SECOND), 64))
     raise CelError(f"no CAST of a DECIMAL to {kind.value}")
 
 

@@ -441,9 +441,8 @@ def _operands(function: Function, type: DataType) -> Iterator[tuple[Expression, 
     ways: list[list[Expression]] = [[_column("a", type)]]
     for parameter, kind in zip(function.parameters[1:], kinds[1:], strict=True):
         if kind == "INT":
-            ways.append([_constant(one, DataType.INT) for one in _PLACES])
-            if "!" not in parameter:
-                ways[-1].append(_column("n", DataType.INT))
+            ways.append([] if "!" in parameter else [_column("n", DataType.INT)])
+            ways[-1].extend(_constant(one, DataType.INT) for one in _PLACES)
         else:
             ways.append([_column("b", type)])
             if type is DataType.STRING:
@@ -452,9 +451,23 @@ def _operands(function: Function, type: DataType) -> Iterator[tuple[Expression, 
         ways.append([_column("b", type)])
     least = sum("?" not in one for one in function.parameters)
     for count in range(least, len(ways) + 1):
-        yield from product(*ways[:count])
+        yield from _crossed(ways[:count])
     if kinds == ["TEXT", "TEXT"]:
         yield (_constant("abaß", type), _column("a", type))
+
+
+def _crossed(ways: list[list[Expression]]) -> Iterator[tuple[Expression, ...]]:
+    """Each way of an operand beside the first of all others, and all of them in turns."""
+    first = tuple(way[0] for way in ways)
+    alone = (
+        (*first[:place], one, *first[place + 1 :]) for place, way in enumerate(ways) for one in way
+    )
+    turns = range(max(map(len, ways)))
+    mixed = (
+        tuple(way[(turn + 3 * place) % len(way)] for place, way in enumerate(ways))
+        for turn in turns
+    )
+    yield from dict.fromkeys((*alone, *mixed))
 
 
 def _column(name: str, type: DataType) -> Expression:

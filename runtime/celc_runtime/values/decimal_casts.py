@@ -5,7 +5,7 @@ A number that is rounded is so HALF_UP; one of more digits than its type has is 
 
 import math
 import re
-from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import partial
 
 import numpy as np
@@ -16,8 +16,6 @@ from celc_runtime.values.types import MOST_DIGITS, DecimalType, type_of
 from celc_runtime.values.written_numbers import BLANK_OF_JAVA, single
 
 _WIDE = Context(prec=1200, rounding=ROUND_HALF_UP)  # digits: more than a DOUBLE has
-_OF_JAVA = Context(prec=34, rounding=ROUND_HALF_EVEN)
-"""The context DECIMAL128 of Java, in which Spark makes microseconds."""
 _BITS = {"BYTE": 8, "SHORT": 16, "INT": 32, "LONG": 64}
 _SECOND = 1_000_000  # microseconds
 _WRITTEN = re.compile(r"[+-]?(?:\d+[.]?\d*|[.]\d+)(?:[eE]([+-]?\d+))?")
@@ -89,8 +87,9 @@ def of_decimal(column: pa.Array, type: str, *, exact: bool) -> pa.Array:
 
 
 def _micros(seconds: Decimal) -> int:
-    # No CAST of Spark tests whether there is such a time.
-    return _low_bits(64, _OF_JAVA.multiply(seconds, Decimal(_SECOND)))
+    # No CAST of Spark tests whether there is such a time. The product is exact in plans that Spark
+    # compiles; those that it interprets keep 34 digits of it.
+    return _low_bits(64, _WIDE.multiply(seconds, Decimal(_SECOND)))
 
 
 def _within(bits: int, value: Decimal) -> int | None:

@@ -109,6 +109,11 @@ def test_no_function_of_the_table_is_left_out() -> None:
             "AT TIME ZONE 'America/St_Johns') AS STRING)",
             "2004-01-01 03:30:00",
         ),
+        (
+            "CAST(CAST(CAST('0.99999999999999999999999999999999999999' AS DECIMAL(38, 38)) "
+            "AS TIMESTAMP) AS STRING)",
+            "1970-01-01 00:00:00.999999",
+        ),
         ("NULLIF(2, 2.0)", None),
         ("NULLIF(NULL, 2)", None),
         ("NULLIF('a', 'b')", "a"),
