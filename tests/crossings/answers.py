@@ -19,6 +19,8 @@ from reference import (
     evaluate_totals,
     totals_difference,
 )
+from reference.own_functions import given_functions
+from strategies_own_functions import CALLABLES
 from uncertain import possible_answer
 
 from .drafts import ORDER, Draft
@@ -63,12 +65,13 @@ class Question:
             "work_limit": WORK_LIMIT,
             "parameters": {"rule": rules} if draft.for_each else None,
         }
-        if not self.is_total:
-            return list(evaluate(self.text, events, times=True, **options))
-        try:
-            return list(evaluate_totals(self.text, events, **options))
-        except RunError as error:
-            return [error]
+        with given_functions(CALLABLES):
+            if not self.is_total:
+                return list(evaluate(self.text, events, times=True, **options))
+            try:
+                return list(evaluate_totals(self.text, events, **options))
+            except RunError as error:
+                return [error]
 
     def told(self, found: Sequence[Row], wanted: Sequence[Any]) -> str:
         """What tells an answer, in the form of the cases, from the wanted one."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from strategies_own_functions import DECLARATIONS
+
 from .drafts import Draft, Feature, UnfitError
 
 
@@ -55,6 +57,8 @@ def _expressions(draft: Draft) -> None:
     forms = [f"COUNT({x})", f"SUM({x}.value) / 2", f"LAST({x}.name)", f"COLLECT({x}.id)"]
     forms += [f"MAX({x}.value) - MIN({y}.value)", f"FIRST({x}.key)", f"COUNT(DISTINCT {x}.id)"]
     forms += [f"LAST({x}.ts) - FIRST({y}.ts)", f"AVG({x}.id)"]
+    if DECLARATIONS in draft.declared:
+        forms += [f"fn_near({x}.value, {y}.id)", f"fn_days({x}.ts, {y}.num) + 1"]
     if draft.single:
         one = draft.one_label()
         forms += [f"{one}.value", f"{one}.id * 2 + 1", f"{one}.took", f"{one}.key"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from strategies_own_functions import DECLARATIONS
+
 from .drafts import Draft, Feature
 
 _OWN = """AGGREGATE spread(a: DOUBLE): DOUBLE
@@ -127,7 +129,7 @@ def _distinct(draft: Draft) -> str:
 
 def _own(draft: Draft) -> str:
     (x, y), rng = _pair(draft), draft.rng
-    draft.aggregate = _OWN
+    draft.declared.append(_OWN)
     return rng.choice(
         (
             f"spread({x}.value) < 2",
@@ -135,6 +137,20 @@ def _own(draft: Draft) -> str:
             f"{x}.value > spread(PRIOR {x}.value)",
             f"MEDIAN({x}.value) >= {y}.value",
             f"STDDEV({x}.value) < 2",
+        )
+    )
+
+
+def _own_function(draft: Draft) -> str:
+    (x, y), rng = _pair(draft), draft.rng
+    draft.declared.append(DECLARATIONS)
+    return rng.choice(
+        (
+            f"fn_near({x}.value, {y}.id)",
+            f"fn_near({x}.value, {x}.id)",
+            f"NOT fn_rising({x}.value)",
+            f"fn_rising(PRIOR {x}.value)",
+            f"fn_days({x}.ts, {y}.num) > {x}.id",
         )
     )
 
@@ -149,6 +165,7 @@ CONDITIONS = (
     Feature("aggregate", 2, _filter(_aggregate)),
     Feature("COUNT(DISTINCT)", 2, _filter(_distinct)),
     Feature("own aggregate", 2, _filter(_own)),
+    Feature("own function", 2, _filter(_own_function)),
     Feature("condition around", 4, _filter(_of_one)),
     Feature("correlation around", 4, _filter(_correlation)),
 )

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from strategies_own_functions import DECLARATIONS, GIVEN
+
 TYPES = "ABCD"
 ATTRIBUTES = (
     "id: INT, value: DOUBLE, name: STRING, num: LONG, key: DOUBLE, mile: LONG, took: INTERVAL, "
@@ -62,8 +64,8 @@ class Draft:
     limit: str = ""
     for_each: bool = False
     uncertain: bool = False
-    aggregate: str = ""
-    """The declaration of an aggregate of the file."""
+    declared: list[str] = field(default_factory=list)
+    """The declarations of aggregates and of functions of one's own."""
     below: str = ""
     """A query that this one reads."""
     beside: str = ""
@@ -121,7 +123,7 @@ class Draft:
     def text(self) -> str:
         """The file."""
         streams = ["S", "T"] if "T" in self.streams else ["S"]
-        declared = "".join(self._stream(name) for name in streams) + self.aggregate
+        declared = "".join((*map(self._stream, streams), *self.declared))
         if self.for_each:
             declared += "PARAMETERS rule { nr: INT, id: INT, value: DOUBLE, name: STRING }\n"
         clauses = [
@@ -148,11 +150,12 @@ class Draft:
         return f"CREATE STREAM {name} {times}{{\n" + ",\n".join(events) + "\n}\n"
 
     def options(self) -> dict[str, Any]:
-        """The options of the call."""
+        """The options of the compiler."""
+        found: dict[str, Any] = {"functions": GIVEN} if DECLARATIONS in self.declared else {}
         if self.uncertain:
-            return {"tiebreak": (TIEBREAK,)}
+            return {**found, "tiebreak": (TIEBREAK,)}
         tiebreak = (TIEBREAK,) if self.order_by else ()
-        found = {"order_by": self.order_by or None, "tiebreak": tiebreak, "at_end": self.at_end}
+        found |= {"order_by": self.order_by or None, "tiebreak": tiebreak, "at_end": self.at_end}
         return found if self.ties is None else {**found, "ties": self.ties}
 
 

@@ -40,6 +40,14 @@ _OWN = """AGGREGATE most(v: INT): INT
   RESULT top
 """
 
+
+def low(x: Any) -> Any:
+    """A function of one's own."""
+    return x[0] < 3
+
+
+_FUNCTION = {"aggregate": "FUNCTION low(INT[]): BOOLEAN\n"}
+
 PARTS = (
     # What stands around the formula, the innermost first.
     Part("`A+`", {"first": "(A)+ AS x"}),
@@ -48,6 +56,9 @@ PARTS = (
     Part("absence between", {"joint": "; !C ;"}),
     Part("`ALL`", {"joint": "ALL"}),
     Part("condition across events", around="φ FILTER x.id < y.id"),
+    Part(
+        "own function in `FILTER`", _FUNCTION, "", "φ FILTER low(x.id)", {"functions": {"low": low}}
+    ),
     Part("equal keys", around="φ FILTER x.id = y.id"),
     Part("`PREV`", around="φ FILTER y.id > PREV(y.id)"),
     Part("aggregate in `FILTER`", around="φ FILTER SUM(x.id) > 3"),
@@ -76,6 +87,9 @@ PARTS = (
     Part("attribute in `SELECT`", items="y.id AS v"),
     Part("function in `SELECT`", items="LAST(y.id) + 1 AS e"),
     Part("own aggregate in `SELECT`", {"aggregate": _OWN}, "most(x.id) AS m"),
+    Part(
+        "own function in `SELECT`", _FUNCTION, "low(x.id) AS m", options={"functions": {"low": low}}
+    ),
     Part("`PARTITION BY`", {"partition": "id"}),
     Part("`PARTITION BY` keys of several names", {"partition": "[src, dst]"}),
     Part("`PARTITION BY` the order column", {"partition": "ts"}),
