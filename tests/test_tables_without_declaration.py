@@ -17,6 +17,7 @@ from celc_runtime.arrow.fitting import fits
 
 import celc
 from celc.interfaces.cli.command import main
+from celc.interfaces.cli.declaring import samples
 from celc.resolve.types.schemas import columns_of, of_arrow
 
 COLUMNS = {"type": "STRING", "id": "LONG", "v": "DOUBLE", "ts": "TIMESTAMP"}
@@ -217,6 +218,55 @@ def test_a_run_takes_the_columns_from_the_events(run: Any, tmp_path: Path) -> No
     code, _, said = run("run", "q.cel", "e.csv")
     assert (code, "error[no-type-column]: table 't' has no column 'type'" in said) == (1, True)
     assert run("run", "q.cel", "none.csv")[0::2] == (2, "celc: none.csv: there is no such file\n")
+
+
+def test_a_later_row_that_does_not_fit_is_told_with_the_declaration(
+    run: Any, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(samples, "MOST_ROWS", 100)
+    (tmp_path / "q.cel").write_text("SELECT x[v] FROM log WHERE A AS x FILTER x.v > 199")
+    (tmp_path / "w.cel").write_text("SELECT x[w] FROM log WHERE A AS x")
+    rows = [f'{{"kind": "A", "v": {n}}}\n' for n in range(201)]
+    last = '{"kind": "A", "v": 1.5, "w": 2}\n'
+    (tmp_path / "e.json").write_text("".join([*rows, last]))
+    (tmp_path / "e.csv").write_text("kind,v\n" + "A,1\n" * 201 + "A,x\n")
+    for name, line in (("e.json", 202), ("e.csv", 203)):
+        code, _, said = run("run", "q.cel", name, "--type-column", "kind", "-o", "o.csv")
+        assert (code, said.startswith(f"celc: {name}, line {line:,}: ")) == (2, True)
+        assert f"they are those that the first 100 rows of {name} show" in said
+        command = f"celc init {name} --type-column kind --name log"
+        assert f"{command} writes CREATE STREAM\n" in said
+        text = run(*command.split(" ")[1:])[1]
+        declared = text.partition("SELECT")[0].replace("v: LONG", "v: DOUBLE")
+        (tmp_path / "d.cel").write_text(declared + (tmp_path / "q.cel").read_text())
+        code, found, _ = run("run", "d.cel", name, "--type-column", "kind", "--format", "rows")
+        assert (code, found) == (0, _OF_JSON) if name == "e.json" else (2, "")
+    code, _, said = run("run", "w.cel", "e.json", "--type-column", "kind")
+    assert (code, "attributes are those of the first 100 rows of e.json" in said) == (1, True)
+
+
+_OF_JSON = '{"start_pos": 200, "end_pos": 200, "x": [{"pos": 200, "v": 200.0}]}\n'
+
+
+def test_folders_give_undeclared_tables_columns(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "q.cel").write_text("SELECT x[n, day] FROM log WHERE t AS x FILTER x.n > 0")
+    (tmp_path / "q.sql").write_text(
+        "SELECT * FROM log MATCH_RECOGNIZE (ORDER BY day MEASURES A.n AS n PATTERN (A))"
+    )
+    for day in (1, 2):
+        for ending in ("csv", "parquet"):
+            folder = tmp_path / ending / f"n={day - 1}" / f"day=2026-07-0{day}" / "type=t"
+            folder.mkdir(parents=True)
+            rows = pa.table({"v": [day], "n": ["of the file"]})
+            if ending == "csv":
+                pyarrow.csv.write_csv(rows, folder / "e.csv")
+            else:
+                pyarrow.parquet.write_table(rows, folder / "e.parquet")
+    for ending in ("csv", "parquet"):
+        code, found, _ = run("run", "q.cel", ending, "--format", "rows")
+        assert (code, '"x": [{"pos": 1, "n": 1, "day": "2026-07-02"}]' in found) == (0, True)
+    code, found, _ = run("run", "q.sql", "parquet", "--format", "rows")
+    assert (code, found) == (0, '{"n": 0}\n{"n": 1}\n')
 
 
 def test_types_that_are_numbers_are_names(run: Any, tmp_path: Path) -> None:

@@ -75,10 +75,10 @@ def _empty(path: Path) -> str:
 
 
 def _partitioned(path: Path) -> str:
-    for day in (1, 2):
-        folder = path / "parts" / f"day={day}"
+    for day in (0, 1):
+        folder = path / "parts" / f"day%20of=2026-07-0{day + 1}" / f"n={day or 'x'}"
         folder.mkdir(parents=True)
-        table = pa.table({"type": ["A", "B"], "v": [day, 2 * day]})
+        table = pa.table({"type": ["A", "B"], "v": [day, 2 * day + 1]})
         pyarrow.parquet.write_table(table, folder / "a.parquet")
     return "parts"
 
@@ -156,7 +156,11 @@ SHAPES: dict[str, tuple[Callable[[Path], str], list[str], bool]] = {
         ["empty.csv, which has no rows", "EVENT empty { ts: STRING, v: STRING }"],
         False,
     ),
-    "a partitioned folder": (_partitioned, ["from the 4 rows of 2 files", "EVENT A {"], True),
+    "a partitioned folder": (
+        _partitioned,
+        ["from the 4 rows of 2 files", "EVENT A { v: LONG, `day of`: DATE, n: STRING }"],
+        True,
+    ),
     "one type": (
         _one_type,
         ["  EVENT `one-type` { ts: PRIMARY_TIME, v: LONG, nothing: STRING } -- 300 rows\n"],

@@ -13,6 +13,10 @@ class CommandProblem(Exception):
     """Something wrong with the command line or with a file, in words for the user."""
 
 
+class RowProblem(CommandProblem):
+    """A row of a file that cannot be read."""
+
+
 def words(problem: OSError) -> str:
     """The words of the system about a file, without the number and the name."""
     return problem.strerror or str(problem)

@@ -20,7 +20,7 @@ from celc_runtime.query import CompiledQuery
 from celc.diagnostics.files import SUFFIX, SUFFIXES, query_files
 from celc.driver.matcher import Matcher, matches_of
 from celc.interfaces.cli import match_formats
-from celc.interfaces.cli.declaring.schemas import SchemaOfFiles
+from celc.interfaces.cli.declaring.schemas import SchemaOfFiles, told_of_sample
 from celc.interfaces.cli.output import (
     check_name,
     check_output,
@@ -69,7 +69,8 @@ def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
         lambda: opened.enter_context(opened_origins(events_of, arguments.input_format))
     )
     schema = SchemaOfFiles(named_origins, form, arguments.type_column)
-    compilation = compiled(arguments, paths, schema)
+    with told_of_sample(schema, None, events_of):
+        compilation = compiled(arguments, paths, schema)
     chosen = chosen_queries(compilation, arguments.query)
     outputs = match_formats.files_of(
         arguments.output, format, [stages.query.name for stages in chosen]
@@ -77,7 +78,11 @@ def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
     named = named_files(arguments.parameters)
     check_sets(named, [stages.query for stages in chosen])
     first = FirstMatches(arguments.max_matches)
-    with opened_tables(named) as files, ExitStack() as closing:
+    with (
+        told_of_sample(schema, compilation, events_of),
+        opened_tables(named) as files,
+        ExitStack() as closing,
+    ):
         origins = named_origins()
         read = [*origins, *(one for file in files.values() for one in file.origins)]
         inputs = [*paths, *(origin.file for origin in read)]

@@ -10,10 +10,11 @@ from celc_runtime.row_pattern.query import RowPatternQuery
 
 from celc.driver.matcher import Matcher
 from celc.interfaces.cli import match_formats
+from celc.interfaces.cli.declaring.samples import typed_columns
 from celc.interfaces.cli.output import check_name, check_output, tell
 from celc.interfaces.cli.problems import FINE, CommandProblem
 from celc.interfaces.cli.progress import compiling_shown
-from celc.interfaces.cli.reading.origins import Origin, opened_origins
+from celc.interfaces.cli.reading.origins import opened_origins
 from celc.interfaces.cli.reading.stream import EventStream
 from celc.interfaces.cli.reading.wanted import Wanted
 from celc.interfaces.cli.row_patterns import compiled
@@ -37,7 +38,10 @@ def run(arguments: argparse.Namespace) -> int:
     with opened_origins(arguments.events, arguments.input_format) as origins:
         inputs = [arguments.source, *(origin.file for origin in origins)]
         check_form(arguments, origins)
-        compilation = compiled(arguments, arguments.source, _schema_of(origins))
+        of_files = None
+        if origins[0].format == "parquet":
+            of_files = typed_columns(origins, form, None)
+        compilation = compiled(arguments, arguments.source, of_files)
         matcher = Matcher(compilation.module_parts("celc run"))
         (query,) = matcher.queries.values()
         (output,) = match_formats.files_of(arguments.output, format, [query.name])
@@ -64,19 +68,6 @@ def run(arguments: argparse.Namespace) -> int:
         count = f"{arguments.max_matches:,} row{'' if arguments.max_matches == 1 else 's'}"
         tell(f"celc: stopped after {count} (--max-matches); there may be more")
     return FINE
-
-
-def _schema_of(origins: list[Origin]) -> pa.Schema | None:
-    """The columns of the first file, if it has types."""
-    first = origins[0]
-    if first.format != "parquet" or first.path is None:
-        return None
-    import pyarrow.parquet
-
-    try:
-        return pyarrow.parquet.read_schema(first.path)
-    except (OSError, pa.ArrowInvalid) as problem:
-        raise CommandProblem(f"{first.path}: {problem}") from None
 
 
 def _wanted(query: RowPatternQuery) -> Wanted:

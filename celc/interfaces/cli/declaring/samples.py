@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 from celc_runtime.plan.frozen import frozen
+from celc_runtime.plan.schemas import arrow_type
 
 from celc.interfaces.cli.declaring import objects, texts
 from celc.interfaces.cli.declaring.texts import ShownType
@@ -39,10 +40,11 @@ class Sample:
     left_out: Mapping[str, str]  # columns that cannot be attributes, and why
     form: Form  # how texts are read
     forms: Mapping[str, tuple[str, ...]]  # columns of texts that can be times, with their forms
-    given: Mapping[str, pa.Array]  # the columns of CSV as the texts that they are
+    given: Mapping[str, pa.Array]  # columns of CSV and of folders as the texts that they are
 
     def with_texts(self, name: str) -> Sample:
-        """The same with a column of CSV as texts, whatever they look like: names may be numbers."""
+        """The same with a column of CSV or of folders as texts, whatever they look like: names may
+        be numbers."""
         if name not in self.given:
             return self
         place = self.table.column_names.index(name)
@@ -60,10 +62,19 @@ def sample_of(origins: Sequence[Origin], form: Form, *, guess: bool = False) -> 
         raise CommandProblem("the files have several formats: name those of one of them")
     most = max(1, MOST_ROWS // len(few))
     parts = [_read(origin, form, most, guess=guess) for origin in few]
-    form = parts[0].form
     whole = len(few) == len(origins) and all(part.is_whole for part in parts)
     if origins[0].format == "parquet":
-        return _typed(parts, whole, origins)
+        sample = _typed(parts, whole, origins)
+    else:
+        sample = _shown(parts, whole, origins, guess=guess)
+    return _with_folders(sample, few, [part.rows for part in parts], origins)
+
+
+def _shown(
+    parts: Sequence[_Part], whole: bool, origins: Sequence[Origin], *, guess: bool
+) -> Sample:
+    """The sample of files without types, which their values show."""
+    form = parts[0].form
     columns, left_out = _joined(parts, origins)
     shown: dict[str, ShownType] = {}
     for name, values in columns.items():
@@ -82,7 +93,7 @@ def sample_of(origins: Sequence[Origin], form: Form, *, guess: bool = False) -> 
         type, values = texts.with_form(one, chosen), columns[name]
         read = objects.values_of if isinstance(values, list) else texts.values_of
         arrays[name] = read(values, type, form.times)
-    rows = _words(origins, len(few), sum(part.rows for part in parts), whole)
+    rows = _words(origins, len(parts), sum(part.rows for part in parts), whole)
     forms = {name: one.forms for name, one in shown.items() if one.forms and chosen is None}
     given = columns if origins[0].format == "csv" else {}
     return Sample(pa.table(arrays), rows, whole, left_out, form, forms, given)
@@ -219,6 +230,24 @@ def parquet_schema(origin: Origin) -> pa.Schema:
         raise CommandProblem(f"{origin.name}: {problem}") from None
 
 
+def typed_columns(origins: Sequence[Origin], form: Form, types: str | None) -> pa.Schema:
+    """The columns of Parquet files: those of the first one, and of the folders that all are in.
+    `types` is the column of the event types. Tables with a log have the columns of all files."""
+    schema = parquet_schema(origins[0])
+    if origins[0].columns:
+        try:
+            schema = pa.unify_schemas(
+                [schema, *map(parquet_schema, origins[1:])], promote_options="permissive"
+            )
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as problem:
+            raise CommandProblem(f"the files differ in their columns: {problem}") from None
+    for name, type in folder_types(origins, form).items():
+        field = pa.field(name, pa.string() if name == types else arrow_type(type))
+        place = schema.get_field_index(name)
+        schema = schema.append(field) if place < 0 else schema.set(place, field)
+    return schema
+
+
 def _joined(
     parts: Sequence[_Part], origins: Sequence[Origin]
 ) -> tuple[dict[str, Any], dict[str, str]]:
@@ -266,6 +295,44 @@ def _typed(parts: Sequence[_Part], whole: bool, origins: Sequence[Origin]) -> Sa
     rows = _words(origins, len(parts), sum(part.rows for part in parts), whole)
     left_out = {name: why for part in parts for name, why in part.left_out.items()}
     return Sample(flattened(table), rows, whole, left_out, parts[0].form, {}, {})
+
+
+def _with_folders(
+    sample: Sample, few: Sequence[Origin], rows: Sequence[int], origins: Sequence[Origin]
+) -> Sample:
+    """The sample with the columns that folders such as `day=1` give the rows of files, which take
+    precedence over those of the files."""
+    table, given, left_out = sample.table, dict(sample.given), dict(sample.left_out)
+    types = folder_types(origins, sample.form)
+    for name in dict.fromkeys(name for origin in origins for name, _ in origin.folders):
+        if name in table.column_names:
+            table = table.drop_columns([name])
+        left_out.pop(name, None)
+        if name not in types:
+            left_out[name] = "some files are in no folder with its value"
+            continue
+        values = [dict(origin.folders)[name] for origin in few]
+        column = pa.concat_arrays(
+            [
+                pa.repeat(pa.scalar(text, pa.string()), count)
+                for text, count in zip(values, rows, strict=True)
+            ]
+        )
+        given[name] = column
+        read = texts.values_of(column, types[name], sample.form.times)
+        table = table.append_column(name, read)
+    return replace(sample, table=table, given=given, left_out=left_out)
+
+
+def folder_types(origins: Sequence[Origin], form: Form) -> dict[str, str]:
+    """The types that the values of folders show, for the columns that folders give all files."""
+    every = [dict(origin.folders) for origin in origins]
+    shown = {}
+    for name in every[0]:
+        if all(name in one for one in every):
+            values = pa.array([one[name] for one in every], pa.string())
+            shown[name] = texts.shown_by_texts(values, form.times, numbers=True).type
+    return shown
 
 
 def flattened(table: pa.Table) -> pa.Table:

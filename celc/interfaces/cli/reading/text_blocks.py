@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from celc.interfaces.cli.problems import CommandProblem
+from celc.interfaces.cli.problems import CommandProblem, RowProblem
 from celc.interfaces.cli.reading.good_rows import (
     Judge,
     Wrong,
@@ -175,7 +175,7 @@ class TextRows:
             line, text = first_wrong(rows, given, check, problem, names, self._durations)
         if line is None:
             return self._not_closed(place)
-        return CommandProblem(f"{self.origin.name}, line {line:,}: {text}")
+        return RowProblem(f"{self.origin.name}, line {line:,}: {text}")
 
     def _parsed(
         self,
@@ -228,4 +228,4 @@ class TextRows:
             rows = self.rows(stream)
             line, text = first_wrong(rows, given, check, problem, names, self._durations)
         where = self.origin.name if line is None else f"{self.origin.name}, line {line:,}"
-        return CommandProblem(f"{where}: {text}")
+        return RowProblem(f"{where}: {text}")
