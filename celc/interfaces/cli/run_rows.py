@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         inputs = [arguments.source, *(origin.file for origin in origins)]
         check_form(arguments, origins)
         of_files = None
-        if origins[0].format == "parquet":
+        if origins and origins[0].format == "parquet":
             of_files = typed_columns(origins, form, None)
         compilation = compiled(arguments, arguments.source, of_files)
         matcher = Matcher(compilation.module_parts("celc run"))

@@ -223,6 +223,8 @@ def _objects(origin: Origin) -> Iterator[tuple[int, dict[str, Any]]]:
 def parquet_schema(origin: Origin) -> pa.Schema:
     import pyarrow.parquet
 
+    if origin.rows is not None:
+        return origin.rows.schema
     try:
         with origin.seekable() as stream:
             return pyarrow.parquet.read_schema(stream)

@@ -49,6 +49,8 @@ class SchemaOfFiles:
         from celc.interfaces.cli.declaring.samples import sample_of, typed_columns
 
         origins = self._origins()
+        if not origins:
+            raise CommandProblem("there are no files to read, so nothing gives the columns")
         if origins[0].format == "parquet":
             return typed_columns(origins, self._form, self._types)
         sample = sample_of(origins, self._form, guess=self._guess)

@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
-from celc_runtime.arrow.events.paths import arrow_fields, path_of, with_fields
+from celc_runtime.arrow.events.paths import arrow_fields, with_fields
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.schemas import NAMES_OF_TYPES
 
 from celc.interfaces.cli.problems import CommandProblem, words
+from celc.interfaces.cli.reading.iceberg_tables import IcebergFile
 from celc.interfaces.cli.reading.json_fields import Fields, keys_of
 from celc.interfaces.cli.reading.left_out import ERRORS, LeftOut
 from celc.interfaces.cli.reading.origins import Origin
@@ -23,7 +24,7 @@ from celc.interfaces.cli.reading.plain_rows import csv_looks, json_looks
 from celc.interfaces.cli.reading.text_blocks import TextRows
 from celc.interfaces.cli.reading.text_rows import Row
 from celc.interfaces.cli.reading.times import TimeForm, with_durations, with_times
-from celc.interfaces.cli.reading.wanted import Wanted
+from celc.interfaces.cli.reading.wanted import Wanted, inner_names, leads_somewhere
 
 Progress = Callable[[int], None]
 
@@ -44,9 +45,7 @@ class EventFile:
     def __init__(
         self, origin: Origin, wanted: Wanted, form: Form, left_out: LeftOut | None = None
     ) -> None:
-        self.origin = origin
-        self._wanted = wanted
-        self._form = form
+        self.origin, self._wanted, self._form = origin, wanted, form
         self._left_out = LeftOut(ERRORS) if left_out is None else left_out
         self._found: set[str] = set()
         self._types: set[str] = set()
@@ -242,18 +241,12 @@ class EventFile:
         import pyarrow.parquet  # it takes longer than a query to compile
 
         schema = self._wanted.schema
+        if self.origin.rows is not None:
+            yield from self._of_table(self.origin.rows, progress)
+            return
         with self.origin.seekable() as stream:
             file = pyarrow.parquet.ParquetFile(stream)
-            given = arrow_fields(file.schema_arrow)
-            top = [name for name, _ in given]
-            present = {name for name in schema.names if top.count(name) > 1}
-            present |= {
-                name
-                for name in schema.names
-                if name not in present and _leads_somewhere(name, given)
-            }
-            present -= self._folders.keys()
-            self._check_columns([*top, *_inner_names(given)], present)
+            top, present = self._present(file.schema_arrow)
             texts = [f.name for f in schema if f.name in top and pa.types.is_string(f.type)]
             if not present:
                 for group in range(file.num_row_groups):
@@ -264,9 +257,36 @@ class EventFile:
             file = pyarrow.parquet.ParquetFile(stream, read_dictionary=texts, pre_buffer=False)
             for batch in file.iter_batches(batch_size=1 << 16, columns=columns):
                 progress(stream.tell())
-                batch = with_fields(batch, columns)
-                batch = with_durations(self._form.times.zoned(batch, schema), schema)
-                yield self._completed(batch)
+                yield self._typed(batch, columns)
+
+    def _of_table(self, rows: IcebergFile, progress: Progress) -> Iterator[pa.RecordBatch]:
+        """The rows of a file as its table has them."""
+        top, present = self._present(rows.schema)
+        columns = [name for name in self._wanted.schema.names if name in present]
+        # With no column to read, the first column gives the number of rows.
+        read = [name for name in top if any(f"{one}.".startswith(f"{name}.") for one in columns)]
+        for batch in rows.batches(read or top[:1]):
+            counted = self._completed(self._counted(len(batch)))
+            yield self._typed(batch, columns) if columns else counted
+        progress(rows.size)
+
+    def _present(self, given: pa.Schema) -> tuple[list[str], set[str]]:
+        """The columns of a file with types, and the wanted ones that it has."""
+        schema, fields = self._wanted.schema, arrow_fields(given)
+        top = [name for name, _ in fields]
+        present = {name for name in schema.names if top.count(name) > 1}
+        present |= {
+            name for name in schema.names if name not in present and leads_somewhere(name, fields)
+        }
+        present -= self._folders.keys()
+        self._check_columns([*top, *inner_names(fields)], present)
+        return top, present
+
+    def _typed(self, batch: pa.RecordBatch, columns: list[str]) -> pa.RecordBatch:
+        """A batch of a file with types, complete, with fields of structs as columns."""
+        schema = self._wanted.schema
+        batch = with_fields(batch, columns)
+        return self._completed(with_durations(self._form.times.zoned(batch, schema), schema))
 
     def _csv(self, progress: Progress) -> Iterator[pa.RecordBatch]:
         schema = self._wanted.schema
@@ -425,17 +445,3 @@ class EventFile:
             raise CommandProblem(f"{self.name}: {str(problem).split(chr(10), 1)[0]}") from None
         except OSError as problem:
             raise CommandProblem(f"{self.name}: {words(problem)}") from None
-
-
-def _leads_somewhere(name: str, given: Any) -> bool:
-    try:
-        return path_of(name, given, arrow_fields) is not None
-    except LookupError:
-        return False
-
-
-def _inner_names(given: Any, before: str = "") -> Iterator[str]:
-    for name, type in given:
-        for inner, below in arrow_fields(type):
-            yield f"{before}{name}.{inner}"
-            yield from _inner_names([(inner, below)], f"{before}{name}.")

@@ -23,6 +23,7 @@ from celc_runtime.plan.frozen import frozen
 
 from celc.interfaces.cli.problems import CommandProblem, words
 from celc.interfaces.cli.reading.delta_tables import LOG, delta_files
+from celc.interfaces.cli.reading.iceberg_tables import IcebergFile, iceberg_files, metadata_of
 from celc.interfaces.cli.reading.spool import Spool
 
 FORMATS = ("csv", "json", "parquet")
@@ -55,6 +56,8 @@ class Origin:
     """The columns that folders such as `day=1` give all its rows, as texts."""
     columns: frozenset[str] = frozenset()
     """Columns that it may lack: they are NULL then."""
+    rows: IcebergFile | None = None
+    """What reads its rows, where the file alone does not have them as its table has."""
 
     @property
     def file(self) -> Path:
@@ -182,8 +185,8 @@ def opened_origins(arguments: Sequence[str], format: str | None) -> Iterator[lis
         yield origins
 
 
-_Named = tuple[Path, tuple[tuple[str, str | None], ...], frozenset[str]]
-"""A file, and the `folders` and `columns` of its origin."""
+_Named = tuple[Path, tuple[tuple[str, str | None], ...], frozenset[str], IcebergFile | None]
+"""A file, and the `folders`, `columns` and `rows` of its origin."""
 
 
 def _origins(arguments: Sequence[str], format: str | None) -> Iterator[Origin]:
@@ -206,14 +209,18 @@ def _files(argument: str, format: str | None) -> list[_Named]:
     if (folder / LOG).is_dir():
         if format not in (None, "parquet"):
             raise CommandProblem(f"{folder} is a table of Delta Lake: leave out --input-format")
-        return [(one.path, one.values, one.columns) for one in delta_files(folder)]
+        return [(one.path, one.values, one.columns, None) for one in delta_files(folder)]
+    if (metadata := metadata_of(folder)) is not None:
+        if format not in (None, "parquet"):
+            raise CommandProblem(f"{folder} is a table of Apache Iceberg: leave out --input-format")
+        return [(one.path, (), frozenset(), one) for one in iceberg_files(metadata)]
     paths = _paths(argument, format)
     if why := why_not_plain(dict.fromkeys(path.parent for path in paths)):
         raise CommandProblem(why)
     # Only what lies below the named folder, or where a pattern is open: Spark does the same.
     fixed = list(itertools.takewhile(lambda part: not glob.has_magic(part), folder.parts))
     above = len(folder.parts if folder.is_dir() else fixed)
-    return [(path, _values(path.parts[above:-1]), frozenset()) for path in paths]
+    return [(path, _values(path.parts[above:-1]), frozenset(), None) for path in paths]
 
 
 def _values(folders: Sequence[str]) -> tuple[tuple[str, str | None], ...]:
@@ -317,7 +324,10 @@ def _form(name: str) -> tuple[str | None, str | None, bool]:
 
 
 def _origin(name: str, file: _Named | None, format: str | None) -> Origin:
-    path, folders, columns = file or (None, (), frozenset())
+    path, folders, columns, rows = file or (None, (), frozenset(), None)
+    if rows is not None:
+        assert path is not None
+        return Origin(name, path, "parquet", None, False, rows.size, rows=rows)
     by_name, compression, tabbed = _form("" if path is None else path.name)
     format = format or by_name
     if path is None:

@@ -7,9 +7,11 @@ an error. Where it has none, the attribute is NULL, with a warning at the end of
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 import pyarrow as pa
+from celc_runtime.arrow.events.paths import arrow_fields, path_of
 from celc_runtime.chain.columns import levels_of, source_of
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.query import CompiledQuery
@@ -141,3 +143,19 @@ def _can_be(name: str, other: str) -> bool:
     if name.startswith(f"{other}."):
         return False
     return before != other_before or bool(guess(field, [other_field]))
+
+
+def leads_somewhere(name: str, given: Any) -> bool:
+    """Whether a name is a column, or a field of one; `given` are the columns of a file."""
+    try:
+        return path_of(name, given, arrow_fields) is not None
+    except LookupError:
+        return False
+
+
+def inner_names(given: Any, before: str = "") -> Iterator[str]:
+    """The names of the fields in columns, as paths with dots."""
+    for name, type in given:
+        for inner, below in arrow_fields(type):
+            yield f"{before}{name}.{inner}"
+            yield from inner_names([(inner, below)], f"{before}{name}.")

@@ -33,7 +33,7 @@ def why_not_plain(folders: Iterable[Path]) -> str:
         for log, what, read in _LOGS:
             if next(folder.glob(log), None) is not None:
                 reads = "does not read that log"
-                if log == "_delta_log":
+                if log.startswith(("_delta_log", "metadata/")):
                     reads = "run reads that log only where this folder itself is named"
                 return (
                     f"{folder} {what}: its log ({log}) says which of its files count, and celc "
