@@ -35,6 +35,7 @@ from celc.resolve.types.own_event import derived_attributes, enter_derived
 from celc.resolve.types.own_functions import declare_functions
 from celc.resolve.types.tables import KnownTable
 from celc.resolve.uncertain import check_labels, check_uncertain, uncertainty_of_query
+from celc.resolve.warnings.first_instead import check_absences
 from celc.resolve.warnings.idle_limits import check_limit
 from celc.resolve.warnings.multitude import check_counts
 from celc.resolve.warnings.simultaneous import check_simultaneous
@@ -169,6 +170,8 @@ def _query(
             found.add(messages.rest_in_reader(schema.read[0][0].text, schema.read[0][0].span))
     if simultaneous:
         check_simultaneous(node, formula, window, known, found, reads=bool(reads))
+    elif uncertain is None:
+        check_absences(formula, found)
     site = Site(schema, frame, annotator.hidden, found, "select", condition)
     check_choices(node, source, found)
     together = None if node.select is None else node.select.together

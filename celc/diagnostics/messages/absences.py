@@ -111,3 +111,16 @@ def selector_inside(span: Span) -> Diagnostic:
         "is to the left of FIRST",
         "to choose among the matches behind it alone, put the selector around the whole sequence",
     )
+
+
+def first_instead(instead: str, span: Span, *, repeated: bool) -> Diagnostic:
+    """`A ; !B ; B`; `instead` is its FIRST. `repeated`: a condition around the sequence says again
+    what stands in the absence."""
+    return warning(
+        "first-instead",
+        span,
+        "this absence only makes the event after it the first one, which FIRST says by itself",
+        f"write {instead}",
+        *(["a condition outside that says the same can go"] if repeated else []),
+        fixes=[Fix(span, instead)],
+    )

@@ -45,7 +45,7 @@ def _still_true(warnings: Iterable[Diagnostic], judged: frozenset[Span]) -> Iter
     """The resolver's warnings, except those that are errors or wrong in the first-order reading."""
     for warning in warnings:
         match warning.code:
-            case "unsafe-label":
+            case "unsafe-label" | "first-instead":
                 continue
             case "maybe-unbound" if warning.span in judged:
                 continue
