@@ -21,7 +21,11 @@ from .lasting import (
     BEGIN,
     attributes_of_rows,
     axis_of,
+    check_event,
+    check_lasting,
     check_reader,
+    end_of,
+    lasting_streams,
     order_among_rows,
     read_by,
 )
@@ -149,13 +153,19 @@ def open_stream(
     if asked.for_each is not None:
         asked = with_row(asked, file.parameters[asked.for_each], row or {})
     columns = (order_by,) if isinstance(order_by, str) else tuple(order_by or ())
+    reads = read_by(asked, file)
+    starts = lasting_streams(asked, file, columns, reads)
+    if starts:
+        columns = (end_of(asked, file, starts),)
     if columns:
         events = sorted(
             events, key=lambda event: tuple(_sort_key(event.get(name)) for name in columns)
         )
-    reads = read_by(asked, file)
     is_closed = at_end == "closed"
     if not reads:
+        if starts:
+            check_lasting(asked, columns)
+            ties = "simultaneous"
         schema = Schema(file, asked.streams)
         check(asked, schema)
         uncertain = check_uncertain(asked, file, columns, ties)
@@ -174,16 +184,20 @@ def open_stream(
             work_limit,
             is_closed=is_closed,
             clock=clock,
+            lasting=bool(starts),
+            starts=starts,
             times=uncertain,
         )
-    columns = columns or tuple(filter(None, [measure_of(asked)]))
+    order_of = {one.name: _order_where_events_last(one, file) for one in reads}
+    below = next((one for one in order_of.values() if one), ())
+    columns = columns or below or tuple(filter(None, [measure_of(asked)]))
     check_reader(asked, file, columns)
     levels = [
         open_stream(
             text,
             events,
             query=one.name,
-            order_by=columns,
+            order_by=() if order_of[one.name] else columns,
             ties=ties,
             work_limit=work_limit,
             at_end=at_end,
@@ -191,6 +205,8 @@ def open_stream(
         )
         for one in reads
     ]
+    if any(level.order_by != columns[0] for level in levels):
+        raise CelError("a query with another order is read")
     schema, events = _with_rows(file, asked, levels, events, columns[0])
     check(asked, schema)
     return Stream(
@@ -202,7 +218,18 @@ def open_stream(
         work_limit,
         is_closed=is_closed,
         lasting=True,
+        starts=starts,
     )
+
+
+def _order_where_events_last(query: Query, file: File) -> tuple[str, ...]:
+    """The order column that LASTING gives to a query, or to one that it reads."""
+    reads = read_by(query, file)
+    starts = lasting_streams(query, file, (), reads)
+    if starts:
+        return (end_of(query, file, starts),)
+    found = (_order_where_events_last(one, file) for one in reads)
+    return next(filter(None, found), ())
 
 
 def _with_rows(
@@ -222,7 +249,7 @@ def _with_rows(
         event_type = plain.type_of(event)
         if event_type is not None:
             # An event whose type went without saying stands among rows now, which have types.
-            told = {"type": event_type.name, "stream": event_type.stream, BEGIN: event.get(order)}
+            told = {"type": event_type.name, "stream": event_type.stream}
             # The table of all streams below may hold attributes that this type does not declare.
             keyed.append(((event.get(order), 0), {**event, **told}))
     types = list(plain.types)
@@ -346,6 +373,7 @@ class Stream:
         is_closed: bool,
         clock: Any = None,
         lasting: bool = False,
+        starts: Mapping[str, str] | None = None,
         times: Uncertain | None = None,
     ) -> None:
         self.lasting = lasting
@@ -378,7 +406,11 @@ class Stream:
                 values = values_of(event_type, event)
                 values |= {name: expressions.value(one, values) for name, one in query.key_values}
                 if lasting and self.order_by is not None:
-                    values[BEGIN] = datum_of(values[self.order_by].kind, event[BEGIN])
+                    end = values[self.order_by]
+                    values[BEGIN] = values[(starts or {}).get(event_type.stream, self.order_by)]
+                    if BEGIN in event:
+                        values[BEGIN] = datum_of(end.kind, event[BEGIN])
+                    check_event(values[BEGIN].value, end.value)
                 self._add(Row(event_type.stream, event_type.name, values), index)
                 index += 1
         rows = [row for part in self.parts.values() for row in part.rows]

@@ -1,4 +1,5 @@
-"""Queries that read queries: events that last from their start to their end.
+"""Events that last from their start to their end: those of LASTING streams, and of queries that
+read queries.
 
 The axis of such a part are the times at which something starts or ends. A match lies between two
 *places* of this axis. A place is the number of its time, and within one time a position: that of
@@ -79,20 +80,65 @@ def measure(value: Any) -> Any:
     return number_of(value)
 
 
+def lasting_streams(
+    query: n.Query, file: n.File, order_by: tuple[str, ...], reads: Sequence[n.Query]
+) -> dict[str, str]:
+    """The attributes of the starts of the events of a query's LASTING streams, and for its other
+    declared streams that of their ends, which are starts as well. Empty without such a stream; the
+    end is that of each type of all streams. CelError where the declaration has no meaning."""
+    read = {one.name for one in reads}
+    names = [one for one in query.streams or file.streams if one not in read]
+    found = {name: file.lasting[name] for name in names if name in file.lasting}
+    if not found:
+        return {}
+    if order_by:
+        raise CelError("order_by where events last")
+    if any(name in file.uncertain for name in names):
+        raise CelError("uncertain time beside events that last")
+    ends = {end for _, end in found.values()}
+    if len(ends) > 1:
+        raise CelError("streams whose events last, with different ends")
+    (end,) = ends
+    starts = {name: found[name][0] if name in found else end for name in names}
+    kinds = set()
+    for one in file.types:
+        if one.stream in starts:
+            kinds |= {one.attributes.get(end), one.attributes.get(starts[one.stream])}
+    if None in kinds or len(kinds) > 1 or any(start == end for start, _ in found.values()):
+        raise CelError("an event type without a start, or an end, or of another type")
+    return starts
+
+
+def end_of(query: n.Query, file: n.File, starts: dict[str, str]) -> str:
+    """The order column where events last."""
+    return next(file.lasting[name][1] for name in starts if name in file.lasting)
+
+
+def check_event(start: Any, end: Any) -> None:
+    """Raise CelError for an event without a start or an end, or that ends before it starts."""
+    if start is None or end is None or end < start:
+        raise CelError("an event that does not last from its start to its end")
+
+
 def check_reader(query: n.Query, file: n.File, order_by: tuple[str, ...]) -> None:
     """Raise CelError where a query that reads queries has no meaning."""
-    if len(order_by) != 1:
-        raise CelError("a query that reads queries has one order column")
-    if query.for_each is not None:
-        raise CelError("FOR EACH in a query that reads queries")
-    for part in n.parts_of(query.formula):
-        if isinstance(part, n.Next) or (isinstance(part, n.Repeat) and part.contiguous):
-            raise CelError("`:` among events that last")
-        if isinstance(part, n.NotBefore | n.NotAfter):
-            raise CelError("an absence at the ends among events that last")
+    check_lasting(query, order_by)
     for one in read_by(query, file):
         if one.per is not None or one.collapsed or one.for_each is not None:
             raise CelError(f"{one.name} has no rows that can be read")
+
+
+def check_lasting(query: n.Query, order_by: tuple[str, ...]) -> None:
+    """Raise CelError where a query over events that last has no meaning."""
+    if len(order_by) != 1:
+        raise CelError("a query over events that last has one order column")
+    if query.for_each is not None:
+        raise CelError("FOR EACH in a query over events that last")
+    for part in n.parts_of(query.formula):
+        if isinstance(part, n.Next) or (isinstance(part, n.Repeat) and part.contiguous):
+            raise CelError("`:` among events that last")
+        if isinstance(part, n.NotAfter):
+            raise CelError("an absence after a match among events that last")
 
 
 def read_by(query: n.Query, file: n.File) -> list[n.Query]:

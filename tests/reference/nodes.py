@@ -730,10 +730,12 @@ class Query:
 @dataclass(frozen=True)
 class File:
     """A `.cel` file: the event types of all its streams, its queries, its parameter sets with
-    their attributes, and the streams whose time is uncertain."""
+    their attributes, the streams whose time is uncertain, and those whose events last: stream →
+    the attributes of start and end."""
 
     streams: tuple[str, ...]
     types: tuple[EventType, ...]
     queries: tuple[Query, ...]
     parameters: dict[str, dict[str, Kind]] = field(default_factory=dict)
     uncertain: dict[str, Uncertain] = field(default_factory=dict)
+    lasting: dict[str, tuple[str, str]] = field(default_factory=dict)

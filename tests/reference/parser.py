@@ -364,6 +364,7 @@ class _FileParser(_FormulaParser):
         types: list[EventType] = []
         parameters: dict[str, dict[str, Kind]] = {}
         uncertain: dict[str, Uncertain] = {}
+        lasting: dict[str, tuple[str, str]] = {}
         while True:
             if cursor.at_word("AGGREGATE") and cursor.at("(", ahead=2):
                 cursor.take()
@@ -391,6 +392,8 @@ class _FileParser(_FormulaParser):
                 raise CelError(f"stream {stream} is declared twice")
             streams.append(stream)
             times = self._times() if cursor.accept_word("UNCERTAIN") else None
+            if cursor.accept_word("LASTING"):
+                lasting[stream] = self._two_attributes("LASTING")
             types += self._event_types(stream)
             if times is not None:
                 low, high, by = times
@@ -407,18 +410,22 @@ class _FileParser(_FormulaParser):
             raise cursor.error("the end of the file")
         if len(queries) > 1 and None in [query.name for query in queries]:
             raise CelError("a file with several queries names each of them")
-        return File(tuple(streams), tuple(types), tuple(queries), parameters, uncertain)
+        return File(tuple(streams), tuple(types), tuple(queries), parameters, uncertain, lasting)
 
     def _times(self) -> tuple[str, str, Window]:
         """`[low, high] BY step`, after UNCERTAIN."""
+        low, high = self._two_attributes("UNCERTAIN")
+        self.cursor.expect_word("BY")
+        return low, high, self._window()
+
+    def _two_attributes(self, word: str) -> tuple[str, str]:
         cursor = self.cursor
         cursor.expect("[")
         names = self._attribute_names()
         cursor.expect("]")
         if len(names) != 2:
-            raise CelError("UNCERTAIN takes a least and a greatest time")
-        cursor.expect_word("BY")
-        return names[0], names[1], self._window()
+            raise CelError(f"{word} takes two attributes")
+        return names[0], names[1]
 
     def _confidence(self) -> Confidence | None:
         cursor = self.cursor

@@ -461,8 +461,9 @@ class Evaluator:
         for i, j, mu in self.matches(formula.body, nu):
             absent = self._absent(formula.absent, nu, mu, formula.labels)
             self._spend(len(absent))
+            # Where events last, both bounds are between the end of what is absent and the start.
             if not any(
-                end < i and fits_positions(formula.window, self.order_by, self.rows, start, i)
+                end < i and self._fits(formula.window, end if self.lasting else start, i)
                 for start, end, _ in absent
             ):
                 yield i, j, mu
@@ -475,10 +476,7 @@ class Evaluator:
             absent = self._absent(formula.absent, nu, mu, formula.labels)
             self._spend(len(absent))
             begin = i if formula.window is None else j
-            if not any(
-                start > j and fits_positions(length, self.order_by, self.rows, begin, end)
-                for start, end, _ in absent
-            ):
+            if not any(start > j and self._fits(length, begin, end) for start, end, _ in absent):
                 yield i, j, mu
 
     def _filter(self, formula: n.Filter, nu: Environment) -> Iterable[ComplexEvent]:
@@ -502,9 +500,12 @@ class Evaluator:
 
     def fits(self, window: n.Window, match: ComplexEvent) -> bool:
         """Whether a match is inside a window."""
+        return self._fits(window, match[0], match[1])
+
+    def _fits(self, window: n.Window, begin: int, end: int) -> bool:
         if self.lasting:
-            return bool(self.axis.span(match[0], match[1]) <= window.size)
-        return fits_positions(window, self.order_by, self.rows, match[0], match[1])
+            return bool(self.axis.span(begin, end) <= window.size)
+        return fits_positions(window, self.order_by, self.rows, begin, end)
 
     def _project(self, formula: n.Project, nu: Environment) -> Iterable[ComplexEvent]:
         for i, j, mu in self.scope(formula.body, nu):

@@ -105,7 +105,8 @@ def _all_cases(stem_prefix: str | None, folder: Path) -> list[Case]:
 
 def _with_times(written: dict[str, Any]) -> dict[str, Any]:
     """The case with times, days and DECIMALs of events in place of their texts. `decided_time` is
-    of the type of ts, or where time is uncertain of low, and so is `end_time`."""
+    of the type of ts, where time is uncertain of low, and where events last of end; so is
+    `end_time`."""
     times = dict(re.findall(r"\b(\w+): (TIMESTAMP|DATE|DECIMAL)\b", written["query"]))
     for event in written["events"]:
         for name in times.keys() & event.keys():
@@ -117,7 +118,7 @@ def _with_times(written: dict[str, Any]) -> dict[str, Any]:
             elif text is not None:
                 event[name] = dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC)
     rows = [*written.get("expected", ()), *written.get("rows", ())]
-    kind = times.get("ts", times.get("low"))
+    kind = times.get("ts", times.get("low", times.get("end")))
     for row in rows if kind == "TIMESTAMP" else ():
         for name in row.keys() & _TIMES:
             if row[name] is not None:
