@@ -63,10 +63,11 @@ _SIZES = {
     "36-nth": (7, 7),
     "37-decimals": (72, 73),
     "40-first": (154, 157),
+    "41-lasting": (46, 47),
     "43-some-every": (50, 57),
     "46-limit-per": (29, 30),
 }
-_REFUSED = 72
+_REFUSED = 76
 """How many queries of all files are errors."""
 
 
@@ -85,7 +86,7 @@ def _options(case: Case) -> Options:
 def test_every_file_is_counted() -> None:
     """By the file; `test_python_api` counts what is in it."""
     assert case_stems() == [*_SIZES]
-    assert sum(cases for _, cases in _SIZES.values()) == 1682
+    assert sum(cases for _, cases in _SIZES.values()) == 1729
 
 
 @pytest.mark.parametrize("stem", case_stems())

@@ -65,7 +65,6 @@ def plan_of(program: Program, asked: Asked) -> plan.Plan:
 
 def _source(program: Program, asked: Asked) -> plan.Source:
     query = program.query
-    lasts = query.begin is not None
     read = attributes_read(query, asked.read)
     relevant, told_apart = _relevant(program, sees_all=asked.sees_all_events)
     return plan.Source(
@@ -84,9 +83,9 @@ def _source(program: Program, asked: Asked) -> plan.Source:
         tiebreak=asked.tiebreak,
         ties=SIMULTANEOUS if query.simultaneous else None,
         uncertain=None if query.uncertain is None else _uncertain(query.uncertain),
-        reads=tuple(query.reads) if lasts else (),
+        reads=query.reads,
         begin=None if query.begin is None else query.begin.name,
-        declared=_declared_attributes(query) if lasts else (),
+        declared=_declared_attributes(query) if query.reads else (),
         parameters=_parameters(program, sees_all=asked.sees_all_events),
         relevant=relevant,
         told_apart=told_apart,
@@ -104,7 +103,12 @@ def _matching(program: Program, asked: Asked) -> plan.Matching:
         kind_bits=program.kind_bits,
         window=None if query.window is None else _window(query.window),
         local_windows=tuple(map(_window, windows)),
-        reaches=tuple(tuple(map(windows.index, hops)) for hops in reaches_of(query.formula)),
+        # The window of events that last reaches as far back as their absences.
+        reaches=(
+            ()
+            if query.lasting
+            else tuple(tuple(map(windows.index, hops)) for hops in reaches_of(query.formula))
+        ),
         # Inside an event that lasts there can be others, which rule it out.
         one_event=query.window is None and is_one_event(query.formula) and not query.lasting,
         nested_selectors=has_selectors(query.formula),
@@ -123,7 +127,7 @@ def _choice(program: Program, asked: Asked) -> plan.Choice:
         ruled_out=_deadlines((one for one in written if one not in found), windows),
         # A query that reads others passes its options to them, and runs with the options of the
         # file.
-        at_end=asked.at_end if written or query.begin is not None else "open",
+        at_end=asked.at_end if written or query.reads else "open",
         max_work=_max_work(listing),
         rate=_rate(query.rate),
     )
@@ -339,7 +343,8 @@ def _per_start(program: Program) -> plan.PerStart | None:
 def _window(window: core.Window) -> plan.Window:
     attribute = None if window.attribute is None else window.attribute.name
     begin = None if window.begin is None else window.begin.name
-    return plan.Window(window.unit.value, window.size, attribute, begin=begin)
+    unit, to_start = window.unit.value, window.to_start
+    return plan.Window(unit, window.size, attribute, begin=begin, to_start=to_start)
 
 
 def _deadlines(

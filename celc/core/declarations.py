@@ -43,7 +43,7 @@ def _as_declared(stream: Stream, query: Query) -> Stream:
     """A stream of a query, without the attributes that the query has added."""
     added = {one.name for one in query.derived}
     added |= set() if query.parameters is None else query.parameters.columns_added
-    added |= set() if query.begin is None else {query.begin.name}
+    added |= {query.begin.name} if query.begin is not None and query.reads else set()
     types = (
         replace(one, attributes=tuple(a for a in one.attributes if a.name not in added))
         for one in stream.event_types

@@ -847,6 +847,9 @@ class Window:
     begin: AttributeDeclaration | None = None
     """Where events last, the attribute for the value of a start; `attribute` is then for the
     end."""
+    to_start: bool = False
+    """Where events last: value(start) − value(end) ≤ size, from the end of what an absence looks
+    for to the start of the match behind it."""
 
 
 @frozen
@@ -1118,9 +1121,9 @@ class Uncertainty:
 class Query:
     """One query of a file, resolved.
 
-    A query that reads queries is `simultaneous`. Then every event type has the attribute `begin`,
-    the time at which an event starts; the order column is the time at which it ends. All windows in
-    `formula` are measured from the start.
+    A query over events that last is `simultaneous`: one that reads queries, or LASTING streams.
+    Then every event type has the attribute `begin`, the time at which an event starts; the order
+    column is the time at which it ends. All windows in `formula` are measured from the start.
     """
 
     name: str

@@ -119,7 +119,7 @@ def closing_of(tokens: Sequence[Token], opening: int) -> int:
 
 
 def _opening(tokens: Sequence[Token], index: int) -> int:
-    """The place of the `{` of a stream, which may have an UNCERTAIN before it."""
+    """The place of the `{` of a stream, which may have UNCERTAIN or LASTING before it."""
     while index < len(tokens) - 1 and tokens[index].type not in ("LBRACE", "RBRACE"):
         if begins_statement(tokens, index):
             break

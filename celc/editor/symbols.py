@@ -108,7 +108,7 @@ class _File:
         for stream in self._file.streams:
             group = self._groups.of(("name", stream.name.text))
             self._add("stream", (), stream.name, declares=True)
-            for name in () if stream.uncertain is None else stream.uncertain.names:
+            for name in () if stream.times is None else stream.times.names:
                 self._add("attribute", group, name)
             for event in stream.events:
                 self._add("type", group, event.name, declares=True)

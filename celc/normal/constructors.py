@@ -166,19 +166,20 @@ def correlated(form: NormalForm, clause: Clause, own: frozenset[str], span: Span
 
 def within(form: NormalForm, window: Window, span: Span) -> NormalForm:
     """The matches of a form that fit a window; the form itself where all fit."""
-    if is_empty(form) or (_is_one_event(form) and _is_finite(window)):
+    if is_empty(form) or (is_one_event(form) and _is_finite(window)):
         return form
     return lp.Within(form, window, span)
 
 
-def _is_one_event(form: NormalForm) -> bool:
+def is_one_event(form: NormalForm) -> bool:
+    """Whether each match of a form is one event, and asks for no other."""
     match form:
         case lp.Event():
             return True
         case Disjunction():
-            return all(map(_is_one_event, form.operands))
+            return all(map(is_one_event, form.operands))
         case lp.Correlated() | lp.Scope() | lp.Relabel() | lp.Where() | lp.Within():
-            return _is_one_event(form.operand)
+            return is_one_event(form.operand)
         case _:
             return False
 

@@ -10,9 +10,10 @@ from typing import TypeAlias
 
 from celc_runtime.plan.frozen import frozen
 
-from celc.core.formula import AttributeValue, PerEnd, Query
+from celc.core.formula import AttributeValue, DataType, PerEnd, Query
 from celc.core.terms import nodes_named_in
 from celc.normal import normal_form as lp
+from celc.normal.constructors import is_one_event
 from celc.normal.flat_form import FlatForm, NotFlat
 from celc.normal.flatten import flatten
 from celc.normal.normalize import output_labels
@@ -124,7 +125,8 @@ def _divide_correlated(query: Query, form: lp.NormalForm) -> Division:
     if isinstance(roles, NotFlat):
         consumes = query.consume_by != "NONE"
         found = relaxed(form, selectors=not consumes, absences=not query.lasting)
-        return Division(found, form, Definitions(form, nests, roles))
+        sees_all = nests or (query.lasting and any(map(_looks_far_back, forms_in(form))))
+        return Division(found, form, Definitions(form, sees_all, roles))
     found = roles.flat.form
     asked = roles.flat.events_outside
     return Division(found, lp.Disjunction((found, *asked), form.span) if asked else found, roles)
@@ -195,6 +197,16 @@ def _without_first(form: lp.NormalForm) -> lp.NormalForm:
     assert isinstance(form.operand, lp.Selected)
     chosen = lp.Selected("NXT_OF_ENDS", form.operand.operand, form.operand.span)
     return replace(form, operand=chosen)
+
+
+def _looks_far_back(form: lp.NormalForm) -> bool:
+    """Whether an absence before a match of events that last depends on events before its length: on
+    those of several, only the last one ends inside. Sums of floating numbers are rounded."""
+    if not isinstance(form, lp.AbsenceBefore):
+        return False
+    begin = form.length.begin
+    is_real = begin is not None and begin.type in (DataType.FLOAT, DataType.DOUBLE)
+    return is_real or not is_one_event(form.absent)
 
 
 def nests_selectors(form: lp.NormalForm, *, top: bool) -> bool:

@@ -69,13 +69,17 @@ class QueryBuilder(FormulaBuilder):
     def stream_declaration(self, c: Values) -> syntax.StreamDeclaration:
         events = c[-2]
         self._streams[name_text(c[2])] = tuple(event.name.text for event in events)
-        uncertain = c[3] if len(c) == 7 else None
+        times = c[3] if len(c) == 7 else None
         span = c[0].span.to(c[-1].span)
-        return syntax.StreamDeclaration(name_of(c[2]), tuple(events), span, uncertain)
+        return syntax.StreamDeclaration(name_of(c[2]), tuple(events), span, times)
 
     def times(self, c: Values) -> syntax.UncertainClause:
         names = tuple(name_of(token) for token in c[2])
         return syntax.UncertainClause(names, c[5], c[0].span.to(c[5].span))
+
+    def lasting(self, c: Values) -> syntax.LastingClause:
+        names = tuple(name_of(token) for token in c[2])
+        return syntax.LastingClause(names, c[0].span.to(c[3].span))
 
     def event_declaration(self, c: Values) -> syntax.EventDeclaration:
         attributes = tuple(c[3]) if len(c) == 5 else ()

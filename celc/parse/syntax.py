@@ -655,13 +655,21 @@ class UncertainClause:
 
 
 @frozen
+class LastingClause:
+    """`LASTING [start, end]`; other numbers of names are errors later."""
+
+    names: tuple[Name, ...]
+    span: Span = _span()
+
+
+@frozen
 class StreamDeclaration:
     """`CREATE STREAM S { … }`."""
 
     name: Name
     events: tuple[EventDeclaration, ...]
     span: Span = _span()
-    uncertain: UncertainClause | None = None
+    times: UncertainClause | LastingClause | None = None
 
 
 @frozen

@@ -94,6 +94,8 @@ def _check_clauses(query: Query) -> None:
         raise NotRelational("FOR EACH reads a table of parameters", query.span)
     if query.reads:
         raise NotRelational("it reads the rows of another query", query.span)
+    if query.lasting:
+        raise NotRelational("its events last", query.span)
     if query.uncertain is not None:
         raise NotRelational("the time of its events is uncertain", query.span)
     if query.simultaneous:

@@ -1,9 +1,9 @@
-"""Queries over queries: the rows of one query are the events of the next.
+"""Events that last: those of LASTING streams, and the rows of one query that the next reads.
 
 A query that reads another sees a declared stream with one event type, both called like the query
 that is read. Its events have a start and an end. Where the formula asks whether one match ends
-before another starts, the order of the table (that of ends) is not enough: so each event gets one
-more attribute, its start (`Query.begin`), and every window one more place to measure from.
+before another starts, the order of the table (that of ends) is not enough: so each event has an
+attribute that is its start (`Query.begin`), and every window one more place to measure from.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -92,34 +92,111 @@ def why_rows_are_not_read(query: core.Query) -> str:
     return ""
 
 
-# --- a query that reads others --------------------------------------------------------------------
+# --- streams whose events last --------------------------------------------------------------------
+
+
+@frozen
+class Lasting:
+    """LASTING: the attributes of a stream that say when an event starts, and when it ends."""
+
+    start: AttributeDeclaration
+    end: AttributeDeclaration
+    place: Span
+
+
+def lasting_of(
+    clause: syntax.LastingClause, event_types: Sequence[EventType], found: Diagnostics
+) -> Lasting | None:
+    """When the events of a stream start and end; None where that is declared wrongly."""
+    if len({name.text for name in clause.names}) != 2 or len(clause.names) != 2:
+        found.add(messages.two_ends(clause.span))
+        return None
+    types: list[core.DataType] = []
+    for name in clause.names:
+        for one in event_types:
+            found_type = one.type_of(name.text)
+            if found_type is None:
+                offered = [attribute.name for attribute in one.attributes]
+                found.add(messages.lacking_end(name.text, one.name, offered, name.span))
+                return None
+            types.append(found_type)
+    if not types:
+        return None
+    if len(set(types)) > 1 or types[0] not in ORDERED:
+        span = clause.names[0].span.to(clause.names[1].span)
+        found.add(messages.types_of_ends(types[0].value, types[-1].value, span))
+        return None
+    start, end = (AttributeDeclaration(name.text, types[0]) for name in clause.names)
+    return Lasting(start, end, clause.span)
+
+
+def lasting_of_query(
+    node: syntax.Query,
+    streams: Sequence[Stream],
+    known: Mapping[str, Lasting | None],
+    order_by: tuple[str, ...] | None,
+    found: Diagnostics,
+) -> Mapping[str, Lasting] | None:
+    """The LASTING streams among those that a query reads itself; None where they cannot be read
+    together, which is reported. `order_by` are the columns of the call."""
+    declared = {one.name: known[one.name] for one in streams if one.name in known}
+    lasting = {name: one for name, one in declared.items() if one is not None}
+    if len(lasting) < len(declared):
+        return None  # a wrong declaration has been reported
+    if not lasting:
+        return lasting
+    place = node.formula.span
+    if node.streams:
+        place = node.streams[0].span.to(node.streams[-1].span)
+    first, *others = lasting.values()
+    end = first.end
+    if order_by is not None:
+        found.add(messages.order_of_lasting(end.name, place, first.place))
+    for other in others:
+        if other.end != end:
+            found.add(messages.other_end(end.name, other.end.name, other.place, first.place))
+            return None
+    for stream in streams:
+        for one in stream.event_types if stream.name not in lasting else ():
+            if one.type_of(end.name) is not end.type:
+                lacking = (stream.name, one.name)
+                found.add(
+                    messages.without_end(lacking, end.name, end.type.value, place, first.place)
+                )
+                return None
+    return lasting
+
+
+# --- queries over events that last ----------------------------------------------------------------
 
 
 def check_reader(
-    node: syntax.Query,
-    formula: core.Formula,
     read: Sequence[tuple[syntax.Name, QueryRows]],
     order_by: tuple[AttributeDeclaration, ...] | None,
     usable: Sequence[str],
     found: Diagnostics,
 ) -> None:
-    """Report all parts of a query that have no meaning where events last.
+    """Report a query that reads others in another order than theirs.
 
     `read` are the queries that it reads, by the names in FROM; `order_by` its order columns, None
     where some of them was refused; `usable` the attributes of all types that tell how long an event
     lasts.
     """
-    if node.for_each is not None:
-        found.add(messages.for_each(node.for_each.span))
     if order_by is not None:
         _check_order(read, order_by, usable, found)
+
+
+def check_lasting(node: syntax.Query, formula: core.Formula, found: Diagnostics) -> None:
+    """Report all parts of a query that have no meaning where events last."""
+    if node.for_each is not None:
+        found.add(messages.for_each(node.for_each.span))
     for part in formulas_in(formula):
         match part:
             case core.Sequence(contiguous=gaps) if any(gaps):
                 found.add(messages.contiguous(part.span))
             case core.Iteration(contiguous=True):
                 found.add(messages.contiguous(part.span))
-            case core.AbsenceBefore() | core.AbsenceAfter():
+            case core.AbsenceAfter():
                 found.add(messages.absence_at_end(part.span))
             case _:
                 pass
@@ -146,11 +223,7 @@ def _check_order(
 
 
 def over_queries(query: core.Query, reads: tuple[str, ...]) -> core.Query:
-    """The query over events that have a start, and not only an end.
-
-    The window of the clause is measured from the start of a match as well. It stays where it is
-    too: no match in it begins with an event that ended before the window.
-    """
+    """The query over rows of queries, which have a start, and not only an end."""
     order = query.order_by[0]
     types = [event_type for stream in query.streams for event_type in stream.event_types]
     name, taken = "#start", {one.name for each in types for one in each.attributes}
@@ -161,14 +234,32 @@ def over_queries(query: core.Query, reads: tuple[str, ...]) -> core.Query:
     def typed(types: tuple[EventType, ...]) -> tuple[EventType, ...]:
         return tuple(replace(one, attributes=(*one.attributes, begin)) for one in types)
 
-    def lasting(window: core.Window) -> core.Window:
-        return replace(window, begin=begin)
-
-    formula = query.formula
-    if query.window is not None:
-        formula = core.Within(formula, query.window, query.window.span)
     streams = tuple(
         replace(stream, event_types=typed(stream.event_types)) for stream in query.streams
     )
-    changed = with_types_and_windows(formula, typed, lasting)
-    return replace(query, streams=streams, formula=changed, reads=reads, begin=begin)
+    formula = with_types_and_windows(query.formula, typed, lambda window: window)
+    return with_starts(replace(query, streams=streams, formula=formula, reads=reads), begin)
+
+
+def with_starts(query: core.Query, begin: AttributeDeclaration) -> core.Query:
+    """The query over events that start at the attribute `begin`, which their types have.
+
+    The window of the clause is measured from the start of a match as well. It stays where it is
+    too, as the events that matter: no match in it begins with an event that ended before the
+    window. Absences before a match look farther back, so it is longer by their length.
+    """
+
+    def lasting(window: core.Window) -> core.Window:
+        return replace(window, begin=begin)
+
+    def to_start(window: core.Window) -> core.Window:
+        return replace(window, begin=begin, to_start=True)
+
+    formula, window = query.formula, query.window
+    if window is not None:
+        before = (one for one in formulas_in(formula) if isinstance(one, core.AbsenceBefore))
+        lengths = [one.length.size for one in before]
+        formula = core.Within(formula, window, window.span)
+        window = replace(window, size=window.size + max(lengths, default=0))
+    changed = with_types_and_windows(formula, lambda types: types, lasting, to_start)
+    return replace(query, formula=changed, window=window, begin=begin)

@@ -24,14 +24,22 @@ from celc.resolve.query_clauses import (
     window_of,
 )
 from celc.resolve.rates import rate_of, with_support
-from celc.resolve.readers import ORDERED, check_reader, over_queries, rows_of
+from celc.resolve.readers import (
+    ORDERED,
+    check_lasting,
+    check_reader,
+    lasting_of_query,
+    over_queries,
+    rows_of,
+    with_starts,
+)
 from celc.resolve.schema import Declarations, declare, schema_of, with_table
 from celc.resolve.scopes import Frame
 from celc.resolve.totals import check_choices, check_collapsed, total_of
 from celc.resolve.types.conditions import condition
 from celc.resolve.types.expressions import Site
 from celc.resolve.types.own_aggregates import declare_aggregates
-from celc.resolve.types.own_event import derived_attributes, enter_derived
+from celc.resolve.types.own_event import derived_attributes, enter_derived, start_of
 from celc.resolve.types.own_functions import declare_functions
 from celc.resolve.types.tables import KnownTable
 from celc.resolve.uncertain import check_labels, check_uncertain, uncertainty_of_query
@@ -134,6 +142,13 @@ def _query(
     if uncertain is not None:
         check_uncertain(node, uncertain, order_by, ties, found)
         order_by, ties = (uncertain.low.name,), None
+    reads = tuple(name.text for name, _ in schema.read)
+    declared = [stream for stream in schema.streams if stream.name not in reads]
+    lasting = lasting_of_query(node, declared, declarations.lasting, order_by, found)
+    if lasting is None:
+        return None
+    for one in lasting.values():
+        order_by = (one.end.name,)
     around = clauses_of_query(node, order_by, schema, found)
     check_ends(node, [event_type.name for event_type in schema.event_types], source, found)
     annotator = Annotator(schema, found)
@@ -147,8 +162,8 @@ def _query(
     strategy, strategy_span = _strategy(node)
     bounded = node.window is not None or strategy == "STRICT" or is_bounded(node.formula)
     parts = bool(node.partition_by)
-    reads = tuple(name.text for name, _ in schema.read)
-    simultaneous = ties is not None or bool(reads)
+    lasts = bool(reads or lasting)
+    simultaneous = ties is not None or lasts
     builder = Builder(
         schema,
         lambda window: window_of(window, around.order_by, around.order_is_known, schema, found),
@@ -165,11 +180,13 @@ def _query(
     known = around.order_by if around.order_is_known else None
     if reads:
         usable = schema.shared(of=ORDERED)
-        check_reader(node, formula, schema.read, known, usable, found)
+        check_reader(schema.read, known, usable, found)
         if any(one.is_rest for one in schema.event_types):
             found.add(messages.rest_in_reader(schema.read[0][0].text, schema.read[0][0].span))
+    if lasts:
+        check_lasting(node, formula, found)
     if simultaneous:
-        check_simultaneous(node, formula, window, known, found, reads=bool(reads))
+        check_simultaneous(node, formula, window, known, found, lasts=lasts)
     elif uncertain is None:
         check_absences(formula, found)
     site = Site(schema, frame, annotator.hidden, found, "select", condition)
@@ -214,7 +231,10 @@ def _query(
         uncertain=uncertain,
         rate=rate,
     )
+    begin = start_of(schema, lasting, reads) if lasting else None
     query = with_derived(query, schema.made)
+    if begin is not None:
+        return with_starts(replace(query, reads=reads), begin)
     if reads:
         return over_queries(query, reads) if len(query.order_by) == 1 else None
     if schema.for_each is None:

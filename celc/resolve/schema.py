@@ -22,7 +22,7 @@ from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.resolve.derived import DerivedColumns
 from celc.resolve.parameters import ForEach, ParameterSet, for_each_of
-from celc.resolve.readers import QueryRows
+from celc.resolve.readers import Lasting, QueryRows, lasting_of
 from celc.resolve.types.tables import RESERVED_ATTRIBUTES, KnownTable, stream_of_table
 from celc.resolve.types.written import is_primary_time, type_of_written
 from celc.resolve.uncertain import UncertainStreams, uncertainty_of
@@ -51,7 +51,8 @@ class Declarations:
     """The places of the names of all queries."""
     uncertain: UncertainStreams = field(default_factory=lambda: UncertainStreams({}, {}))
     """The streams whose events have uncertain times."""
-
+    lasting: Mapping[str, Lasting | None] = field(default_factory=dict)
+    """The streams whose events last; None for a wrong declaration."""
     derived: Mapping[tuple[str, str, str], core.Expression] = field(default_factory=dict)
     """The values of derived attributes, by stream, type and attribute."""
 
@@ -124,6 +125,7 @@ def declare(streams: Iterable[syntax.StreamDeclaration], found: Diagnostics) -> 
     places: dict[tuple[str, ...], Span] = {}
     primary: dict[tuple[str, str], str] = {}
     times: dict[str, core.Uncertainty | None] = {}
+    lasting: dict[str, Lasting | None] = {}
     for stream in streams:
         name = stream.name.text
         if name in declared:
@@ -143,11 +145,20 @@ def declare(streams: Iterable[syntax.StreamDeclaration], found: Diagnostics) -> 
                 primary[key] = time
             event_types[key[1]] = core.EventType(name, key[1], attributes, is_rest)
         declared[name] = core.Stream(name, tuple(event_types.values()))
-        if stream.uncertain is not None:
-            times[name] = uncertainty_of(stream.uncertain, declared[name].event_types, found)
+        if isinstance(stream.times, syntax.UncertainClause):
+            times[name] = uncertainty_of(stream.times, declared[name].event_types, found)
+        elif stream.times is not None:
+            lasting[name] = lasting_of(stream.times, declared[name].event_types, found)
     named = {key[0]: place for key, place in places.items() if len(key) == 1}
     uncertain = UncertainStreams(times, named)
-    return Declarations(declared, places, _untyped(places, declared), primary, uncertain=uncertain)
+    return Declarations(
+        declared,
+        places,
+        _untyped(places, declared),
+        primary,
+        uncertain=uncertain,
+        lasting=lasting,
+    )
 
 
 def with_rest(

@@ -142,17 +142,8 @@ class Program:
     ) -> Program:
         """The same program with other options; see `CompiledQuery.with_options`."""
         plan, source = self.plan, self.plan.source
-        if order_by is not None and source.reads and _given_names(order_by) != source.order_by:
-            raise ValueError(
-                f"query {plan.name!r} reads other queries, and all of them are compiled for the "
-                f"order of {source.order_by[0]!r}; for another order compile the file with "
-                "--order-by"
-            )
-        if order_by is not None and source.uncertain and _given_names(order_by) != source.order_by:
-            raise ValueError(
-                f"query {plan.name!r} reads events of uncertain time, whose order is that of "
-                f"{source.order_by[0]!r}: leave out order_by"
-            )
+        if order_by is not None:
+            _check_other_order(plan, _given_names(order_by))
         if order_by is not None and not source.reads:
             plan = _ordered(plan, _given_names(order_by))
             self._check_runs(plan)
@@ -366,6 +357,28 @@ def _other_ties(plan: Plan, ties: object) -> ValueError:
 
 def _given_names(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _check_other_order(plan: Plan, order_by: tuple[str, ...]) -> None:
+    """Raises ValueError if the query says its order itself, or was compiled for one alone."""
+    source = plan.source
+    if source.begin is not None and not source.reads:
+        raise ValueError(
+            f"query {plan.name!r} reads events that last, whose order is that of their ends, "
+            f"{source.order_by[0]!r}: leave out order_by"
+        )
+    if order_by == source.order_by:
+        return
+    if source.reads:
+        raise ValueError(
+            f"query {plan.name!r} reads other queries, and all of them are compiled for the "
+            f"order of {source.order_by[0]!r}; for another order compile the file with --order-by"
+        )
+    if source.uncertain:
+        raise ValueError(
+            f"query {plan.name!r} reads events of uncertain time, whose order is that of "
+            f"{source.order_by[0]!r}: leave out order_by"
+        )
 
 
 def _check_instants(plan: Plan, order_by: tuple[str, ...]) -> None:

@@ -168,6 +168,16 @@ WITHIN 3 SECONDS
 WITH CONFIDENCE >= 0.5
 """,
     ),
+    "events that last": (
+        "create stream J lasting[start,end]{event A{start:LONG,end:LONG}} A;first A",
+        """\
+CREATE STREAM J LASTING [start, end] {
+  EVENT A { start: LONG, end: LONG }
+}
+
+A ; FIRST A
+""",
+    ),
     "aggregates": (
         "aggregate net(a:INT):LONG state t:LONG=0 step t=t+IF(a>0,a,- a) result t A",
         """\

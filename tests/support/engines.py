@@ -220,15 +220,23 @@ def table_of(plan: Plan, events: Sequence[Event]) -> pa.Table:
 def in_parts(plan: Plan, events: Sequence[Event]) -> list[Event]:
     """Events with one partition after another, as `match_arrow` reads them."""
     if not plan.source.partition_by or plan.interleaves:
-        return list(events)
+        return by_ends(plan, events)
     return [event for part in parts_of(plan, events).values() for event in part]
+
+
+def by_ends(plan: Plan, events: Sequence[Event]) -> list[Event]:
+    """Events in the order that the query says itself, where they last; else as they are given."""
+    if plan.source.begin is None:
+        return list(events)
+    (end,) = plan.source.order_by
+    return sorted(events, key=lambda event: event[end])
 
 
 def parts_of(plan: Plan, events: Sequence[Event]) -> dict[tuple[Any, ...], list[Event]]:
     """The events that have a position, in their partitions."""
     declared = {*plan.source.types, *plan.source.other_types}
     parts: defaultdict[tuple[Any, ...], list[Event]] = defaultdict(list)
-    for event in events:
+    for event in by_ends(plan, events):
         if plan.source.stream_column:
             known = (event["stream"], event["type"]) in declared
         elif plan.source.type_column:
@@ -319,7 +327,7 @@ def answer_of(query: CompiledQuery, matches: Iterable[Row], events: Sequence[Eve
         last_end[key] = end
         if plan.source.order_by:
             order, *_ = plan.source.order_by
-            assert row["start_time"] == part[start][order], row
+            assert plan.source.begin or row["start_time"] == part[start][order], row
             assert row["end_time"] == part[end][order], row
         labels = {
             label.name: [event["pos"] for event in row[label.name]] for label in plan.answer.labels
@@ -337,11 +345,15 @@ def answer_of(query: CompiledQuery, matches: Iterable[Row], events: Sequence[Eve
                 "end": end,
                 "labels": labels,
                 **{name: row[name] for name in ("decided_time",) if name in row},
+                **({name: row[name] for name in _ENDS} if plan.source.begin else {}),
                 **({"matches": str(row["matches"])} if plan.answer.collapsed else {}),
                 **values_of(query, row),
             }
         )
     return answer
+
+
+_ENDS = ("start_time", "end_time")
 
 
 def _same(left: object, right: object) -> bool:
@@ -361,7 +373,8 @@ def answers(
     """What the query answers by each way to run it on one machine, in the form of the cases."""
     plan, table = query.plan, table_of(query.plan, events)
     one_part = not plan.source.partition_by or plan.interleaves
-    ordered = table if one_part else table_of(plan, in_parts(plan, events))
+    as_given = one_part and plan.source.begin is None
+    ordered = table if as_given else table_of(plan, in_parts(plan, events))
     batches = query.match_arrow(batches_of(ordered, rng))
     return {
         "match_table": answer_of(query, query.match_table(table).to_pylist(), events),

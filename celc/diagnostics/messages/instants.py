@@ -12,41 +12,46 @@ _OTHERWISE = (
 )
 
 
-_OF_READERS = "in a query that reads queries, events that end at one time are simultaneous"
+_OF_LASTING = "where events last, those that end at one time are simultaneous"
 
 
-def _otherwise(*, reads: bool) -> str:
-    return _OF_READERS if reads else _OTHERWISE
+def _otherwise(*, lasts: bool) -> str:
+    return _OF_LASTING if lasts else _OTHERWISE
 
 
-def needs_order(part: str, span: Span, *, reads: bool) -> Diagnostic:
-    """`SELECT LAST`, `NXT(…)`, `LIMIT 1` or `CONSUME BY ANY` with `--ties simultaneous`; `reads`:
-    in a query that reads queries."""
+def needs_order(part: str, span: Span, *, lasts: bool) -> Diagnostic:
+    """`SELECT LAST`, `NXT(…)`, `LIMIT 1` or `CONSUME BY ANY` with `--ties simultaneous`; `lasts`:
+    among events that last."""
     message = f"{part} chooses by the order of events, and simultaneous events have none"
-    return error("simultaneous-order", span, message, "leave it out", _otherwise(reads=reads))
+    return error("simultaneous-order", span, message, "leave it out", _otherwise(lasts=lasts))
 
 
-def window_of_events(span: Span, *, reads: bool) -> Diagnostic:
-    """`WITHIN 3 EVENTS` or `!B FOR 3 EVENTS ; A` with `--ties simultaneous`; `reads` as above."""
+def window_of_events(span: Span, *, lasts: bool) -> Diagnostic:
+    """`WITHIN 3 EVENTS` or `!B FOR 3 EVENTS ; A` with `--ties simultaneous`; `lasts` as above."""
     return error(
         "simultaneous-window",
         span,
         "EVENTS are counted in their order, and simultaneous events have none",
         "measure it on an order column: 10 SECONDS, or 10 [ts]",
-        _otherwise(reads=reads),
+        _otherwise(lasts=lasts),
     )
 
 
-def window_off_order(name: str, order_by: Sequence[str], span: Span, *, reads: bool) -> Diagnostic:
-    """`WITHIN 3 [mileage]` with `--order-by ts --ties simultaneous`; `reads` as above."""
+def window_off_order(name: str, order_by: Sequence[str], span: Span, *, lasts: bool) -> Diagnostic:
+    """`WITHIN 3 [mileage]` with `--order-by ts --ties simultaneous`; `lasts` as above."""
+    told = f"this window or length is measured on {quote(name)}"
     by_both = f"order by it too: --order-by {','.join(map(written, (*order_by, name)))}"
+    by_end = "it begins at the start of a match all the same"
     return error(
         "window-off-order",
         span,
-        f"this window or length is measured on {quote(name)}, in which simultaneous events can "
-        "differ",
+        (
+            f"{told}, and one of events that last goes from a start to an end"
+            if lasts
+            else f"{told}, in which simultaneous events can differ"
+        ),
         f"measure it on an order column ({quoted(order_by)})",
-        _OF_READERS if reads else by_both,
+        by_end if lasts else by_both,
     )
 
 

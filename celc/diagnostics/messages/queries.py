@@ -1,9 +1,9 @@
-"""Messages about queries that read the rows of other queries (`FROM rises, Quotes`)."""
+"""Messages about events that last: rows of queries (`FROM rises, Quotes`), and LASTING streams."""
 
 from collections.abc import Collection, Sequence
 
 from celc.diagnostics.errors import Diagnostic, Related, error
-from celc.diagnostics.messages.wording import available, quote, quoted
+from celc.diagnostics.messages.wording import available, guess, guessed, quote, quoted
 from celc.diagnostics.source import Span
 
 # --- FROM -----------------------------------------------------------------------------------------
@@ -59,7 +59,78 @@ def called_like(name: str, what: str, span: Span, place: Span) -> Diagnostic:
     return error("query-called-like", span, message, hint, related=related)
 
 
-# --- what a query that reads queries cannot have --------------------------------------------------
+# --- streams whose events last --------------------------------------------------------------------
+
+
+def two_ends(span: Span) -> Diagnostic:
+    """`LASTING [start]` and `LASTING [start, start]`."""
+    message = "LASTING needs two attributes: when an event starts, and when it ends"
+    return error("lasting-ends", span, message, "write LASTING [start, end]")
+
+
+def lacking_end(name: str, event_type: str, offered: Sequence[str], span: Span) -> Diagnostic:
+    """`LASTING [start, end]` where an event type has no attribute end."""
+    return error(
+        "lasting-attribute",
+        span,
+        f"event type {quote(event_type)} has no attribute {quote(name)}",
+        *guess(name, offered),
+        "every event type of the stream declares both, its start and its end",
+        *available("attributes", offered),
+        fixes=guessed(name, offered, span),
+    )
+
+
+def types_of_ends(start: str, end: str, span: Span) -> Diagnostic:
+    """`LASTING [start, end]` where start is a LONG and end a TIMESTAMP, or both are STRING."""
+    return error(
+        "lasting-type",
+        span,
+        f"the start is {start} and the end {end}; they must be of one type, a number or a time",
+        "declare both as TIMESTAMP, DATE, LONG or another type of numbers",
+    )
+
+
+def order_of_lasting(end: str, span: Span, declared: Span) -> Diagnostic:
+    """`--order-by ts` where events last."""
+    return error(
+        "lasting-order",
+        span,
+        f"events that last come in the order of their ends, {quote(end)}, and the call names an "
+        "order too",
+        "leave out --order-by, and order_by= in Python",
+        related=(Related(declared, "the order is declared here"),),
+    )
+
+
+def other_end(end: str, other: str, span: Span, place: Span) -> Diagnostic:
+    """`FROM Jobs, Runs` where the streams are LASTING [start, end] and LASTING [begin, stop]."""
+    return error(
+        "lasting-other-end",
+        span,
+        f"the streams of a query are in one order, and their ends are called {quote(end)} and "
+        f"{quote(other)}",
+        "give the ends one name in all streams that the query reads",
+        related=(Related(place, "the other end"),),
+    )
+
+
+def without_end(
+    lacking: tuple[str, str], end: str, type: str, span: Span, place: Span
+) -> Diagnostic:
+    """`FROM Jobs, Marks` where a type of Marks has no attribute like the end of Jobs."""
+    stream, event_type = lacking
+    return error(
+        "lasting-beside",
+        span,
+        f"event type {quote(event_type)} of stream {quote(stream)} has no attribute {quote(end)} "
+        f"of type {type}, which orders the events that last",
+        f"declare {quote(end)} there too: its events start when they end",
+        related=(Related(place, "declared here"),),
+    )
+
+
+# --- what a query over events that last cannot have -----------------------------------------------
 
 
 def no_single_order(count: int, span: Span) -> Diagnostic:
@@ -92,19 +163,19 @@ def order_of_texts(name: str, type: str, usable: Collection[str], span: Span) ->
 
 def contiguous(span: Span) -> Diagnostic:
     """`rises : falls`, or `rises:+`."""
-    message = "rows of queries last and can overlap, so that none is the next one"
+    message = "events that last can overlap, so that none is the next one"
     hint = "write ; or +, with conditions or a window that say how near they are"
     return error("contiguous-rows", span, message, hint)
 
 
 def absence_at_end(span: Span) -> Diagnostic:
     """`rises ; !falls FOR 5 MINUTES`."""
-    message = "an absence with a length is not supported in a query that reads queries"
-    hint = "write the absence between two events (a ; !b ; c), or in the query that is read"
+    message = "an absence after a match is not supported where events last"
+    hint = "write the absence between two events (a ; !b ; c), or in a query that is read"
     return error("absence-of-rows", span, message, hint)
 
 
 def for_each(span: Span) -> Diagnostic:
     """`FROM rises FOR EACH rule`."""
-    message = "FOR EACH is not supported in a query that reads queries"
+    message = "FOR EACH is not supported where events last, or are rows of queries"
     return error("rows-for-each", span, message, "leave it out, or write the pattern as one query")

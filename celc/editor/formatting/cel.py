@@ -42,7 +42,9 @@ _NO_SPACE_AFTER = frozenset({"LPAR", "LSQB", "LBRACE", "DOT", "TWO_DOTS", "BANG"
 _CALLED = frozenset(
     {"NAME", "ATTRIBUTE", "STRICT", "NXT", "NEXT", "LAST", "MAX", "PREV", "IF", "RSQB"}
 )
-_SPACE_BEFORE_BRACKET = frozenset({"INTEGER", "DOUBLE", "UNIT", "BY", "COMMA", "UNCERTAIN"})
+_SPACE_BEFORE_BRACKET = frozenset(
+    {"INTEGER", "DOUBLE", "UNIT", "BY", "COMMA", "UNCERTAIN", "LASTING"}
+)
 
 
 def words_of(source: Source) -> tuple[syntax.File, list[Word]]:

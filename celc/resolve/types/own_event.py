@@ -14,6 +14,7 @@ from celc.diagnostics.messages import functions as messages
 from celc.diagnostics.messages.wording import names_with_signs_around
 from celc.diagnostics.source import Span
 from celc.parse import syntax
+from celc.resolve.readers import START_TIME, Lasting
 from celc.resolve.schema import Declarations, Schema, with_rest
 from celc.resolve.scopes import Frame
 from celc.resolve.types import functions as calls
@@ -210,6 +211,29 @@ def _combined(
         for value, types in values[:-1]
     )
     return core.Conditional(branches, otherwise, type, span)
+
+
+def start_of(
+    schema: Schema, lasting: Mapping[str, Lasting], reads: Sequence[str]
+) -> core.AttributeDeclaration:
+    """The column that says when each event starts, where some `lasting` streams are read: one of
+    the table where all streams have the same, else one that is made. Rows of the queries in `reads`
+    have a start as well; other events start when they end."""
+    end = next(iter(lasting.values())).end
+    of_rows = core.AttributeDeclaration(START_TIME, end.type)
+    ways: dict[core.Expression | None, list[core.EventType]] = {}
+    starts: dict[str, core.AttributeDeclaration] = {}
+    for one in schema.event_types:
+        start = lasting[one.stream].start if one.stream in lasting else end
+        start = of_rows if one.stream in reads else start
+        starts[start.name] = start
+        column = core.AttributeValue("", start.name, start.type, Span(0, 0))
+        ways.setdefault(schema.made.value_of(start.name) or column, []).append(one)
+    if len(starts) == 1:
+        return next(iter(starts.values()))
+    value = _combined("", end.type, ways)
+    name = schema.made.name_of(value, frozenset(schema.types))
+    return core.AttributeDeclaration(name, end.type)
 
 
 # --- keys -----------------------------------------------------------------------------------------

@@ -22,42 +22,42 @@ def check_simultaneous(
     order_by: tuple[core.AttributeDeclaration, ...] | None,
     found: Diagnostics,
     *,
-    reads: bool,
+    lasts: bool,
 ) -> None:
     """Report all parts of a query that need an order of simultaneous events.
 
-    With `reads`, events are simultaneous only because the query reads other queries. `order_by` are
+    With `lasts`, events are simultaneous only because they last. `order_by` are
     the order columns, None where one was refused. `formula` and `window` are those of the query,
     resolved.
     """
-    if order_by is not None and not order_by and not reads:
+    if order_by is not None and not order_by and not lasts:
         found.add(instants.no_order_columns(node.formula.span))
     if node.select is not None and node.select.strategy not in (None, "ALL"):
         assert node.select.strategy is not None
         span = node.select.strategy_span or node.select.span
-        found.add(instants.needs_order(f"SELECT {node.select.strategy}", span, reads=reads))
+        found.add(instants.needs_order(f"SELECT {node.select.strategy}", span, lasts=lasts))
     if node.select is not None and node.select.per_start is not None:
         per_start = node.select.per_start
-        found.add(instants.needs_order(f"SELECT {per_start.end}", per_start.span, reads=reads))
+        found.add(instants.needs_order(f"SELECT {per_start.end}", per_start.span, lasts=lasts))
     for part in formulas_in(formula):
         if isinstance(part, core.Selector):
-            found.add(instants.needs_order(f"{part.strategy}(…)", part.span, reads=reads))
+            found.add(instants.needs_order(f"{part.strategy}(…)", part.span, lasts=lasts))
         elif isinstance(part, core.Within):
-            _check_window(part.window, order_by, found, reads=reads)
+            _check_window(part.window, order_by, found, lasts=lasts)
         elif isinstance(part, core.AbsenceBefore | core.AbsenceAfter):
-            _check_window(part.length, order_by, found, reads=reads)
+            _check_window(part.length, order_by, found, lasts=lasts)
     for span in _other_events(node.formula):
         found.add(instants.other_event(span))
     if window is not None:
-        _check_window(window, order_by, found, reads=reads)
+        _check_window(window, order_by, found, lasts=lasts)
     if node.consume is not None and node.consume.policy != "NONE":
         found.add(
             instants.needs_order(
-                f"CONSUME BY {node.consume.policy}", node.consume.span, reads=reads
+                f"CONSUME BY {node.consume.policy}", node.consume.span, lasts=lasts
             )
         )
     if node.limit is not None:
-        found.add(instants.needs_order("LIMIT", node.limit.span, reads=reads))
+        found.add(instants.needs_order("LIMIT", node.limit.span, lasts=lasts))
 
 
 def _check_window(
@@ -65,15 +65,15 @@ def _check_window(
     order_by: tuple[core.AttributeDeclaration, ...] | None,
     found: Diagnostics,
     *,
-    reads: bool,
+    lasts: bool,
 ) -> None:
     if window.unit is core.WindowUnit.EVENTS:
-        found.add(instants.window_of_events(window.span, reads=reads))
+        found.add(instants.window_of_events(window.span, lasts=lasts))
     elif window.attribute is not None and order_by is not None:
         names = [attribute.name for attribute in order_by]
         if names and window.attribute.name not in names:
             found.add(
-                instants.window_off_order(window.attribute.name, names, window.span, reads=reads)
+                instants.window_off_order(window.attribute.name, names, window.span, lasts=lasts)
             )
 
 

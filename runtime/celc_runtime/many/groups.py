@@ -41,7 +41,7 @@ def _reading(plan: Plan) -> tuple[Any, ...]:
     )
     keys = plan.source.partition_by, plan.source.chosen_keys, plan.interleaves
     # Not the clock: on Spark, only queries whose matches wait have one.
-    times = plan.source.ties, plan.source.uncertain is not None
+    times = plan.source.ties, plan.source.uncertain is not None, plan.source.begin
     return types, keys, order, plan.source.order_by, plan.source.tiebreak, times, plan.choice.at_end
 
 

@@ -61,6 +61,7 @@ class Window:
     attribute: str | None  # the measured attribute, None: the first order column
     _: KW_ONLY
     begin: str | None = None  # for events with a duration, the column of their starts
+    to_start: bool = False  # for these: it ends at a start, and begins at an end before it
 
 
 @frozen
@@ -140,7 +141,7 @@ class Source:
     uncertain: Uncertain | None = None  # for uncertain times; the answer has confidences
     reads: tuple[str, ...] = ()
     """The queries whose rows are its events. These have a duration, and `chain` makes the input."""
-    begin: str | None = None  # for `reads`: the column of the events' starts
+    begin: str | None = None  # where events have a duration: the column of their starts
     declared: tuple[str, ...] = ()  # for `reads`: the attributes of the declared streams
     parameters: Parameters | None = None
     """For FOR EACH, which `rules/run` runs; the other fields are then as in the text."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,6 +56,34 @@ def test_cases() -> None:
         if case.ends_late:
             continue  # of another attribute than the event time: a stream refuses it
         problems += _problems(case.query, case.order_by, case.events, case.expected, case.name)
+    assert not problems, "\n".join(problems)
+
+
+def _of_times(text: str) -> str:
+    """A query over events that last, with times in place of numbers."""
+    text = re.sub(r"\b(start|end): LONG", r"\1: TIMESTAMP", text)
+    text = re.sub(r"(\d+) \[end\]", r"\1 MILLISECONDS [end]", text)
+    return re.sub(r"((?:end|start) (?:<=|>=|>) \d+)(?! SECOND)", r"\1 MILLISECONDS", text)
+
+
+def test_cases_of_events_that_last() -> None:
+    problems: list[str] = []
+    for case in load_cases("41"):
+        events = [{**event, "row": row} for row, event in enumerate(case.events)]
+        expected = case.expected
+        if "TIMESTAMP" not in case.query:
+            for row in (*events, *(expected := [*map(dict, expected)])):
+                names = {"start", "end"} if "row" in row else {"start_time", "end_time"}
+                row |= {name: instant(9 + row[name]) for name in names & row.keys()}
+        with interpreted():
+            compiled = engines(_of_times(case.query), Options(tiebreak=("row",)))
+        for engine, matcher in compiled.items():
+            query = only_query(matcher)
+            events = sorted(events, key=lambda event: event["end"])
+            rng = random.Random(case.name)
+            rows = streamed(query, events, rng, options=_WITH_ROWS, time="end")
+            told = difference(answer_of(query, rows, events), expected)
+            problems += [f"{case.name} {engine}: {told}\n{case.query}"] if told else []
     assert not problems, "\n".join(problems)
 
 

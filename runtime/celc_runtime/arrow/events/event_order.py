@@ -15,6 +15,7 @@ from celc_runtime.arrow.arrays import (
     order_of_neighbours,
     plain,
     shown,
+    whole_numbers,
 )
 from celc_runtime.arrow.events.partition_keys import codes_of_keys, key_tuples
 from celc_runtime.arrow.events.row_names import RowNames
@@ -182,6 +183,8 @@ class EventOrder:
                     f"{self._rows.first(events, nan)}: filter such rows out, or order by another "
                     "column"
                 )
+        if plan.source.begin is not None:
+            self._check_starts(events, plan.source.begin)
         names = (*plan.source.order_by, *plan.source.tiebreak)
         self.rises = not len(events)
         self.tied = None
@@ -210,6 +213,27 @@ class EventOrder:
             which = f"{self._rows.first(events, undecided)} and the one before it"
             raise tie_error(plan, which)
         self.tied = undecided
+
+    def _check_starts(self, events: pa.RecordBatch, name: str) -> None:
+        """Raises EventError for an event with a duration that has no start, or starts after its
+        end."""
+        plan = self._plan
+        start, end = events.column(name), events.column(plan.source.order_by[0])
+        nan = not_a_number(start)
+        for missing, what in ((start.is_null(), "NULL"), (nan, "NaN")):
+            if len(missing) and np.asarray(missing).any():
+                raise EventError(
+                    f"query {plan.name!r}: the start of events, {name!r}, is {what} in "
+                    f"{self._rows.first(events, missing)}: filter such rows out"
+                )
+        turned = whole_numbers(start) > whole_numbers(end)
+        if turned.any():
+            row = int(turned.argmax())
+            raise EventError(
+                f"query {plan.name!r}: {self._rows.first(events, turned)} starts after its end: "
+                f"{name!r} is {shown(start[row])}, and {plan.source.order_by[0]!r} is "
+                f"{shown(end[row])}: mend the row, or filter it out"
+            )
 
     def _is_in_order(self, column: pa.Array, parts: list[int], *, alone: bool) -> bool:
         """Whether the first order column by itself proves that all events are in order.

@@ -378,8 +378,14 @@ class NotBefore(Node):
         keys, floors = stretch.window(self.length)
         whole = stretch.whole or stretch  # events before the window count too
         for match in self.part.ending(stretch, end):
-            floor = floors[stretch.entries[match.start] - stretch.base]
             events = range(whole.first, match.start)
+            if stretch.begins:
+                # What is absent may start at any time; its end is near enough to the start.
+                floor = floors[stretch.entries[match.begin[2]] - stretch.base]
+                inside = events[bisect_left(events, floor, key=stretch.times.__getitem__) :]
+                yield from _unless(whole, match, self.absent, inside, frozenset(self.sees), None, 0)
+                continue
+            floor = floors[stretch.entries[match.start] - stretch.base]
             outside = bisect_left(
                 events, floor, key=lambda event: keys[stretch.entries[event] - stretch.base]
             )
@@ -420,15 +426,18 @@ def _unless(
     inside: range,
     sees: Labels,
     begin: int | None = None,
+    first: int | None = None,
 ) -> Iterable[Found]:
     """The match, unless a match of `absent` lies inside a range of events.
 
-    begin: for events with a duration, the earliest time at which such a match can start.
+    For events with a duration: begin, the earliest time at which such a match can start; first, the
+    event to look from in place of the first one of the range.
     """
     cases = set()
+    first = inside.start if first is None else first
     for end in inside:
         for other in absent.ending(stretch, end):
-            if other.start >= inside.start and (begin is None or other.begin[0] >= begin):
+            if other.start >= first and (begin is None or other.begin[0] >= begin):
                 questions = stretch.answered(other.questions, sees, match)
                 if questions == ANSWERED:
                     return

@@ -44,10 +44,9 @@ def measured(
             keys, type = positions.astype(np.int64), pa.int64()
         else:
             keys, type = whole_numbers(events.column(name)), events.column(name).type
-        floors = floors_of(keys, window.size, type)
-        if window.begin is not None:
-            keys = whole_numbers(events.column(window.begin))
-        found.append((keys, floors))
+        begins = keys if window.begin is None else whole_numbers(events.column(window.begin))
+        floors = floors_of(begins if window.to_start else keys, window.size, type)
+        found.append((keys if window.to_start else begins, floors))
     return found
 
 
