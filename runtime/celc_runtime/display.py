@@ -2,7 +2,8 @@
 
 Matches stay a pyarrow Table, because all other tools read one. Rejected: a wrapper with its own
 `_repr_html_`, which would be in the way of those tools. So a function shows them:
-`as_html(matches)`.
+`as_html(matches)`. Likewise a function gives whole numbers the type that Python and pandas compute
+with: a column that has it for small numbers alone would differ from run to run.
 
 Texts of events and names of columns may contain anything. In HTML all of them are escaped. In a
 shell, a name with control characters is shown as Python quotes it.
@@ -198,3 +199,19 @@ def _html_text(value: pa.Scalar) -> str:
     if value.is_valid and pa.types.is_string(value.type):
         return escape(value.as_py())
     return escape(shown(value))
+
+
+# --- whole numbers --------------------------------------------------------------------------------
+
+
+def with_integers(matches: pa.Table) -> pa.Table:
+    """A table whose columns of DECIMAL(p, 0), such as the counts of TOTAL, are int64 where all
+    their values fit: `to_pylist` gives int, and pandas computes with them. Other columns stay."""
+    for place, field in enumerate(matches.schema):
+        if pa.types.is_decimal(field.type) and field.type.scale == 0:
+            try:
+                numbers = matches.column(place).cast(pa.int64())
+            except pa.ArrowInvalid:
+                continue  # a number needs more than 64 bits
+            matches = matches.set_column(place, field.with_type(pa.int64()), numbers)
+    return matches

@@ -1,6 +1,6 @@
 """What users of a generated module call, and what modules of earlier versions import."""
 
-from celc_runtime.display import as_html
+from celc_runtime.display import as_html, with_integers
 from celc_runtime.expanding import expand
 from celc_runtime.plan.conditions import TextComparison, TextCondition
 from celc_runtime.plan.errors import (
@@ -96,4 +96,5 @@ __all__ = [
     "split_late",
     "union_streams",
     "with_constants",
+    "with_integers",
 ]

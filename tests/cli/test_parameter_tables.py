@@ -63,7 +63,7 @@ def test_totals_say_their_rows(said: Any) -> None:
     assert code == 0
     first = json.loads(printed.out.splitlines()[0])
     assert first["parameters"] == {"rule": {"id": 1, "symbol": "A", "factor": 2.0}}
-    assert first["row"] == {"end_pos": 2, "end_time": 3, "n": "1"}
+    assert first["row"] == {"end_pos": 2, "end_time": 3, "n": 1}
 
 
 def test_two_queries_read_a_table_that_comes_through_a_pipe(said: Any, tmp_path: Path) -> None:

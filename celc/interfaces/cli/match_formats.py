@@ -176,14 +176,19 @@ def _parameters(
     return {"parameters": {parameters.name: json_ready(row.pop(parameters.name))}}
 
 
+_LONGS = 2**63
+
+
 def json_ready(value: object) -> object:
     """A value for JSON. Numbers that JSON lacks are texts, as in Spark's `to_json`; durations are
     microseconds.
 
     Bytes are hexadecimal. A DECIMAL is a text with all its decimals, because readers take long
-    numbers for DOUBLEs.
+    numbers for DOUBLEs; a whole one that a LONG can hold is a number, as a LONG is.
     """
     match value:
+        case Decimal() if value.as_tuple().exponent == 0 and -_LONGS <= value < _LONGS:
+            return int(value)
         case Decimal():
             return f"{value:f}"
         case float() if not math.isfinite(value):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import rlcompleter
+from decimal import Decimal
 from html.parser import HTMLParser
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from celc_runtime import as_html
+from celc_runtime import as_html, with_integers
 from engines import interpreted
 
 import celc
@@ -170,3 +171,14 @@ def test_what_is_no_table_of_matches_is_refused() -> None:
         as_html([])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="rows must be a whole number"):
         as_html(pa.table({}), rows=-1)
+
+
+def test_whole_numbers_are_integers_where_they_fit() -> None:
+    whole, cents = pa.decimal128(38, 0), pa.decimal128(38, 2)
+    fits, long = [Decimal(2**63 - 1), None], [Decimal(2**63), Decimal(1)]
+    table = pa.table(
+        {"n": pa.array(fits, whole), "m": pa.array(long, whole), "c": pa.array(fits, cents)}
+    )
+    found = with_integers(table)
+    assert found.schema.types == [pa.int64(), whole, cents]
+    assert found.to_pylist()[0] == {"n": 2**63 - 1, "m": Decimal(2**63), "c": Decimal(2**63 - 1)}
