@@ -12,6 +12,8 @@ from celc_runtime.arrow.events.sorting import is_sorted_stream, sort_columns
 from celc_runtime.chain.columns import source_of
 from celc_runtime.display import file_text, queries_html
 from celc_runtime.jit.shipping import TOLD, module_of, text_of
+from celc_runtime.plan.errors import EventError
+from celc_runtime.plan.plan import Plan
 from celc_runtime.query import CompiledQuery
 from celc_runtime.rules.inner import over_events
 
@@ -121,23 +123,76 @@ def matches_of(
     """
     plan = query.plan if query.plan.source.parameters is None else over_events(query.plan)
     plan = source_of(query.program).plan if plan.source.reads else plan
-    made, plan = plan.source.made, plan.of_inputs
-
-    def conformed() -> Iterator[pa.RecordBatch]:
-        # Files can give one column several types, whose values cannot be compared.
-        rows = 0
-        for batch in read():
-            yield conforming(plan, batch, rows)
-            rows += len(batch)
-
-    one_level = query.plan.source.parameters is None and not query.plan.source.reads
-    # In the order of a column that is not there yet, no batch is known to be sorted.
-    one_level = one_level and not made.intersection(sort_columns(query.plan))
-    # Nor by a key that is chosen by event types, some of which get their name later.
-    one_level = one_level and not (query.plan.source.rest and query.plan.source.chosen_keys)
-    if one_level and is_sorted_stream(plan, conformed()):
-        yield from query.match_arrow(conformed())
+    if not reads_alone(query) and _is_sorted(query.plan, read):
+        yield from query.match_arrow(_conformed(plan.of_inputs, read))
         return
-    gathered = [pa.Table.from_batches([plain_batch(batch)]) for batch in conformed()]
-    table = pa.concat_tables(gathered, promote_options="default")
+    table = _gathered(plan.of_inputs, read)
     yield from query.match_table(table, **(tables or {})).to_batches()
+
+
+def reads_alone(query: CompiledQuery) -> bool:
+    """Whether a query reads more than its events: a table of parameters, the rows of queries."""
+    return query.plan.source.parameters is not None or bool(query.plan.source.reads)
+
+
+def sharing(queries: Mapping[str, CompiledQuery]) -> dict[str, CompiledQuery]:
+    """The queries that can share a reading of their events, where there are several."""
+    from celc_runtime.many.groups import reading_all
+
+    found = {name: query for name, query in queries.items() if not reads_alone(query)}
+    try:
+        if len(found) > 1:
+            reading_all({name: query.program for name, query in found.items()})
+            return found
+    except EventError:
+        pass  # two of them read a column in two types
+    return {}
+
+
+def matches_together(
+    queries: Mapping[str, CompiledQuery], read: Callable[[], Iterable[pa.RecordBatch]]
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The matches of queries in the same events, each batch with the name of its query.
+
+    The queries are those of `sharing`. If the events are sorted for all of them, they are matched
+    in bounded memory, with a reading for each order; else they are gathered once.
+    """
+    from celc_runtime.many.groups import reading_all, reading_groups
+    from celc_runtime.many.tables import answers_of_all, answers_of_sorted
+    from celc_runtime.run.choice.deadlines import compares_late
+
+    programs = {name: query.program for name, query in queries.items()}
+    reading = reading_all(programs)
+    groups = reading_groups(programs.values())
+    late = any(map(compares_late, programs.values()))
+    if not late and all(_is_sorted(group.plan, read) for group in groups):
+        for group in groups:
+            yield from answers_of_sorted(group, _conformed(group.plan.of_inputs, read))
+    else:
+        yield from answers_of_all(programs, _gathered(reading.plan.of_inputs, read))
+
+
+def _is_sorted(plan: Plan, read: Callable[[], Iterable[pa.RecordBatch]]) -> bool:
+    """Whether the events are known to come in the order of a query."""
+    # In the order of a column that is not there yet, no batch is known to be sorted.
+    if plan.source.made.intersection(sort_columns(plan)):
+        return False
+    # Nor by a key that is chosen by event types, some of which get their name later.
+    if plan.source.rest and plan.source.chosen_keys:
+        return False
+    return is_sorted_stream(plan.of_inputs, _conformed(plan.of_inputs, read))
+
+
+def _conformed(
+    plan: Plan, read: Callable[[], Iterable[pa.RecordBatch]]
+) -> Iterator[pa.RecordBatch]:
+    # Files can give one column several types, whose values cannot be compared.
+    rows = 0
+    for batch in read():
+        yield conforming(plan, batch, rows)
+        rows += len(batch)
+
+
+def _gathered(plan: Plan, read: Callable[[], Iterable[pa.RecordBatch]]) -> pa.Table:
+    gathered = [pa.Table.from_batches([plain_batch(batch)]) for batch in _conformed(plan, read)]
+    return pa.concat_tables(gathered, promote_options="default")

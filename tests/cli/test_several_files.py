@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from celc.diagnostics.source import Source
 from celc.driver import pipeline
 from celc.driver.pipeline import compile_files
 from celc.interfaces.cli import main
+from celc.interfaces.cli.reading.origins import Origin
 from celc.options import Options
 from celc.parse import syntax
 from celc.parse.parser import parse as parse_file
@@ -229,6 +232,61 @@ def test_each_query_writes_its_file_as_if_it_ran_alone(ending: str, tmp_path: Pa
             alone = tmp_path / f"alone.{ending}"
             assert main([*run, *more, "--query", name, "-o", str(alone), "--force"]) == 0
             assert (tmp_path / f"{name}.{ending}").read_bytes() == alone.read_bytes()
+
+
+MANY_QUERIES = """\
+CREATE STREAM S {
+  EVENT A { id: LONG, v: LONG, at: TIMESTAMP, hour: INT = HOUR(at) },
+  EVENT B { id: LONG, v: LONG, at: TIMESTAMP, hour: INT = HOUR(at) }
+}
+QUERY plain: SELECT a[id] FROM S WHERE A AS a FILTER a.v > 5
+QUERY window: SELECT FLAT a, b FROM S WHERE A AS a ; B AS b WITHIN 5 MINUTES [at]
+QUERY neighbours: SELECT * FROM S WHERE A : B WITHIN 4 EVENTS
+QUERY parts: SELECT * FROM S WHERE A AS a ; B AS b FILTER a.v < b.v PARTITION BY id WITHIN 9 [at]
+QUERY others: SELECT a[hour] FROM S WHERE A AS a ; A PARTITION BY v
+QUERY silence: SELECT * FROM S WHERE A AS a ; !B FOR 2 MINUTES [at]
+QUERY late: SELECT * FROM S WHERE (A AS a ; !B FOR 2 MINUTES [at]) OR B PARTITION BY id
+QUERY total: SELECT TOTAL COUNT(*) AS n FROM S WHERE A+ ; B WITHIN 3 EVENTS
+QUERY chain: SELECT * FROM plain, S WHERE plain ; B
+"""
+
+
+@pytest.mark.parametrize("order", ["sorted", "sorted for all", "by id", "mixed"])
+def test_several_queries_read_their_events_once(
+    order: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        f"{'AB'[n % 5 > 2]},{n % 3},{n * 7 % 11},2026-07-01 12:{n // 2:02}:{n % 2 * 30:02}"
+        for n in range(60)
+    ]
+    if order == "by id":
+        rows.sort(key=lambda row: row.split(",")[1])
+    if order == "mixed":
+        random.Random(1).shuffle(rows)
+    Path("e.csv").write_text("\n".join(["type,id,v,at", *rows, ""]))
+    text = MANY_QUERIES.replace("WITHIN 9 [at]", "WITHIN 9 MINUTES [at]")
+    if order == "sorted for all":
+        text = "".join(line for line in text.splitlines(True) if "PARTITION" not in line)
+    Path("many.cel").write_text(text)
+    run = ["run", "many.cel", "e.csv", "--order-by", "at"]
+    opened: list[str] = []
+    whole = Origin.opened
+
+    def counted(origin: Origin) -> Any:
+        opened.append(origin.name)
+        return whole(origin)
+
+    names = re.findall(r"QUERY (\w+):", text)
+    for name in names:
+        assert main([*run, "--query", name, "-o", f"alone-{name}.json"]) == 0
+    monkeypatch.setattr(Origin, "opened", counted)
+    assert main([*run, "-o", "{query}.json"]) == 0
+    for name in names:
+        assert Path(f"{name}.json").read_bytes() == Path(f"alone-{name}.json").read_bytes(), name
+    # A reading opens a file twice, for the names of its columns too. Two of them see whether the
+    # events are sorted, and the query over a query reads them alone.
+    assert len(opened) <= 2 * 5
 
 
 def test_files_of_several_queries_appear_together_or_not_at_all(

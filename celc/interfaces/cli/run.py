@@ -18,7 +18,7 @@ from celc_runtime.plan.errors import EventError, EventWarning
 from celc_runtime.query import CompiledQuery
 
 from celc.diagnostics.files import SUFFIX, SUFFIXES, query_files
-from celc.driver.matcher import Matcher, matches_of
+from celc.driver.matcher import Matcher, matches_of, matches_together, sharing
 from celc.interfaces.cli import match_formats
 from celc.interfaces.cli.declaring.schemas import SchemaOfFiles, told_of_sample
 from celc.interfaces.cli.output import (
@@ -71,12 +71,10 @@ def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
     schema = SchemaOfFiles(named_origins, form, arguments.type_column)
     with told_of_sample(schema, None, events_of):
         compilation = compiled(arguments, paths, schema)
-    chosen = chosen_queries(compilation, arguments.query)
-    outputs = match_formats.files_of(
-        arguments.output, format, [stages.query.name for stages in chosen]
-    )
+    asked = [one.query for one in chosen_queries(compilation, arguments.query)]
+    outputs = match_formats.files_of(arguments.output, format, [query.name for query in asked])
     named = named_files(arguments.parameters)
-    check_sets(named, [stages.query for stages in chosen])
+    check_sets(named, asked)
     first = FirstMatches(arguments.max_matches)
     with (
         told_of_sample(schema, compilation, events_of),
@@ -90,25 +88,26 @@ def _run(arguments: argparse.Namespace, opened: ExitStack) -> int:
             check_output(path, force=arguments.force, inputs=inputs)
         check_form(arguments, origins)
         matcher = Matcher(compilation.module_parts("celc run"))
-        # Files appear together, when all queries have run.
-        outs: dict[Path | None, IO[bytes]] = {}
         damage = closing.enter_context(damage_of(arguments, origins, inputs, outputs))
         of_file = [stages.query for stages in compilation.queries]
-        for stages, path in zip(chosen, outputs, strict=True):
-            query = matcher.queries[stages.query.name]
-            if arguments.match_id:
-                query = query.with_options(match_id=True)
-            wanted = Wanted.of(stages.query, query, of_file)
-            events = EventStream(origins, wanted, form, damage)
+        queries = {query.name: matcher.queries[query.name] for query in asked}
+        if arguments.match_id:
+            queries = {name: one.with_options(match_id=True) for name, one in queries.items()}
+        outs = _Outputs(arguments, format, dict(zip(queries, outputs, strict=True)), closing)
+        wanted = {one.name: Wanted.of(one, queries[one.name], of_file) for one in asked}
+        # Rows are left out by the columns that are read, so each query leaves out its own.
+        alone = format == "html" or arguments.max_matches is not None or damage.skips_bad_rows
+        for names in _readings(queries, alone=alone or len({*outputs}) == 1):
+            query, *others = (queries[name] for name in names)
+            columns = wanted[query.name].with_others(wanted[one.name] for one in others)
+            events = EventStream(origins, columns, form, damage)
             tables = tables_of(query, files, form)
-            if path not in outs:
-                outs[path] = closing.enter_context(output_of(path, format))
-            out = outs[path]
-            if format == "html":
-                _report(query, events, first, out, tables)
+            if others:
+                _match_together([query, *others], events, outs)
+            elif format == "html":
+                _report(query, events, first, outs.of(query.name), tables)
             else:
-                write = writer_of(format, query, out, arguments)
-                _match(query, events, first, _live(write, out, path), tables)
+                _match(query, events, first, outs.live(query), tables)
             events.tell_left_out()
             if first.are_all:
                 break  # the rest of the events was not read, and may have what these lack
@@ -201,18 +200,41 @@ def damage_of(
         yield Damage(skips_bad_rows=True, bad_rows=out, skips_null_types=nulls)
 
 
-def _live(
-    write: Callable[[Any], None], out: IO[bytes], output: Path | None
-) -> Callable[[Any], None]:
-    """A writer whose matches a waiting program can read at once."""
-    if output is not None and not is_written_directly(output):
-        return write
+class _Outputs:
+    """What the queries write to, by name. Files appear together, when `closing` ends."""
 
-    def write_at_once(matches: Any) -> None:
-        write(matches)
-        out.flush()
+    def __init__(
+        self,
+        arguments: argparse.Namespace,
+        format: str,
+        paths: Mapping[str, Path | None],
+        closing: ExitStack,
+    ) -> None:
+        self._arguments = arguments
+        self._format = format
+        self._paths = paths
+        self._closing = closing
+        self._opened: dict[Path | None, IO[bytes]] = {}
 
-    return write_at_once
+    def of(self, name: str) -> IO[bytes]:
+        """The output of a query, which others may share."""
+        path = self._paths[name]
+        if path not in self._opened:
+            self._opened[path] = self._closing.enter_context(output_of(path, self._format))
+        return self._opened[path]
+
+    def live(self, query: CompiledQuery) -> Callable[[Any], None]:
+        """A writer whose matches a waiting program can read at once."""
+        out, path = self.of(query.name), self._paths[query.name]
+        write = writer_of(self._format, query, out, self._arguments)
+        if path is not None and not is_written_directly(path):
+            return write
+
+        def write_at_once(matches: Any) -> None:
+            write(matches)
+            out.flush()
+
+        return write_at_once
 
 
 def _report(
@@ -253,6 +275,28 @@ def _match(
                     bar.found(len(batch))
                 write(batch)
         write(None)
+    except EventError as problem:
+        raise placed(events, problem) from None
+
+
+def _readings(queries: Mapping[str, CompiledQuery], *, alone: bool) -> list[list[str]]:
+    """The queries by name, those together that share a reading of the events."""
+    together = [] if alone else [*sharing(queries)]
+    return [*filter(None, [together]), *([name] for name in queries if name not in together)]
+
+
+def _match_together(queries: Sequence[CompiledQuery], events: EventStream, outs: _Outputs) -> None:
+    """The matches of queries that share their reading, each written to its own file."""
+    writers = {query.name: outs.live(query) for query in queries}
+    try:
+        with shown(events.size, ", ".join(writers)) as bar:
+            read = partial(events.batches, bar.read if bar is not None else None)
+            for name, batch in matches_together({one.name: one for one in queries}, read):
+                if bar is not None:
+                    bar.found(len(batch))
+                writers[name](batch)
+        for write in writers.values():
+            write(None)
     except EventError as problem:
         raise placed(events, problem) from None
 

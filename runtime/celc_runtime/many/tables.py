@@ -1,13 +1,13 @@
 """Many queries over a table, on one machine."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from celc_runtime.arrow.events.sorting import sorted_for
-from celc_runtime.arrow.tables.event_tables import table_of
-from celc_runtime.many.groups import of_inputs, reading_all, reading_groups
+from celc_runtime.arrow.tables.event_tables import batches_of, table_of
+from celc_runtime.many.groups import ReadingGroup, of_inputs, reading_all, reading_groups
 from celc_runtime.many.runs import ManyRuns
 from celc_runtime.program import Program
 from celc_runtime.run.choice.deadlines import compares_late, latest_time
@@ -20,6 +20,18 @@ _ROWS = 1 << 20  # rows of a batch: so many that the fixed cost of a query is sm
 def matches_of_all(programs: Mapping[str, Program], events: Any) -> dict[str, pa.Table]:
     """The answer of each query to a table of events; see `match_all_table` of a module."""
     found: dict[str, list[pa.RecordBatch]] = {name: [] for name in programs}
+    for name, answer in answers_of_all(programs, events):
+        found[name].append(answer)
+    return {
+        name: pa.Table.from_batches(found[name], program.output_schema)
+        for name, program in programs.items()
+    }
+
+
+def answers_of_all(
+    programs: Mapping[str, Program], events: Any
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The same in batches, each with the name of its query."""
     groups = reading_groups(programs.values())
     if len(groups) > 1 and not isinstance(events, pa.Table):
         # A source that can be read only once is read here.
@@ -33,9 +45,12 @@ def matches_of_all(programs: Mapping[str, Program], events: Any) -> dict[str, pa
             if program.plan.choice.clock is None and compares_late(program)
         }
         runs = ManyRuns(group, RunOptions(numbered=numbered), clocks)
-        for name, answer in read_all(runs, batches):
-            found[name].append(answer)
-    return {
-        name: pa.Table.from_batches(found[name], program.output_schema)
-        for name, program in programs.items()
-    }
+        yield from read_all(runs, batches)
+
+
+def answers_of_sorted(
+    group: ReadingGroup, batches: Iterable[pa.RecordBatch]
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The answers of a group to events in its order, in bounded memory. No query of it asks for a
+    time that is known before (`compares_late`)."""
+    return read_all(ManyRuns(group), batches_of(group.reading, batches))

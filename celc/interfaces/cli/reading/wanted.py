@@ -71,6 +71,26 @@ class Wanted:
             frozenset({*owners, source.type_name, "stream"}),
         )
 
+    def with_others(self, others: Iterable[Wanted]) -> Wanted:
+        """The columns that this query reads, and those of others in the same types."""
+        every = (self, *others)
+        fields: dict[str, pa.Field] = {}
+        owners: dict[str, frozenset[str]] = {}
+        for one in every:
+            for field in one.schema:
+                if field.name not in fields or pa.types.is_null(fields[field.name].type):
+                    fields[field.name] = field
+            for name, types in one.owners.items():
+                owners[name] = owners.get(name, frozenset()) | types
+        return Wanted(
+            ", ".join(one.query for one in every),
+            pa.schema(list(fields.values())),
+            frozenset().union(*(one.required for one in every)),
+            self.type_name,
+            owners,
+            frozenset().union(*(one.declared for one in every)),
+        )
+
     @property
     def types(self) -> frozenset[str]:
         """The event types that the streams declare."""
