@@ -362,13 +362,13 @@ def _given_names(names: str | Sequence[str]) -> tuple[str, ...]:
 def _check_other_order(plan: Plan, order_by: tuple[str, ...]) -> None:
     """Raises ValueError if the query says its order itself, or was compiled for one alone."""
     source = plan.source
+    if order_by == source.order_by:
+        return
     if source.begin is not None and not source.reads:
         raise ValueError(
             f"query {plan.name!r} reads events that last, whose order is that of their ends, "
             f"{source.order_by[0]!r}: leave out order_by"
         )
-    if order_by == source.order_by:
-        return
     if source.reads:
         raise ValueError(
             f"query {plan.name!r} reads other queries, and all of them are compiled for the "

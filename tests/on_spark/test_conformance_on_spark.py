@@ -74,11 +74,13 @@ def test_thirty_queries(route: str, spark: Any) -> None:
 
 @pytest.mark.parametrize("route", _SOME_ROUTES)
 def test_simultaneous_events(route: str, spark: Any) -> None:
-    """A few queries by each route, with a tiebreak for the positions inside an instant."""
+    """A few queries by each route, with a tiebreak for the positions inside an instant. Events that
+    last are simultaneous where they end at one time."""
     if "sql" in route and not has_table_functions():
         return
     cases = [case for case in load_cases("27") if case.order_by == ("ts",)][::5]
     assert len(cases) >= 9
+    cases += load_cases("41")[_ROUTES.index(route) % 6 :: 6]
     problems = problems_of(cases, route, spark.createDataFrame)
     assert not problems, "\n".join(problems)
 

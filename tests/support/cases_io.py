@@ -55,6 +55,16 @@ class Case:
         return self.options.get("ties")
 
     @property
+    def lasts(self) -> bool:
+        """Whether its events last. They come in the order of their ends then."""
+        return " LASTING " in self.query
+
+    @property
+    def in_order(self) -> list[dict[str, Any]]:
+        """The events in the order of their positions, where there is one part."""
+        return sorted(self.events, key=lambda event: event["end"]) if self.lasts else self.events
+
+    @property
     def ends_late(self) -> bool:
         """Whether it is about matches that are decided later than they end."""
         later = any("decided_time" in row for row in self.expected)

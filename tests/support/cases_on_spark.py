@@ -25,9 +25,11 @@ _JOB = 40
 
 @cache
 def matcher(query: str, ties: str | None = None, at_end: str = "open") -> Matcher:
-    """A query whose events are ordered by their times, and where these tie by their rows."""
+    """A query whose events are ordered by their times, and where these tie by their rows. Events
+    that last say their order themselves."""
+    order_by = None if " LASTING " in query else "ts"
     with interpreted():
-        return celc.compile(query, order_by="ts", tiebreak="row", ties=ties, at_end=at_end)
+        return celc.compile(query, order_by=order_by, tiebreak="row", ties=ties, at_end=at_end)
 
 
 def query_of(case: Case, way: Way) -> CompiledQuery:
@@ -57,7 +59,7 @@ def problems_of(cases: list[Case], way: Way, made: Callable[[pa.Table], Any]) ->
             for case in group:
                 read += 1
                 rows = _of_case(case, found)
-                query, events = query_of(case, way), table(case.events)
+                query, events = query_of(case, way), table(case.in_order)
                 if wrong := told(query, events, rows, case.expected, apart="part"):
                     problems.append(f"{case.name}: {wrong}")
     assert read == len(cases)
@@ -67,13 +69,13 @@ def problems_of(cases: list[Case], way: Way, made: Callable[[pa.Table], Any]) ->
 def _as_partitions(made: Callable[[pa.Table], Any], cases: list[Case], way: Way) -> tuple[Any, Any]:
     """The matcher of some cases' query with one more partition attribute, and their events."""
     if len(cases) == 1:
-        return query_of(cases[0], way), made(table(cases[0].events))
-    query = re.sub(r"(ts: LONG|day: DATE) }", r"\1, part: STRING }", cases[0].query)
+        return query_of(cases[0], way), made(table(cases[0].in_order))
+    query = re.sub(r"(ts: LONG|day: DATE|end: \w+) }", r"\1, part: STRING }", cases[0].query)
     query, count = re.subn(r"PARTITION BY ", r"\g<0>part, ", query)
     if not count:
         query = re.sub(r"(?= WITHIN | CONSUME | LIMIT |$)", " PARTITION BY part", query, count=1)
     tables = [
-        table(case.events).append_column("part", pa.array([case.name] * len(case.events)))
+        table(case.in_order).append_column("part", pa.array([case.name] * len(case.in_order)))
         for case in cases
     ]
     return only_query(matcher(query)), made(pa.concat_tables(tables))

@@ -81,6 +81,11 @@ def table(events: list[dict[str, Any]]) -> pa.Table:
         types = types | {"ts": time, "due": time, "day": pa.date32()}
     if any("n" in event for event in events):
         names.append("n")
+    if any("end" in event for event in events):
+        names += ["start", "end", "price"]
+        is_time = isinstance(events[0]["end"], dt.datetime)
+        time = pa.timestamp("us", tz="UTC") if is_time else pa.int64()
+        types = types | {"start": time, "end": time, "price": pa.float64()}
     if any("px" in event for event in events):
         names += DECIMALS
         types = types | DECIMALS

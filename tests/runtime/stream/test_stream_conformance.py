@@ -38,10 +38,10 @@ def _queries(folder: Path, stem: str) -> dict[str, list[Case]]:
     found: dict[str, list[Case]] = {}
     for case in load_cases(stem, folder):
         consumes_all = "CONSUME BY ANY" in case.query and "PARTITION BY" in case.query
-        # Simultaneous events, matches that are decided late, and rows in a time have tests of their
-        # own.
+        # Simultaneous events, those that last, matches that are decided late, and rows in a time
+        # have tests of their own.
         in_time = re.search(r" PER \d", case.query) is not None
-        has_own = case.ties is not None or case.ends_late or in_time
+        has_own = case.ties is not None or case.lasts or case.ends_late or in_time
         if not consumes_all and not _BY_ORDER.search(case.query) and not has_own:
             found.setdefault(case.query, []).append(case)
     return found
