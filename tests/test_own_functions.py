@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import pickle
@@ -445,30 +446,44 @@ def test_a_stream_goes_on_with_the_same_source_only() -> None:
     begun = query(first)
     operator = Operator(begun)
     operator.advance(table_of(begun.plan, rows(("A", 2.0), ("A", 3.0))), 0)
-    headers, segments = dict(operator.headers), {k: dict(v) for k, v in operator.segments.items()}
 
-    def restarted(one: Any) -> Operator:
-        found = Operator(one)
-        found.headers, found.segments = dict(headers), {k: dict(v) for k, v in segments.items()}
-        return found
+    def states(one: Operator) -> tuple[Any, ...]:
+        return copy.deepcopy((one.headers, one.segments, one.timers))
 
+    def restarted(one: Any, found: tuple[Any, ...]) -> Operator:
+        anew = Operator(one)
+        anew.headers, anew.segments, anew.timers = copy.deepcopy(found)
+        return anew
+
+    kept = states(operator)
     end = table_of(begun.plan, rows(("B", 4.0)))
     with pytest.raises(StateError, match="the query's text, or the source of f"):
-        restarted(query(other)).advance(end, 0)
-    again = restarted(query(first))
+        restarted(query(other), kept).advance(end, 0)
+    again = restarted(query(first), kept)
     again.advance(end, 0)
     assert len(again.finish()) == 3
 
     def fails(x):  # type: ignore[no-untyped-def]
-        return x[len(x) // 2 * 9] > 1
+        return x[0] > 1 and x[0 if x[0] < 3 else 9] > 1
 
     begun = query(fails)
     operator = Operator(begun)
-    operator.advance(table_of(begun.plan, rows(("A", 2.0), ("A", 3.0))), 0)
-
-    def go_on() -> None:
-        operator.advance(end, 5000)
-        operator.finish()
-
+    operator.advance(table_of(begun.plan, rows(("A", 1.5))), 0)
+    kept = states(operator)
+    wrong = table_of(begun.plan, rows(("A", 3.0), ("B", 4.0)))
+    # At once, and when the watermark passes events that wait: the micro-batch writes nothing.
     with pytest.raises(FunctionError, match="a call of f ended with IndexError"):
-        go_on()
+        operator.advance(wrong, 5000)
+    assert states(operator) == kept
+    operator = restarted(begun, kept)
+    operator.advance(wrong, 0)
+    waiting = states(operator)
+    for _ in range(2):  # nor does it pass over them
+        with pytest.raises(FunctionError, match="a call of f ended with IndexError"):
+            operator.advance(None, 5000)
+        assert states(operator) == waiting
+        operator = restarted(begun, waiting)
+    # Once its events are mended, the first is run again.
+    again = restarted(begun, kept)
+    found = again.advance(table_of(begun.plan, rows(("A", 2.5), ("B", 4.0))), 5000)
+    assert sorted(len(row["x"]) for row in [*found, *again.finish()]) == [1, 1, 2]

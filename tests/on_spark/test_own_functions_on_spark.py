@@ -61,6 +61,14 @@ EVENTS = pa.table(
         "ts": pa.array(TIMES, pa.timestamp("us", "UTC")),
     }
 )
+
+
+def _in_year(events: pa.Table, year: int) -> pa.Table:
+    times = [time.replace(year=year) for time in events["ts"].to_pylist()]
+    return events.set_column(3, "ts", pa.array(times, pa.timestamp("us", "UTC")))
+
+
+_FAR = _in_year(EVENTS.slice(4), 2027)
 ROWS = [(1.0, 2.0), (1.0, 2.0), (2.0, 2.0), (2.0, 2.0), (2.0, 3.0), (3.0, 2.0), (3.0, 3.0)]
 _WITHIN = " PARTITION BY k WITHIN 1 HOUR"
 
@@ -96,14 +104,36 @@ def test_errors_in_words(spark: Any) -> None:
 def test_a_stream_begins_anew(spark: Any, tmp_path: Path) -> None:
     """Each run ends, and the next one goes on with its checkpoint."""
     query = _query("close(x.v, y.v)")
-    far = EVENTS.slice(4).set_column(
-        3, "ts", pa.array([dt.datetime(2027, 1, 1)], pa.timestamp("us", "UTC"))
-    )
     (tmp_path / "in").mkdir()
     with settings(spark, SETTINGS):
-        for name, piece in enumerate((EVENTS.slice(0, 2), EVENTS.slice(2), far)):
+        for name, piece in enumerate((EVENTS.slice(0, 2), EVENTS.slice(2), _FAR)):
             pq.write_table(piece, tmp_path / "in" / f"{name}.parquet")
-            columns = "type STRING, v DOUBLE, k STRING, ts TIMESTAMP"
-            given = files(spark, tmp_path / "in", columns)
-            run(query.match_stream(given, watermark="1 second"), tmp_path)
+            run(_streamed(spark, query, tmp_path), tmp_path)
         assert _rows(spark.read.parquet(str(tmp_path / "out"))) == ROWS
+
+
+def _streamed(spark: Any, query: Any, folder: Path) -> Any:
+    columns = "type STRING, v DOUBLE, k STRING, ts TIMESTAMP"
+    return query.match_stream(files(spark, folder / "in", columns), watermark="1 second")
+
+
+@pytest.mark.long
+def test_a_stream_whose_function_fails_passes_over_nothing(spark: Any, tmp_path: Path) -> None:
+    """What it found before stays, each run ends at the same event, and with a function that is
+    mended, in a new checkpoint, all is found."""
+    before = _in_year(EVENTS.slice(1, 2), 2022), _in_year(EVENTS.slice(0, 1), 2023)
+    (tmp_path / "in").mkdir()
+    with settings(spark, SETTINGS):
+        for name, piece in enumerate((*before, EVENTS, _FAR)):
+            pq.write_table(piece, tmp_path / "in" / f"{name}.parquet")
+        for _ in range(2):
+            with pytest.raises(Exception, match=r"a call of .*picky.* ended with ValueError: more"):
+                run(_streamed(spark, _query("picky(x.v)"), tmp_path), tmp_path)
+            assert _rows(spark.read.parquet(str(tmp_path / "out"))) == [(2.0, 3.0)]
+        mended = _streamed(spark, _query("close(x.v, y.v)"), tmp_path)
+        with pytest.raises(Exception, match="the query's text, or the source of"):
+            run(mended, tmp_path)
+        (tmp_path / "anew").mkdir()
+        run(mended, tmp_path / "anew")
+        found = _rows(spark.read.parquet(str(tmp_path / "anew" / "out")))
+        assert found == sorted([(2.0, 3.0), *ROWS])
