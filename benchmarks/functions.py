@@ -134,11 +134,11 @@ def measure(events: int) -> dict[str, Any]:
             lambda query=query, rows=rows: query.match_table(rows).num_rows
             for query, rows in both(pair, stream)
         ]
-        figures[pair.name] = _shown(pair.name, *compared(tasks, time.process_time))
+        figures[pair.name] = shown(pair.name, *compared(tasks, time.process_time))
     return {"figures": figures}
 
 
-def _shown(name: str, own: float, other: float) -> dict[str, float]:
+def shown(name: str, own: float, other: float) -> dict[str, float]:
     print(f"{name:28} {own:6.3f} s, computed before {other:6.3f} s: {own / other:5.2f}", flush=True)
     return {"seconds": round(own, 3), "before": round(other, 3), "ratio": round(own / other, 2)}
 
