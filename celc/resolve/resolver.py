@@ -187,7 +187,7 @@ def _query(
         check_lasting(node, formula, found)
     if simultaneous:
         check_simultaneous(node, formula, window, known, found, lasts=lasts)
-    elif uncertain is None:
+    if not lasts and uncertain is None:
         check_absences(formula, found)
     site = Site(schema, frame, annotator.hidden, found, "select", condition)
     check_choices(node, source, found)

@@ -91,9 +91,23 @@ def test_nothing_is_offered_elsewhere() -> None:
         assert not offered(formula), formula
 
 
-def test_nothing_is_offered_where_first_is_an_error_or_events_share_an_instant() -> None:
+def test_events_may_share_an_instant() -> None:
+    formula = "(A AS a ; !(B AS n FILTER n.k = a.k) ; B AS b) FILTER b.k = a.k"
+    instants = {"order_by": ("t",), "ties": "simultaneous"}
+    text = STREAM.replace("v: INT", "v: INT, t: INT") + formula
+    (warning,) = [one for one in celc.check(text, **instants) if one.code == "first-instead"]  # type: ignore[arg-type]
+    (fix,) = warning.fixes
+    mended = text[: fix.span.start] + fix.text + text[fix.span.end :]
+    rng = random.Random(1)
+    for _ in range(60):
+        times = sorted(rng.choices(range(5), k=8))
+        rows = [{"type": rng.choice("AB"), "k": rng.randrange(2), "t": time} for time in times]
+        expected = evaluate(text, rows, **instants)  # type: ignore[arg-type]
+        assert not difference(evaluate(mended, rows, **instants), expected)  # type: ignore[arg-type]
+
+
+def test_nothing_is_offered_where_first_is_an_error_or_events_last() -> None:
     assert not offered("A ; !B ; B", first_order=True)
-    assert not offered("A ; !B ; B", order_by=("v",), ties="simultaneous")
     rows = STREAM.replace("SELECT", "QUERY q: SELECT") + "A ; B QUERY r: SELECT * FROM q WHERE "
     found = celc.check(f"{rows} q AS x ; !q ; q AS y", order_by=("v",))
     assert {one.code for one in found} == {"by-definition"}

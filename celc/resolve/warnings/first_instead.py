@@ -1,8 +1,8 @@
 """A warning about `X ; !Y ; Y`, which `X ; FIRST Y` says with each condition written once.
 
-The two mean the same where Y is one event, and where events come one after another. Of several
-events, FIRST takes those that end first, and the absence forbids those that lie between. Events
-that last or share an instant are not judged, nor are events whose time is uncertain.
+The two mean the same where Y is one event and events have no duration, also where they share an
+instant. Of several events, FIRST takes those that end first, and the absence forbids those that lie
+between; so it is with events that last. With uncertain time FIRST is an error.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class _Event:
 
 
 def check_absences(formula: core.Formula, found: Diagnostics) -> None:
-    """Warn of each absence in a formula of one level that only makes the event after it the first
-    one. Events of the query come one after another."""
+    """Warn of each absence in a formula that only makes the event after it the first
+    one. Events of the query have no duration."""
     bound = [*_bindings(formula)]
     for absence, around in _absences(formula, ()):
         absent, then = _event(absence.middle), _event(absence.right)
