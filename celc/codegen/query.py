@@ -232,10 +232,18 @@ def _update(
             if bounds is not None:
                 assert listing.past is not None, "bounds are of conditions that the listing checks"
                 windowed = given.window.mode != "NO_WINDOW"
-                code = BoundCode(bounds, listing.past, listing.columns, imports, windowed)
+                code = BoundCode(
+                    number,
+                    bounds,
+                    listing.past,
+                    listing.columns,
+                    imports,
+                    windowed,
+                    program.kind_bits,
+                )
                 given = replace(given, bounds=code)
             straight_line = straight_line_update(given, piles)
-            kept = 0 if bounds is None else 2 * len(bounds.kept)
+            kept = None if bounds is None else 2 * len(bounds.kept)
             in_lines = strategy.StraightLine(kernel, piles=len(piles.piles), bounds=kept)
             return UpdatePart(in_lines, (straight_line,))
         case Keyed(piles=piles, keys=keys):

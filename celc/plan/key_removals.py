@@ -50,8 +50,8 @@ def _removals(
     if absent.inclusive or absent.part is not None:
         return None
     pairs = _equal_terms(absent)
-    waiting = None if pairs is None else _waiting_states(tables, absent)
-    if pairs is None or waiting is None or _goes_on(tables, waiting, symbols):
+    waiting = None if pairs is None else waiting_states(tables, absent)
+    if pairs is None or waiting is None or goes_on(tables, waiting, symbols):
         return None
     found = []
     for state in sorted(waiting):
@@ -77,7 +77,7 @@ def _equal_terms(absent: AbsentEvent) -> list[tuple[Term, Expression]] | None:
     return pairs
 
 
-def _waiting_states(tables: Tables, absent: AbsentEvent) -> set[DetState] | None:
+def waiting_states(tables: Tables, absent: AbsentEvent) -> set[DetState] | None:
     """The states between the two roles; None where one also has matches that are not."""
     waits: dict[DetState, set[bool]] = {START: {False}}
     order = [(START, False)]
@@ -99,7 +99,7 @@ def _waiting_states(tables: Tables, absent: AbsentEvent) -> set[DetState] | None
     return {state for state, known in waits.items() if known == {True}}
 
 
-def _goes_on(tables: Tables, waiting: set[DetState], symbols: Iterable[int]) -> bool:
+def goes_on(tables: Tables, waiting: set[DetState], symbols: Iterable[int]) -> bool:
     """Whether an event with one of the symbols takes a match from a waiting state to another one.
     It lies inside the match, and would have to take it away."""
     return any(

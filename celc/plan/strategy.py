@@ -50,6 +50,7 @@ from celc.plan.orders import has_one_order
 from celc.plan.straight_line.pile_bounds import PileBounds, pile_bounds
 from celc.plan.straight_line.piles import MAX_PILES, MAX_WRITES, PilePlan, plan_piles
 from celc.plan.straight_line.shapes import fixed_shape
+from celc.plan.straight_line.takes import Take, takes_of
 from celc.plan.tables import (
     Kind,
     SelectionTables,
@@ -556,10 +557,8 @@ def _checked(
 ) -> Strategy:
     """Keys decide as many conditions as they can; the listing checks the rest."""
     flat = roles.flat
-    by_key = isinstance(piles, PilePlan) and Keyed in updates and not piles.most_removals
-    keys, absent = _keys(given, flat) if by_key else (None, flat.absent)
-    decided = () if keys is None else keys.decided
-    left = tuple(clause for clause in flat.clauses if clause not in decided)
+    keys, left, absent = _keys(given, flat, piles, updates)
+    takes, absent = _takes(given, roles, piles, keys, left, absent)
     distinct = looks_alike(given.minimal)
     reasons = [
         "conditions compare the events of a match" if left or absent or flat.first else "",
@@ -605,19 +604,45 @@ def _checked(
         reason = "the greatest matches have all events, and sets of their events are counted"
     update = _update(piles, updates, keys, forgets=False)
     if isinstance(update, BranchFree | StraightLine) and StraightLine in updates:
-        bounds = pile_bounds(given.query, left, update.piles, given.tables.kinds)
+        bounds = pile_bounds(given.query, left, update.piles, given.tables.kinds, takes)
         if bounds is not None and not listing.in_order:
             why = "bounds of its piles leave out what no condition admits"
+            if takes:
+                why = "events take the partial matches for which they are the first"
             update = StraightLine(update.piles, f"{_why_piles(update.piles)}; {why}", bounds)
     return _strategy(given.tables, update, listing, reason)
 
 
-def _keys(given: ChoiceInput, flat: FlatForm) -> tuple[KeyPlan | None, tuple[AbsentEvent, ...]]:
-    """The keys of states, and the absences that they do not decide."""
-    keys = plan_keys(given.tables, flat.clauses)
+def _keys(
+    given: ChoiceInput,
+    flat: FlatForm,
+    piles: PilePlan | UnionLists,
+    updates: frozenset[type[Update]],
+) -> tuple[KeyPlan | None, tuple[RoleClause, ...], tuple[AbsentEvent, ...]]:
+    """The keys of states, and the clauses and absences that they do not decide."""
+    keys = None
+    if isinstance(piles, PilePlan) and Keyed in updates and not piles.most_removals:
+        keys = plan_keys(given.tables, flat.clauses)
     if keys is None:
-        return None, flat.absent
-    return with_removals(given.tables, keys, given.alphabet, flat.absent)
+        return None, flat.clauses, flat.absent
+    keys, absent = with_removals(given.tables, keys, given.alphabet, flat.absent)
+    return keys, tuple(one for one in flat.clauses if one not in keys.decided), absent
+
+
+def _takes(
+    given: ChoiceInput,
+    roles: Roles,
+    piles: PilePlan | UnionLists,
+    keys: KeyPlan | None,
+    clauses: tuple[RoleClause, ...],
+    absent: tuple[AbsentEvent, ...],
+) -> tuple[tuple[Take, ...], tuple[AbsentEvent, ...]]:
+    """The takes of the update, and the absences that they do not decide."""
+    if isinstance(piles, UnionLists) or piles.most_removals or piles.fleeting:
+        return (), absent
+    if keys is not None or given.query.simultaneous or roles.selector == "LAST":
+        return (), absent
+    return takes_of(piles, given.alphabet, clauses, absent)
 
 
 def _counting(given: ChoiceInput, listing: Checked, flat: FlatForm) -> Checked:

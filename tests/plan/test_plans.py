@@ -27,7 +27,7 @@ from test_random import cramped
 from celc.diagnostics.source import Source
 from celc.driver.pipeline import Stages, compile_source
 from celc.options import Options
-from celc.plan.strategy import ByDefinition, Checked, Keyed
+from celc.plan.strategy import ByDefinition, Checked, Keyed, StraightLine
 
 Event = dict[str, Any]
 
@@ -246,6 +246,33 @@ def test_how_many_attributes_tell_the_content_of_each_state_apart(
     plan = update.keys
     assert [len(key) for key in plan.keys] == keys
     assert len(plan.decided) == decided
+
+
+@pytest.mark.parametrize(
+    ("formula", "takes"),
+    [
+        ("A AS x ; FIRST (B AS y FILTER y.value > x.value)", 1),
+        (
+            "A AS x ; FIRST (B AS y FILTER y.value > x.value) ; FIRST (C AS z FILTER z.id <> y.id)",
+            2,
+        ),
+        ("(A AS x)+ ; D AS w ; FIRST (B AS y FILTER y.value > w.value)", 1),
+        ("A AS x ; FIRST (B AS y FILTER y.value > x.value) ; C AS z FILTER z.value > x.value", 1),
+        # It is compared with an event that is not the last one before it, or with several.
+        ("A AS x ; D ; FIRST (B AS y FILTER y.value > x.value)", 0),
+        ("(A AS x)+ ; FIRST (B AS y FILTER y.value > x.value)", 0),
+        # What must be absent, and what follows, have other conditions.
+        ("A AS x ; !(C AS c FILTER c.value > x.value) ; B", 0),
+        ("A AS x ; !(B AS y FILTER y.value > x.value) ; B", 0),
+        # The condition is one of a branch: the listing also asks whether it was that branch.
+        ("(A AS x ; FIRST (B AS y FILTER y.value > x.value)) OR (A AS x ; C AS y)", 0),
+    ],
+)
+def test_firsts_that_events_take(formula: str, takes: int) -> None:
+    program = stages_of(f"SELECT * WHERE {formula}").program
+    bounds = program.update.bounds if isinstance(program.update, StraightLine) else None
+    assert len(bounds.takes if bounds is not None else ()) == takes
+    compare(f"SELECT * WHERE {formula}")
 
 
 def test_a_key_has_three_parts_at_most() -> None:

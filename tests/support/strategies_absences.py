@@ -102,12 +102,21 @@ _TIES = (("id", "id"), ("id", "id"), ("name", "name"), ("number", "id"), ("value
 """Attributes of an event and of the one behind it, which are equal."""
 
 
+_ORDERS = (
+    *["{own}.value > {other}.value"] * 3,
+    *("{own}.value <= {other}.value", "{own}.id <> {other}.id", "{own}.value >= {other}.value + 1"),
+    *("{own}.value > {other}.value AND {own}.id < {other}.id", "{own}.name > {other}.name"),
+    *("{own}.name = {other}.name OR {own}.id > {other}.id", "{own}.flag"),
+)
+
+
 def keyed_absence_query(rng: random.Random) -> str:
     """A query about `WIDE_DECLARATION`, with it: a chain whose events have a key with the one
-    before, and of which some are the first ones with that key. An absence has the key too, often
-    another event's, or asks for more."""
+    before, and of which some are the first ones with that key, or the first ones beyond it. An
+    absence has the key too, often another event's, or asks for more."""
     tie = rng.choice(_TIES)
     formula, outside = f"{rng.choice(TYPES[:3])} AS x", []
+    ordered = rng.random() < 0.4
     labels = ["x"]
     for label in _LABELS[1:] if rng.random() < 0.5 else _LABELS[1:2]:
         before = rng.choice((labels[-1], labels[-1], labels[-1], "x"))
@@ -117,10 +126,14 @@ def keyed_absence_query(rng: random.Random) -> str:
         own = f"{rng.choice(TYPES[:3])} AS {label}"
         more = rng.choice(("", "", f" AND {label}.value >= 2"))
         joint = rng.random()
-        if joint < 0.5:
+        if ordered or joint < 0.15:
+            asked = rng.choice(_ORDERS).format(own=label, other=before) + more
+            formula += f" ; FIRST ({own} FILTER {asked})"
+            outside += [equal] * (rng.random() < 0.1)
+        elif joint < 0.6:
             formula += f" ; FIRST ({own} FILTER {equal}{more})"
         else:
-            if joint < 0.8:
+            if joint < 0.85:
                 asked = equal.replace(f"{label}.", "w.")
                 asked += rng.choice(("", "", "", f" AND w.value >= {before}.value"))
                 absent = f"{rng.choice(TYPES[:3])} AS w"

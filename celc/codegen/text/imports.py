@@ -50,6 +50,7 @@ _NAMES_OF = {
     "celc_runtime.engine.walk.listing": ("list_fired",),
     "celc_runtime.engine.definition.open_questions": ("Condition",),
     "celc_runtime.engine.update.pile_bounds": ("LEAST_KEY", "NO_BOUND"),
+    "celc_runtime.engine.update.takes": ("taken_from",),
     "celc_runtime.jit.kernels": ("njit",),
     "celc_runtime.jit.own_functions": ("own_function",),
     "celc_runtime.engine.values.label_sets": (

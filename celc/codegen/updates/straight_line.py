@@ -9,6 +9,7 @@ from celc.automata.determinize import START
 from celc.codegen.text.escape import comment_text
 from celc.codegen.text.templates import LegendLine, TemplateView
 from celc.codegen.updates.key_lookups import KeyLookups, SymbolLookups, TableOfPiles, TableRow
+from celc.codegen.updates.pile_bounds import TakeCode
 from celc.codegen.updates.update import UpdateInput
 from celc.normal.show import show_labels
 from celc.plan.straight_line.piles import PilePlan, Removal, Write
@@ -30,7 +31,8 @@ class WriteCode:
 class SymbolBranch:
     """The steps of an event with one symbol; `keyword` is `if` or `elif`.
 
-    - `bounds` are lines that find what the bounds of piles are compared with, and their new values.
+    - `bounds` are lines that find what the bounds of piles are compared with, and their new
+      values; and that take cells out of piles.
     - `saved` are piles that are written before they are read for the last time, or read as they
       were before the instant.
     - `removals` are lines that empty piles, and move their content to others.
@@ -51,6 +53,7 @@ class StraightLineUpdate(TemplateView):
     """The function `update`, with a branch for each symbol.
 
     - `header` says how the update runs, and why; `piles` what each pile is for.
+    - `takes` are functions that decide what events take out of piles.
     - `bounds` are lines that load the bounds of piles by the conditions `pairings`, which read the
       remembered `columns`. Lines `renewed` forget what has left the window, `forget_bounds` forget
       all, `leave_bounds` leave them to the next call.
@@ -72,6 +75,7 @@ class StraightLineUpdate(TemplateView):
     number: int
     header: str
     piles: tuple[LegendLine, ...]
+    takes: tuple[TakeCode, ...]
     pairings: tuple[LegendLine, ...]
     columns: tuple[str, ...]
     bounds: tuple[str, ...]
@@ -134,7 +138,8 @@ def straight_line_update(
         number=given.number,
         header=given.header,
         piles=pile_legend(plan, lookups),
-        pairings=() if bounds is None else bounds.legend(),
+        takes=() if bounds is None else bounds.functions(),
+        pairings=() if bounds is None or not bounds.bounds.kept else bounds.legend(),
         columns=() if bounds is None else bounds.columns,
         bounds=() if bounds is None else bounds.loaded(),
         renewed=() if bounds is None else bounds.renewed(),
@@ -194,7 +199,8 @@ def _branches(
     for symbol, writes in enumerate(plan.writes):
         of_symbol = None if lookups is None else lookups.of_symbol(symbol)
         by_key = [] if of_symbol is None else of_symbol.removals()
-        if not writes and not plan.removals[symbol] and not by_key:
+        takes = frozenset[int]() if given.bounds is None else given.bounds.takes(symbol)
+        if not (writes or plan.removals[symbol] or by_key or takes):
             continue
         keyed = set() if lookups is None else set(lookups.columns)
         kept = plan.saved[symbol]
@@ -204,14 +210,14 @@ def _branches(
                 dict.fromkeys(p for w in writes for p in w.reads if p not in plan.fleeting)
             )
         saved = tuple(pile for pile in kept if pile not in keyed)
-        code = _BranchCode(given, plan, lookups, of_symbol, saved)
+        code = _BranchCode(given, plan, lookups, of_symbol, saved, takes)
         branches.append(
             SymbolBranch(
                 "elif" if branches else "if",
                 symbol,
                 given.symbols[symbol].comment,
                 () if of_symbol is None else of_symbol.lines(),
-                code.bounds(writes),
+                code.bounds(symbol, writes),
                 saved,
                 (*code.removals(plan.removals[symbol]), *by_key),
                 tuple(map(code.write, writes)),
@@ -222,13 +228,15 @@ def _branches(
 
 @frozen
 class _BranchCode:
-    """Writes the cells of one symbol. Piles in `saved` are read under their old names."""
+    """Writes the cells of one symbol. Piles in `saved` are read under their old names, and what an
+    event takes of those in `takes` under names of its own."""
 
     given: UpdateInput
     plan: PilePlan
     lookups: KeyLookups | None
     of_symbol: SymbolLookups | None
     saved: tuple[int, ...]
+    takes: frozenset[int]
 
     def write(self, write: Write) -> WriteCode:
         """One cell: its sources, its condition, and its place."""
@@ -266,12 +274,15 @@ class _BranchCode:
             self._lines(write, child, since),
         )
 
-    def bounds(self, writes: Sequence[Write]) -> tuple[str, ...]:
-        """Lines that find what the bounds of piles are compared with, and their new values."""
+    def bounds(self, symbol: int, writes: Sequence[Write]) -> tuple[str, ...]:
+        """Lines that find what the bounds of piles are compared with, and their new values; and
+        that take cells out of piles."""
         code, kinds = self.given.bounds, self.given.kinds
         if code is None:
             return ()
-        return code.lines(writes, [kinds[write.step.kind].marks for write in writes])
+        marks = [kinds[write.step.kind].marks for write in writes]
+        values = code.lines(writes, marks, takes=bool(self.takes))
+        return (*values, *code.taken(symbol, writes, kinds))
 
     def removals(self, removals: Sequence[Removal]) -> list[str]:
         """Lines that empty piles. What is moved was saved before, and goes in front of its pile."""
@@ -295,12 +306,17 @@ class _BranchCode:
         """The variables with the newest cell of a read pile, and with the latest start in it."""
         keyed = None if self.of_symbol is None else self.of_symbol.source(pile, marks)
         end = str(pile) if keyed is None else keyed
+        if pile in self.takes:
+            return f"taken_{pile}", f"since_taken_{pile}"
         old = "old_" if pile in self.saved else ""
         return f"{old}head_{end}", f"{old}since_{end}"
 
     def _admits(self, pile: int, marks: tuple[str, ...]) -> str:
-        """A test whether the bounds of a pile admit an event; empty: it has no bounds."""
-        return "" if self.given.bounds is None else self.given.bounds.admits(pile, marks)
+        """A test whether the bounds of a pile admit an event; empty: it has no bounds, or they were
+        asked before something was taken."""
+        if self.given.bounds is None or pile in self.takes:
+            return ""
+        return self.given.bounds.admits(pile, marks)
 
     def _passes_over(self, write: Write) -> bool:
         """Whether a cell is made of several piles, some of which bounds can leave out."""
@@ -316,6 +332,8 @@ class _BranchCode:
         lines = [f"{row.row} = {row.find}"] if row is not None and row.find else []
         begin = "key" if write.starts else since
         mixes = self.lookups is not None and self.lookups.mixes(write)
+        # What is left of a pile can have earlier starts than what was taken before.
+        mixes = mixes or not self.takes.isdisjoint(write.reads)
         if write.pile is not None and not write.starts and (mixes or self._passes_over(write)):
             latest = f"since_{write.pile}"
             if row is not None and self.lookups is not None:

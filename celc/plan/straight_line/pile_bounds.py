@@ -21,15 +21,17 @@ bound in each cell, with which the walk could leave a pile in the middle.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from celc_runtime.plan.frozen import frozen
 
 from celc.core import formula as core
 from celc.core.terms import labels_in_order
 from celc.core.traversal import Leaf, map_expression, nodes_of
-from celc.normal.flat_form import RoleClause
+from celc.normal.flat_form import ABSENT, RoleClause
 from celc.plan.straight_line.piles import PilePlan, Write
+from celc.plan.straight_line.takes import Take
 from celc.plan.tables import Kind
 
 _ORDERED = (
@@ -60,10 +62,11 @@ class Pairing:
 
 @frozen
 class PileBounds:
-    """The bounds that an update keeps."""
+    """The bounds that an update keeps, and the takes that compare events with those of cells."""
 
     pairings: tuple[Pairing, ...]
     kept: tuple[tuple[int, int], ...]  # pairs of a pile and the number of a pairing
+    takes: tuple[Take, ...] = ()
 
     def asked(self, pile: int, marks: tuple[str, ...]) -> tuple[int, ...]:
         """The pairings by which an event with these marks is compared with a pile."""
@@ -75,9 +78,13 @@ class PileBounds:
 
 
 def pile_bounds(
-    query: core.Query, clauses: tuple[RoleClause, ...], piles: PilePlan, kinds: tuple[Kind, ...]
+    query: core.Query,
+    clauses: tuple[RoleClause, ...],
+    piles: PilePlan,
+    kinds: tuple[Kind, ...],
+    takes: tuple[Take, ...] = (),
 ) -> PileBounds | None:
-    """The bounds that conditions give; None where there are none.
+    """The bounds that conditions give, with the takes; None where there are neither.
 
     Each state must keep its matches. Where events take matches away, cells are on piles by the
     piles that they were made from, and a skipped pile would mix them.
@@ -95,7 +102,22 @@ def pile_bounds(
         if of_piles and len(kept) + len(of_piles) <= MAX_BOUNDS:
             kept += [(pile, len(pairings)) for pile in of_piles]
             pairings.append(pairing)
-    return PileBounds(tuple(pairings), tuple(sorted(kept))) if kept else None
+    found = PileBounds(tuple(pairings), tuple(sorted(kept)), takes)
+    return found if kept or takes else None
+
+
+def asked_by(bounds: PileBounds, pile: int, take: Take, kinds: Sequence[Kind]) -> tuple[int, ...]:
+    """The bounds of a pile without which an event takes none of its cells."""
+    found = []
+    for own in (pairing for clause in take.clauses for pairing in _pairings(clause, frozenset())):
+        for number, pairing in enumerate(bounds.pairings):
+            alike = replace(own, written=pairing.written, earlier=pairing.earlier, later=own.later)
+            if own.later != ABSENT or alike != replace(pairing, later=ABSENT):
+                continue
+            same = all((pairing.earlier in k.marks) == (take.role in k.marks) for k in kinds)
+            if same and (pile, number) in bounds.kept:
+                found.append(number)
+    return tuple(dict.fromkeys(found))
 
 
 def _constant_in_partition(query: core.Query) -> frozenset[str]:

@@ -38,9 +38,9 @@ class StraightLine:
     kernel: Callable[..., int]
     _: KW_ONLY
     piles: int
-    bounds: int = 0
-    """The number of bounds of its piles (`engine.update.pile_bounds`). If there are any, the
-    listing remembers past events."""
+    bounds: int | None = None
+    """The number of bounds of its piles (`engine.update.pile_bounds`); None: it reads no past
+    events. Otherwise the listing remembers them."""
 
 
 @frozen

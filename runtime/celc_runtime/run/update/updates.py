@@ -145,12 +145,13 @@ class BranchFreePiles(PileUpdate):
 
 
 class BoundedPiles(PileUpdate):
-    """An update that skips piles by bounds, which come from the events in a history."""
+    """An update that compares events with those of its piles, which are in a history: it skips
+    piles by bounds, or takes matches out of them."""
 
     def __init__(self, update: StraightLine, plan: Plan) -> None:
         super().__init__(update, plan)
         # A bound for each pile that has one; then the key at which the window began again.
-        self._bounds = np.full(update.bounds + 1, ALWAYS, np.int64)
+        self._bounds = np.full((update.bounds or 0) + 1, ALWAYS, np.int64)
         self._history: History | None = None
         self.forget_partition()
 
@@ -324,7 +325,7 @@ def update_of(program: Program, *, first_position: int) -> UpdateOfRun:
     match update:
         case BranchFree():
             return BranchFreePiles(update, plan)
-        case StraightLine(bounds=0):
+        case StraightLine(bounds=None):
             return PileUpdate(update, plan)
         case StraightLine():
             return BoundedPiles(update, plan)
