@@ -45,7 +45,7 @@ demo: $(INSTALLED) notes ## run both examples, in Spark and without, on a year o
 
 test: $(INSTALLED) notes ## run the test suite
 	@$(SPARK_ENV) "$(PY)" -m pytest -q -m "not long" -n $(PROCESSES) --dist loadgroup \
-		--no-loadscope-reorder $(ARGS)
+		--no-loadscope-reorder --durations=40 --durations-min=4 $(ARGS)
 
 # What the compiler reads, decides and writes.
 QUICK = tests/automata tests/codegen tests/explain tests/parse tests/plan tests/resolve tests/verify \
