@@ -11,9 +11,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from celc_runtime import EventWarning
+from celc_runtime.run.source import odd_events
 from engines import interpreted
 
 import celc
@@ -160,3 +162,21 @@ SELECT x FROM one WHERE one AS x ; one AS y PARTITION BY id WITHIN 1 MINUTE
         query = celc.compile(text).queries["two"]
     rows = [("A", 1, 3, 0), ("A", 1, 3, 0), ("B", 1, 0, 1), ("B", 1, 0, 2)]
     assert told_of(lambda: query.match_table(table_of(rows))) == (1, 0)
+
+
+def test_ties_and_the_first_of_them_are_those_of_a_walk() -> None:
+    for seed in range(300):
+        draw = np.random.default_rng(seed)
+        rows = int(draw.integers(1, 60))
+        matters = draw.integers(0, 3, rows).astype(np.uint8) * (draw.random(rows) < draw.random())
+        tied, goes_on = draw.random(rows) < draw.random(), bool(draw.integers(2))
+        found, open_before = [], goes_on
+        for row in range(rows):
+            open_before = open_before and bool(tied[row])
+            if matters[row]:
+                if open_before:
+                    found.append(row)
+                open_before = True
+        assert odd_events.ties_of(matters, tied, goes_on) == (len(found), open_before)
+        if found:
+            assert odd_events.first_tie(matters, tied, goes_on) == found[0]

@@ -265,9 +265,9 @@ class EventOrder:
         if falls or (ties and (not alone or self._ties_are_errors)):
             return False
         if ties:
-            self.tied = np.append(
-                before is not None and values[0] == before, values[1:] == values[:-1]
-            )
+            self.tied = np.empty(len(values), np.bool_)
+            self.tied[0] = before is not None and values[0] == before
+            np.equal(values[1:], values[:-1], out=self.tied[1:])
             self.tied[parts] = False
         return True
 

@@ -13,10 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import differs
+from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.plan import Plan, Source
 from celc_runtime.run.source.run_options import RunOptions
-
-_FEW = 8  # of so many rows one matters, or fewer: these are looked up one by one
 
 
 class OddEvents:
@@ -56,24 +55,11 @@ class OddEvents:
         if tied is None or not tied.any():
             self._open = bool(matters[-1])
             return -1
-        rows = np.flatnonzero(matters != 0)  # much quicker than of numbers
-        begins = np.flatnonzero(~tied)
-        # The number of the group of equal rows that a row is in; 0: it began in an earlier batch.
-        if len(rows) * _FEW < len(tied):
-            groups: np.ndarray = np.searchsorted(begins, rows, side="right")
-        else:
-            groups = np.cumsum(~tied, dtype=np.int32)[rows]
-        later = groups[1:] == groups[:-1]
-        goes_on = bool(len(rows)) and self._open and groups[0] == 0
-        found = int(np.count_nonzero(later)) + goes_on
-        self._open = (self._open and not len(begins)) or bool(
-            len(rows) and groups[-1] == len(begins)
-        )
+        before = self._open
+        found, self._open = ties_of(matters, tied, before)
         is_first = found > 0 and not self._ties
-        self._ties += found
-        if not is_first:
-            return -1
-        return int(rows[0] if goes_on else rows[1:][later][0])
+        self._ties += int(found)
+        return first_tie(matters, tied, before) if is_first else -1
 
     def name(self, row: str) -> None:
         """Take the name of the first row that is tied."""
@@ -99,6 +85,32 @@ class OddEvents:
                     "PARTITION BY, and NULL equals NULL there: these events are one part. Leave "
                     "them out of the input where NULL means that the value is not known"
                 )
+
+
+@njit(nogil=True, cache=True)
+def ties_of(matters, tied, goes_on):  # type: ignore[no-untyped-def]
+    """The number of rows that matter and are equal to an earlier one that does, and whether the
+    next row can be one; without a branch. `goes_on`: whether the first row can be one."""
+    found = 0
+    for row in range(len(matters)):
+        matter = matters[row] != 0
+        goes_on = goes_on & tied[row]
+        found += goes_on & matter
+        goes_on = goes_on | matter
+    return found, goes_on
+
+
+def first_tie(matters: np.ndarray, tied: np.ndarray, goes_on: bool) -> int:
+    """The first of these rows; there is one. It is sought in few rows first."""
+    end = 1
+    while not ties_of(matters[:end], tied[:end], goes_on)[0]:
+        end *= 4
+    begin = end // 4  # no row before it is one
+    while end - begin > 1:
+        middle = (begin + end) // 2
+        has = ties_of(matters[:middle], tied[:middle], goes_on)[0] > 0
+        begin, end = (begin, middle) if has else (middle, end)
+    return begin
 
 
 def tied_rows(source: Source, events: pa.RecordBatch, parts: np.ndarray) -> np.ndarray:
