@@ -49,6 +49,8 @@ def _name_of(type: DataType) -> str:
 
 _DAY = 86_400_000_000
 _EPOCH = dt.datetime(1970, 1, 1)
+_DEEPEST = 8
+"""Operations on whole numbers in each other. Each doubles the text of what is in it."""
 _BITS = {DataType.BYTE: 8, DataType.SHORT: 16, DataType.INT: 32, DataType.LONG: 64}
 _DIGITS_OF_JAVA = 34
 """Digits with which Spark calculates -x and ABS(x) of a DECIMAL."""
@@ -287,6 +289,8 @@ class Writer:
     def _arithmetic(self, node: core.Arithmetic) -> exp.Expr:
         if node.type.is_checked:
             return self.micros(node)
+        if _depth_of_wholes(node) > _DEEPEST:
+            raise NotRelational("arithmetic of whole numbers is long", node.span)
         left, right = enclosed(self.value(node.left)), enclosed(self.value(node.right))
         if isinstance(node.type, core.DecimalType):
             return self._of_decimals(node, left, right)
@@ -452,6 +456,14 @@ class Writer:
             epoch = cast(exp.Literal.string("1970-01-01"), "DATE", self.dialect)
             days = exp.paren(exp.Sub(this=enclosed(value), expression=epoch))
         return cast(days, "BIGINT", self.dialect)
+
+
+def _depth_of_wholes(node: core.Arithmetic) -> int:
+    """How many operations on whole numbers stand in each other, this one counted."""
+    if node.type not in _BITS or node.operator not in "+-*":
+        return 0
+    sides = (node.left, node.right)
+    return 1 + max(_depth_of_wholes(s) if isinstance(s, core.Arithmetic) else 0 for s in sides)
 
 
 def _without_sign(value: exp.Expr, type: DataType) -> exp.Expr:

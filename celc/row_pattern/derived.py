@@ -23,7 +23,7 @@ from celc.core.traversal import (
     with_terms,
 )
 from celc.resolve.derived import DerivedColumns
-from celc.resolve.types.functions import has_kernel
+from celc.resolve.types.between import has_kernel, never_null
 from celc.row_pattern import core as rows
 
 
@@ -83,7 +83,7 @@ class RowColumns:
     def _expression(self, node: core.Expression) -> core.Expression:
         row = _only_row(node)
         if row is None or not _is_function(node) or not can_be_column(node):
-            return with_terms(node, self._expression)
+            return never_null(with_terms(node, self._expression))
         found = core.ColumnAt(self.number_of(node), row, node.type, node.span)
         if isinstance(row, core.Argument):
             return found
@@ -97,7 +97,7 @@ class RowColumns:
 
 def functions_of_rows(truth: core.Truth) -> list[core.Call]:
     """The calls in a condition that are computed of several rows, by code that knows no texts and
-    no calendar."""
+    no time zones."""
     calls = [node for node in nodes_asked(truth) if isinstance(node, core.Call)]
     return [one for one in calls if not has_kernel(one)]
 

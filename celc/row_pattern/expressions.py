@@ -28,6 +28,7 @@ from celc.diagnostics.source import Span
 from celc.parse import syntax as cel
 from celc.resolve.types import functions as calls
 from celc.resolve.types import literals
+from celc.resolve.types.between import folded
 from celc.resolve.types.conditions import is_sound
 from celc.resolve.types.conversions import (
     Misfit,
@@ -145,7 +146,7 @@ def _cast(node: syntax.Cast, scope: Scope) -> core.Expression | None:
         # As it is outside: a cast to TIMESTAMP reads it as a time of UTC.
         operand = core.Call("CAST", (operand,), DataType.TIMESTAMP_NTZ, "UTC", node.span)
     found = calls.cast_to(operand, node, scope.found)
-    return None if found is None else calls.folded(found)
+    return None if found is None else folded(found)
 
 
 def _is_array(node: syntax.Expression) -> bool:
@@ -582,7 +583,7 @@ def _of_table(function: Function, node: syntax.Call, scope: Scope) -> core.Expre
     if len(known) < len(operands):
         return None
     found = calls.called(function, known, node.zone, node.span, scope.found)
-    return None if found is None else calls.folded(found)
+    return None if found is None else folded(found)
 
 
 def _semantics_fit(name: str, node: syntax.Call, scope: Scope) -> bool:

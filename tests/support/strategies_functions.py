@@ -71,15 +71,16 @@ class Values:
             lambda: f"({self.number(less)} {rng.choice('+-')} {self.number(less)})",
             lambda: f"-({self.number(less)})",
             lambda: self.chosen(self.number, less),
+            lambda: f"ROUND({self.rounded(less)}{rng.choice(('', ', 1', ', 2', ', -1'))})",
+            lambda: f"{self.part()}({self.time(less)})",
+            lambda: f"{self.part()}({self.leaf(('d',))})",
+            lambda: f"{rng.choice(_CASTS)}({self.rounded(less)} AS {rng.choice(_NUMBER_TYPES)})",
+            lambda: f"{rng.choice(_CASTS)}({self.leaf(('px',))} AS {rng.choice(_NUMBER_TYPES)})",
         )
         alone = (
-            lambda: f"ROUND({self.rounded(less)}{rng.choice(('', ', 1', ', 2', ', -1'))})",
             lambda: f"LENGTH({self.text(less)})",
             lambda: f"POSITION({rng.choice(('a', 'b', ''))!r}, {self.text(less)})",
             lambda: f"{self.part()}({self.time(less)}{self.zone()})",
-            lambda: f"{self.part()}({self.leaf(('d',))})",
-            lambda: f"CAST({self.rounded(less)} AS {rng.choice(_NUMBER_TYPES)})",
-            lambda: f"TRY_CAST({self.rounded(less)} AS {rng.choice(_NUMBER_TYPES)})",
             lambda: f"CAST({self.text(less)} AS {rng.choice(_NUMBER_TYPES)})",
             lambda: f"TRY_CAST({self.text(less)} AS {rng.choice(_NUMBER_TYPES)})",
             lambda: f"CAST({self.truth(less)} AS INT)",
@@ -145,15 +146,16 @@ class Values:
 
     def time(self, depth: int) -> str:
         rng = self.rng
-        if depth <= 0 or rng.random() < 0.5 or not self.whole:
+        if depth <= 0 or rng.random() < 0.5:
             return self.leaf(("at",))
         less = depth - 1
+        zone = self.zone if self.whole else str
         unit = rng.choice(("HOUR", "DAY", "WEEK", "MONTH", "minute", "YEAR"))
         return self.pick(
-            lambda: f"DATE_TRUNC('{unit}', {self.time(less)}{self.zone()})",
+            lambda: f"DATE_TRUNC('{unit}', {self.time(less)}{zone()})",
             lambda: f"COALESCE({self.time(less)}, {self.leaf(('d',))})",
             lambda: f"({self.time(less)} + {rng.choice(('1 HOUR', '30 MINUTES'))})",
-            lambda: f"CAST({self.leaf(('d',))}{self.zone()} AS TIMESTAMP)",
+            lambda: f"CAST({self.leaf(('d',))}{zone()} AS TIMESTAMP)",
             lambda: f"GREATEST({self.time(less)}, TIMESTAMP '2024-03-31 00:30:00')",
         )
 
@@ -167,12 +169,12 @@ class Values:
             lambda: f"COALESCE({self.truth(less)}, {rng.choice(('TRUE', 'FALSE'))})",
             lambda: f"NULLIF({self.truth(less)}, {rng.choice(('TRUE', 'FALSE'))})",
             lambda: f"IF({self.condition(less)}, {self.truth(less)}, {self.truth(less)})",
+            lambda: f"ISNAN({self.rounded(less)})",
+            lambda: f"CAST({self.rounded(less)} AS BOOLEAN)",
         )
         alone = (
             lambda: f"STARTSWITH({self.text(less)}, {rng.choice(('a', 'b', 'A'))!r})",
             lambda: f"ENDSWITH({self.text(less)}, {self.text(0)})",
-            lambda: f"ISNAN({self.rounded(less)})",
-            lambda: f"CAST({self.rounded(less)} AS BOOLEAN)",
         )
         return self.pick(*anywhere, *(alone if self.whole else ()))
 
@@ -213,7 +215,8 @@ class Values:
         )
 
 
-_NUMBER_TYPES = ("INT", "LONG", "DOUBLE", "FLOAT", "SHORT", "BYTE")
+_CASTS = ("CAST", "TRY_CAST")
+_NUMBER_TYPES = ("DECIMAL(6, 1)", "INT", "LONG", "DOUBLE", "FLOAT", "SHORT", "BYTE")
 
 
 def of_event(rng: random.Random, label: str) -> Values:

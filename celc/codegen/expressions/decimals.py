@@ -43,7 +43,7 @@ def needs(
         case core.Arithmetic():
             wide = _arithmetic(node, text, imports)
         case core.Call():
-            wide = _rounding(node, text, imports)
+            wide = _called(node, text, imports)
     if wide is not None and not _always_fits(node):
         yield imports.call("is_decimal", wide)
     elif isinstance(node, core.Arithmetic) and node.operator == "%":
@@ -53,6 +53,8 @@ def needs(
 def _always_fits(node: core.Cast | core.Arithmetic | core.Call) -> bool:
     type = _decimal(node)
     if isinstance(node, core.Call):
+        if node.function not in core.ROUNDINGS:
+            return False
         source = _decimal(node.operands[0])
         return source.scale > 0 or node.function != "ROUND" or source.precision < type.precision
     if isinstance(node, core.Cast):
@@ -91,7 +93,7 @@ def operation(
             wide = _arithmetic(node, text, imports)
             narrow = None if wide else _narrow(node, text, imports)
         case core.Call():
-            wide = _rounding(node, text, imports)
+            wide = _called(node, text, imports)
     if wide is None:
         assert narrow is not None
         return narrow
@@ -105,7 +107,7 @@ def as_double(operand: core.Expression, text: _Text, imports: Imports) -> str:
         imports.use("np")
         divisor = "" if type.scale == 0 else f" / {float(10**type.scale)!r}"
         return f"(np.float64({text(operand)}){divisor})"
-    return imports.call("decimal_to_double", _wide(operand, text, imports), str(type.scale))
+    return imports.call("decimal_to_double", as_pair(operand, text, imports), str(type.scale))
 
 
 def _decimal(node: core.Expression) -> DecimalType:
@@ -114,7 +116,7 @@ def _decimal(node: core.Expression) -> DecimalType:
     return found
 
 
-def _wide(node: core.Expression, text: _Text, imports: Imports) -> str:
+def as_pair(node: core.Expression, text: _Text, imports: Imports) -> str:
     """A value as a pair of words."""
     return wide(text(node), node.type, imports)
 
@@ -138,16 +140,30 @@ def _cast(node: core.Cast, text: _Text, imports: Imports) -> str | None:
     is_narrow = max(source.precision + power, type.precision) <= MOST_NARROW
     if is_narrow and power >= 0 and _always_fits(node):
         return None
-    wide = _wide(node.operand, text, imports)
+    wide = as_pair(node.operand, text, imports)
     if power == 0 and _always_fits(node):
         return wide
     return imports.call("rescale_decimal", wide, str(power), str(type.precision))
 
 
+def _called(node: core.Call, text: _Text, imports: Imports) -> str:
+    """ROUND, FLOOR or CEIL, or a CAST of what is no exact number, as a pair of words."""
+    if node.function in core.ROUNDINGS:
+        return _rounding(node, text, imports)
+    (operand,), type = node.operands, _decimal(node)
+    sizes = (str(type.scale), str(type.precision))
+    value = text(operand)
+    if operand.type is core.DataType.BOOLEAN:
+        return imports.call("rescale_decimal", imports.call("wide_of", value), *sizes)
+    if operand.type is core.DataType.TIMESTAMP:
+        value = f"({value} / 1000000.0)"  # seconds, by way of a DOUBLE as in Spark
+    return imports.call("real_to_decimal", value, *sizes)
+
+
 def _rounding(node: core.Call, text: _Text, imports: Imports) -> str:
     """ROUND, FLOOR or CEIL, as a pair of words."""
     source, type = _decimal(node.operands[0]), _decimal(node)
-    wide = _wide(node.operands[0], text, imports)
+    wide = as_pair(node.operands[0], text, imports)
     if node.function != "ROUND":
         name = "floor_decimal" if node.function == "FLOOR" else "ceil_decimal"
         return imports.call(name, wide, str(source.scale))
@@ -184,7 +200,7 @@ def _arithmetic(node: core.Arithmetic, text: _Text, imports: Imports) -> str | N
                 return None
             given = [scale - left.scale, scale - right.scale]
             name = "remainder_decimals"
-    sides = [_wide(side, text, imports) for side in (node.left, node.right)]
+    sides = [as_pair(side, text, imports) for side in (node.left, node.right)]
     return imports.call(name, *sides, *map(str, given))
 
 

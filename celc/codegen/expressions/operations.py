@@ -8,9 +8,7 @@ operands are: a reader gives the text of each.
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias, assert_never
 
-from celc_runtime.values.functions import FUNCTIONS
-
-from celc.codegen.expressions import decimals
+from celc.codegen.expressions import calls, decimals
 from celc.codegen.text.imports import Imports
 from celc.core import formula as core
 
@@ -41,7 +39,6 @@ then wrap."""
 
 _OPERATIONS = {"+": "add", "-": "subtract", "*": "multiply"}
 _SMALLEST = -(2**63)
-_ABOVE_ZERO = ("LN", "LOG10")  # NULL of all other numbers
 
 
 def needs(node: Operation, text: Text, imports: Imports) -> Iterator[str]:
@@ -66,9 +63,8 @@ def needs(node: Operation, text: Text, imports: Imports) -> Iterator[str]:
             if divides and not (isinstance(right, core.Constant) and right.value):
                 yield f"({text(right)} != 0)"
         case core.Call():
-            if node.function in _ABOVE_ZERO:
-                (operand,) = node.operands
-                yield f"(not ({text(operand)} <= 0))"
+            yield from _midnights(node.operands, text, imports)
+            yield from calls.needs(node, text, imports)
         case core.TimeDifference():
             yield from _midnights((node.start, node.end), text, imports)
             yield imports.call("can_subtract", text(node.end), text(node.start))
@@ -76,9 +72,7 @@ def needs(node: Operation, text: Text, imports: Imports) -> Iterator[str]:
             assert_never(node)
 
 
-def _midnights(
-    sides: tuple[core.Expression, core.Expression], text: Text, imports: Imports
-) -> Iterator[str]:
+def _midnights(sides: Iterable[core.Expression], text: Text, imports: Imports) -> Iterator[str]:
     """The tests that the midnight of each DATE, cast to TIMESTAMP, is a time."""
     for side in sides:
         if isinstance(side, core.Cast) and side.type is core.DataType.TIMESTAMP:
@@ -115,7 +109,7 @@ def operation(node: Operation, text: Text, imports: Imports) -> str:
         case core.Arithmetic():
             return _arithmetic(node, text(node.left), text(node.right), imports)
         case core.Call():
-            return _called(FUNCTIONS[node.function].kernel, map(text, node.operands), imports)
+            return calls.operation(node, text, imports)
         case core.TimeDifference():
             return imports.call("units_between", text(node.start), text(node.end), str(node.unit))
         case _:
@@ -130,14 +124,6 @@ def _wide(value: str, imports: Imports) -> str:
 def _wrapped(value: str, type: core.DataType, imports: Imports) -> str:
     """A result of 64 bits in a narrower type."""
     return imports.call("wrap_narrow", value, str(_HALVES[type]))
-
-
-def _called(kernel: str, operands: Iterable[str], imports: Imports) -> str:
-    """A call of a kernel, or of a function of NumPy (`np.sqrt`)."""
-    if not kernel.startswith("np."):
-        return imports.call(kernel, *operands)
-    imports.use("np")
-    return f"{kernel}({', '.join(operands)})"
 
 
 def _cast(node: core.Cast, value: str, imports: Imports) -> str:

@@ -62,7 +62,7 @@ _NAMES_OF = {
     "celc_runtime.engine.update.union_lists": ("update_by_tables",),
     "celc_runtime.engine.values.spark_arithmetic": (
         *("absolute_int", "absolute_long", "add_int", "add_long", "days_to_microseconds"),
-        "wrap_narrow",
+        *("wrap_int", "wrap_narrow"),
         *(
             "divide",
             "equal_real",
@@ -80,6 +80,17 @@ _NAMES_OF = {
         *("can_sum_interval", "sum_interval", "units_between"),
     ),
     "celc_runtime.engine.values.functions": (*("angle", "ceiling", "floor", "power"),),
+    "celc_runtime.engine.values.shortest_digits": (
+        *("real_to_decimal", "round_real", "round_whole"),
+    ),
+    "celc_runtime.engine.values.casts": (
+        *("day_of", "decimal_fits", "decimal_to_whole", "real_fits", "real_to_whole"),
+        *("seconds_of", "whole_fits", "whole_to_time"),
+    ),
+    "celc_runtime.engine.values.calendar": (
+        *("can_truncate", "day_of_month", "day_of_week", "hour_of", "minute_of", "month_of"),
+        *("second_of", "truncate", "year_of"),
+    ),
     "celc_runtime.engine.values.decimals": (
         *("absolute_decimal", "add_decimals", "ceil_decimal", "decimal_to_double"),
         *("divide_decimals", "floor_decimal"),

@@ -7,11 +7,14 @@ from dataclasses import replace
 from typing import Literal, Protocol
 from zoneinfo import available_timezones
 
-from celc_runtime.values.functions import FUNCTIONS, UNITS, Function, can_cast
+from celc_runtime.values.functions import (
+    UNITS,
+    Function,
+    can_cast,
+)
 from celc_runtime.values.json_paths import read_path
 from celc_runtime.values.types import ArrayType, MapType
 
-from celc.core import fold
 from celc.core import formula as core
 from celc.core.traversal import predicates_of
 from celc.diagnostics.errors import Diagnostics
@@ -19,6 +22,7 @@ from celc.diagnostics.messages import functions as messages
 from celc.diagnostics.messages import types
 from celc.diagnostics.source import Span
 from celc.parse import syntax
+from celc.resolve.types.between import folded, settled
 from celc.resolve.types.conversions import (
     Misfit,
     convert,
@@ -27,7 +31,6 @@ from celc.resolve.types.conversions import (
     literal_type,
     meeting_type,
 )
-from celc.resolve.types.derived import of_event
 from celc.resolve.types.site import Site
 from celc.resolve.types.written import type_of_written
 
@@ -297,13 +300,6 @@ def cast_to(
     return core.Call(name, (operand,), wanted, zone, node.span)
 
 
-def folded(value: core.Expression) -> core.Expression:
-    """The value, which may be a constant."""
-    if fold.is_constant(value):
-        return core.Constant(fold.evaluate(value), value.type, value.span)
-    return value
-
-
 def of_bytes(operand: core.Expression, site: Site) -> core.Expression | None:
     """A BINARY as a text that is equal where the bytes are; None after an error."""
     if operand.type is not core.DataType.BINARY:
@@ -321,48 +317,6 @@ def of_bytes(operand: core.Expression, site: Site) -> core.Expression | None:
         return replace(operand, attribute=one.attribute, type=one.type)
     text = core.Call("HEX", (operand,), core.DataType.STRING, None, operand.span)
     return settled(text, site)
-
-
-def settled(value: core.Expression, site: Site) -> core.Expression | None:
-    """A value that may be a constant, or an attribute of an event that is made before the query
-    reads it. None: it is neither, and cannot be calculated where it stands."""
-    value = folded(value)
-    if isinstance(value, core.Constant):
-        return value
-    if site.use != "filter":
-        return value
-    found = of_event(value, site)
-    if found is value and not _is_calculated(value):
-        site.found.add(messages.between_events(_computed_by(value), value.span))
-        return None
-    return found
-
-
-def _computed_by(value: core.Expression) -> str:
-    """What computes a value, in words."""
-    match value:
-        case core.Call(function="ELEMENT"):
-            return "[…]"
-        case core.Call(function="FIELD", operands=(_, core.Constant(value=name))):
-            return f".{name}"
-        case core.Call() | core.Choice():
-            return value.function
-        case _:
-            return "CASE"
-
-
-def _is_calculated(value: core.Expression) -> bool:
-    """Whether kernels calculate a value that compares events."""
-    if value.type is core.DataType.STRING:
-        return False
-    return not isinstance(value, core.Call) or has_kernel(value)
-
-
-def has_kernel(call: core.Call) -> bool:
-    """Whether there is code for a function between events, or rows."""
-    if isinstance(call.type, core.DecimalType):
-        return call.function in core.ROUNDINGS
-    return call.function in FUNCTIONS and bool(FUNCTIONS[call.function].kernel)
 
 
 def _fitting(

@@ -14,8 +14,9 @@ from celc.core import formula as core
 from celc.diagnostics.messages import functions as messages
 from celc.diagnostics.source import Span
 from celc.parse import syntax
+from celc.resolve.types.between import settled
 from celc.resolve.types.conversions import convert, is_null
-from celc.resolve.types.functions import Resolve, function_call, settled
+from celc.resolve.types.functions import Resolve, function_call
 from celc.resolve.types.site import Site
 
 _INDEXES = core.WHOLE_NUMBERS[:3]  # the types of places in an ARRAY: those that an INT holds

@@ -74,6 +74,9 @@ def _rounded(types: Sequence[DataType], constants: Sequence[object]) -> DataType
     return rounded_type(type, digits if isinstance(digits, int) else 0)
 
 
+LEAST_PLACES, MOST_PLACES = -18, 38
+"""The digits behind the point to which ROUND takes a DOUBLE between events."""
+
 _LIMITED = (
     "CASE WHEN ISNAN({{0}}) THEN 0L WHEN {{0}} >= 9223372036854775808.0D THEN 9223372036854775807L "
     "WHEN {{0}} <= -9223372036854775808.0D THEN -9223372036854775807L - 1L ELSE {} END"
@@ -190,6 +193,7 @@ _NUMERIC = (
         "the number with so many digits behind the point (0 without), halves away from 0",
         ("ROUND(2.345, 2)", "2.35"),
         lambda texts: f"ROUND({', '.join(texts)})",
+        "round_real",
     ),
     Function(
         "ISNAN",
@@ -198,6 +202,7 @@ _NUMERIC = (
         "whether a number is NaN; FALSE of NULL",
         ("ISNAN(1)", "FALSE"),
         "ISNAN({0})",
+        "np.isnan",
     ),
 )
 
@@ -328,23 +333,23 @@ _TEXTS = (
 )
 
 
-def _part(name: str, meaning: str, example: tuple[str, str], spark: str) -> Function:
-    return Function(name, ("TIME",), _INT, meaning, example, spark, zoned=True)
+def _part(name: str, meaning: str, example: tuple[str, str], kernel: str) -> Function:
+    return Function(name, ("TIME",), _INT, meaning, example, f"{name}({{0}})", kernel, zoned=True)
 
 
 _WHEN = "TIMESTAMP '2024-02-29 13:14:15'"
 _TIMES = (
-    _part("YEAR", "the year of a time", (f"YEAR({_WHEN})", "2024"), "YEAR({0})"),
-    _part("MONTH", "the month of a time, from 1", (f"MONTH({_WHEN})", "2"), "MONTH({0})"),
-    _part("DAY", "the day of the month of a time, from 1", (f"DAY({_WHEN})", "29"), "DAY({0})"),
-    _part("HOUR", "the hour of a time, from 0 to 23", (f"HOUR({_WHEN})", "13"), "HOUR({0})"),
-    _part("MINUTE", "the minute of a time, from 0", (f"MINUTE({_WHEN})", "14"), "MINUTE({0})"),
-    _part("SECOND", "the whole second of a time", (f"SECOND({_WHEN})", "15"), "SECOND({0})"),
+    _part("YEAR", "the year of a time", (f"YEAR({_WHEN})", "2024"), "year_of"),
+    _part("MONTH", "the month of a time, from 1", (f"MONTH({_WHEN})", "2"), "month_of"),
+    _part("DAY", "the day of the month of a time, from 1", (f"DAY({_WHEN})", "29"), "day_of_month"),
+    _part("HOUR", "the hour of a time, from 0 to 23", (f"HOUR({_WHEN})", "13"), "hour_of"),
+    _part("MINUTE", "the minute of a time, from 0", (f"MINUTE({_WHEN})", "14"), "minute_of"),
+    _part("SECOND", "the whole second of a time", (f"SECOND({_WHEN})", "15"), "second_of"),
     _part(
         "DAYOFWEEK",
         "the day of the week of a time, from 1 (Sunday) to 7",
         (f"DAYOFWEEK({_WHEN})", "5"),
-        "DAYOFWEEK({0})",
+        "day_of_week",
     ),
 )
 
@@ -358,6 +363,16 @@ UNITS = {
 }
 """The units of DATE_TRUNC, by each of their names in capitals."""
 
+STEPS = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60 * 1_000_000,
+    "HOUR": 3600 * 1_000_000,
+    "DAY": 86_400 * 1_000_000,
+}
+"""Those with a fixed length, in microseconds."""
+
 _TRUNCATED = (
     Function(
         "DATE_TRUNC",
@@ -367,6 +382,7 @@ _TRUNCATED = (
         "second, millisecond or microsecond of a time begins",
         (f"DATE_TRUNC('HOUR', {_WHEN})", "TIMESTAMP '2024-02-29 13:00:00'"),
         "DATE_TRUNC({0}, {1})",
+        "truncate",
         zoned=True,
     ),
 )

@@ -108,7 +108,7 @@ def _round(operand: Operand, places: Operand | None = None, *, rows: int) -> pa.
         return pa.nulls(rows, operand.type)
     values, known = values_of(operand, rows)
     if values.dtype.kind != "f":
-        return pa.array(_rounded_whole(values, digits), operand.type, mask=~known)
+        return pa.array(rounded_wholes(values, digits), operand.type, mask=~known)
     wide = values.astype(np.float64)
     found = wide.copy()
     if 0 <= digits <= _MOST_PLACES and values.dtype == np.float64:
@@ -122,22 +122,25 @@ def _round(operand: Operand, places: Operand | None = None, *, rows: int) -> pa.
     else:
         sure = np.zeros(rows, np.bool_)
     for row in np.flatnonzero(~sure & np.isfinite(wide) & known):
-        found[row] = _rounded(wide[row], digits)
+        found[row] = rounded_real(wide[row], digits)
     # A negative number that is rounded to 0 is 0.0: the text of a number has no −0.
     found = np.where(found == 0, 0.0, found)
     return pa.array(found.astype(values.dtype), operand.type, mask=~known)
 
 
-def _rounded(value: np.float64, digits: int) -> float:
+def rounded_real(value: np.floating, digits: int) -> float:
+    """ROUND of a DOUBLE or FLOAT, of any size."""
+    if not np.isfinite(value):
+        return float(value)
     text = np.format_float_scientific(value, unique=True)
     exponent = Decimal(1).scaleb(-digits)
     number = Decimal(text)
-    if number.as_tuple().exponent >= -digits:  # type: ignore[operator]
-        return float(number)
-    return float(number.quantize(exponent, ROUND_HALF_UP, _WIDE))
+    if number.as_tuple().exponent < -digits:  # type: ignore[operator]
+        number = number.quantize(exponent, ROUND_HALF_UP, _WIDE)
+    return float(number) or 0.0  # the text of a number has no −0
 
 
-def _rounded_whole(values: np.ndarray, digits: int) -> np.ndarray:
+def rounded_wholes(values: np.ndarray, digits: int) -> np.ndarray:
     """Whole numbers; a result with more bits wraps, as in Spark."""
     if digits >= 0:
         return values

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from celc_runtime.values.functions import UNITS
+from celc_runtime.values.functions import STEPS, UNITS
 from celc_runtime.values.operands import Operand, column_of, values_of
 
 _INSTANT, _CLOCK = pa.timestamp("us", "UTC"), pa.timestamp("us")
@@ -108,28 +108,20 @@ def _day_of_week(column: pa.Array) -> pa.Array:
 def _year(column: pa.Array) -> pa.Array:
     """NumPy's, because Arrow's years have 16 bits."""
     micros, known = values_of(column.cast(pa.int64()), len(column))
-    years = micros.view("datetime64[us]").astype("datetime64[Y]").astype(np.int64) + 1970
+    days = np.floor_divide(micros, _DAY)  # the first of all times would be no time to NumPy
+    years = days.view("datetime64[D]").astype("datetime64[Y]").astype(np.int64) + 1970
     return pa.array(years, pa.int64(), mask=~known)
 
 
-_STEPS = {
-    "MICROSECOND": 1,
-    "MILLISECOND": 1000,
-    "SECOND": 1_000_000,
-    "MINUTE": 60 * 1_000_000,
-    "HOUR": 3600 * 1_000_000,
-    "DAY": 86_400 * 1_000_000,
-}
-"""Units with a fixed length, in microseconds."""
-_DAY = _STEPS["DAY"]
+_DAY = STEPS["DAY"]
 
 
 def _truncated(unit: Operand, operand: Operand, rows: int, zone: str = "UTC") -> pa.Array:
     column = column_of(operand, rows)
     name = UNITS[unit.as_py().upper()]
     shown, known = values_of(local(column, zone).cast(pa.int64()), rows)
-    if name in _STEPS:
-        passed = np.mod(shown, _STEPS[name])
+    if name in STEPS:
+        passed = np.mod(shown, STEPS[name])
         micros, _ = values_of(column.cast(pa.int64()), rows)
         # A time beyond 64 bits is NULL.
         known = known & (micros - passed <= micros)

@@ -103,6 +103,7 @@ def test_operations_are_those_of_decimal() -> None:
 def test_machine_code_is_the_same() -> None:
     rng = random.Random(1)
     with compiling():
+        assert decimals.decimal_to_double(_pair(0), 30) == 0.0
         for _ in range(200):
             for what, found, wanted in _operations(rng, lambda name: getattr(decimals, name)):
                 assert found == wanted, what

@@ -346,6 +346,8 @@ def remainder_decimals(left, right, up_left, up_right):  # type: ignore[no-untyp
 def decimal_to_double(value, scale):  # type: ignore[no-untyped-def]
     """The DOUBLE nearest to value / 10^scale."""
     high, low = _words(value)
+    if (high | low) == _ZERO:
+        return 0.0
     if high == _ZERO and low < np.uint64(1 << 53) and scale < 23:
         found = np.float64(low) / _POWERS_OF_DOUBLES[scale]
         return -found if value[0] < 0 else found
