@@ -98,23 +98,16 @@ def test_absences_at_the_end(route: str, spark: Any) -> None:
 
 
 @pytest.mark.parametrize("route", _SOME_ROUTES)
-def test_aggregates_of_the_file(route: str, spark: Any) -> None:
-    """A few queries by each route, of those that call what the file declares."""
+def test_aggregates_of_the_file_decimals_and_quantifiers(route: str, spark: Any) -> None:
+    """A few queries by each route, of those that call what the file declares, those about DECIMALs,
+    and those with SOME and EVERY."""
     if "sql" in route and not has_table_functions():
         return
-    cases = load_cases("34")[_ROUTES.index(route) % 4 :: 4]
-    assert len(cases) >= 3
-    problems = problems_of(cases, route, spark.createDataFrame)
-    assert not problems, "\n".join(problems)
-
-
-@pytest.mark.parametrize("route", _SOME_ROUTES)
-def test_decimals(route: str, spark: Any) -> None:
-    """A few queries by each route, of those about DECIMALs."""
-    if "sql" in route and not has_table_functions():
-        return
-    cases = load_cases("37")[_ROUTES.index(route) % 4 :: 4]
-    assert len(cases) >= 15
+    cases: list[Case] = []
+    for stem, step in (("34", 4), ("37", 4), ("43", 8)):
+        some = load_cases(stem)[_ROUTES.index(route) % step :: step]
+        assert len(some) >= 3
+        cases += some
     problems = problems_of(cases, route, spark.createDataFrame)
     assert not problems, "\n".join(problems)
 
