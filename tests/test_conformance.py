@@ -61,7 +61,7 @@ _SIZES = {
     "34-own-aggregates": (14, 14),
     "35-boolean-conditions": (11, 11),
     "36-nth": (7, 7),
-    "37-decimals": (72, 73),
+    "37-decimals": (78, 79),
     "40-first": (154, 157),
     "41-lasting": (46, 47),
     "43-some-every": (50, 57),
@@ -86,7 +86,7 @@ def _options(case: Case) -> Options:
 def test_every_file_is_counted() -> None:
     """By the file; `test_python_api` counts what is in it."""
     assert case_stems() == [*_SIZES]
-    assert sum(cases for _, cases in _SIZES.values()) == 1729
+    assert sum(cases for _, cases in _SIZES.values()) == 1735
 
 
 @pytest.mark.parametrize("stem", case_stems())
