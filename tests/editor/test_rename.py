@@ -259,9 +259,13 @@ _OF_THE_LANGUAGE = {
 }
 
 
+_UNITS = ("hour", "minute", "second")
+"""Of TIMESTAMPDIFF."""
+
+
 def test_no_name_of_a_query_is_overlooked_and_none_is_taken_for_two_things() -> None:
     undeclared = 0
-    for name, dialect, query in list(queries_of_the_repository())[::25]:
+    for name, dialect, query in list(queries_of_the_repository())[::5]:
         language = LANGUAGES["cel" if dialect == "cel" else "match_recognize"]
         source = Source("q.cel", query)
         try:
@@ -277,11 +281,9 @@ def test_no_name_of_a_query_is_overlooked_and_none_is_taken_for_two_things() -> 
                 for one in value if isinstance(value, tuple) else (value,):
                     is_name = isinstance(one, syntax.Name | row_syntax.Name)
                     if is_name and (type(node).__name__, field.name) not in _OF_THE_LANGUAGE:
-                        is_unit = isinstance(node, row_syntax.Column) and one.key in (
-                            "minute",
-                            "second",
-                        )
-                        assert one.span in places or is_unit, (name, one)
+                        is_unit = isinstance(node, row_syntax.Column) and one.key in _UNITS
+                        is_text = isinstance(node, row_syntax.Key) and one is not node.column
+                        assert one.span in places or is_unit or is_text, (name, one)
         undeclared += any(one.symbol.kind == "unknown" for one in found)
     # Queries that name what there is not, and those of the documents without their declarations.
-    assert undeclared < 12
+    assert undeclared < 60
