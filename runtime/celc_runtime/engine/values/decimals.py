@@ -116,7 +116,7 @@ def _signed(negative, words, digits):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _less(one, other):  # type: ignore[no-untyped-def]
+def less_words(one, other):  # type: ignore[no-untyped-def]
     for place in range(4):
         if one[place] != other[place]:
             return one[place] < other[place]
@@ -124,7 +124,7 @@ def _less(one, other):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _sum(one, other):  # type: ignore[no-untyped-def]
+def sum_of_words(one, other):  # type: ignore[no-untyped-def]
     d = one[3] + other[3]
     carry = np.uint64(d < one[3])
     c = one[2] + other[2]
@@ -139,14 +139,14 @@ def _sum(one, other):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _difference(one, other):  # type: ignore[no-untyped-def]
+def difference_of_words(one, other):  # type: ignore[no-untyped-def]
     """one - other, which is not negative."""
-    turned = _sum((~other[0], ~other[1], ~other[2], ~other[3]), (_ZERO, _ZERO, _ZERO, _ONE))
-    return _sum(one, turned)
+    turned = sum_of_words((~other[0], ~other[1], ~other[2], ~other[3]), (_ZERO, _ZERO, _ZERO, _ONE))
+    return sum_of_words(one, turned)
 
 
 @njit(nogil=True, cache=True)
-def _times(words, factor):  # type: ignore[no-untyped-def]
+def words_times(words, factor):  # type: ignore[no-untyped-def]
     """The product with a word; all bits are set where 256 do not hold it."""
     a, b, c, d = words
     carry, d = product_of_words(d, factor)
@@ -168,7 +168,7 @@ def _times_power(words, power):  # type: ignore[no-untyped-def]
     """The product with a power of ten."""
     while power > 0:
         step = min(power, 19)
-        words = _times(words, _POWERS[step])
+        words = words_times(words, _POWERS[step])
         power -= step
     return words
 
@@ -204,7 +204,7 @@ def _over_power(words, power):  # type: ignore[no-untyped-def]
         step = min(power, 9)
         words = _over(words, _POWERS[step])
         power -= step
-    return _over(_sum(words, (_ZERO, _ZERO, _ZERO, _FIVE)), _TEN)
+    return _over(sum_of_words(words, (_ZERO, _ZERO, _ZERO, _FIVE)), _TEN)
 
 
 @njit(nogil=True, cache=True)
@@ -267,8 +267,8 @@ def _whole(value, scale, away):  # type: ignore[no-untyped-def]
         step = min(left, 9)
         found = _over(found, _POWERS[step])
         left -= step
-    if away and _less(_times_power(found, scale), (_ZERO, _ZERO, high, low)):
-        found = _sum(found, (_ZERO, _ZERO, _ZERO, _ONE))
+    if away and less_words(_times_power(found, scale), (_ZERO, _ZERO, high, low)):
+        found = sum_of_words(found, (_ZERO, _ZERO, _ZERO, _ONE))
     return _signed(value[0] < 0, found, MOST_DIGITS)
 
 
@@ -281,11 +281,11 @@ def add_decimals(left, right, up_left, up_right, down, digits):  # type: ignore[
     other = _times_power((_ZERO, _ZERO, high, low), up_right)
     negative = left[0] < 0
     if negative == (right[0] < 0):
-        total = _sum(one, other)
-    elif _less(one, other):
-        negative, total = not negative, _difference(other, one)
+        total = sum_of_words(one, other)
+    elif less_words(one, other):
+        negative, total = not negative, difference_of_words(other, one)
     else:
-        total = _difference(one, other)
+        total = difference_of_words(one, other)
     return _signed(negative, _over_power(total, down), digits)
 
 
@@ -302,11 +302,11 @@ def multiply_decimals(left, right, down, digits):  # type: ignore[no-untyped-def
     other_high, other_low = _words(right)
     c, d = product_of_words(low, other_low)
     b, more = product_of_words(high, other_low)
-    product = _sum((_ZERO, _ZERO, c, d), (_ZERO, b, more, _ZERO))
+    product = sum_of_words((_ZERO, _ZERO, c, d), (_ZERO, b, more, _ZERO))
     b, more = product_of_words(low, other_high)
-    product = _sum(product, (_ZERO, b, more, _ZERO))
+    product = sum_of_words(product, (_ZERO, b, more, _ZERO))
     a, b = product_of_words(high, other_high)
-    product = _sum(product, (a, b, _ZERO, _ZERO))
+    product = sum_of_words(product, (a, b, _ZERO, _ZERO))
     return _signed((left[0] < 0) != (right[0] < 0), _rescaled(product, -down), digits)
 
 
@@ -319,9 +319,9 @@ def divide_decimals(left, right, up, digits):  # type: ignore[no-untyped-def]
     if dividend[0] == _ALL or (high | low) == _ZERO:
         return _too_large()
     quotient, top, rest = _divided(dividend, high, low)
-    half = _sum((_ZERO, _ZERO, top, rest), (_ZERO, _ZERO, top, rest))
-    if not _less(half, (_ZERO, _ZERO, high, low)):
-        quotient = _sum(quotient, (_ZERO, _ZERO, _ZERO, _ONE))
+    half = sum_of_words((_ZERO, _ZERO, top, rest), (_ZERO, _ZERO, top, rest))
+    if not less_words(half, (_ZERO, _ZERO, high, low)):
+        quotient = sum_of_words(quotient, (_ZERO, _ZERO, _ZERO, _ONE))
     return _signed((left[0] < 0) != (right[0] < 0), quotient, digits)
 
 
@@ -335,7 +335,7 @@ def remainder_decimals(left, right, up_left, up_right):  # type: ignore[no-untyp
     divisor = _times_power((_ZERO, _ZERO, high, low), up_right)
     high, low = _words(left)
     dividend = _times_power((_ZERO, _ZERO, high, low), up_left)
-    if _less(dividend, divisor):
+    if less_words(dividend, divisor):
         # So it is where the divisor has more than 128 bits: only one of both is scaled up.
         return _signed(left[0] < 0, dividend, MOST_DIGITS)
     _, high, low = _divided(dividend, divisor[2], divisor[3])
@@ -355,7 +355,7 @@ def decimal_to_double(value, scale):  # type: ignore[no-untyped-def]
     # one that stands for all others decide.
     words, moved = (high, low, _ZERO, _ZERO), np.int64(-128)
     while words[0] >> _TOP == _ZERO:
-        words = _sum(words, words)
+        words = sum_of_words(words, words)
         moved -= 1
     words, top, rest = _divided(words, _HIGH[scale], _LOW[scale])
     others = np.uint64((top | rest) != _ZERO)

@@ -2,9 +2,9 @@
 Spark rounds the number that this text says. Of a FLOAT it takes the text of the same DOUBLE.
 
 The algorithm is that of Steele and White in the form of Burger and Dybvig ("Printing Floating-Point
-Numbers Quickly and Accurately", 1996), over whole numbers of forty 32-bit words. It takes some
-microseconds, so ROUND asks it only near a half. Rejected: Ryū, whose tables are larger than all
-other code between events.
+Numbers Quickly and Accurately", 1996), over whole numbers of four words: code between events has
+no memory of its own. It takes some microseconds, so ROUND asks it only near a half. Rejected: Ryū,
+whose tables are larger than all other code between events.
 """
 
 import math
@@ -15,124 +15,86 @@ import numpy as np
 from celc_runtime.engine.values import decimals_in_python
 from celc_runtime.engine.values.decimals import (
     decimal_to_double,
+    difference_of_words,
     is_decimal,
+    less_words,
     negate_decimal,
     rescale_decimal,
+    sum_of_words,
     wide_of,
+    words_times,
 )
 from celc_runtime.engine.values.decimals_in_python import Pair
 from celc_runtime.jit.kernels import njit
 from celc_runtime.values.numbers import rounded_real, rounded_wholes
 
-_BITS, _LOWEST = 53, -1074  # of a mantissa, and the lowest exponent
-_WORDS = 40
-_MASK = 2**32 - 1
+_BITS = 53  # of a mantissa
+_ZERO, _TWO, _TEN = np.uint64(0), np.uint64(2), np.uint64(10)
 _HIGHEST = np.int64(2**63 - 1)
 _ALL = np.uint64(2**64 - 1)
 _MOST_DIGITS = 38
+_LEAST, _MOST = 1e-39, 1e38
+"""What is less rounds to 0 in every DECIMAL, and what is not less has none."""
 _MOST_PLACES = 22  # 10²² is the largest power of ten that a DOUBLE holds exactly
 
 
 @njit(nogil=True, cache=True)
-def _multiply(number, factor):  # type: ignore[no-untyped-def]
-    """number *= factor, which has less than 32 bits."""
-    carry = 0
-    for place in range(_WORDS):
-        total = number[place] * factor + carry
-        number[place] = total & _MASK
-        carry = total >> 32
-
-
-@njit(nogil=True, cache=True)
 def _shifted(value, bits):  # type: ignore[no-untyped-def]
-    """value · 2^bits; the value has less than 62 bits."""
-    number = np.zeros(_WORDS, np.int64)
-    place = bits // 32
-    number[place] = value & _MASK
-    number[place + 1] = value >> 32
-    _multiply(number, 1 << (bits % 32))
-    return number
+    """value · 2^bits."""
+    words = (_ZERO, _ZERO, _ZERO, np.uint64(value))
+    while bits > 0:
+        step = min(bits, 62)
+        words = words_times(words, np.uint64(1 << step))
+        bits -= step
+    return words
 
 
 @njit(nogil=True, cache=True)
-def _compared(one, other):  # type: ignore[no-untyped-def]
-    """-1, 0 or 1: one is less than the other, equal, or more."""
-    for place in range(_WORDS - 1, -1, -1):
-        if one[place] != other[place]:
-            return -1 if one[place] < other[place] else 1
-    return 0
-
-
-@njit(nogil=True, cache=True)
-def _sum_compared(one, more, other):  # type: ignore[no-untyped-def]
-    """one + more compared with another."""
-    total = np.empty(_WORDS, np.int64)
-    carry = 0
-    for place in range(_WORDS):
-        word = one[place] + more[place] + carry
-        total[place] = word & _MASK
-        carry = word >> 32
-    return _compared(total, other)
-
-
-@njit(nogil=True, cache=True)
-def _subtract(one, other):  # type: ignore[no-untyped-def]
-    """one -= other, which is not more."""
-    borrow = 0
-    for place in range(_WORDS):
-        word = one[place] - other[place] + borrow
-        one[place] = word & _MASK
-        borrow = word >> 32
+def _is_at_least(one, other, even):  # type: ignore[no-untyped-def]
+    """Whether one is more than the other or, where `even`, as much."""
+    return less_words(other, one) or (even and not less_words(one, other))
 
 
 @njit(nogil=True, cache=True)
 def shortest_digits(value):  # type: ignore[no-untyped-def]
-    """(digits, power): of the shortest numbers digits · 10^power whose DOUBLE is a finite value
-    above 0, the one that is nearest to it."""
+    """(digits, power): of the shortest numbers digits · 10^power whose DOUBLE is a value from 1e-40
+    to 1e40, the one that is nearest to it."""
     part, exponent = math.frexp(value)
     exponent -= _BITS
     mantissa = np.int64(math.ldexp(part, _BITS))
-    if exponent < _LOWEST:  # a number with fewer bits
-        mantissa >>= _LOWEST - exponent
-        exponent = _LOWEST
     rest, unit = _shifted(mantissa, max(exponent, 0) + 1), _shifted(1, max(-exponent, 0) + 1)
     above, below = _shifted(1, max(exponent, 0)), _shifted(1, max(exponent, 0))
-    if mantissa == 1 << (_BITS - 1) and exponent > _LOWEST:  # the number below is half as far
-        _multiply(rest, 2)
-        _multiply(unit, 2)
-        _multiply(above, 2)
+    if mantissa == 1 << (_BITS - 1):  # the number below is half as far
+        rest, unit = words_times(rest, _TWO), words_times(unit, _TWO)
+        above = words_times(above, _TWO)
     power = math.ceil(math.log10(value) - 1e-10)
     for _ in range(power):
-        _multiply(unit, 10)
+        unit = words_times(unit, _TEN)
     for _ in range(-power):
-        _multiply(rest, 10)
-        _multiply(above, 10)
-        _multiply(below, 10)
-    even = 0 if mantissa % 2 else 1  # an even number takes what lies in the middle
-    if _sum_compared(rest, above, unit) + even > 0:
+        rest = words_times(rest, _TEN)
+        above, below = words_times(above, _TEN), words_times(below, _TEN)
+    even = mantissa % 2 == 0  # an even number takes what lies in the middle
+    if _is_at_least(sum_of_words(rest, above), unit, even):
         power += 1
     else:
-        _multiply(rest, 10)
-        _multiply(above, 10)
-        _multiply(below, 10)
+        rest = words_times(rest, _TEN)
+        above, below = words_times(above, _TEN), words_times(below, _TEN)
     digits = np.int64(0)
     while True:
         digit = 0
-        while _compared(rest, unit) >= 0:
-            _subtract(rest, unit)
+        while not less_words(rest, unit):
+            rest = difference_of_words(rest, unit)
             digit += 1
         power -= 1
-        low = _compared(rest, below) - even < 0
-        high = _sum_compared(rest, above, unit) + even > 0
+        low = _is_at_least(below, rest, even)
+        high = _is_at_least(sum_of_words(rest, above), unit, even)
         if low or high:
             if low and high:
-                half = _sum_compared(rest, rest, unit)
-                high = half > 0 or (half == 0 and digit % 2 == 1)
+                high = _is_at_least(sum_of_words(rest, rest), unit, digit % 2 == 1)
             return digits * 10 + digit + (1 if high else 0), power
         digits = digits * 10 + digit
-        _multiply(rest, 10)
-        _multiply(above, 10)
-        _multiply(below, 10)
+        rest = words_times(rest, _TEN)
+        above, below = words_times(above, _TEN), words_times(below, _TEN)
 
 
 # --- ROUND ----------------------------------------------------------------------------------------
@@ -157,9 +119,12 @@ def round_real(value, places):  # type: ignore[no-untyped-def]
             return -nearest if value < 0 and nearest > 0 else nearest
     if not np.isfinite(value):
         return value
-    if value == 0:
+    size = abs(value)
+    if size < _LEAST:
         return 0.0
-    digits, power = shortest_digits(abs(value))
+    if size >= _MOST:  # its last digit is one before which ROUND takes none
+        return value
+    digits, power = shortest_digits(size)
     if power + places >= 0:
         return value
     units = rescale_decimal(wide_of(digits), max(power + places, -_MOST_DIGITS), _MOST_DIGITS)
@@ -206,8 +171,10 @@ def real_to_decimal(value, scale, precision):  # type: ignore[no-untyped-def]
     if not np.isfinite(value):
         return _HIGHEST, _ALL
     size = abs(np.float64(value))
-    if size == 0:
+    if size < _LEAST:
         return wide_of(0)
+    if size >= _MOST:
+        return _HIGHEST, _ALL
     digits, power = shortest_digits(size)
     moved = min(max(power + scale, -_MOST_DIGITS), _MOST_DIGITS + 1)
     found = rescale_decimal(wide_of(digits), moved, precision)
