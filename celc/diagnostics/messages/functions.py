@@ -178,6 +178,10 @@ _INSTEAD = {
         ("PERCENTILE", "PERCENTILE_CONT", "QUANTILE", "APPROX_PERCENTILE"),
         "MEDIAN(x.a) is the one in the middle; for others declare an AGGREGATE",
     ),
+    **dict.fromkeys(
+        ("REGEXP_EXTRACT", "REGEXP_SUBSTR", "REGEXP_REPLACE", "REGEXP_EXTRACT_ALL"),
+        "SPLIT_PART, SUBSTR and REPLACE take texts apart; x.a RLIKE 'a+' asks for a pattern",
+    ),
     "PI": "write the number: 3.141592653589793",
     "TO_JSON": "select the label itself: celc run --format rows writes its events as JSON",
     "TRUNC": "FLOOR(x.a) and CEIL(x.a) give whole numbers",
@@ -236,8 +240,10 @@ def number_of_arguments(function: Function, span: Span) -> Diagnostic:
     wanted = counted(least, "argument") if least == most else f"{least} to {most} arguments"
     if most is None:
         wanted = f"{counted(least, 'argument')} or more"
-    message = f"{function.name} takes {wanted}"
-    return error("function-arguments", span, message, f"as in {function.example[0]}")
+    message, hints = f"{function.name} takes {wanted}", [f"as in {function.example[0]}"]
+    if function.name in ("TO_DATE", "TO_TIMESTAMP"):
+        hints.append("bring a text of another form into this one, with SUBSTR, SPLIT_PART and ||")
+    return error("function-arguments", span, message, *hints)
 
 
 _PLAIN = "a text, a number, a BOOLEAN or a time"
@@ -270,7 +276,8 @@ def between_events(function: str, span: Span) -> Diagnostic:
     message = f"{function} is computed of one event, and these arguments are of several"
     example = f"{function}(x.a) = {function}(y.a)" if function.isidentifier() else "x.a[0] = y.a[0]"
     hint = f"compare values of one event each, as in {example}"
-    return error("between-events", span, message, hint)
+    known = "functions of numbers, and of times in UTC, take values of several events"
+    return error("between-events", span, message, hint, known)
 
 
 def bytes_of_parameter(span: Span) -> Diagnostic:
