@@ -134,8 +134,10 @@ def test_cases_of_some_queries(spark: Any) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("route", _ROUTES)
 def test_all_cases(route: str, spark: Any) -> None:
-    # Another order than that of `ts` is not that of these routes.
+    # Another order than that of `ts` is not that of these routes, and neither are times that are no
+    # numbers: `test_limits_on_spark` has those.
     cases = [case for case in load_cases() if case.order_by in (None, ("ts",))]
+    cases = [case for case in cases if not case.name.startswith("46")]
     assert len(cases) > 800
     problems = problems_of(cases, route, spark.createDataFrame)
     assert not problems, "\n".join(problems)
