@@ -52,14 +52,14 @@ class Question:
         # In UTC, and without a zone, as the reference has times.
         events = [
             {
-                name: value.replace(tzinfo=None) if name in (ORDER, "high") else value
+                name: value.replace(tzinfo=None) if name in (ORDER, "high", "since") else value
                 for name, value in event.items()
             }
             for event in events
         ]
         options: dict[str, Any] = {
             "query": self.name,
-            "order_by": None if draft.uncertain else draft.order_by or None,
+            "order_by": None if draft.uncertain or draft.lasting else draft.order_by or None,
             "ties": draft.ties,
             "at_end": at_end,
             "work_limit": WORK_LIMIT,

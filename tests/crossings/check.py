@@ -149,10 +149,10 @@ class _Case:
     def differs(self, route: str, told: object) -> DifferenceError:
         options = self.one.draft.options()
         body = self.text[self.text.rindex("}\n", 0, self.text.index("QUERY ")) + 2 :]
-        read = {*re.findall(r"\w+", body), "type", "stream", "ts", "row"}
+        read = {*re.findall(r"\w+", body), "type", "stream", "ts", "since", "row"}
         events = [{name: event[name] for name in event if name in read} for event in self.events]
         for event in events:
-            for name in event.keys() & {"ts", "high"}:
+            for name in event.keys() & {"ts", "high", "since"}:
                 event[name] = microseconds(event[name]) // 1000
         lines = "".join(f"  {event}\n" for event in events)
         return DifferenceError(

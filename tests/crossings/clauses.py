@@ -201,7 +201,7 @@ def _many(draft: Draft) -> None:
 
 
 def _simultaneous(draft: Draft) -> None:
-    if draft.uncertain or not draft.order_by:
+    if draft.uncertain or draft.lasting or not draft.order_by:
         raise UnfitError
     draft.ties = "simultaneous"
     draft.traits.add("ties")
@@ -216,13 +216,21 @@ def _closed(draft: Draft) -> None:
 
 
 def _unordered(draft: Draft) -> None:
-    if draft.ties or draft.below or draft.beside or "MILLISECONDS" in draft.per:
+    if draft.ties or draft.lasting or draft.below or draft.beside or "MILLISECONDS" in draft.per:
         raise UnfitError
     draft.order_by = ()
 
 
 def _uncertain(draft: Draft) -> None:
+    if draft.lasting:
+        raise UnfitError
     draft.uncertain = True
+
+
+def _lasting(draft: Draft) -> None:
+    if draft.uncertain:
+        raise UnfitError
+    draft.lasting = True
 
 
 def _strangers(draft: Draft) -> None:
@@ -265,6 +273,7 @@ CLAUSES = (
     Feature("closed", 7, _closed),
     Feature("without order", 7, _unordered),
     Feature("uncertain time", -1, _uncertain),
+    Feature("events that last", -1, _lasting, 3),
     Feature("undeclared types", 7, _strangers),
     Feature("late starts", 7, _late_starts, 2),
     Feature("match_id", 7, _match_id, 2),

@@ -64,6 +64,7 @@ class Draft:
     limit: str = ""
     for_each: bool = False
     uncertain: bool = False
+    lasting: bool = False
     declared: list[str] = field(default_factory=list)
     """The declarations of aggregates and of functions of one's own."""
     below: str = ""
@@ -143,6 +144,9 @@ class Draft:
     def _stream(self, name: str) -> str:
         more = ", high: TIMESTAMP" if self.uncertain else ""
         times = "UNCERTAIN [ts, high] BY 1 MILLISECONDS " if self.uncertain else ""
+        if self.lasting:
+            # Events of the other stream have no length.
+            more, times = ", since: TIMESTAMP", "LASTING [since, ts] " if name == "S" else ""
         events = [
             f"  EVENT {one} {{ {'src' if number % 2 else 'dst'}: INT, {ATTRIBUTES}{more} }}"
             for number, one in enumerate(TYPES)
@@ -155,7 +159,8 @@ class Draft:
         if self.uncertain:
             return {**found, "tiebreak": (TIEBREAK,)}
         tiebreak = (TIEBREAK,) if self.order_by else ()
-        found |= {"order_by": self.order_by or None, "tiebreak": tiebreak, "at_end": self.at_end}
+        found |= {"tiebreak": tiebreak, "at_end": self.at_end}
+        found |= {} if self.lasting else {"order_by": self.order_by or None}
         return found if self.ties is None else {**found, "ties": self.ties}
 
 

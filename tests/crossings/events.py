@@ -59,6 +59,8 @@ def events_for(draft: Draft, rng: random.Random) -> Events:
             event["id"] = 1 if row < length * 0.6 else 2
         if "T" in draft.streams:
             event["stream"] = rng.choice("ST")
+        if draft.lasting:
+            event["since"] = instant(ts - rng.choice((0, 0, 1, 2, 5)))
         if draft.uncertain:
             event["high"] = instant(ts + rng.choice((0, 0, 1, 3)))
         events.append(event | {"mile": mile, "ts": instant(ts), "row": row})

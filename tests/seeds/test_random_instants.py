@@ -1,4 +1,5 @@
 """Random queries on streams with many simultaneous events: compiled answers and the reference's.
+In half of them events last, and are simultaneous where they end at one time.
 
 python tests/seeds/test_random_instants.py 0 500     # seeds 0 to 499, and the counts
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -32,6 +34,10 @@ _NEED_ORDER = {
 SELECTORS = r"(NXT|LAST|MAX|STRICT)\("
 """Formulas of rounds have some of their own."""
 _SHAPES = (EVERYTHING - _NEED_ORDER, (EVERYTHING | SHORTER) - _NEED_ORDER, OF_ROUNDS - _NEED_ORDER)
+_OF_NEIGHBOURS = {Feature.CONTIGUOUS, Feature.REPEAT_CONTIGUOUS, Feature.COUNTED_CONTIGUOUS}
+_OF_LASTING = _OF_NEIGHBOURS | {Feature.NOT_AFTER}
+_WITH_FIRST = EVERYTHING | SHORTER | {Feature.THEN_FIRST, Feature.LOCAL_WINDOW, Feature.NOT_BEFORE}
+LASTING_SHAPES = tuple(one - _OF_LASTING for one in (*_SHAPES, _WITH_FIRST - _NEED_ORDER))
 
 
 def simultaneous_stream(rng: random.Random, length: int) -> list[dict[str, Any]]:
@@ -46,33 +52,65 @@ def simultaneous_stream(rng: random.Random, length: int) -> list[dict[str, Any]]
     return sorted(events, key=lambda event: (event["ts"], event["half"]))
 
 
-def order_free_query(rng: random.Random, depth: int) -> str:
+def order_free_query(
+    rng: random.Random, depth: int, shapes: Sequence[frozenset[Feature]] = _SHAPES
+) -> str:
     """A query that simultaneous events have an answer to, mostly."""
-    text = random_query(rng, rng.choice(_SHAPES), depth).replace("ts: LONG", "ts: LONG, half: INT")
+    text = random_query(rng, rng.choice(shapes), depth).replace("ts: LONG", "ts: LONG, half: INT")
     return re.sub(r"(\d+) EVENTS", r"\1 [ts]", text)  # windows inside the formula
+
+
+def lasting(rng: random.Random, text: str) -> str:
+    """The query over events that last from `begin` to `ts`; at times those of C and D are a stream
+    of their own, and last from `half` or have no length."""
+    text = text.replace("half: INT", "half: LONG, begin: LONG")
+    starts = iter(("begin", rng.choice(("begin", "half", ""))))
+    if rng.random() < 0.5:
+        text = text.replace(",\n  EVENT C", "\n}\nCREATE STREAM T {\n  EVENT C")
+        text = re.sub(r"FROM S\b", "FROM S, T", re.sub(r"\bS>([CD])", r"T>\1", text))
+
+    def declared(found: re.Match[str]) -> str:
+        start = next(starts)
+        return f"{found[1]} LASTING [{start}, ts] {{" if start else found[0]
+
+    return re.sub(r"(CREATE STREAM \w+) {", declared, text)
+
+
+def with_starts(rng: random.Random, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Events with two starts at or before their ends."""
+    for event in events:
+        event["begin"] = event["ts"] - rng.choice((0, 0, 1, 2, 5))
+        event["half"] = event["ts"] - rng.choice((0, 1, 3))
+    return events
 
 
 def check(seed: int, tally: Tally, *, depth: int = 2, length: int = 8) -> None:
     """Compare the answers of one random query on some streams, and count them."""
     rng = random.Random(seed)
-    text = order_free_query(rng, depth)
-    order_by = rng.choice((("ts",), ("ts",), ("ts", "half")))
+    lasts = seed % 2 == 1
+    text = order_free_query(rng, depth, LASTING_SHAPES if lasts else _SHAPES)
+    order_by: tuple[str, ...] | None = rng.choice((("ts",), ("ts",), ("ts", "half")))
+    ties: str | None = SIMULTANEOUS
+    if lasts:
+        text, order_by, ties = lasting(rng, text), None, None
     tally.drawn += 1
     try:
         with interpreted():
-            matchers = engines(text, Options(order_by, ties=SIMULTANEOUS))
+            matchers = engines(text, Options(order_by, ties=ties))
     except CelError as problem:
         codes = {d.code for d in problem.diagnostics if d.severity == "error"}
         known = TOO_LARGE | ({"simultaneous-order"} if re.search(SELECTORS, text) else set())
+        known |= {"contiguous-rows", "absence-of-rows"} if lasts else set()
         if not codes <= known:
             raise AssertionError(text) from problem
         tally.too_large += 1
         return
     for _ in range(4):
         events = simultaneous_stream(rng, rng.randint(0, length))
+        events = with_starts(rng, events) if lasts else events
         try:
             wanted = evaluate(
-                text, events, order_by=order_by, ties=SIMULTANEOUS, work_limit=100_000
+                text, events, order_by=order_by, ties=ties, times=lasts, work_limit=100_000
             )
         except WorkLimitError:
             continue

@@ -109,7 +109,8 @@ PARTS = (
     Part("`FOR EACH` with an aggregate", {"each": "rule"}, around="φ FILTER COUNT(x) < rule.id"),
     Part("is read by another query", {"above": "FROM q WHERE q AS r"}),
     Part("reads another query", {"streams": "below, S", "second": "below AS y"}),
-    Part("uncertain time", {"uncertain": "ts"}),
+    Part("uncertain time", {"times": "UNCERTAIN [ts, high] BY 1 SECONDS "}),
+    Part("events that last", {"times": "LASTING [high, ts] "}),
     Part('`ties="simultaneous"`', options={"ties": "simultaneous"}),
     Part("no order column", {"window": "9 EVENTS"}, options={"order_by": None}),
     Part("an order column that is no TIMESTAMP", {"window": "9 [n]"}, options={"order_by": "n"}),
@@ -177,13 +178,13 @@ def smallest(*parts: Part) -> Smallest | None:
     for one in sorted(parts, key=PARTS.index):
         formula = f"({one.around.replace('φ', formula)})" if one.around else formula
     changed = {name: given.pop(name) for name in _OF_CALLS if name in given}
-    # Events of uncertain time have an order of their own.
-    order = {} if "uncertain" in places else {"order_by": "ts"}
+    # Events of uncertain time, and those that last, have an order of their own.
+    order = {} if "times" in places else {"order_by": "ts"}
     return Smallest(_text(places, items or "*", formula), order | given, changed)
 
 
 def _text(places: Mapping[str, str], items: str, formula: str) -> str:
-    times = "UNCERTAIN [ts, high] BY 1 SECONDS " if "uncertain" in places else ""
+    times = places.get("times", "")
     high = ", high: TIMESTAMP" if times else ""
     events = ", ".join(
         f"EVENT {one} {{ id: INT, n: LONG, {key}: INT, ts: TIMESTAMP{high} }}"

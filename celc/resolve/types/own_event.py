@@ -229,7 +229,7 @@ def start_of(
         starts[start.name] = start
         column = core.AttributeValue("", start.name, start.type, Span(0, 0))
         ways.setdefault(schema.made.value_of(start.name) or column, []).append(one)
-    if len(starts) == 1:
+    if len(starts) == 1 and not reads:
         return next(iter(starts.values()))
     value = _combined("", end.type, ways)
     name = schema.made.name_of(value, frozenset(schema.types))

@@ -198,7 +198,7 @@ def _event_frame(
             rows = rows.where(is_of_types(part, sorted(own)))
         types = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
         values = {name: _instant(name, types) for name in source.declared if name in types}
-        values["begin"] = _instant(source.order_by[0], types)
+        values[str(source.begin)] = _instant(source.order_by[0], types)
         (_, only), *_ = sorted(own)
         named = part.source.type_name
         told = column_named(named) if named in types else functions.lit(only)
@@ -211,7 +211,7 @@ def _event_frame(
         values = {name: column_named(name) for name in level.plan.source.partition_by}
         values |= {one.name: column_named(one.name) for one in level.plan.answer.expressions}
         values |= {source.order_by[0]: column_named("end_time")}
-        values |= {name: column_named("start_time") for name in ("start_time", "begin")}
+        values |= {n: column_named("start_time") for n in ("start_time", str(source.begin))}
         told = functions.lit(level.name)
         columns = (*_columns(plan, told, values), functions.lit(number).alias(place))
         without = [functions.lit(None).cast(type).alias(ties[name]) for name, type in kinds.items()]
@@ -219,7 +219,12 @@ def _event_frame(
     frame = reduce(lambda one, other: one.unionAll(other), frames)
     run = as_run(program)
     # As in a table on one machine (`rows`), this order numbers events of equal time.
-    tiebreak = (place, *(ties[name] for name in kinds), str(source.begin), *source.partition_by)
+    tiebreak = (
+        place,
+        *(ties[name] for name in kinds),
+        str(source.start_of_rows),
+        *source.partition_by,
+    )
     own_order = replace(run.plan.source, tiebreak=tiebreak, relevant=None)
     return frame, replace(run, plan=replace(run.plan, source=own_order))
 
@@ -229,8 +234,7 @@ def _columns(plan: Plan, told: Column, values: dict[str, Column]) -> list[Column
 
     found = [told.cast("string").alias(plan.source.type_name)]
     for one in plan.source.input_attributes:
-        key = "begin" if one.name == plan.source.begin else one.name
-        value = values.get(key, functions.lit(None))
+        value = values.get(one.name, functions.lit(None))
         found.append(value.cast(ddl_of(one.type).lower()).alias(one.name))
     return found
 

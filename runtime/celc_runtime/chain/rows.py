@@ -70,7 +70,9 @@ def event_table(program: Program, declared: pa.Table, answers: dict[str, pa.Tabl
     table = pa.concat_tables(tables)
     place = unused_name("source", table.column_names)
     table = table.append_column(place, pa.array(np.concatenate(sources)))
-    keys = dict.fromkeys((order, place, source.begin, *source.partition_by, *_sortable(plan)))
+    keys = dict.fromkeys(
+        (order, place, source.start_of_rows, *source.partition_by, *_sortable(plan))
+    )
     return table.take(_ascending(table, [str(name) for name in keys])).drop_columns([place])
 
 

@@ -174,7 +174,8 @@ class ChainRun:
             batches: Iterable[pa.RecordBatch] = ()
             if level.reads:
                 table = level.due(horizon)
-                batches = () if table is None else entered(level.program, table.combine_chunks())
+                run = as_run(level.program)
+                batches = () if table is None else entered(run, table.combine_chunks())
             if level.reads or horizon is None:
                 pushed = chain.from_iterable(map(level.run.push, batches))
                 # Totals of a partition wait for the next partition, or for the end of the input.

@@ -153,6 +153,12 @@ class Source:
     events whose values matter."""
 
     @property
+    def start_of_rows(self) -> str | None:
+        """For `reads`: the column of the input with the starts of rows; `begin` may be made of
+        it."""
+        return "start_time" if self.begin in self.made else self.begin
+
+    @property
     def takes_ties(self) -> bool:
         """Whether events may be equal in all order columns without a tiebreak."""
         return self.ties is not None or self.uncertain is not None

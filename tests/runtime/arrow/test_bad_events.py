@@ -1067,3 +1067,25 @@ def test_a_worker_that_is_killed_is_retried(spark: Any, tmp_path: Path) -> None:
     found, expected = json.loads(done.stdout.splitlines()[-1])
     assert found == expected
     assert len(found) > 500
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends", "told"),
+    [
+        ([1, 3], [2, 2], r"row 1 .* starts after its end: 'start' is 3, and 'ts' is 2"),
+        ([1, None], [2, 3], r"the start of events, 'start', is NULL in row 1"),
+        ([1, 1], [2, None], r"the order column 'ts' is NULL in row 1"),
+        ([1, 1], [3, 2], r"not in the order of ts: row 1"),
+    ],
+)
+def test_an_event_that_lasts_starts_before_it_ends(
+    starts: list[int | None], ends: list[int | None], told: str
+) -> None:
+    declared = DECLARATION.replace("S {", "S LASTING [start, ts] {").replace(
+        "ts: LONG", "start: LONG, ts: LONG"
+    )
+    events = batch(start=pa.array(starts, pa.int64()), ts=ends)
+    for joint in (";", "; FIRST"):
+        query = compiled(f"SELECT NONE FROM S WHERE A {joint} B", declared)
+        with pytest.raises(EventError, match=told):
+            list(query.match_arrow([events]))

@@ -132,9 +132,9 @@ def _piece(events: pa.Table, name: str) -> pa.Array:
 
 def _is_of(plan: Plan, asked: OfTypes, events: pa.Table) -> pa.BooleanArray:
     """Where an event is of one of some types. An event without a type is of none."""
-    names = plain(in_one_piece(events.column(plan.source.type_name)))
+    names = plain(in_one_piece(events.column(plan.source.type_name))).cast(pa.string())
     if plan.source.stream_column:
-        streams = plain(in_one_piece(events.column("stream")))
+        streams = plain(in_one_piece(events.column("stream"))).cast(pa.string())
         names = pc.binary_join_element_wise(streams, names, ">")
         wanted = [f"{stream}>{name}" for stream, name in asked.types]
     else:
