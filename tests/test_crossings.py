@@ -84,6 +84,8 @@ _APART = {
     *(("reader", "FOR EACH"), ("is read", "FOR EACH")),
     *(("reader", "without order"), ("is read", "without order"), ("many queries", "without order")),
     *(("simultaneous", "without order"), ("simultaneous", "uncertain time")),
+    *(("simultaneous", "events that last"), ("without order", "events that last")),
+    ("uncertain time", "events that last"),
 }
 """No draft has two of these."""
 
