@@ -214,6 +214,11 @@ def test_json_in_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         ("GET_JSON_OBJECT(x.j, 'b') = '5'", "json-path"),
         ("GET_JSON_OBJECT(x.j, '$.*') = '5'", "json-path"),
         ("x.a:b = '5'", "function-argument"),
+        ("REGEXP_EXTRACT(x.j, '(a') = '5'", "invalid-regex"),
+        ("REGEXP_EXTRACT(x.j, 'a') = '5'", "no-such-group"),
+        ("REGEXP_EXTRACT(x.j, '(a)', 2) = '5'", "no-such-group"),
+        ("REGEXP_EXTRACT(x.j, '\\b(a)') = '5'", "regex-of-one-library"),
+        ("REGEXP_EXTRACT(x.j, '(a*)+') = '5'", "regex-of-one-library"),
         ("x.a::INT = 5", "no-cast"),
     ],
 )

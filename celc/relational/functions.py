@@ -6,10 +6,12 @@ microseconds since 1970, because Spark's own conversion depends on the zone of t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 from celc_runtime.plan.plan import quoted
 from celc_runtime.values.functions import FUNCTIONS, UNITS
+from celc_runtime.values.regexes import read_regex
 from celc_runtime.values.types import ArrayType, MapType, ddl_of
 from sqlglot import exp
 
@@ -59,16 +61,25 @@ def call(node: core.Call, writer: Writer) -> exp.Expr:
     if isinstance(node.type, DecimalType):
         return _rounded_decimal(node, writer)
     function = FUNCTIONS[node.function]
+    operands = list(node.operands)
+    if node.function == "REGEXP_EXTRACT":
+        operands[1] = _for_java(operands[1])
     texts = [
         (
             casts.local(writer.micros(one).sql("spark"), node.zone)
             if node.zone is not None and one.type is DataType.TIMESTAMP
             else typed(one, writer).sql("spark")
         )
-        for one in node.operands
+        for one in operands
     ]
     spark = function.spark
     return exp.Var(this=spark.format(*texts) if isinstance(spark, str) else spark(texts))
+
+
+def _for_java(regex: Expression) -> Expression:
+    """A regular expression of RE2 as Spark's library reads it."""
+    assert isinstance(regex, core.Constant)
+    return regex if regex.value is None else replace(regex, value=read_regex(str(regex.value)).java)
 
 
 def _of_parts(node: core.Call, writer: Writer) -> str | None:

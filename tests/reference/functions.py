@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import math
+import re
 import struct
 import sys
 from collections.abc import Callable, Sequence
@@ -217,6 +218,12 @@ def _split_part(text: str, separator: str, number: int) -> str | None:
     return parts[place] if 0 <= place < len(parts) else ""
 
 
+def _extract(text: str, pattern: str, group: int = 1) -> str:
+    """By Python's own expressions, which are as RE2's but for the end of a text."""
+    found = re.search(re.sub(r"(?<!\\)\$", r"\\Z", pattern), text, re.ASCII)
+    return found[group] or "" if found else ""
+
+
 def _sha2(text: str, bits: int) -> str | None:
     if bits not in (0, 224, 256, 384, 512):
         return None
@@ -248,6 +255,7 @@ _PLAIN: dict[str, tuple[Kind, tuple[str, ...], Callable[..., Any]]] = {
     "POSITION": (Kind.INT, ("TEXT",), lambda one, text: text.find(one) + 1),
     "CONCAT": (Kind.STRING, ("TEXT",), lambda *texts: "".join(texts)),
     "SPLIT_PART": (Kind.STRING, ("TEXT", "TEXT", "INT"), _split_part),
+    "REGEXP_EXTRACT": (Kind.STRING, ("TEXT", "TEXT", "INT"), _extract),
     "MD5": (Kind.STRING, ("TEXT",), lambda text: hashlib.md5(text.encode()).hexdigest()),
     "SHA2": (Kind.STRING, ("TEXT", "INT"), _sha2),
 }

@@ -99,6 +99,7 @@ _TEXTS = (
     *("2024-10-27 02:30:00", "9999-12-31 23:59:59.999999", "10000-01-01 00:00:00", "300000-01-01"),
     *("a.b.c", "a,b", "%", "_", "\\", "'", "\x00", "1\x00", "null", "5 d", "1e", "--1", "1-1"),
     *("2024-01-01 12:30:15+0130", "2024-01-01 12:30:15GMT-3:30", "2024-01-01 12:30:15 +2", "2024-"),
+    *("a\rb", "aa\n", "ab\u2028", "\x85a", "S\x0b-c", "a\r\n", "[]&", "aB\U0001f600"),
     "2024-01-01 12:30:15.5 America/New_York",
 )
 # The hours before and after clocks change in two zones, in microseconds.
@@ -241,7 +242,7 @@ def _drawn(type: DataType, draw: random.Random) -> object:
             return draw.choice((near, draw.randint(-4 * 10**15, 4 * 10**15)))
 
 
-_LETTERS = "abcABCzZ .-,ßİıΣςσéäÄǅŉ😀𝔄\u0301\u00a0\u2003\tȺ"
+_LETTERS = "abcABCzZ .-,ßİıΣςσéäÄǅŉ😀𝔄\u0301\u00a0\u2003\tȺ\r\n\u2028"
 
 
 def _text(draw: random.Random) -> str:
@@ -291,8 +292,22 @@ def _asked(type: ArrayType | MapType) -> DataType:
 NO_CALLS = frozenset({"COALESCE", "LEAST", "GREATEST", "NULLIF", "TO_DATE", "TO_TIMESTAMP"})
 """Functions that become something else when names are resolved."""
 
-_ALONE = frozenset({"SIZE", "CONTAINS", "GET_JSON_OBJECT", "DATE_TRUNC"})
+_ALONE = frozenset({"SIZE", "CONTAINS", "GET_JSON_OBJECT", "REGEXP_EXTRACT", "DATE_TRUNC"})
 """Functions whose calls are made apart."""
+
+
+REGEXES = (
+    ("(a)", 1),
+    (r"^(\w*)(\W)?", 2),
+    (r"([^\s]+)\s*$", 1),
+    (".+?b|(.)", 0),
+    ("(.)+", 1),
+    ("(?:(a)|(b)|[^-c])+", 1),
+    (r"[\pL&&[]{1,2}?(\P{Lu}|\x{1F600})", 0),
+    ("a{,3}|([]{}]+)", 0),
+    (r"(ß|S)(?P<next>\S?)", 2),
+)
+"""Regular expressions that RE2 and Spark's library write differently, and groups of them."""
 
 
 def calls_of(type: DataType) -> Iterator[Call]:
@@ -311,6 +326,9 @@ def calls_of(type: DataType) -> Iterator[Call]:
         for part in (_column("b", type), *(_constant(one, type) for one in _PARTS)):
             yield _call("CONTAINS", DataType.BOOLEAN, _column("a", type), part)
         yield _call("GET_JSON_OBJECT", type, _column("a", type), _constant("$.b[0]", type))
+        for regex, group in REGEXES:
+            operands = _column("a", type), _constant(regex, type), _constant(group, DataType.INT)
+            yield _call("REGEXP_EXTRACT", type, *operands)
     yield from _casts_of(type)
 
 

@@ -25,6 +25,8 @@ TRUTHS = ("ok", "ok", "dk")
 LACKED = ("n", "t", "ok", "px")
 """Attributes that events of the type C lack."""
 
+_REGEXES = ("'(a+)'", "'(.)b?$', 0", "'^([^a]*)(a|b)', 2", "'(?:(a)|b)+'")
+
 _SIGNS = ("=", "=", "<", ">=", "<>", ">", "<=")
 
 
@@ -132,6 +134,7 @@ class Values:
             lambda: f"SUBSTR({self.text(less)}, {rng.randint(-2, 3)}, {rng.choice('012')})",
             lambda: f"REPLACE({self.text(less)}, 'a', {self.text(0)})",
             lambda: f"SPLIT_PART({self.text(less)}, 'a', {rng.randint(-1, 2)})",
+            lambda: f"REGEXP_EXTRACT({self.text(less)}, {rng.choice(_REGEXES)})",
             lambda: f"({self.text(less)} || {self.text(less)})",
             lambda: f"CONCAT({self.list(self.text, less)})",
             lambda: f"COALESCE({self.text(less)}, {self.text(0)})",

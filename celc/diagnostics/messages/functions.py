@@ -11,7 +11,15 @@ from celc_runtime.values.functions import Function
 from celc_runtime.values.types import ArrayType, DataType, MapType, StructType
 
 from celc.diagnostics.errors import Diagnostic, Fix, error
-from celc.diagnostics.messages.wording import available, counted, guess, guesses, unknown, written
+from celc.diagnostics.messages.wording import (
+    available,
+    counted,
+    guess,
+    guesses,
+    quote,
+    unknown,
+    written,
+)
 from celc.diagnostics.source import Span
 
 FUNCTIONS = (
@@ -179,8 +187,8 @@ _INSTEAD = {
         "MEDIAN(x.a) is the one in the middle; for others declare an AGGREGATE",
     ),
     **dict.fromkeys(
-        ("REGEXP_EXTRACT", "REGEXP_SUBSTR", "REGEXP_REPLACE", "REGEXP_EXTRACT_ALL"),
-        "SPLIT_PART, SUBSTR and REPLACE take texts apart; x.a RLIKE 'a+' asks for a pattern",
+        ("REGEXP_SUBSTR", "REGEXP_REPLACE", "REGEXP_EXTRACT_ALL"),
+        "REGEXP_EXTRACT(x.a, 'a(b+)') takes a part out of a text; REPLACE replaces a text",
     ),
     "PI": "write the number: 3.141592653589793",
     "TO_JSON": "select the label itself: celc run --format rows writes its events as JSON",
@@ -445,6 +453,38 @@ def json_path(path: str, span: Span) -> Diagnostic:
     message = f"{path} is no path into a text of JSON"
     hint = "a path is $ and then names and places: '$.b.c', '$.b[0]', '$[''a name'']', without *"
     return error("json-path", span, message, hint)
+
+
+_PARTS = {
+    r"\b": "say which characters stand beside it: (?:^|[^0-9A-Za-z_])",
+    r"\B": "say which characters stand beside it: [0-9A-Za-z_]",
+    "[:": "write the characters: [A-Za-z] for [[:alpha:]]",
+    r"\Q": "write a backslash before each sign: \\.",
+    r"\p": "only general categories have one name in both: \\pL, \\p{Lu}",
+    r"\S": "write what is meant without the ^: [^0-9\\s] for [^0-9] without blanks",
+}
+
+
+def regex_of_one_library(part: str, span: Span) -> Diagnostic:
+    """`REGEXP_EXTRACT(x.s, '\bab')`."""
+    message = f"{quote(part)} in a regular expression means something else to RE2 and to Spark"
+    otherwise = "write letters in both cases: [Aa]" if part.startswith("(?") else ""
+    if not otherwise and part[0] in "*+{":
+        otherwise = "let the group that is repeated hold at least one character"
+    hint = _PARTS.get(part, otherwise or "take it out: without it both read the expression alike")
+    return error("regex-of-one-library", span, message, hint)
+
+
+def no_such_group(groups: int, span: Span) -> Diagnostic:
+    """`REGEXP_EXTRACT(x.s, 'ab')`."""
+    has = f"has {groups} group{'s' * (groups != 1)}" if groups else "has no group"
+    return error(
+        "no-such-group",
+        span,
+        f"the regular expression {has}",
+        "0 is the whole: REGEXP_EXTRACT(x.a, 'b+', 0)",
+        "parentheses make a group: REGEXP_EXTRACT(x.a, '(b+)c')",
+    )
 
 
 def label_in_brackets(attribute: str, span: Span) -> Diagnostic:

@@ -25,6 +25,7 @@ from celc.resolve.types import meant
 from celc.resolve.types.conversions import Misfit, convert, is_null, meeting_type
 from celc.resolve.types.derived import of_event
 from celc.resolve.types.expressions import Site, binding_of, expression, named_set
+from celc.resolve.types.regexes import refusal_of_regex
 
 
 def condition(node: syntax.Condition, site: Site, *, negated: bool = False) -> core.Truth | None:
@@ -403,19 +404,3 @@ def is_sound(
             return False
         at = pattern.find("\\", at + 2)
     return True
-
-
-def refusal_of_regex(pattern: str) -> str | None:
-    """Why RE2 refuses a regular expression; None if it does not."""
-    # RE2 itself judges, in the library that also runs the expression. It is imported here because
-    # loading it takes longer than compiling most queries.
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    try:
-        pc.match_substring_regex(pa.array([""]), pattern=pattern)
-    except UnicodeEncodeError:
-        return "it is not valid Unicode"
-    except pa.ArrowInvalid as refusal:
-        return str(refusal).removeprefix("Invalid regular expression: ")
-    return None

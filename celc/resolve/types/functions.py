@@ -31,6 +31,7 @@ from celc.resolve.types.conversions import (
     literal_type,
     meeting_type,
 )
+from celc.resolve.types.regexes import has_group
 from celc.resolve.types.site import Site
 from celc.resolve.types.written import type_of_written
 
@@ -119,6 +120,8 @@ def called(
     if function.name == "GET_JSON_OBJECT" and not _is_path(taken[1]):
         text = found.source.slice(taken[1].span)
         found.add(messages.json_path(text, taken[1].span))
+        return None
+    if function.name == "REGEXP_EXTRACT" and not has_group(taken, found):
         return None
     if function.spark == "CAST":
         return core.Call("CAST", tuple(taken), type, named, span)

@@ -314,6 +314,15 @@ _TEXTS = (
         "SPLIT_PART({0}, {1}, NULLIF({2}, 0))",
     ),
     Function(
+        "REGEXP_EXTRACT",
+        ("TEXT", "TEXT!", "INT?!"),
+        _STRING,
+        "what a group of a regular expression (by its number, 1 without; 0: the whole) holds where "
+        "the expression is first found; '' if it is not found",
+        ("REGEXP_EXTRACT('order-17', '([a-z]+)-([0-9]+)', 2)", "'17'"),
+        lambda texts: f"REGEXP_EXTRACT({', '.join(texts)})",
+    ),
+    Function(
         "MD5",
         ("TEXT",),
         _STRING,

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.values.operands import Operand, column_of, each
+from celc_runtime.values.regexes import read_regex
 
 
 def _cased(
@@ -95,6 +96,18 @@ def _split(operand: Operand, separator: Operand, number: Operand, rows: int) -> 
     return each(code, pa.string(), operand, separator, number, rows=rows)
 
 
+def _extracted(
+    operand: Operand, regex: pa.Scalar, group: Operand | None = None, *, rows: int
+) -> pa.Array:
+    number = 1 if group is None else group.as_py()
+    if not regex.is_valid or number is None:
+        return pa.nulls(rows, pa.string())
+    texts = column_of(operand, rows)
+    found = pc.extract_regex(texts, pattern=read_regex(regex.as_py()).named)
+    part = pc.fill_null(pc.struct_field(found, f"g{number}"), "")
+    return pc.if_else(pc.is_valid(texts), part, pa.scalar(None, pa.string()))
+
+
 def _md5(operand: Operand, rows: int) -> pa.Array:
     def code(text: str) -> str:
         return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
@@ -145,6 +158,7 @@ CODE: dict[str, Callable[..., pa.Array]] = {
     "POSITION": _position,
     "CONCAT": _concatenated,
     "SPLIT_PART": _split,
+    "REGEXP_EXTRACT": _extracted,
     "MD5": _md5,
     "SHA2": _sha2,
 }

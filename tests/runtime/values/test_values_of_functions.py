@@ -121,6 +121,13 @@ def test_no_function_of_the_table_is_left_out() -> None:
         ("'at ' || TIMESTAMP '2024-01-01 12:00:00'", "at 2024-01-01 12:00:00"),
         ("CAST(TO_TIMESTAMP('2024-07-01' AT TIME ZONE 'Asia/Tokyo') AS LONG)", 1719759600),
         ("SPLIT_PART('a.b', '.', -3)", ""),
+        ("REGEXP_EXTRACT('order-17', '([a-z]+)-([0-9]+)')", "order"),
+        ("REGEXP_EXTRACT('order-17', '[0-9]', 0)", "1"),
+        ("REGEXP_EXTRACT('b', '(a)?b')", ""),
+        ("REGEXP_EXTRACT('c', '(a)?b', 0)", ""),
+        ("REGEXP_EXTRACT(NULL, '(a)')", None),
+        ("REGEXP_EXTRACT('a', NULL)", None),
+        ("REGEXP_EXTRACT('a', 'a', NULL)", None),
     ],
 )
 def test_values(text: str, value: Any) -> None:
