@@ -11,9 +11,10 @@ import math
 import re
 import struct
 import sys
+import unicodedata
 from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 from . import casts, decimals
@@ -219,9 +220,27 @@ def _split_part(text: str, separator: str, number: int) -> str | None:
 
 
 def _extract(text: str, pattern: str, group: int = 1) -> str:
-    """By Python's own expressions, which are as RE2's but for the end of a text."""
-    found = re.search(re.sub(r"(?<!\\)\$", r"\\Z", pattern), text, re.ASCII)
+    """By Python's own expressions, which are as RE2's but for the end of a text, and for
+    categories of characters."""
+    found = re.search(_for_python(pattern), text, re.ASCII)
     return found[group] or "" if found else ""
+
+
+@cache
+def _for_python(pattern: str) -> str:
+    pattern = re.sub(r"(?<!\\)\$", r"\\Z", pattern.replace("&&[", r"\&\&\["))
+    pattern = re.sub(r"\\x\{(\w+)\}", lambda found: re.escape(chr(int(found[1], 16))), pattern)
+    # Outside of brackets where it is negated, inside where not: as far as it is asked for here.
+    pattern = re.sub(r"\\P\{(\w+)\}", lambda found: f"[^{_characters(found[1])}]", pattern)
+    return re.sub(r"\\p(\w)", lambda found: _characters(found[1]), pattern)
+
+
+def _characters(category: str) -> str:
+    """The characters of a category, as ranges."""
+    fitting = [n for n in range(0x110000) if unicodedata.category(chr(n)).startswith(category)]
+    first = [n for n, before in zip(fitting, [-2, *fitting], strict=False) if n != before + 1]
+    last = [n for n, after in zip(fitting, [*fitting[1:], -2], strict=True) if n != after - 1]
+    return "".join(f"{chr(a)}-{chr(b)}" for a, b in zip(first, last, strict=True))
 
 
 def _sha2(text: str, bits: int) -> str | None:

@@ -304,7 +304,7 @@ REGEXES = (
     ("(.)+", 1),
     ("(?:(a)|(b)|[^-c])+", 1),
     (r"[\pL&&[]{1,2}?(\P{Lu}|\x{1F600})", 0),
-    ("a{,3}|([]{}]+)", 0),
+    ("a{,x}|([]{}]+)", 0),
     (r"(ß|S)(?P<next>\S?)", 2),
 )
 """Regular expressions that RE2 and Spark's library write differently, and groups of them."""
