@@ -1,7 +1,7 @@
 -- again: the matches of this query in CEL, by celc 0.1.0
 --   SELECT NONE
 --   FROM Site
---   WHERE (Login AS before ; !Login ; Login AS back) FILTER back.ts - before.ts > 30 DAYS
+--   WHERE (Login AS before ; FIRST (Login AS back)) FILTER back.ts - before.ts > 30 DAYS
 --   PARTITION BY account
 WITH
 -- the events; place: what puts them in order
@@ -42,8 +42,8 @@ back AS (
   FROM events
   WHERE type = 'Login'
 ),
--- Login: events that a match must not have
-Login AS (
+-- back_2: events that a match must not have
+back_2 AS (
   SELECT *
   FROM events
   WHERE type = 'Login'
@@ -59,9 +59,9 @@ JOIN back
   AND TRY_SUBTRACT(UNIX_MICROS(back.ts), UNIX_MICROS(before.ts)) > 2592000000000 /* 30 DAYS */
 WHERE NOT EXISTS (
     SELECT 1
-    FROM Login
-    WHERE Login.account IS NOT DISTINCT FROM before.account
-      AND before.place < Login.place
-      AND Login.place < back.place
+    FROM back_2
+    WHERE back_2.account IS NOT DISTINCT FROM before.account
+      AND before.place < back_2.place
+      AND back_2.place < back.place
   )
   AND (SELECT passed FROM order_check);

@@ -76,7 +76,9 @@ def signs_events(texts: Iterable[str], named: str) -> list[dict[str, Any]]:
 
 def _joined(text: str) -> Joins | None:
     source = Source("query.cel", text)
-    (resolved,), _ = resolve(parse(source), source, order_by=ORDER.order_by, ties=None)
+    # Events that last say their order themselves.
+    order_by = None if " LASTING " in text else ORDER.order_by
+    (resolved,), _ = resolve(parse(source), source, order_by=order_by, ties=None)
     joined = joins_of(resolved, "duckdb")
     return joined if isinstance(joined, Joins) else None
 

@@ -9,8 +9,7 @@ from celc_runtime.engine.arena.nodes import NEVER, NEXT, SINCE, TAG, is_live, lo
 from celc_runtime.jit.kernels import njit
 
 
-@njit(nogil=True, inline="always")
-def taken_from(nodes, next_node, lowest, earliest, holds, past, here, first, kind_bits, head):  # type: ignore[no-untyped-def]
+def _taken_from(nodes, next_node, lowest, earliest, holds, past, here, first, kind_bits, head):  # type: ignore[no-untyped-def]
     """The newest cell that an event takes from a pile, its SINCE, and both of what stays.
 
     `holds(past, here, earlier)` decides about a cell by the entries of both events in the
@@ -38,3 +37,8 @@ def taken_from(nodes, next_node, lowest, earliest, holds, past, here, first, kin
         row[NEXT] = 0
         head = following
     return taken, since_taken, kept, since_kept
+
+
+# A function among its arguments has no type of its own in machine code. So it is a part of the
+# update that calls it, and Python runs it by itself wherever Python runs the update.
+taken_from = njit(_taken_from, _taken_from, nogil=True, inline="always")
