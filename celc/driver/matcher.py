@@ -123,14 +123,14 @@ def matches_of(
     """
     plan = query.plan if query.plan.source.parameters is None else over_events(query.plan)
     plan = source_of(query.program).plan if plan.source.reads else plan
-    if not reads_alone(query) and _is_sorted(query.plan, read):
+    if not reads_more(query) and _is_sorted(query.plan, read):
         yield from query.match_arrow(_conformed(plan.of_inputs, read))
         return
     table = _gathered(plan.of_inputs, read)
     yield from query.match_table(table, **(tables or {})).to_batches()
 
 
-def reads_alone(query: CompiledQuery) -> bool:
+def reads_more(query: CompiledQuery) -> bool:
     """Whether a query reads more than its events: a table of parameters, the rows of queries."""
     return query.plan.source.parameters is not None or bool(query.plan.source.reads)
 
@@ -139,7 +139,7 @@ def sharing(queries: Mapping[str, CompiledQuery]) -> dict[str, CompiledQuery]:
     """The queries that can share a reading of their events, where there are several."""
     from celc_runtime.many.groups import reading_all
 
-    found = {name: query for name, query in queries.items() if not reads_alone(query)}
+    found = {name: query for name, query in queries.items() if not reads_more(query)}
     try:
         if len(found) > 1:
             reading_all({name: query.program for name, query in found.items()})

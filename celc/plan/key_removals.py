@@ -51,7 +51,7 @@ def _removals(
         return None
     pairs = _equal_terms(absent)
     waiting = None if pairs is None else waiting_states(tables, absent)
-    if pairs is None or waiting is None or goes_on(tables, waiting, symbols):
+    if pairs is None or not waiting or goes_on(tables, waiting, symbols):
         return None
     found = []
     for state in sorted(waiting):

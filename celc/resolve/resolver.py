@@ -147,8 +147,8 @@ def _query(
     lasting = lasting_of_query(node, declared, declarations.lasting, order_by, found)
     if lasting is None:
         return None
-    for one in lasting.values():
-        order_by = (one.end.name,)
+    if lasting:
+        order_by = (next(iter(lasting.values())).end.name,)  # all have the same end
     around = clauses_of_query(node, order_by, schema, found)
     check_ends(node, [event_type.name for event_type in schema.event_types], source, found)
     annotator = Annotator(schema, found)

@@ -105,6 +105,27 @@ def test_all_queries_of_a_module_have_them(spark: Any) -> None:
     assert "match_id" not in module.rows(answers, "total").columns
 
 
+def test_rows_with_columns_for_single_events(spark: Any) -> None:
+    """SELECT FLAT with ids, by `match` with positions and without, and in SQL."""
+    flat = query("SELECT FLAT a, b FROM S WHERE A AS a ; FIRST (B AS b) WITHIN 2 SECONDS [ts]")
+    rows = stream_table(events(40, keys=2))
+    one = flat.with_options(match_id=True)
+    wanted = one.match_table(rows)
+    assert {"a_ts", "b_ts", "match_id"} <= {*wanted.column_names}
+    frame = spark.createDataFrame(rows)
+    frame.createOrReplaceTempView("flat_events")
+    answers = [one.with_options(positions=kept).match(frame) for kept in (True, False)]
+    if has_table_functions():
+        one.register(spark, name="flat_rows")
+        sql = "SELECT * FROM flat_rows(TABLE(flat_events) WITH SINGLE PARTITION)"
+        answers.append(spark.sql(f"{sql}"))
+    for answer in answers:
+        found = answer.toArrow()
+        assert found.num_rows == wanted.num_rows > 10
+        asked = wanted.select(found.column_names)
+        assert sorted(map(str, found.to_pylist())) == sorted(map(str, asked.to_pylist()))
+
+
 def test_joins_make_way(spark: Any) -> None:
     """Joins do not compute ids: the plan is the kernel's, and where joins are asked for that is
     said."""

@@ -408,9 +408,9 @@ def like_escape(following: str | None, span: Span) -> Diagnostic:
 
 
 def invalid_regex(reason: str, span: Span) -> Diagnostic:
-    """`RLIKE '(a'`; `reason` is RE2's."""
+    """`RLIKE '(a'`, `REGEXP_EXTRACT(x.s, '(a')`; `reason` is RE2's."""
     message = f"this regular expression is refused: {reason}"
-    hint = "RLIKE takes RE2's syntax, which has no look-around and no back references"
+    hint = "write it in RE2's syntax, which has no look-around and no back references"
     return error("invalid-regex", span, message, hint)
 
 

@@ -3,8 +3,7 @@
 In `A ; FIRST (B … b.v > a.v)` a B ends the waiting matches whose A is below it, and no later B does
 so again. So the update looks at each cell that waits, and takes the fitting ones out of their pile:
 one look for each waiting cell and event, and each cell is taken once. (Before, every B met all A's
-of the window, and the listing looked for an earlier B of each. Of 1,000 events in the window and
-fifty that wait, a B costs a hundredth of that.)
+of the window, and the listing looked for an earlier B of each: `benchmarks/first.py`, the order.)
 
 A cell is one event with all partial matches before it. So the condition must compare the absent
 event with the event of the cell alone, and each partial match of the pile must end with such an
@@ -123,21 +122,21 @@ def _is_asked(
 ) -> bool:
     """Whether the listing asks for a clause of the absent event between the event of the cell and
     the event that takes it. Its roles can have other names, if the same events have them."""
-    cells = {
-        one
-        for one in {label for clause in clauses for label in clause.clause.labels}
-        if all((one in kind.marks) == (role in kind.marks) for kind in tables.kinds)
-    }
     for one in clauses:
-        labels = {*one.clause.labels}
-        if one.when != "pairs" or len(labels) != 2 or one.round_mark is not None:
+        if one.when != "pairs" or one.round_mark is not None or len(one.clause.labels) != 2:
             continue
-        (of_cell, *_), (taking, *_) = labels & cells or {""}, labels & {*marks} or {""}
-        if not of_cell or not taking or of_cell == taking:
-            continue
-        if _named(one.clause, {of_cell: role, taking: ABSENT}) == _named(asked.clause, {}):
-            return True
+        left, right = one.clause.labels
+        for of_cell, taking in ((left, right), (right, left)):
+            if taking not in marks or not _on_the_same(tables, of_cell, role):
+                continue
+            if _named(one.clause, {of_cell: role, taking: ABSENT}) == _named(asked.clause, {}):
+                return True
     return False
+
+
+def _on_the_same(tables: Tables, one: str, other: str) -> bool:
+    """Whether the same events have two roles."""
+    return all((one in kind.marks) == (other in kind.marks) for kind in tables.kinds)
 
 
 def _named(clause: Clause, names: dict[str, str]) -> frozenset[object]:
