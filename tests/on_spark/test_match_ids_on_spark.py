@@ -106,24 +106,21 @@ def test_all_queries_of_a_module_have_them(spark: Any) -> None:
 
 
 def test_rows_with_columns_for_single_events(spark: Any) -> None:
-    """SELECT FLAT with ids, by `match` with positions and without, and in SQL."""
-    flat = query("SELECT FLAT a, b FROM S WHERE A AS a ; FIRST (B AS b) WITHIN 2 SECONDS [ts]")
+    """SELECT FLAT with ids by every route. Positions are those of a route's tiebreak."""
+    text = "SELECT FLAT a, b FROM S WHERE A AS a ; FIRST (B AS b) WITHIN 2 SECONDS [ts]"
+    with interpreted():
+        flat = only_query(celc.compile(DECLARATIONS + text, order_by="ts", tiebreak="row"))
     rows = stream_table(events(40, keys=2))
     one = flat.with_options(match_id=True)
-    wanted = one.match_table(rows)
-    assert {"a_ts", "b_ts", "match_id"} <= {*wanted.column_names}
+    names = ["match_id", *(name for name in one.output_schema.names if name[:2] in ("a_", "b_"))]
+    wanted = sorted(map(str, one.match_table(rows).select(names).to_pylist()))
+    assert len(wanted) > 10
+    assert {"a_ts", "a_v", "b_ts", "b_v"} < {*names}
     frame = spark.createDataFrame(rows)
-    frame.createOrReplaceTempView("flat_events")
-    answers = [one.with_options(positions=kept).match(frame) for kept in (True, False)]
-    if has_table_functions():
-        one.register(spark, name="flat_rows")
-        sql = "SELECT * FROM flat_rows(TABLE(flat_events) WITH SINGLE PARTITION)"
-        answers.append(spark.sql(f"{sql}"))
-    for answer in answers:
-        found = answer.toArrow()
-        assert found.num_rows == wanted.num_rows > 10
-        asked = wanted.select(found.column_names)
-        assert sorted(map(str, found.to_pylist())) == sorted(map(str, asked.to_pylist()))
+    for route, way in ROUTES.items():
+        if "sql" not in route or has_table_functions():
+            found = way(one, frame).select(names).toArrow().to_pylist()
+            assert sorted(map(str, found)) == wanted, route
 
 
 def test_joins_make_way(spark: Any) -> None:
@@ -152,8 +149,9 @@ def test_time_ranges_have_the_ids_of_the_whole(spark: Any) -> None:
 
 
 def test_a_stream_that_starts_anew_goes_on_with_the_same_ids(spark: Any, tmp_path: Path) -> None:
-    """A query that is compiled again goes on from the state, and `finish` ends it."""
-    text = """QUERY keyed: SELECT x[v], COUNT(y) AS n FROM S WHERE (A AS x ; (B AS y)+)
+    """A query (with a column for a single event's attribute) that is compiled again goes on from
+    the state, and `finish` ends it."""
+    text = """QUERY keyed: SELECT FLAT x[v], COUNT(y) AS n FROM S WHERE (A AS x ; (B AS y)+)
         FILTER x.v > 40 PARTITION BY id WITHIN 4 SECONDS [ts]"""
     rows = events(90, keys=3)
     checkpoint = str(tmp_path / "checkpoint")
@@ -167,14 +165,15 @@ def test_a_stream_that_starts_anew_goes_on_with_the_same_ids(spark: Any, tmp_pat
             first += 2
             stream = keyed.match_stream(files(spark, tmp_path / "in"), watermark="1 second")
             run(stream, tmp_path)
-        found = spark.read.parquet(str(tmp_path / "out")).select("match_id").collect()
+        found = spark.read.parquet(str(tmp_path / "out")).select("match_id", "x_v").collect()
         rest: list[Any] = []
         assert finish(
             spark,
             checkpoint,
             stream,
-            lambda batch, _: rest.extend(batch.select("match_id").collect()),
+            lambda batch, _: rest.extend(batch.select("match_id", "x_v").collect()),
         )
-    ids = sorted(bytes(row[0]) for row in (*found, *rest))
-    assert ids == sorted(keyed.match_table(stream_table(rows))["match_id"].to_pylist())
-    assert len({*ids}) == len(ids) > 30
+    told = sorted((bytes(row.match_id), row.x_v) for row in (*found, *rest))
+    wanted = keyed.match_table(stream_table(rows)).select(["match_id", "x_v"]).to_pylist()
+    assert told == sorted((row["match_id"], row["x_v"]) for row in wanted)
+    assert len({*told}) == len(told) > 30
