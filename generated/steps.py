@@ -584,7 +584,7 @@ def admits_3(past, first, path, depth, state):
     ) = past
     ROLES = ROLES_3
     here, roles = (path[depth] >> 1) - first, ROLES[path[depth] & 1]
-    # WITHIN[180000000 MICROSECONDS]
+    # WITHIN[3 MINUTES]
     closing = state[0, depth - 1] if depth > 0 else -1
     if roles & 1:
         closing = here

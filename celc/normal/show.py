@@ -2,24 +2,30 @@
 
 from celc.core import formula as core
 from celc.core.formula import ROLE
-from celc.core.show import show_predicate
+from celc.core.show import show_interval, show_predicate
 from celc.normal.normal_form import SUPPORT, EventClause
 
 
 def show_window(window: core.Window) -> str:
-    """A window as `WITHIN[3 EVENTS]`; a duration in microseconds."""
+    """A window as `WITHIN[3 EVENTS]`."""
     return f"WITHIN[{_size(window)}]"
 
 
 def show_length(length: core.Window) -> str:
-    """The length of an absence as `FOR 3 EVENTS`; a duration in microseconds."""
+    """The length of an absence as `FOR 30 MINUTES`."""
     return f"FOR {_size(length)}"
 
 
 def _size(window: core.Window) -> str:
-    unit = "" if window.unit is core.WindowUnit.VALUE else f" {window.unit.value}"
     attribute = "" if window.attribute is None else f" [{window.attribute.name}]"
-    return f"{window.size}{unit}{attribute}"
+    return f"{show_size(window)}{attribute}"
+
+
+def show_size(window: core.Window) -> str:
+    """The size of a window in its unit: `3 EVENTS`, `30 MINUTES`, `2.5`."""
+    if window.unit is core.WindowUnit.MICROSECONDS:
+        return show_interval(int(window.size))
+    return f"{window.size}{' EVENTS' if window.unit is core.WindowUnit.EVENTS else ''}"
 
 
 def show_clause(clause: EventClause | core.Clause) -> str:

@@ -2,50 +2,72 @@
 
 from collections.abc import Iterator
 
+from celc.core.verdict import Verdict, counted, listed
 from celc.row_pattern.compiler import RowCompilation
 
 
-def query_text(compilation: RowCompilation) -> str:
-    """The variables with the kinds of their conditions, and how matches are found."""
-    return "".join(f"{line}\n" for line in _query(compilation))
-
-
-def _query(compilation: RowCompilation) -> Iterator[str]:
+def verdict_of(compilation: RowCompilation) -> Verdict:
+    """What the query is and costs, in five lines."""
     query, made = compilation.query, compilation.program
-    yield f"MATCH_RECOGNIZE {query.name}"
-    kinds: dict[int, set[str]] = {}
-    for state in made.automaton.states:
-        for move in state.moves:
-            condition = None if move.condition < 0 else made.conditions[move.condition]
-            if condition is None:
-                told = "any row"
-            elif condition.path is None:
-                told = "a condition on the row and rows at constant distances"
-            elif condition.local is None:
-                told = "a condition on the match so far"
-            else:
-                told = "a condition on the row, and one on the match so far"
-            kinds.setdefault(move.variable, set()).add(told)
-    for number, name in enumerate(query.variables):
-        found = sorted(kinds.get(number, {"it cannot be reached"}))
-        yield f"  {name}: {'; or '.join(found)}"
-    yield f"  states: {len(made.automaton.states)}"
-    yield f"  {how(compilation)}"
+    states = counted(len(made.automaton.states), "state")
+    on_path = _conditions_on_the_match(compilation)
+    kind = "each condition is about one row and rows at a fixed distance (PREV, NEXT)"
+    decided = f"decided by an automaton of {states}"
+    if on_path:
+        kind = f"the conditions of {listed(on_path)} read the match so far"
+        decided = f"found by a search that follows an automaton of {states}"
+    row = f"{counted(len(made.local), 'condition')} on it"
+    if not on_path:
+        moves = sum(len(state.moves) for state in made.automaton.states)
+        row += " and 1 look-up" if query.within is None else f" and {counted(moves, 'comparison')}"
+    keys = ", ".join(query.columns[number].name for number in query.partition_by)
+    memory = "all rows of a partition" + (f" (one {keys} after the other)" if keys else "")
+    each = 4 if query.within is None or on_path else 4 * len(made.automaton.states)
+    advice = []
+    if on_path:
+        advice.append("PREV and NEXT in place of the match so far, where they mean the same")
+        if query.within is None:
+            advice.append("WITHIN in place of a condition on the time since the first row")
+    if not query.partition_by:
+        advice.append(
+            "PARTITION BY, if all rows of a match share a value: each partition is held whole"
+        )
+    return Verdict(
+        f"{kind}; {decided}",
+        row,
+        _match_cost(compilation, searches=bool(on_path)),
+        f"{memory}: the columns that are read and {each} bytes a row",
+        "; ".join(advice) or "nothing that celc knows of",
+        of_rows=True,
+    )
 
 
-def how(compilation: RowCompilation) -> str:
-    """How matches are found, in words."""
+def _conditions_on_the_match(compilation: RowCompilation) -> list[str]:
+    """The variables whose conditions read what the match has taken before."""
     made = compilation.program
-    if any(condition.path is not None for condition in made.conditions):
-        if any(made.live) or not made.remembers:
-            return (
-                "matches are found by a search that remembers the rows, states and what conditions "
-                "can still read of the path that lead nowhere"
-            )
-        return "matches are found by a search of at most rows × states steps for a start"
-    if compilation.query.within is not None:
-        return "matches are found by two passes: the earliest end by row and state, then forwards"
-    return "matches are found by two passes: states that can reach an end, then forwards"
+    moves = (move for state in made.automaton.states for move in state.moves)
+    numbers = {
+        move.variable
+        for move in moves
+        if move.condition >= 0 and made.conditions[move.condition].path is not None
+    }
+    return [compilation.query.variables[number] for number in sorted(numbers)]
+
+
+def _match_cost(compilation: RowCompilation, *, searches: bool) -> str:
+    made = compilation.program
+    if not searches:
+        return "no search: 1 look-up for each of its rows"
+    if any(made.live) or not made.remembers:
+        return (
+            "a search from each row where a match may begin: its steps can double with each row, "
+            f"and {compilation.max_work:,} steps stop it with an error"
+        )
+    states = len(made.automaton.states)
+    return (
+        f"a search from each row where a match may begin: up to {counted(states, 'step')} for each "
+        "row that follows"
+    )
 
 
 def automaton_text(compilation: RowCompilation) -> str:

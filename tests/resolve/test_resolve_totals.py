@@ -264,7 +264,7 @@ def test_lines_of_totals() -> None:
         "total: COUNT(*) AS n DECIMAL(38, 0), SUM(x.d) / COUNT(*) AS m DOUBLE",
         "per: 10000000 microseconds",
         "having: n > 1 OR m IS NULL",
-        "window: 86400000000 microseconds on t TIMESTAMP",
+        "window: 1 DAY on t TIMESTAMP",
         "order: t TIMESTAMP",
     ]
 

@@ -51,10 +51,17 @@ def parser() -> argparse.ArgumentParser:
 
     check = _command(commands, "check", "show all errors and warnings of queries", several=True)
     check.add_argument("--format", choices=["text", "json", "sarif"], default="text")
+    check.add_argument(
+        "-v", "--verbose", action="store_true", help="say what each query is and costs"
+    )
 
-    explain = _command(commands, "explain", "show a stage of the compilation")
+    explain = _command(commands, "explain", "say what a query is and costs, or show a stage of it")
     stages = ["formula", "chain", "cea", "det", "tables", "routes", "code"]
-    explain.add_argument("--stage", choices=stages, help="default: formula; with html: det")
+    explain.add_argument(
+        "--stage",
+        choices=stages,
+        help="one stage alone (default: what the query is and costs, and its formula; html: det)",
+    )
     explain.add_argument(
         "--format",
         choices=["text", "dot", "svg", "html"],

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from celc_runtime.plan.frozen import frozen
 
+from celc.core.verdict import Verdict
 from celc.diagnostics.errors import CelError, Diagnostic, render_all
 from celc.diagnostics.files import SUFFIXES, query_files
 from celc.diagnostics.source import Source, Span, visible, visible_json
@@ -31,6 +32,7 @@ class CheckedFile:
     source: Source
     diagnostics: tuple[Diagnostic, ...]
     queries: tuple[str, ...]  # the names of its queries; empty where one is wrong
+    verdicts: tuple[tuple[str, Verdict], ...] = ()  # what each query is and costs, where asked for
 
     @property
     def errors(self) -> int:
@@ -43,9 +45,12 @@ def check_paths(
     options: Options,
     format: str,
     schema: Any = None,
+    *,
+    verbose: bool = False,
 ) -> int:
     """Check files, folders and standard input (`-`), and write the messages; returns the exit code.
-    schema: the columns of tables that they do not declare.
+    schema: the columns of tables that they do not declare. verbose: text also says what each query
+    is and costs.
 
     A file that cannot be read is reported on standard error, and the others are still checked.
     """
@@ -59,7 +64,7 @@ def check_paths(
         except CommandProblem as problem:
             wrong.append(str(problem))
             continue
-        checked.append(_check(source, options, schema))
+        checked.append(_check(source, options, schema, verbose=verbose))
         if format == "text":
             _write_text(checked[-1])
     if format == "json":
@@ -75,12 +80,17 @@ def check_paths(
     return QUERY_WRONG if any(one.errors for one in checked) else FINE
 
 
-def _check(source: Source, options: Options, schema: Any) -> CheckedFile:
+def _check(source: Source, options: Options, schema: Any, *, verbose: bool) -> CheckedFile:
     try:
         compilation = language_of(source.name).compile([source], options, schema)
     except CelError as problem:
         return CheckedFile(source, problem.diagnostics, ())
-    return CheckedFile(source, compilation.warnings, compilation.names)
+    verdicts: tuple[tuple[str, Verdict], ...] = ()
+    if verbose:
+        from celc.interfaces.explain.verdict import verdicts_of
+
+        verdicts = tuple(verdicts_of(compilation))
+    return CheckedFile(source, compilation.warnings, compilation.names, verdicts)
 
 
 # --- text -----------------------------------------------------------------------------------------
@@ -97,6 +107,8 @@ def _write_text(checked: CheckedFile) -> None:
     told = f", {count} warning{'s' if count != 1 else ''}" if count else ""
     folder = "" if "/" not in checked.source.name else f"{visible(checked.source.name)}: "
     say(f"{folder}{names}: fine{told}\n")
+    for name, verdict in checked.verdicts:
+        say("".join(f"{visible(line)}\n" for line in (f"query {name}", *verdict.lines())))
 
 
 def _count_errors(checked: Sequence[CheckedFile]) -> None:

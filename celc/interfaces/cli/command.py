@@ -151,7 +151,11 @@ def _check(arguments: argparse.Namespace) -> int:
     from celc.interfaces.cli import checking
 
     options, schema = options_of(arguments), schema_of(arguments)
-    return checking.check_paths(arguments.source, options, arguments.format, schema)
+    if arguments.verbose and arguments.format != "text":
+        raise CommandProblem(f"--verbose is for people: leave out --format {arguments.format}")
+    return checking.check_paths(
+        arguments.source, options, arguments.format, schema, verbose=arguments.verbose
+    )
 
 
 def _fmt(arguments: argparse.Namespace) -> int:
@@ -192,6 +196,7 @@ def _explain(arguments: argparse.Namespace) -> int:
         )
     if arguments.format == "html":
         raise CommandProblem(f"--format html draws the stage det, and not {arguments.stage}")
+    verdicts = arguments.stage is None and arguments.format == "text"
     arguments.stage = arguments.stage or "formula"
     if arguments.format != "text" and arguments.stage not in ("chain", "cea", "det"):
         raise CommandProblem("only the stages chain, cea and det can be drawn")
@@ -199,7 +204,7 @@ def _explain(arguments: argparse.Namespace) -> int:
     if language_of(arguments.source) is ROW_PATTERNS:
         text = row_patterns.explained(arguments)
     else:
-        text = _explained(arguments)
+        text = _explained(arguments, verdicts=verdicts)
     if arguments.output is None:
         say(text)
     else:
@@ -208,7 +213,7 @@ def _explain(arguments: argparse.Namespace) -> int:
     return FINE
 
 
-def _explained(arguments: argparse.Namespace) -> str:
+def _explained(arguments: argparse.Namespace, *, verdicts: bool) -> str:
     from celc.interfaces.explain import chains
 
     compilation = compiled(arguments, [arguments.source])
@@ -228,7 +233,13 @@ def _explained(arguments: argparse.Namespace) -> str:
         return _svg(drawn) if arguments.format == "svg" else drawn
     if arguments.stage == "chain":
         return chains.dump_chain(queries, file)
-    parts = [_stage_text(arguments.stage, stages) for stages in chosen]
+    if verdicts:
+        from celc.interfaces.explain.stages import dump_formula
+        from celc.interfaces.explain.verdict import verdict_of
+
+        parts = [dump_formula(one, verdict_of(one, compilation.warnings)) for one in chosen]
+    else:
+        parts = [_stage_text(arguments.stage, stages) for stages in chosen]
     if arguments.stage == "formula":
         parts += filter(None, [chains.dump_names(queries, file)])
     return "\n".join(parts)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from celc.diagnostics.errors import render_all
+from celc.diagnostics.source import visible
 from celc.editor.languages import ROW_PATTERNS
 from celc.interfaces.cli.declaring.schemas import schema_of
 from celc.interfaces.cli.output import tell
@@ -49,7 +50,10 @@ def explained(arguments: argparse.Namespace) -> str:
         case "code":
             return compilation.module_text(shown_command(arguments, [arguments.source]))
         case "formula":
-            return explain.query_text(compilation)
+            lines = explain.verdict_of(compilation).lines()
+            return "".join(
+                f"{visible(line)}\n" for line in (f"query {compilation.query.name}", *lines)
+            )
         case "cea":
             return explain.automaton_text(compilation)
         case "routes":

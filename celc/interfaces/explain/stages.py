@@ -17,13 +17,21 @@ from celc.codegen.expressions.describe import (
 from celc.codegen.updates.straight_line import pile_legend
 from celc.core import formula as core
 from celc.core.show import show_truth
+from celc.core.verdict import Verdict
 from celc.diagnostics.source import visible
 from celc.driver.pipeline import Stages
 from celc.interfaces.explain.correlation import across_lines
 from celc.interfaces.explain.parameters import parameter_lines
 from celc.normal import normal_form as lp
 from celc.normal.normal_form import Disjunction, Event, Iteration, NormalForm, Sequence
-from celc.normal.show import show_clause, show_event, show_labels, show_length, show_window
+from celc.normal.show import (
+    show_clause,
+    show_event,
+    show_labels,
+    show_length,
+    show_size,
+    show_window,
+)
 from celc.normal.traversal import operands_of
 from celc.plan.program import Program
 from celc.plan.strategy import (
@@ -42,10 +50,12 @@ from celc.plan.strategy import (
 from celc.plan.tables import Kind, Tables
 
 
-def dump_formula(stages: Stages) -> str:
-    """The query's clauses as resolved, and its formula in LP-normal form."""
-    lines = [*query_lines(stages.query), "LP-normal form:", *form_lines(stages.normal_form, "  ")]
-    return text_of(lines)
+def dump_formula(stages: Stages, verdict: Verdict | None = None) -> str:
+    """The query's name, what it is and costs, its clauses as resolved, and its formula in LP-normal
+    form."""
+    name, *clauses = query_lines(stages.query)
+    lines = [name, *(verdict.lines() if verdict is not None else ()), *clauses]
+    return text_of([*lines, "LP-normal form:", *form_lines(stages.normal_form, "  ")])
 
 
 def query_lines(query: core.Query) -> list[str]:
@@ -104,10 +114,9 @@ def _window(query: core.Query) -> str:
     window = query.window
     assert window is not None
     if window.unit is core.WindowUnit.EVENTS:
-        return f"{window.size} events"
+        return show_size(window)
     attribute = window.attribute or query.order_by[0]
-    unit = " microseconds" if window.unit is core.WindowUnit.MICROSECONDS else ""
-    return f"{window.size}{unit} on {attribute.name} {attribute.type.value}"
+    return f"{show_size(window)} on {attribute.name} {attribute.type.value}"
 
 
 # Long: a case for each kind of form.
