@@ -69,7 +69,7 @@ def _columns(found: Plan, listing: Listing) -> Violations:
     }
     remembers = _remembered(listing)
     if remembers is not None:
-        named["the listing"] = {*remembers.columns, *remembers.codes}
+        named["the listing"] = {*remembers.columns, *remembers.codes, *remembers.spelled}
         if not {*remembers.ranks} <= {*remembers.codes}:
             yield Violation(COLUMNS, f"of {remembers.ranks} only {remembers.codes} have codes")
     for where, names in named.items():

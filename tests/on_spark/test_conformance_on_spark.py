@@ -98,13 +98,13 @@ def test_absences_at_the_end(route: str, spark: Any) -> None:
 
 
 @pytest.mark.parametrize("route", _SOME_ROUTES)
-def test_aggregates_of_the_file_decimals_and_quantifiers(route: str, spark: Any) -> None:
+def test_aggregates_decimals_quantifiers_and_joined_texts(route: str, spark: Any) -> None:
     """A few queries by each route, of those that call what the file declares, those about DECIMALs,
-    and those with SOME and EVERY."""
+    those with SOME and EVERY, and those that join texts of several events."""
     if "sql" in route and not has_table_functions():
         return
     cases: list[Case] = []
-    for stem, step in (("34", 4), ("37", 4), ("43", 8)):
+    for stem, step in (("34", 4), ("37", 4), ("43", 8), ("48", 4)):
         some = load_cases(stem)[_ROUTES.index(route) % step :: step]
         assert len(some) >= 3
         cases += some

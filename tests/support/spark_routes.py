@@ -79,8 +79,7 @@ def table(events: list[dict[str, Any]]) -> pa.Table:
         time = pa.timestamp("us", tz="UTC")
         names += ["due", "day"]
         types = types | {"ts": time, "due": time, "day": pa.date32()}
-    if any("n" in event for event in events):
-        names.append("n")
+    names += [one for one in ("n", "code") if any(one in event for event in events)]
     if any("end" in event for event in events):
         names += ["start", "end", "price"]
         is_time = isinstance(events[0]["end"], dt.datetime)

@@ -245,8 +245,10 @@ class AcrossConditions:
         )
 
     def other(self, x: str, y: str) -> str:
-        """What is neither an order nor arithmetic: BETWEEN, IN, IS NULL."""
+        """What is neither an order nor arithmetic: BETWEEN, IN, IS NULL, ||."""
         negation = self.rng.choice(("", "", "NOT "))
+        if _chance(self.rng, 0.25):
+            return self.joined(x, y)
         return self.rng.choice(
             (
                 f"{x}.value {negation}BETWEEN {y}.id AND {y}.value",
@@ -255,6 +257,23 @@ class AcrossConditions:
                 f"{x}.name {negation}IN ({y}.name, 'q', {y}.code)",
                 f"{x}.id {negation}IN (3, {y}.number, NULL)",
                 f"({x}.value + {y}.value) IS {negation}NULL",
+            )
+        )
+
+    def joined(self, x: str, y: str) -> str:
+        """Texts of several events one after another."""
+        rng = self.rng
+        order, negation = rng.choice(_ORDERS), rng.choice(("", "NOT "))
+        pieces = [f"{x}.name", f"{y}.{rng.choice(('name', 'code', 'id'))}"]
+        rng.shuffle(pieces)
+        one = f"{' || '.join(pieces)}{rng.choice(('', '', f' || {x}.code'))}"
+        return rng.choice(
+            (
+                f"{one} {order} {rng.choice(('pq', 'pp', 'p', 'ppp', 'qp', 'p1'))!r}",
+                f"{one} {order} {y}.code || {x}.name",
+                f"{y}.code || {rng.choice(('p', ''))!r} {order} {one}",
+                f"{one} {negation}IN ('pp', 'p1', {y}.name)",
+                f"({one}) IS {negation}NULL",
             )
         )
 

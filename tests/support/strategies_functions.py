@@ -194,6 +194,8 @@ class Values:
         negation = rng.choice(("", "", "NOT "))
         number = lambda: self.number(depth)  # noqa: E731
         text = lambda: self.text(depth)  # noqa: E731
+        if not self.whole and rng.random() < 0.15:
+            return self.of_joined(negation)
         if self.labels and rng.random() < 0.1:
             return f"{rng.choice(self.labels)} IS {negation}{rng.choice('AABC')}"
         return self.pick(
@@ -215,6 +217,28 @@ class Values:
             lambda: self.truth(depth),
             lambda: self.truth(depth),
             lambda: f"{self.truth(depth)} = {self.truth(0)}",
+        )
+
+    def of_joined(self, negation: str) -> str:
+        """A condition on texts of several events that are joined."""
+        rng = self.rng
+        pieces = [self.leaf(TEXTS), self.leaf((*TEXTS, "n", "ok", "d"))]
+        if rng.random() < 0.4:
+            pieces.insert(rng.randrange(3), rng.choice(("'a'", "''", "'-'", self.leaf(TEXTS))))
+        joined = " || ".join(pieces)
+        if rng.random() < 0.2:
+            joined = f"CONCAT({', '.join(pieces)})"
+        other = f"{self.leaf(TEXTS)} || {self.leaf(TEXTS)}"
+        return rng.choice(
+            (
+                f"{joined} {rng.choice(_SIGNS)} {rng.choice(('a', 'ab', 'ba', 'Aa', ''))!r}",
+                f"{self.leaf(TEXTS)} {rng.choice(_SIGNS)} {joined}",
+                f"{joined} {rng.choice(_SIGNS)} {other}",
+                f"{joined} {negation}IN ('a', 'ab', {self.leaf(TEXTS)})",
+                f"{joined} {negation}BETWEEN 'a' AND {self.leaf(TEXTS)}",
+                f"({joined}) IS {negation}NULL",
+                f"{joined} IS {negation}DISTINCT FROM {self.leaf(TEXTS)}",
+            )
         )
 
 

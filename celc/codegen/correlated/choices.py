@@ -35,14 +35,17 @@ class ChoiceCode(ConditionCode):
     """Turns clauses into expressions; collects the columns they read.
 
     Besides the fields of `ConditionCode`: `codes` are the text attributes that are compared with
-    others, `ranks` those of them whose order a condition asks for. `symbols`: the kernel's symbols
-    of the events of each type, by which a condition asks for the type. `own` writes the functions
-    of aggregates that the file declares. `room`: a variable with room for the events of a match;
-    None where memory can be had for the asking.
+    others, `ranks` those of them whose order a condition asks for. `spelled` are text attributes
+    that are joined with those of other events, `spellings` the query's own texts beside them.
+    `symbols`: the kernel's symbols of the events of each type, by which a condition asks for the
+    type. `own` writes the functions of aggregates that the file declares. `room`: a variable with
+    room for the events of a match; None where memory can be had for the asking.
     """
 
     codes: dict[str, int] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
+    spelled: dict[str, int] = field(default_factory=dict)
+    spellings: dict[str, int] = field(default_factory=dict)
     symbols: SymbolsOfTypes = field(default_factory=dict)
     asks_for_symbols: bool = False
     own: OwnAggregateCode | None = None
@@ -57,7 +60,7 @@ class ChoiceCode(ConditionCode):
     @property
     def attributes_read(self) -> set[str]:
         """All attributes that the conditions so far read."""
-        return {*self.attributes, *self.codes} | self.text_attributes
+        return {*self.attributes, *self.codes, *self.spelled} | self.text_attributes
 
     def column_of(self, attribute: str) -> tuple[str, str]:
         """The columns with the values of an attribute and with whether they are not NULL."""
@@ -360,6 +363,8 @@ class ChoiceCode(ConditionCode):
         operands = [o for o in operands_of(predicate) if not isinstance(o, core.Constant)]
         if any(isinstance(o, core.Constant) and o.value is None for o in operands_of(predicate)):
             return "False"
+        if any(isinstance(o, core.Call) for o in operands):
+            return self._joined_texts(predicate)
         if len(operands) == 2 and not _of_one_event(operands):
             assert isinstance(predicate, core.Comparison)
             return self._two_texts(predicate)
@@ -393,6 +398,52 @@ class ChoiceCode(ConditionCode):
         operator = "==" if predicate.operator == "=" else predicate.operator
         left, right = ranks or codes
         return "(" + " & ".join([*known, f"({left} {operator} {right})"]) + ")"
+
+    def _joined_texts(self, predicate: core.Predicate) -> str:
+        """A condition on `x.a || y.b`, whose texts are compared piece by piece."""
+        known: dict[str, None] = {}
+        sides = [self._pieces(operand, known) for operand in operands_of(predicate)]
+        match predicate:
+            case core.NullTest(negated=negated):
+                truth = f"({' & '.join(known)})"
+                return truth if negated else f"(not {truth})"
+            case core.Comparison():
+                operator = "==" if predicate.operator == "=" else predicate.operator
+                asked = f"({self._order_of(*sides)} {operator} 0)"
+            case core.Membership():
+                values = [f"({self._own(one)},)" for one in predicate.values]
+                found = [f"({self._order_of(sides[0], one)} == 0)" for one in values]
+                asked = f"({' | '.join(found)})"
+                asked = f"(not {asked})" if predicate.negated else asked
+            case _:
+                raise AssertionError("joined texts of several events are compared")
+        return "(" + " & ".join([*known, asked]) + ")"
+
+    def _order_of(self, left: str, right: str) -> str:
+        """-1, 0 or 1: the order of two texts, given by their pieces."""
+        return self.imports.call("order_of_texts", "letters", "stops", left, right)
+
+    def _own(self, text: object) -> str:
+        """The number of a text of the query."""
+        self.imports.use("np")
+        return f"np.int64({self.spellings.setdefault(str(text), len(self.spellings))})"
+
+    def _pieces(self, text: core.Expression, known: dict[str, None]) -> str:
+        """The numbers of the texts that a text is joined of; `known`: when it is not NULL."""
+        numbers = []
+        for piece in text.operands if isinstance(text, core.Call) else (text,):
+            if isinstance(piece, core.Constant):
+                numbers.append(self._own(piece.value))
+                continue
+            assert isinstance(piece, core.AttributeValue | core.Previous | core.Aggregate)
+            assert piece.attribute is not None
+            event = self._event(piece)
+            if isinstance(piece, core.Aggregate):
+                known[f"({event} >= 0)"] = None
+            column = self.spelled.setdefault(piece.attribute, len(self.spelled))
+            numbers.append(f"spelled_{column}[{event}]")
+            known[f"({numbers[-1]} >= 0)"] = None
+        return f"({', '.join(numbers)},)"
 
 
 def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:

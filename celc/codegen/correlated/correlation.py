@@ -133,6 +133,8 @@ def checks_literal(
         choices.text_attributes,
         choices.codes,
         choices.ranks,
+        choices.spelled,
+        choices.spellings,
         types,
         own=own,
     )
@@ -289,7 +291,9 @@ def _columns(
         texts=_numbered(len(choices.texts), "text"),
         codes=_numbered(len(choices.codes), "code"),
         ranks=_numbered(len(choices.ranks), "rank"),
+        spelled=_numbered(len(choices.spelled), "spelled"),
         symbols=["symbol"] if symbols else [],
+        letters=["letters", "stops"] if choices.spelled else [],
     )
     return tuple(columns.in_order())
 
@@ -312,6 +316,8 @@ def _remembers(
         texts=tuple(choices.texts),
         codes=tuple(choices.codes),
         ranks=tuple(choices.ranks),
+        spelled=tuple(choices.spelled),
+        spellings=tuple(choices.spellings),
         symbols=symbols,
         parts=parts,
         begins=begins,

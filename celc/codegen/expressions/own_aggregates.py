@@ -70,7 +70,8 @@ class OwnFunctions(TemplateView):
 
 # The variables of conditions on whole label sets.
 _VARIABLE = re.compile(
-    r"\b(?:(?:column|valid|text|code|rank|events|place|chosen)_\d+|symbol|state)\b"
+    r"\b(?:(?:column|valid|text|code|rank|spelled|events|place|chosen)_\d+"
+    r"|symbol|state|letters|stops)\b"
 )
 
 

@@ -79,6 +79,7 @@ _NAMES_OF = {
         *("average_interval", "begins_at_time", "can_add", "can_multiply", "can_subtract"),
         *("can_sum_interval", "sum_interval", "units_between"),
     ),
+    "celc_runtime.engine.values.texts": ("order_of_texts",),
     "celc_runtime.engine.values.functions": (*("angle", "ceiling", "floor", "power"),),
     "celc_runtime.engine.values.shortest_digits": (
         *("real_to_decimal", "round_real", "round_whole"),

@@ -280,11 +280,15 @@ def not_a_literal(function: Function, span: Span) -> Diagnostic:
 
 
 def between_events(function: str, span: Span) -> Diagnostic:
-    """`UPPER(x.a)` joined with another event's value in a condition."""
+    """`UPPER(x.a || y.a) = 'A'` in a condition."""
     message = f"{function} is computed of one event, and these arguments are of several"
     example = f"{function}(x.a) = {function}(y.a)" if function.isidentifier() else "x.a[0] = y.a[0]"
+    if function in ("LIKE", "RLIKE"):
+        example = f"x.a {function} 'a' AND y.a {function} 'b'"
     hint = f"compare values of one event each, as in {example}"
-    known = "functions of numbers, and of times in UTC, take values of several events"
+    if function == "CASE":
+        hint = "write its ways as conditions: (p AND x.a = 'v') OR (q AND y.a = 'v')"
+    known = "functions of numbers, of times in UTC, and || take values of several events"
     return error("between-events", span, message, hint, known)
 
 

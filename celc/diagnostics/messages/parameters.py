@@ -115,6 +115,13 @@ def pattern_of_computed(operator: str, span: Span) -> Diagnostic:
     )
 
 
+def function_of_set(text: str, span: Span) -> Diagnostic:
+    """`LOWER(rule.name) = x.name`."""
+    message = "this is computed of one event, and it reads a parameter set"
+    hint = f"give the set an attribute of its own that holds {text}, and compare with that"
+    return error("function-of-set", span, message, hint)
+
+
 def pattern_type(operator: str, type: str, span: Span) -> Diagnostic:
     """`x.name LIKE rule.id` where id is a number."""
     message = f"the pattern of {operator} must be a STRING, and this attribute is {type}"

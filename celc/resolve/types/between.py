@@ -3,11 +3,15 @@ query reads it, and what kernels compute between events."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from celc_runtime.values.functions import FUNCTIONS, LEAST_PLACES, MOST_PLACES
 
 from celc.core import fold
 from celc.core import formula as core
+from celc.core.traversal import nodes_of
 from celc.diagnostics.messages import functions as messages
+from celc.diagnostics.messages import parameters
 from celc.resolve.types.derived import of_event
 from celc.resolve.types.site import Site
 
@@ -28,10 +32,41 @@ def settled(value: core.Expression, site: Site) -> core.Expression | None:
     if site.use != "filter":
         return value
     found = of_event(value, site)
+    if found is value and isinstance(value, core.Call) and value.function == "CONCAT":
+        return _joined(value, site)
     if found is value and not _is_calculated(value):
-        site.found.add(messages.between_events(_computed_by(value), value.span))
+        _refuse(value, value, site)
         return None
     return never_null(found) if found is value else found
+
+
+def _joined(value: core.Call, site: Site) -> core.Call | None:
+    """Texts of several events one after another. Each piece is a constant, or a text of one event;
+    None: one is neither, or is of a parameter set, which is reported."""
+    pieces: list[core.Expression] = []
+    for operand in value.operands:
+        match operand:
+            case core.Call(function="CONCAT", operands=inner):
+                pieces += inner
+            case _:
+                pieces.append(operand)
+    found = [of_event(one, site) for one in pieces]
+    for one in found:
+        if not isinstance(
+            one, core.Constant | core.AttributeValue | core.Previous | core.Aggregate
+        ):
+            _refuse(one, value, site)
+            return None
+    return replace(value, operands=tuple(found))
+
+
+def _refuse(value: core.Expression, whole: core.Expression, site: Site) -> None:
+    """Report a value that is of no single event, in a `whole` function."""
+    if any(isinstance(node, core.Variable) for node in nodes_of(value)):
+        text = site.found.source.slice(whole.span)
+        site.found.add(parameters.function_of_set(text, whole.span))
+        return
+    site.found.add(messages.between_events(_computed_by(value), value.span))
 
 
 def never_null(value: core.Expression) -> core.Expression:

@@ -14,7 +14,7 @@ from celc.core.terms import labels_chosen_from, labels_looked_back_at, labels_na
 from celc.core.traversal import nodes_of, predicates_of
 from celc.diagnostics.deadline import look
 from celc.diagnostics.errors import Diagnostics
-from celc.diagnostics.messages import names, parameters, types, warnings
+from celc.diagnostics.messages import functions, names, parameters, types, warnings
 from celc.diagnostics.source import Span
 from celc.parse import syntax
 from celc.parse.durations import spelled
@@ -327,6 +327,9 @@ def _pattern(node: syntax.PatternMatch, site: Site, negated: bool) -> core.Truth
         site.found.add(types.not_a_string(node.operator, operand.type.value, operand.span))
         return None
     if not sound:
+        return None
+    if isinstance(operand, core.Call) and site.use == "filter":
+        site.found.add(functions.between_events(node.operator, operand.span))
         return None
     if node.operator == "LIKE" and looks_like_regex(node.pattern.value):
         site.found.add(warnings.like_regex(_meant_by(node, site), node.span))

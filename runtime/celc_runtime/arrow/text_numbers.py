@@ -4,7 +4,8 @@ A number is never used for a second text. So data kept under a number stays righ
 are dropped.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -46,7 +47,71 @@ class TextNumbers:
         kept = set(numbers)
         self._numbers = {text: n for text, n in self._numbers.items() if n in kept}
 
+    def latest(self, count: int) -> list[str]:
+        """The last so many texts that have become known, in their order."""
+        return [*islice(reversed(self._numbers), count)][::-1]
+
     def in_order(self) -> np.ndarray:
         """int64: the numbers in the order of their texts' UTF-8 bytes, which is that of
         characters."""
         return np.array([self._numbers[text] for text in sorted(self._numbers)], np.int64)
+
+
+_FIRST_ROOM = 1024
+
+
+class SpelledTexts:
+    """Texts by number with their UTF-8 bytes, for code that joins texts; the query's own are the
+    first."""
+
+    def __init__(self, own: Sequence[str]) -> None:
+        self._own = own
+        self._begin(own)
+
+    def _begin(self, texts: Sequence[str]) -> None:
+        self._texts = TextNumbers()
+        self._letters, self._stops = np.empty(_FIRST_ROOM, np.uint8), np.zeros(1, np.int64)
+        self._add(pa.array(texts, pa.string()))
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @property
+    def letters(self) -> tuple[np.ndarray, np.ndarray]:
+        """uint8: the bytes of all texts, one after another; int64[texts + 1]: text n begins at
+        place n there, and ends at place n + 1."""
+        return self._letters[: self._stops[-1]], self._stops
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all texts, and of their places."""
+        return self._letters.nbytes + self._stops.nbytes
+
+    def of(self, column: pa.Array) -> np.ndarray:
+        """int64[len(column)]: the number of each text, −1 for NULL."""
+        return self._add(column)
+
+    def forget(self, columns: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+        """The numbers in columns of numbers, after all texts that are in none are gone."""
+        used = np.unique(np.concatenate([np.arange(len(self._own)), *columns]))
+        used = used[used >= 0]
+        letters, stops = (one.copy() for one in self.letters)
+        texts = [bytes(letters[stops[n] : stops[n + 1]]).decode() for n in used.tolist()]
+        self._begin(texts)
+        for column in columns:
+            yield np.where(column < 0, -1, np.searchsorted(used, column))
+
+    def _add(self, column: pa.Array) -> np.ndarray:
+        known = len(self._texts)
+        numbers = self._texts.of(column)
+        new = [text.encode() for text in self._texts.latest(len(self._texts) - known)]
+        if new:
+            begin = int(self._stops[-1])
+            stops = begin + np.cumsum([len(one) for one in new])
+            if stops[-1] > len(self._letters):
+                longer = np.empty(2 * stops[-1], np.uint8)
+                longer[:begin] = self._letters[:begin]
+                self._letters = longer
+            self._letters[begin : stops[-1]] = np.frombuffer(b"".join(new), np.uint8)
+            self._stops = np.append(self._stops, stops)
+        return numbers

@@ -24,7 +24,11 @@ class PastColumns(NamedTuple, Generic[_T]):
     texts: Sequence[_T]
     codes: Sequence[_T]
     ranks: Sequence[_T]
+    spelled: Sequence[_T]  # the numbers of texts in `letters`, negative for NULL
     symbols: Sequence[_T]  # one column, or none
+    letters: Sequence[_T]
+    """No columns of events, but the UTF-8 bytes of all texts of `spelled`, and where each ends;
+    or none."""
 
     def in_order(self) -> list[_T]:
         return list(chain.from_iterable(self))
@@ -41,7 +45,9 @@ def places_of(remembers: Remembers, windows: int) -> PastColumns[int]:
         texts=remembers.texts,
         codes=remembers.codes,
         ranks=remembers.ranks,
+        spelled=remembers.spelled,
         symbols=range(remembers.symbols),
+        letters=range(2 if remembers.spelled else 0),
     )
     bounds = accumulate(map(len, sizes), initial=0)
     return PastColumns(*(range(begin, end) for begin, end in pairwise(bounds)))

@@ -145,6 +145,8 @@ class Remembers:
     texts: tuple[TextCondition | TextComparison, ...] = ()  # as booleans
     codes: tuple[str, ...] = ()  # text attributes, as numbers (−1: NULL)
     ranks: tuple[str, ...] = ()  # those of `codes` that are compared by order, as ranks
+    spelled: tuple[str, ...] = ()  # text attributes that are joined with texts of other events
+    spellings: tuple[str, ...] = ()  # the query's own texts beside them, by number
     symbols: bool = False  # whether symbols are remembered
     parts: tuple[WatchedPart, ...] = ()
     """For each the latest start so far; with a length, whether it lies before; with `after`, the

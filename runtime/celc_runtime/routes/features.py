@@ -29,7 +29,8 @@ def _is_checked(program: Program) -> bool:
         case Checked():
             return True
         case ByDefinition(remembers=remembers):
-            return bool(remembers.columns or remembers.texts or remembers.codes)
+            read = (remembers.columns, remembers.texts, remembers.codes, remembers.spelled)
+            return any(read)
         case _:
             return False
 

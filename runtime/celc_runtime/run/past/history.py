@@ -14,7 +14,7 @@ import pyarrow as pa
 from celc_runtime.arrow.arrays import PAIRS, numbers, plain, whole_numbers
 from celc_runtime.arrow.events.window_keys import floors_of
 from celc_runtime.arrow.text_conditions import truth_of_columns, truth_of_values
-from celc_runtime.arrow.text_numbers import TextNumbers
+from celc_runtime.arrow.text_numbers import SpelledTexts, TextNumbers
 from celc_runtime.engine.arena.batch import real_numbers
 from celc_runtime.engine.past.ceilings import OPEN, Ceilings
 from celc_runtime.engine.past.latest_starts import LatestStarts
@@ -70,6 +70,7 @@ class History:
         self._begin = 0
         self._arrays: list[np.ndarray] = []
         self._texts = TextNumbers()
+        self._spelled = SpelledTexts(columns.spellings)
         self._count = 0
         self.first = 0
         """The entry at index 0 of every column."""
@@ -81,7 +82,8 @@ class History:
         Keys and floors are those of `floors_of`, parts those of `LatestStarts` or `Ceilings`,
         `valid` is bool.
         """
-        return tuple(array[: self._count] for array in self._arrays)
+        letters = self._spelled.letters if self._places.letters else ()
+        return (*(array[: self._count] for array in self._arrays), *letters)
 
     @property
     def next(self) -> int:
@@ -109,6 +111,7 @@ class History:
     def nbytes(self) -> int:
         """The bytes of the columns and of the tables of keys; a text counts as 64 bytes."""
         found = sum(array.nbytes for array in self._arrays) + 64 * len(self._texts)
+        found += self._spelled.nbytes
         found += sum(starts.nbytes for _, starts in self._keyed.values())
         return found + sum(nearest.nbytes for nearest in self._nearest)
 
@@ -140,7 +143,9 @@ class History:
             texts=[_truth(condition, relevant) for condition in columns.texts],
             codes=[self._texts.of(relevant.column(name)) for name in columns.codes],
             ranks=[np.zeros(len(rows), np.int64) for _ in columns.ranks],
+            spelled=[self._spelled.of(relevant.column(name)) for name in columns.spelled],
             symbols=[symbols.astype(np.int64)] if columns.symbols else [],
+            letters=[],
         )
         self._extend(new.in_order(), len(rows))
         past, places = self.past, self._places
@@ -154,6 +159,10 @@ class History:
             nearest.write(relevant, symbols, begins, self.first, past[place])
         if len(self._texts) > max(_FIRST_ROOM, 4 * self._count * len(self._columns.codes)):
             self._forget_texts()
+        if len(self._spelled) > max(_FIRST_ROOM, 4 * self._count * len(columns.spelled)):
+            spelled = [past[place] for place in self._places.spelled]
+            for column, numbers in zip(spelled, self._spelled.forget(spelled), strict=True):
+                column[:] = numbers
         if self._columns.ranks and (len(self._texts) != known or len(rows)):
             self._rank()
 
