@@ -20,6 +20,7 @@ from typing import assert_never
 from celc_runtime.plan.frozen import frozen
 
 from celc.row_pattern import core
+from celc.row_pattern.simplify import can_be_empty
 
 
 @frozen
@@ -143,25 +144,11 @@ class _Graph:
     def _round(self, part: core.Pattern, then: _Node, last: _Node) -> _Node:
         """A round whose number is at least the lower bound: after a row it goes on with `then`,
         after none with `last`."""
-        if not _can_be_empty(part):
+        if not can_be_empty(part):
             return self.before(part, then)
         self._rounds += 1
         number = self._rounds
         return _Begin([self.before(part, _End([then], number, last))], number)
-
-
-def _can_be_empty(pattern: core.Pattern) -> bool:
-    match pattern:
-        case core.OneRow():
-            return False
-        case core.Anchor():
-            return True
-        case core.Concatenation():
-            return all(map(_can_be_empty, pattern.parts))
-        case core.Alternation():
-            return any(map(_can_be_empty, pattern.parts))
-        case core.Repetition():
-            return pattern.least == 0 or _can_be_empty(pattern.part)
 
 
 # --- following it ---------------------------------------------------------------------------------
@@ -207,14 +194,23 @@ def _follow(begin: _Node, *, at_first: bool, at_end: bool) -> _Found:
     return _Found(tuple(takes), False)
 
 
-def automaton(pattern: core.Pattern) -> Automaton:
-    """The automaton of a pattern."""
+MOST_MOVES = 2_000_000
+"""The most moves of an automaton: 2,000 rows have them, each of which can be followed by any later
+one."""
+
+
+def automaton(pattern: core.Pattern) -> Automaton | None:
+    """The automaton of a pattern; None where it has more than `MOST_MOVES` moves."""
     graph = _Graph()
     accept = _Accept()
     begin = graph.before(pattern, accept)
-    states = []
+    states: list[State] = []
+    moves = 0
     for take in graph.takes:
         states.append(_state(graph, take.next[0], at_first=False))
+        moves += len(states[-1].moves)
+        if moves > MOST_MOVES:
+            return None
     start, first = len(states), len(states) + 1
     states.append(_state(graph, begin, at_first=False))
     states.append(_state(graph, begin, at_first=True))
@@ -258,7 +254,7 @@ def _reachable(made: Automaton) -> Automaton:
 
 # --- fewer states ---------------------------------------------------------------------------------
 
-_MOST_COMPARED = 1_000_000  # moves compared; beyond it the automaton stays as it is
+_MOST_COMPARED = 300_000  # moves compared; beyond it the automaton stays as it is
 
 
 def with_conditions(made: Automaton, of_state: tuple[int, ...]) -> Automaton:
@@ -280,11 +276,21 @@ def _merged(made: Automaton) -> Automaton:
     group = [0] * len(made.states)
     count = 0
     moves_of_all = sum(len(state.moves) for state in made.states)
+    seen = [
+        (
+            (state.accepts, state.accepts_at_end),
+            [((move.variable, move.excluded, move.condition), move.target) for move in state.moves],
+        )
+        for state in made.states
+    ]
     for compared in itertools.count(1):
         if compared * moves_of_all > _MOST_COMPARED:
             return made
         numbers: dict[object, int] = {}
-        keys = [(group[number], _seen(state, group)) for number, state in enumerate(made.states)]
+        keys = [
+            (group[number], ends, *dict.fromkeys((label, group[to]) for label, to in moves))
+            for number, (ends, moves) in enumerate(seen)
+        ]
         for key in keys:
             numbers.setdefault(key, len(numbers))
         if len(numbers) == count:
@@ -299,11 +305,3 @@ def _merged(made: Automaton) -> Automaton:
         kept.setdefault(group[number], State(tuple(moves), state.accepts, state.accepts_at_end))
     states = tuple(kept[number] for number in range(len(kept)))
     return _reachable(Automaton(states, group[made.first], group[made.start]))
-
-
-def _seen(state: State, group: list[int]) -> object:
-    """What a state does, with its targets by their groups. States that do the same are one."""
-    moves = dict.fromkeys(
-        (m.variable, m.excluded, m.condition, group[m.target]) for m in state.moves
-    )
-    return tuple(moves), state.accepts, state.accepts_at_end

@@ -20,7 +20,7 @@ from celc.row_pattern import syntax
 from celc.row_pattern.expression_builder import ExpressionBuilder
 from celc.row_pattern.machine import Node, RowMachine, grammar, plain_text
 
-MAX_BOUND = 1000
+MAX_BOUND = 10_000
 """The largest bound of a quantifier."""
 
 MAX_DEPTH = 150

@@ -46,8 +46,12 @@ class Conditions:
     """For each state, the place in `all` of the condition of the moves into it; −1: none."""
 
 
-def conditions(query: rows.Query, made: Automaton) -> Conditions:
-    """The conditions of a query, resolved for the states of its automaton."""
+def conditions(query: rows.Query, made: Automaton, *, distances: bool = True) -> Conditions:
+    """The conditions of a query, resolved for the states of its automaton.
+
+    Without `distances`, rows of variables stay those of the path: each round of `A{100}` has its
+    own distance from the first A, and so its own condition on a row.
+    """
     variable = _variables_of_states(made)
     finder = _Finder(made, variable)
     numbers: dict[Condition, int] = {}
@@ -57,7 +61,7 @@ def conditions(query: rows.Query, made: Automaton) -> Conditions:
         if own is None or condition is None:
             of_state.append(-1)
             continue
-        resolution = _Resolution(query, finder, state, own)
+        resolution = _Resolution(query, finder, state, own, distances=distances)
         resolved = truth_with_terms(condition, resolution.expression)
         divided = _divided(resolved)
         if divided == Condition(None, None):
@@ -166,11 +170,14 @@ class _Finder:
 class _Resolution:
     """The condition of a variable where it takes the row of a state."""
 
-    def __init__(self, query: rows.Query, finder: _Finder, state: int, variable: int) -> None:
+    def __init__(
+        self, query: rows.Query, finder: _Finder, state: int, variable: int, *, distances: bool
+    ) -> None:
         self._query = query
         self._finder = finder
         self._state = state
         self._variable = variable
+        self._distances = distances
 
     def expression(self, node: core.Expression) -> core.Expression:
         """The expression with the rows that are known."""
@@ -205,12 +212,12 @@ class _Resolution:
             return row
         if row.variables is None:
             depth = self._finder.first(None)[self._state]
-            if not isinstance(depth, int):
+            if not isinstance(depth, int) or not self._distances:
                 return row
             if row.offset > depth:
                 return None
             return core.Here(row.offset - depth + row.shift)
-        if row.offset:
+        if row.offset or not self._distances:
             return row
         finder = self._finder
         found = (finder.first if row.first else finder.last)(row.variables)[self._state]

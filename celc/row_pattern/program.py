@@ -16,8 +16,8 @@ from celc.core.traversal import nodes_asked, nodes_of
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import row_patterns as messages
 from celc.row_pattern import core as rows
-from celc.row_pattern.automaton import Automaton, automaton, with_conditions
-from celc.row_pattern.positions import Condition, conditions
+from celc.row_pattern.automaton import MOST_MOVES, Automaton, automaton, with_conditions
+from celc.row_pattern.positions import Condition, Conditions, conditions
 
 MOST_LOCAL = 62
 """Local conditions: a row has one bit for each, in one number of 64 bits."""
@@ -98,14 +98,18 @@ class Program:
 def program(query: rows.Query, found: Diagnostics) -> Program:
     """The program of a query. Adds an error where it is too large, and warnings."""
     written_out = automaton(query.pattern)
+    if written_out is None:
+        found.add(messages.too_many_moves(MOST_MOVES, query.pattern_span))
+        found.raise_errors()
+        raise AssertionError("there is an error")
     found_conditions = conditions(query, written_out)
+    local = _local_parts(found_conditions)
+    if len(local) > MOST_LOCAL:
+        found_conditions = conditions(query, written_out, distances=False)
+        local = _local_parts(found_conditions)
     made = with_conditions(written_out, found_conditions.of_state)
     resolved = found_conditions.all
-    local: dict[core.Truth, int] = {}
-    bits = []
-    for condition in resolved:
-        kept = condition.local
-        bits.append(-1 if kept is None else local.setdefault(kept, len(local)))
+    bits = [-1 if one.local is None else local[one.local] for one in resolved]
     if len(local) > MOST_LOCAL:
         found.add(messages.too_many_conditions(MOST_LOCAL, query.pattern_span))
     path = _PathMemory()
@@ -126,6 +130,15 @@ def program(query: rows.Query, found: Diagnostics) -> Program:
         live,
         path.remembers,
     )
+
+
+def _local_parts(found: Conditions) -> dict[core.Truth, int]:
+    """The distinct local parts of conditions, numbered."""
+    local: dict[core.Truth, int] = {}
+    for condition in found.all:
+        if condition.local is not None:
+            local.setdefault(condition.local, len(local))
+    return local
 
 
 @dataclass(slots=True)
@@ -243,8 +256,9 @@ def _live(
     changed = True
     while changed:
         changed = False
-        for number, state in enumerate(made.states):
-            for move in state.moves:
+        # Targets mostly have greater numbers, so that one round is mostly enough.
+        for number in reversed(range(len(made.states))):
+            for move in made.states[number].moves:
                 if not own[move.target] <= own[number]:
                     own[number] |= own[move.target]
                     changed = True

@@ -17,8 +17,9 @@ from celc.row_pattern.derived import RowColumns, can_be_column, functions_of_row
 from celc.row_pattern.expressions import Scope, condition, interval, is_clock, key, value
 from celc.row_pattern.parser import keywords
 from celc.row_pattern.schemas import TableColumns
+from celc.row_pattern.simplify import simplest, size_of
 
-MOST_ROWS = 5_000
+MOST_ROWS = 40_000
 """The most rows of a pattern whose quantifiers are written out."""
 
 
@@ -74,8 +75,9 @@ class _Resolver:
                 clock = is_clock(expression, columns)
                 measures.append(core.Measure(measure.name.text, expression, clock))
         conditions = self._conditions(scope)
-        pattern = self._pattern(query.pattern)
-        self._check_size(query.pattern)
+        pattern = simplest(self._pattern(query.pattern))
+        if size_of(pattern) > MOST_ROWS:
+            found.add(messages.too_many_states(MOST_ROWS, query.pattern.span))
         self._check_exclusion()
         skip = self._skip(query.skip)
         within = self._within(order_by)
@@ -244,10 +246,6 @@ class _Resolver:
             if isinstance(node, syntax.Exclusion):
                 self._found.add(messages.exclusion_with_unmatched(node.span, self._query.rows_span))
 
-    def _check_size(self, pattern: syntax.Pattern) -> None:
-        if _size(pattern) > MOST_ROWS:
-            self._found.add(messages.too_many_states(MOST_ROWS, pattern.span))
-
     # --- output -----------------------------------------------------------------------------------
 
     def _outputs(
@@ -393,23 +391,6 @@ def _variables_of(pattern: syntax.Pattern) -> Iterator[syntax.Name]:
     for node in _nodes(pattern):
         if isinstance(node, syntax.Variable):
             yield node.name
-
-
-def _size(node: syntax.Pattern) -> int:
-    """How many rows a pattern names when quantifiers and PERMUTE are written out."""
-    match node:
-        case syntax.Variable():
-            return 1
-        case syntax.Permutation():
-            orders = 1
-            for factor in range(2, len(node.parts) + 1):
-                orders *= factor
-            return orders * sum(map(_size, node.parts))
-        case syntax.Repetition():
-            rounds = max(node.least, node.most or 1)
-            return rounds * max(_size(node.part), 1)
-        case _:
-            return sum(map(_size, _below(node)))
 
 
 def _written(name: str) -> str:

@@ -19,6 +19,7 @@ from row_patterns import RowCase, column_type, compiled, row_cases, rows_of, sam
 import celc
 from celc import CelError
 from celc.interfaces.cli import main
+from celc.row_pattern import automaton
 
 _CASES = row_cases()
 
@@ -293,11 +294,13 @@ def test_two_passes_take_a_step_a_row_whatever_the_nesting() -> None:
     ("pattern", "rows", "matches"),
     [
         ("A{1000}", 2_500, 2),
+        ("(A{0,1}){4000} A{4000}", 4_000, 1),
+        ("(A{0,1}){10000} A{10000}", 4_000, 0),
         ("(" * 100 + "A" + ")+" * 100, 300, 1),
         ("(A?){300} B", 700, 0),
         ("PERMUTE(A, A, A, A, A, A)", 14, 2),
     ],
-    ids=["long", "deep", "optional", "permuted"],
+    ids=["long", "optional then all", "longest", "deep", "optional", "permuted"],
 )
 def test_large_patterns(pattern: str, rows: int, matches: int) -> None:
     with interpreted(formatted=True):
@@ -314,6 +317,28 @@ def test_large_patterns(pattern: str, rows: int, matches: int) -> None:
             )"""
         )
     assert query.match_table({"id": list(range(rows))}).num_rows == matches
+
+
+@pytest.mark.parametrize("rounds", [40, 100])
+def test_many_distances_are_bits_of_a_row_or_left_to_the_search(rounds: int) -> None:
+    """Each round has its own distance from the first row, and so a condition of its own."""
+    query = compiled(f"""CREATE TABLE t (id INT, v INT);
+        SELECT * FROM t MATCH_RECOGNIZE (
+          ORDER BY id MEASURES COUNT(*) AS n PATTERN (A{{{rounds}}}) DEFINE A AS v >= FIRST(A.v)
+        )""")
+    values = [*range(rounds + 9), *range(20, 0, -1)]
+    table = {"id": list(range(len(values))), "v": values}
+    assert query.match_table(table).to_pylist() == [{"n": rounds}]
+
+
+def test_ways_from_row_to_row_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(automaton, "MOST_MOVES", 5_000)
+    text = """CREATE TABLE t (id INT);
+    SELECT * FROM t MATCH_RECOGNIZE (
+      ORDER BY id MEASURES COUNT(*) AS n PATTERN ((A? B?){90}) DEFINE A AS id > 0, B AS id < 0
+    )"""
+    with pytest.raises(CelError, match="ways to go from one row to the next"):
+        compiled(text)
 
 
 def test_hostile_names_stay_texts() -> None:

@@ -304,7 +304,10 @@ def _condition(
 
 def _pattern(rng: random.Random, depth: int) -> str:
     if depth == 0 or rng.random() < 0.15:
-        return rng.choice(_VARIABLES) + _quantifier(rng, 0.35)
+        name = rng.choice(_VARIABLES)
+        if rng.random() < 0.1:  # rounds that are counted together
+            return f"({name}{_quantifier(rng, 0.9)}){_quantifier(rng, 0.9)} {name}"
+        return name + _quantifier(rng, 0.35)
     count = rng.choice((2, 2, 3))
     parts = [_pattern(rng, depth - 1) for _ in range(count)]
     match rng.random():

@@ -117,6 +117,15 @@ def too_many_states(most: int, span: Span) -> Diagnostic:
     return error("too-large", span, message, "make bounds smaller, or leave out upper bounds: {n,}")
 
 
+def too_many_moves(most: int, span: Span) -> Diagnostic:
+    """`(A? B?){9000}`."""
+    message = (
+        f"the pattern has more than {most:,} ways to go from one row to the next when its "
+        "quantifiers are written out"
+    )
+    return error("too-large", span, message, "make bounds smaller, or leave out upper bounds: {n,}")
+
+
 def too_many_conditions(most: int, span: Span) -> Diagnostic:
     """More conditions than a word has bits."""
     message = f"the pattern has more than {most} different conditions on a row"

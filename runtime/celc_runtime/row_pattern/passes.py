@@ -39,6 +39,9 @@ START, LENGTH, MATCH_NUMBER, FIRST_LABEL, PARTITION, MATCH_COLUMNS = 0, 1, 2, 3,
 UNKNOWN, ACCEPT = -2, -1
 NEVER = np.int32(2**31 - 1)
 MOST_SETS = 4096
+MANY_STATES = 1 << 10  # with more there may be more sets, if earliest ends would take much memory
+MOST_ENDS = 1 << 24  # rows of a partition × states: earliest ends take four bytes for each
+MOST_BYTES = 1 << 28  # of all sets then
 MOST_CHOICES = 1 << 22
 
 KERNEL: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
@@ -114,47 +117,33 @@ def number_backwards(symbols, offsets, following, cursor, edges):  # type: ignor
 
 class Sets:
     """The sets of states that can still reach an end, numbered as they are met; 0 is the one at the
-    end of a partition."""
+    end of a partition. `viable` are the sets as bits: uint8[sets, states / 8]."""
 
-    def __init__(self, plan: RowPlan, moves: Moves, bits: np.ndarray) -> None:
-        self._moves = [
-            [(int(moves.bit[m]), int(moves.target[m])) for m in range(begin, end)]
-            for begin, end in zip(moves.begin[:-1], moves.begin[1:], strict=True)
-        ]
-        self._bits = bits
-        self._accepts = moves.accepts
-        last = frozenset(np.flatnonzero(moves.accepts_at_end).tolist())
-        self._numbers = {last: 0}
-        self._sets = [last]
-        self._states = len(plan.states)
+    def __init__(self, moves: Moves, bits: np.ndarray, most: int) -> None:
+        self._moves, self._bits, self._most = moves, bits.astype(np.int64), most
+        self._shifts = np.maximum(moves.bit, 0).astype(np.int64)
+        self._states = len(moves.accepts)
+        last = np.packbits(moves.accepts_at_end, bitorder="little")
+        self._numbers = {last.tobytes(): 0}
+        self.viable = last[np.newaxis]
         self.following = np.full((1, len(bits)), -1, np.int32)
-
-    @property
-    def viable(self) -> np.ndarray:
-        """bool[sets, states]: whether a state is in a set."""
-        found = np.zeros((len(self._sets), self._states), np.bool_)
-        for number, one in enumerate(self._sets):
-            found[number, list(one)] = True
-        return found
 
     def find(self, behind: int, symbol: int) -> bool:
         """Find the set before a row; False where there are too many sets."""
-        bits, later = int(self._bits[symbol]), self._sets[behind]
-        found = frozenset(
-            state
-            for state, moves in enumerate(self._moves)
-            if self._accepts[state]
-            or any((bit < 0 or bits >> bit & 1) and target in later for bit, target in moves)
-        )
-        number = self._numbers.setdefault(found, len(self._sets))
-        if number == len(self._sets):
-            if number >= MOST_SETS:
-                return False
-            self._sets.append(found)
-            if number >= len(self.following):
-                more = np.full((len(self.following) * 2, len(self._bits)), -1, np.int32)
-                more[: len(self.following)] = self.following
-                self.following = more
+        moves = self._moves
+        later = np.unpackbits(self.viable[behind], count=self._states, bitorder="little") > 0
+        holds = (moves.bit < 0) | (self._bits[symbol] >> self._shifts & 1 > 0)
+        ways = np.concatenate([[0], np.cumsum(holds & later[moves.target])])
+        reaches = moves.accepts | (ways[moves.begin[1:]] > ways[moves.begin[:-1]])
+        found = np.packbits(reaches, bitorder="little")
+        number = self._numbers.setdefault(found.tobytes(), len(self._numbers))
+        if number >= self._most:
+            return False
+        if number == len(self.viable):
+            self.viable = np.concatenate([self.viable, np.zeros_like(self.viable)])
+            more = np.full_like(self.following, -1)
+            self.following = np.concatenate([self.following, more])
+        self.viable[number] = found
         self.following[behind, symbol] = number
         return True
 
@@ -164,9 +153,14 @@ def backwards(
 ) -> tuple[np.ndarray, Sets] | None:
     """The edge of each row, and the sets; None if there are too many sets.
 
-    symbols: uint8 or int64 by row; bits: the conditions that hold, by symbol.
+    symbols: uint8 or int64 by row; bits: the conditions that hold, by symbol. Few states have few
+    sets, or else earliest ends, which take a step for each row and move, are cheaper.
     """
-    sets = Sets(plan, moves, bits)
+    states, longest = len(plan.states), int(np.max(np.diff(offsets), initial=0))
+    most = MOST_SETS
+    if states > MANY_STATES and longest * states > MOST_ENDS:
+        most = max(most, MOST_BYTES // (states // 8 + 1 + 4 * len(bits)))
+    sets = Sets(moves, bits, most)
     edges = np.empty(len(symbols), np.int32)
     cursor = np.array([len(offsets) - 2, len(symbols) - 1, 0])
     while not number_backwards(symbols, offsets, sets.following, cursor, edges):
@@ -217,7 +211,8 @@ def _choice(bits, viable, moves, state):  # type: ignore[no-untyped-def]
     """The first move of a state into one that can reach an end; ACCEPT: none, so it ends here."""
     for move in range(moves.begin[state], moves.begin[state + 1]):
         bit = moves.bit[move]
-        if (bit < 0 or (bits >> bit) & 1) and viable[moves.target[move]]:
+        target = moves.target[move]
+        if (bit < 0 or (bits >> bit) & 1) and (viable[target >> 3] >> (target & 7)) & 1:
             return move
     return ACCEPT
 
@@ -233,7 +228,7 @@ def walk_numbered(data, begin, end, start, number, labels, at):  # type: ignore[
     targets, states, symbols = moves.target, moves.accepts.shape[0], bits.shape[0]
     known = choices.shape[0] > 0
     row, state = start, moves.first if start == begin else moves.start
-    while row < end and not viable[following[edges[row]], state]:
+    while row < end and not (viable[following[edges[row]], state >> 3] >> (state & 7)) & 1:
         row += 1
         state = moves.start
     first, length = row, NO_MATCH

@@ -345,7 +345,7 @@ class _Run:
             # Too many sets to number them: no start is left out beforehand.
             edges = np.zeros(self._rows, np.int32)
             following = np.zeros(1, np.int32)
-            viable = np.ones((1, len(plan.states)), np.bool_)
+            viable = np.full((1, len(plan.states) // 8 + 1), 255, np.uint8)
         else:
             edges, sets = numbered
             following, viable = sets.following.ravel(), sets.viable

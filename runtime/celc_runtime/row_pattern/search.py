@@ -112,7 +112,7 @@ def find_by_search(advance: Callable[..., None], holds: Callable[..., bool]) -> 
         """The match of a start: writes its moves, returns its rows or NO_MATCH."""
         moves, code = data.moves, data.code
         state = moves.first if start == begin else moves.start
-        if not data.viable[data.following[data.edges[start]], state]:
+        if not (data.viable[data.following[data.edges[start]], state >> 3] >> (state & 7)) & 1:
             return NO_MATCH
         data.counters[STAMP] += 1
         data.counters[FAILED] = 0
@@ -132,8 +132,10 @@ def find_by_search(advance: Callable[..., None], holds: Callable[..., bool]) -> 
                     if row + 1 == end:
                         if not moves.accepts_at_end[target]:
                             continue
-                    elif not data.viable[data.following[data.edges[row + 1]], target]:
-                        continue
+                    else:
+                        viable = data.viable[data.following[data.edges[row + 1]], target >> 3]
+                        if not (viable >> (target & 7)) & 1:
+                            continue
                     work += 1
                     if work > most:
                         return TOO_MUCH_WORK if work > data.max_work else PAUSED
