@@ -222,7 +222,8 @@ _MORE_FORMS = (
 @pytest.mark.parametrize(
     "places",
     [
-        pytest.param(_EACH_FORM, id="each form"),
+        pytest.param(_EACH_FORM[::4], id="some forms"),
+        pytest.param(_EACH_FORM, id="each form", marks=pytest.mark.long),
         pytest.param(_MORE_FORMS, id="more", marks=pytest.mark.long),
     ],
 )

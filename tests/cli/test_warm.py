@@ -61,6 +61,7 @@ def _told(capsys: pytest.CaptureFixture[str]) -> dict[str, int]:
     return {one[1]: int(one[2]) for one in found if one is not None}
 
 
+@pytest.mark.long
 def test_a_large_run_after_it_compiles_nothing(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

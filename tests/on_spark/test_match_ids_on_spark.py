@@ -14,6 +14,7 @@ from celc_runtime import finish
 from chosen_cases import some_cases
 from engines import interpreted, only_query
 from pyspark.sql import functions
+from shares import share
 from spark_routes import ROUTES, has_table_functions, table
 from stream_routes import (
     DECLARATIONS,
@@ -65,7 +66,9 @@ def _problems(route: str, cases: Sequence[Case], spark: Any) -> Iterator[str]:
             yield f"{case.name}: {sorted(found[number])} and not {_wanted(one, case)}"
 
 
-@pytest.mark.parametrize("route", [name for name in ROUTES if name != "match with positions"])
+@pytest.mark.parametrize(
+    "route", share([name for name in ROUTES if name != "match with positions"], 5)
+)
 def test_some_queries(route: str, spark: Any) -> None:
     if "sql" in route and not has_table_functions():
         return

@@ -23,6 +23,7 @@ from engines import as_on_spark, only_query
 from parameters import answer_for_each, rows_table
 from places import CASES
 from reference import difference
+from shares import share
 from spark_routes import json_rows, table
 from stream_routes import SETTINGS, START, files, run, settings, write_files
 
@@ -90,7 +91,7 @@ _PLANS = [
 ]
 
 
-@pytest.mark.parametrize("text", _PLANS)
+@pytest.mark.parametrize("text", share(_PLANS, 2))
 def test_every_plan_gives_the_rows_of_a_table(text: str, spark: Any) -> None:
     query, rules = _query(text), _rules()
     wanted = _wanted(query, rules)
@@ -100,6 +101,7 @@ def test_every_plan_gives_the_rows_of_a_table(text: str, spark: Any) -> None:
     assert _rows(query.match(frame, rule=rules, ranges=3)) == wanted
 
 
+@long_over_connect
 def test_ranges_and_positions_are_explained(spark: Any) -> None:
     query = _query(f"{_RISES} WITHIN 20 [ts]")
     frame = spark.createDataFrame(_quotes())
@@ -111,7 +113,7 @@ def test_ranges_and_positions_are_explained(spark: Any) -> None:
     assert _rows(asked.match(frame, rule=_rules(), ranges=3)) == _wanted(asked, _rules())
 
 
-@pytest.mark.parametrize("text", _PLANS)
+@pytest.mark.parametrize("text", share(_PLANS, 4))
 def test_rows_of_no_rule_stay_in_spark(text: str, spark: Any) -> None:
     """Without positions they are filtered before the shuffle, but for windows of EVENTS."""
     query, rules = _query(text), _rules()

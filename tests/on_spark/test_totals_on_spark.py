@@ -17,6 +17,7 @@ from conftest import ON_SPARK
 from engines import as_on_spark, only_query
 from places import CASES
 from reference import totals_difference
+from shares import share
 from spark_routes import ROUTES, answers, exact, has_table_functions, table, told
 from stream_routes import (
     END,
@@ -109,9 +110,7 @@ WHERE A+ ; B PARTITION BY id WITHIN 3 SECONDS [ts]"""
 _COLLAPSED = "SELECT COLLAPSED A[v], B WHERE A+ ; B PARTITION BY id WITHIN 3 SECONDS [ts]"
 
 
-@pytest.mark.parametrize(
-    "text", [_TOTAL, _COLLAPSED, pytest.param(f"{_TOTAL} PER 3 SECONDS", marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("text", share([_TOTAL, _COLLAPSED, f"{_TOTAL} PER 3 SECONDS"], 3))
 def test_streams_give_the_rows_of_a_table(text: str, spark: Any, tmp_path: Path) -> None:
     one, rows = query(text, tiebreak="row"), events(90, 4)
     pieces = [stream_table(part) for part in [*parts(rows, 4), [END]]]

@@ -32,6 +32,7 @@ from celc_runtime import EventWarning
 from engines import answer_of, answers, engines, interpreted, only_query
 from reference import Match, WorkLimitError, as_expected, check_answer, evaluate
 from reference.own_functions import given_functions
+from shares import share
 from strategies import (
     ACROSS,
     LOCAL_WINDOWS,
@@ -385,7 +386,7 @@ def _of_seed(name: str, seed: int, tally: Tally) -> None:
     check(random.Random(seed), tally, LANGUAGES[name], depth=2 + seed % 3, streams=5)
 
 
-@pytest.mark.parametrize("name", LANGUAGES)
+@pytest.mark.parametrize("name", share(LANGUAGES, 2, first=1))
 def test_random_queries_of_seeds(name: str) -> None:
     """Dozens of queries on some streams, by every engine; then queries with what was missing."""
     tally, words = _of_seeds(name, _SEEDS[name]), LANGUAGES[name].words

@@ -34,6 +34,7 @@ from reference import (
 from reference.clauses import values_of
 from reference.names import Schema
 from reference.own_aggregates import value
+from shares import share
 from strategies_functions import Drawn, query, stream
 from test_random import TOO_LARGE, WORK_LIMIT, cramped
 from test_random_compact import answers_differ
@@ -233,7 +234,7 @@ def _round(one: Any) -> Any:
     return float(f"{one:.12g}") if isinstance(one, float) else one
 
 
-@pytest.mark.parametrize("first", range(0, 60, 20))
+@pytest.mark.parametrize("first", share(range(0, 60, 20), 3))
 def test_random_functions(first: int) -> None:
     tally = Tally()
     with plain_totals():

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from other_processes import DECLARED, MORE_PLANS, PLANS, run
 from places import ROOT
+from shares import share
 
 _ARITHMETIC = ("celc_", "numba.np.", "numba.cpython.builtins", "numba.cpython.numbers")
 """An array that is assigned to a slice or to a row takes 2 s, in `numba.cpython.unicode`."""
@@ -73,7 +74,7 @@ def _of_plans() -> list[tuple[str, str, str]]:
     return [(DECLARED + text, "cel", "") for text in (PLANS | MORE_PLANS).values()]
 
 
-@pytest.mark.parametrize("name", _of_pages())
+@pytest.mark.parametrize("name", share(_of_pages(), 3))
 def test_a_first_run_of_machine_code_compiles_our_kernels_and_arithmetic(
     name: str, tmp_path: Path
 ) -> None:

@@ -22,6 +22,7 @@ from celc_runtime.row_pattern import passes
 from celc_runtime.row_pattern.search import find_by_search
 from celc_runtime.run.walk import checked
 from other_processes import run
+from shares import share
 
 import celc
 
@@ -150,7 +151,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("patient")
-@pytest.mark.parametrize("text", [pytest.param(one, id=name) for name, one in _SEARCHES.items()])
+@pytest.mark.parametrize("text", share(_SEARCHES.values(), 2))
 def test_a_search_over_few_events_is_not_left_to_python(text: str) -> None:
     """It takes more steps than Python should, and is not started again where it can go on."""
     (query,) = celc.compile(_DECLARED + text, max_work=300_000).queries.values()

@@ -59,6 +59,7 @@ def _check_second_process(plans: dict[str, str], folder: Path) -> None:
     assert second["hits"] > 3
 
 
+@pytest.mark.long
 def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     """Each kind of plan; the first process fills the user's own cache, as it does for users."""
     _check_second_process(PLANS, tmp_path)

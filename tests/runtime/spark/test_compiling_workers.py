@@ -59,6 +59,7 @@ def _told(pickled: bytes) -> Any:
     return run
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("fresh_workers")
 def test_executors_compile_each_kernel_once(spark: Any) -> None:
     query = celc.compile(DECLARED + PLANS["plain"]).queries["query"]

@@ -27,6 +27,7 @@ from celc_runtime.spark.input.probe import explained
 from celc_runtime.spark.time_ranges import GRID, Sample
 from engines import interpreted, only_query
 from py4j.protocol import Py4JError
+from shares import share
 
 import celc
 
@@ -290,7 +291,7 @@ def _events(rows: int, seed: int, late: int = 0) -> pa.Table:
     return pa.table({"type": rng.choice(["A", "B", "C"], rows), "ts": ts})
 
 
-@pytest.mark.parametrize("late", [0, 301, 40_001])
+@pytest.mark.parametrize("late", share([0, 301, 40_001], 3, first=2))
 def test_answers_are_those_of_one_range(
     late: int, spark: Any, tmp_path: Path, query: CompiledQuery
 ) -> None:
@@ -592,7 +593,7 @@ _RANDOM = (
 
 
 @pytest.mark.parametrize(
-    "count", [pytest.param(5, id="some"), pytest.param(150, id="many", marks=pytest.mark.long)]
+    "count", [pytest.param(2, id="some"), pytest.param(150, id="many", marks=pytest.mark.long)]
 )
 def test_random_files_in_random_ranges(count: int, spark: Any, tmp_path: Path) -> None:
     """Files in any order, with late events and equal times, some with undeclared types."""

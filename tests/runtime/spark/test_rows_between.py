@@ -18,6 +18,7 @@ from celc_runtime.spark.worker.rows_between import RowsBetween
 from celc_runtime.spark.worker.tasks import matches_of_task
 from engines import interpreted, only_query, table_of
 from numbered_rows import COLUMNS, cut, numbered_rows, texts_of
+from shares import share
 from strategies import random_stream
 
 import celc
@@ -151,16 +152,20 @@ _BY_SPARK, _BY_TASKS = 0, choose.MOST_ROWS
 
 @pytest.mark.parametrize(
     ("clauses", "formula", "select", "ranges", "most_rows"),
-    [
-        ("WITHIN 20 EVENTS", "A AS a ; B AS b", "a, b", None, _BY_TASKS),
-        ("WITHIN 20 EVENTS", "A AS a ; B AS b", "a, b", 4, _BY_SPARK),
-        ("WITHIN 50 [ts]", "A AS a : B AS b", "a, b", None, _BY_SPARK),
-        (_KEYED, "A AS a ; B AS b", "a, b", None, _BY_TASKS),
-        (_KEYED, "A AS a ; B AS b", "a, b", 3, _BY_SPARK),
-        (_KEYED, "A AS a ; B AS b", "STRICT a, b", None, _BY_SPARK),
-        (_KEYED, "(A OR B) AS a ; (A OR B) AS b", "NXT a, b", None, _BY_TASKS),
-        (_KEYED, "A AS a ; B AS b", "TOTAL COUNT(*) AS n", None, _BY_TASKS),
-    ],
+    share(
+        [
+            ("WITHIN 20 EVENTS", "A AS a ; B AS b", "a, b", None, _BY_TASKS),
+            ("WITHIN 20 EVENTS", "A AS a ; B AS b", "a, b", 4, _BY_SPARK),
+            ("WITHIN 50 [ts]", "A AS a : B AS b", "a, b", None, _BY_SPARK),
+            (_KEYED, "A AS a ; B AS b", "a, b", None, _BY_TASKS),
+            (_KEYED, "A AS a ; B AS b", "a, b", 3, _BY_SPARK),
+            (_KEYED, "A AS a ; B AS b", "STRICT a, b", None, _BY_SPARK),
+            (_KEYED, "(A OR B) AS a ; (A OR B) AS b", "NXT a, b", None, _BY_TASKS),
+            (_KEYED, "A AS a ; B AS b", "TOTAL COUNT(*) AS n", None, _BY_TASKS),
+        ],
+        3,
+        first=1,
+    ),
 )
 def test_answers_are_those_of_all_rows(
     clauses: str,

@@ -26,6 +26,7 @@ from celc_runtime.spark.worker.task_sort import why_spark_sorts
 from celc_runtime.spark.worker.tasks import matches_of_task
 from engines import interpreted, only_query, table_of
 from numbered_rows import cut, texts_of, what_is_known
+from shares import share
 from strategies import compiled_queries, random_stream
 
 import celc
@@ -252,14 +253,18 @@ def _frame(spark: Any, events: pa.Table, folder: Path, files: int = 3) -> Any:
 @pytest.mark.parametrize("most", [choose.MOST_ROWS, 0])
 @pytest.mark.parametrize(
     ("clauses", "positions"),
-    [
-        ("PARTITION BY id WITHIN 60 [ts]", True),
-        ("PARTITION BY id, place WITHIN 60 [ts]", False),
-        ("PARTITION BY id WITHIN 9 EVENTS", True),
-        ("WITHIN 3 [ts]", True),
-        ("WITHIN 3 [ts]", False),
-        ("WITHIN 9 EVENTS", True),
-    ],
+    share(
+        [
+            ("PARTITION BY id WITHIN 60 [ts]", True),
+            ("PARTITION BY id, place WITHIN 60 [ts]", False),
+            ("PARTITION BY id WITHIN 9 EVENTS", True),
+            ("WITHIN 3 [ts]", True),
+            ("WITHIN 3 [ts]", False),
+            ("WITHIN 9 EVENTS", True),
+        ],
+        3,
+        first=1,
+    ),
 )
 def test_matches_are_the_same_whoever_sorts(
     clauses: str,
