@@ -13,7 +13,7 @@ from celc_runtime import EventError
 from celc_runtime.plan.errors import WorkLimitError
 from celc_runtime.plan.strategy import InWorlds
 from celc_runtime.stream.formats import StreamOptions
-from engines import interpreted, only_query
+from engines import interpreted, only_query, table_of
 from places import CASES
 from reference import difference
 from streams_by_hand import Operator, instant
@@ -52,9 +52,15 @@ def test_cases() -> None:
     for case in load_cases(folder=FOLDER):
         with interpreted():
             query = only_query(celc.compile(case.query))
+        if case.run_error:
+            with pytest.raises(EventError, match=r"weight.* in row 0"):
+                query.match_table(table_of(query.plan, case.events))
+            continue
         listing = query.program.listing
         assert isinstance(listing, InWorlds)
-        ways.add((listing.one_order, listing.definition is None, listing.checks is None))
+        ways.add(
+            (listing.one_order, listing.definition is None, listing.checks is None, listing.ordered)
+        )
         for route, answer in possible_answers(query, case.events, random.Random(1)).items():
             told = difference(answer, case.expected)
             problems += [f"{case.name}: {route}: {told}"] if told else []
@@ -69,6 +75,10 @@ def _as_streams(cases: list[Case]) -> None:
             continue  # all the others get instants besides
         compared += 1
         rng = random.Random(number)
+        if case.run_error:
+            with pytest.raises(EventError, match=r"weight.* in an event of the stream"):
+                streamed_answer(on_a_clock(case.query), case.events, ("low", "high"), rng)
+            continue
         answer = streamed_answer(on_a_clock(case.query), case.events, ("low", "high"), rng)
         told = difference(answer, case.expected)
         problems += [f"{case.name}: {told}"] if told else []
@@ -111,6 +121,56 @@ def test_more_work_than_allowed_is_an_error_that_names_the_row() -> None:
     table = events(*[("A", 0, 50)] * 12)
     with pytest.raises(WorkLimitError, match=r"position \d+ .*many orders"):
         compiled("SELECT * WHERE A{12}", max_work=10_000).match_table(table)
+
+
+@pytest.mark.parametrize(
+    ("weights", "told"),
+    [
+        ([[1.0], None], "'w' is NULL in row 1"),
+        ([[1.0, 2.0], [1.0, 2.0]], "'w' has 2 weights, and there are 1 possible times in row 0"),
+        ([[1.0], [1.0, None]], "a weight in 'w' is NULL in row 1"),
+        ([[1.0], [1.0, -1.0]], "'w' has the weight -1.0, which is no number from 0 on in row 1"),
+        ([[1.0], [1.0, float("inf")]], "'w' has the weight inf"),
+        ([[float("nan")], [1.0, 1.0]], "'w' has the weight nan.* in row 0"),
+        ([[1.0], [0.0, 0.0]], "all weights in 'w' are 0 in row 1"),
+    ],
+)
+def test_wrong_weights_are_named(weights: list[Any], told: str) -> None:
+    text = _STREAM.replace("BY 1", "BY 1 WEIGHTED w").replace(
+        "high: LONG", "high: LONG, w: ARRAY<DOUBLE>"
+    )
+    with interpreted():
+        query = only_query(celc.compile(text + "SELECT * WHERE A ; B"))
+    table = events(("A", 1, 1), ("B", 2, 3)).append_column(
+        "w", pa.array(weights, pa.list_(pa.float64()))
+    )
+    with pytest.raises(EventError, match=told):
+        query.match_table(table)
+
+
+def test_weights_have_no_scale() -> None:
+    text = _STREAM.replace("BY 1", "BY 1 WEIGHTED w").replace(
+        "high: LONG", "high: LONG, w: ARRAY<DOUBLE>"
+    )
+    with interpreted():
+        query = only_query(celc.compile(text + "SELECT * WHERE A ; B"))
+    for scale in (1.0, 1e308, 1e-308):
+        weights = pa.array([[scale / 2, scale], [scale]], pa.list_(pa.float64()))
+        (row,) = query.match_table(
+            events(("A", 1, 2), ("B", 2, 2)).append_column("w", weights)
+        ).to_pylist()
+        assert row["confidence"] == round(1 / 3, 13)
+
+
+@pytest.mark.parametrize("chain", ["A+", "(A AS a)+ FILTER a.value >= PREV(a.value)"])
+def test_a_threshold_bounds_the_sets_that_are_looked_at(chain: str) -> None:
+    # No three of them are at three times with so high a probability, of 20 times each.
+    table = events(*[("A", 0, 19)] * 24)
+    text = f"SELECT * WHERE ({chain}) WITH CONFIDENCE >= 0.9"
+    found = compiled(text, max_work=200_000).match_table(table).to_pylist()
+    pairs = [row for row in found if row["confidence"] < 1]
+    assert len(found) - len(pairs) == 24
+    assert len(pairs) == (24 * 23 // 2 if chain == "A+" else 0)
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,9 @@ def attributes_read(query: core.Query, read: Set[str]) -> list[core.AttributeDec
     if query.parameters is not None:
         needed |= {one.attribute for one in query.parameters.patterns}
     needed |= set() if query.begin is None else {query.begin.name}
-    needed |= set() if query.uncertain is None else {query.uncertain.high.name}
+    if query.uncertain is not None:
+        weights = query.uncertain.weights
+        needed |= {query.uncertain.high.name} | (set() if weights is None else {weights.name})
     needed |= {name for key in query.partition_by for name in key.attributes}
     for window in (query.window, *windows_in(query.formula)):
         if window is not None and window.attribute is not None:
@@ -356,10 +358,15 @@ def _deadlines(
 
 
 def _uncertain(uncertain: core.Uncertainty) -> Uncertain:
-    low, high, threshold = uncertain.low.name, uncertain.high.name, uncertain.threshold
-    if threshold is None:
-        return Uncertain(low, high, uncertain.step)
-    return Uncertain(low, high, uncertain.step, least=threshold.least, strict=threshold.strict)
+    threshold = uncertain.threshold
+    return Uncertain(
+        uncertain.low.name,
+        uncertain.high.name,
+        uncertain.step,
+        weights=None if uncertain.weights is None else uncertain.weights.name,
+        least=None if threshold is None else threshold.least,
+        strict=threshold is not None and threshold.strict,
+    )
 
 
 # --- FOR EACH -------------------------------------------------------------------------------------

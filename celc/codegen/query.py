@@ -320,7 +320,7 @@ def _worlds(
     worlds = strategy.InWorlds(one_order=listing.one_order)
     if conditions is not None:
         between, checked, choices = checks_literal(number, conditions, program, code, own)
-        worlds = replace(worlds, checks=checked)
+        worlds = replace(worlds, checks=checked, ordered=listing.ordered)
         return ListingPart(worlds, (between,), frozenset(choices.attributes_read))
     if form is None:
         return ListingPart(worlds)

@@ -1107,12 +1107,12 @@ class Threshold:
 
 @frozen
 class Uncertainty:
-    """The time of an event is one of low, low + step, low + 2 step, … up to high, each equally
-    likely."""
+    """The time of an event is one of low, low + step, low + 2 step, … up to high."""
 
     low: AttributeDeclaration
     high: AttributeDeclaration
     step: int  # in the units of the type: whole numbers, microseconds (TIMESTAMP) or days (DATE)
+    weights: AttributeDeclaration | None = None  # one for each time; None: all are equally likely
     threshold: Threshold | None = None
     """Only matches with such a confidence are rows; None: all that are possible."""
 

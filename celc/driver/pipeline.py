@@ -40,7 +40,6 @@ from celc.parse.parser import parse
 from celc.parse.syntax import File
 from celc.plan.growth import growth_of, is_bounded
 from celc.plan.one_in_an_instant import can_wait, in_one_order
-from celc.plan.orders import labels_tell_roles
 from celc.plan.program import Program
 from celc.plan.strategy import (
     EVERY_UPDATE,
@@ -368,15 +367,12 @@ def _built(
     source: Source,
     options: Options,
     updates: frozenset[type[Update]],
-    *,
-    roles: bool = True,
 ) -> Stages:
-    """The passes of a query whose way to treat simultaneous events is chosen. `roles`: see
-    `divide`."""
+    """The passes of a query whose way to treat simultaneous events is chosen."""
     span = query.formula.span
     if is_correlated(form):
         look(span, COMPARED)
-    division = divide(query, form, roles=roles)
+    division = divide(query, form)
     _verify("divide", "division", lambda: verify.division(division))
 
     look(span, CLASSES)
@@ -402,10 +398,6 @@ def _built(
     if query.simultaneous:
         tables = with_instants(tables, letters.classes)
     _verify("tabulate", "tables", lambda: verify.tables(tables, len(alphabet.symbols)))
-
-    has_roles = query.uncertain is not None and isinstance(division.rest, Roles)
-    if has_roles and not labels_tell_roles(tables):
-        return _built(query, form, source, options, updates, roles=False)
 
     run = run_of_events(query, form)
     machine = letters.machine

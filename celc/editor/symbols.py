@@ -110,6 +110,8 @@ class _File:
             self._add("stream", (), stream.name, declares=True)
             for name in () if stream.times is None else stream.times.names:
                 self._add("attribute", group, name)
+            if isinstance(stream.times, syntax.UncertainClause) and stream.times.weights:
+                self._add("attribute", group, stream.times.weights)
             for event in stream.events:
                 self._add("type", group, event.name, declares=True)
                 for attribute in event.attributes:

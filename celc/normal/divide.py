@@ -10,14 +10,13 @@ from typing import TypeAlias
 
 from celc_runtime.plan.frozen import frozen
 
-from celc.core.formula import AttributeValue, DataType, PerEnd, Query
-from celc.core.terms import nodes_named_in
+from celc.core.formula import DataType, PerEnd, Query
 from celc.normal import normal_form as lp
 from celc.normal.constructors import is_one_event
 from celc.normal.flat_form import FlatForm, NotFlat
 from celc.normal.flatten import flatten
 from celc.normal.normalize import output_labels
-from celc.normal.relax import asks_for_ends, relaxed
+from celc.normal.relax import relaxed
 from celc.normal.rewrite import relabel
 from celc.normal.traversal import forms_in, is_correlated, operands_of
 
@@ -70,50 +69,32 @@ def interleaves(query: Query) -> bool:
     return query.consume_by == "ANY" and bool(query.partition_by)
 
 
-def divide(query: Query, form: lp.NormalForm, *, roles: bool = True) -> Division:
-    """The division of a query's work between the automaton and the listing. Without `roles`, where
-    time is uncertain, definitions decide conditions between events."""
+def divide(query: Query, form: lp.NormalForm) -> Division:
+    """The division of a query's work between the automaton and the listing."""
     if query.uncertain is not None:
-        return _divide_possible(query, form, roles=roles)
+        return _divide_possible(query, form)
     if is_correlated(form) or query.lasting:
         return _divide_correlated(query, form)
     selected = _selector_in_window(query, form)
     return Division(form, form, Exact() if selected is None else Windowed(selected))
 
 
-def _divide_possible(query: Query, form: lp.NormalForm, *, roles: bool) -> Division:
-    """The division where time is uncertain.
-
-    The automaton reads the events of a match in their order in a world. FIRST and LAST ask for
-    their positions, so definitions decide these too. Roles are enough where conditions compare
-    pairs of events, whatever their order.
-    """
-    if is_correlated(form) or any(map(asks_for_ends, forms_in(form))):
-        asks = any(map(asks_for_ends, forms_in(form)))
-        flat = flatten(form, query) if roles and not asks else None
-        if isinstance(flat, FlatForm) and _compares_pairs(flat):
-            return Division(flat.form, flat.form, Roles(flat, ""))
-        found = relaxed(form, ends=False)
-        why = NotFlat(
+def _divide_possible(query: Query, form: lp.NormalForm) -> Division:
+    """The division where time is uncertain. The automaton reads the events of a match in their
+    order in a world, and so does the check of conditions between them."""
+    if not is_correlated(form):
+        return Division(form, form, Exact())
+    flat = flatten(form, query)
+    if isinstance(flat, FlatForm) and not (flat.looks_outside or flat.windows):
+        return Division(flat.form, flat.form, Roles(flat, ""))
+    why = (
+        flat
+        if isinstance(flat, NotFlat)
+        else NotFlat(
             "its events come in several orders where time is uncertain", query.formula.span
         )
-        return Division(found, form, Definitions(form, sees_all=False, why=why))
-    return Division(form, form, Exact())
-
-
-def _compares_pairs(flat: FlatForm) -> bool:
-    """Whether all conditions compare attributes of pairs of events, and not their order."""
-    if flat.looks_outside or flat.windows:
-        return False
-    nodes = [
-        node
-        for one in flat.clauses
-        for predicate in one.clause.predicates
-        for node in nodes_named_in(predicate)
-    ]
-    return all(isinstance(node, AttributeValue) for node in nodes) and all(
-        one.when == "pairs" and not one.shared_iterations() for one in flat.clauses
     )
+    return Division(relaxed(form), form, Definitions(form, sees_all=False, why=why))
 
 
 def _divide_correlated(query: Query, form: lp.NormalForm) -> Division:

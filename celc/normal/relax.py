@@ -31,31 +31,24 @@ from celc.normal.rewrite import relabel, where
 from celc.normal.traversal import forms_in, is_correlated
 
 
-def relaxed(
-    form: NormalForm, *, selectors: bool = True, absences: bool = True, ends: bool = True
-) -> NormalForm:
+def relaxed(form: NormalForm, *, selectors: bool = True, absences: bool = True) -> NormalForm:
     """The form without its correlations; itself where it has none.
 
     - without `selectors`: NXT, LAST and MAX are left out too, because their choice depends on where
       the stream begins, and a match that consumes lets it begin again
     - without `absences`: UNLESS and `!` are left out too, because an absent event that lasts may
       end inside a match but start before it
-    - without `ends`: facts about the first and the last event of a label are left out too, because
-      in a possible world events may have another order than their positions
     """
-    return _Relaxation(selectors, absences, ends).of(form)
+    return _Relaxation(selectors, absences).of(form)
 
 
 class _Relaxation:
-    def __init__(self, selectors: bool, absences: bool, ends: bool) -> None:
+    def __init__(self, selectors: bool, absences: bool) -> None:
         self._selectors = selectors
         self._absences = absences
-        self._ends = ends
 
     def _stays(self, form: NormalForm) -> bool:
         if is_correlated(form) or (not self._absences and _rules_out(form)):
-            return False
-        if not self._ends and any(map(asks_for_ends, forms_in(form))):
             return False
         return self._selectors or not _selects(form)
 
@@ -106,19 +99,10 @@ class _Relaxation:
                 for change in form.changes:
                     operand = operand if is_empty(operand) else relabel(operand, change)
                 return operand
-            case lp.Where() if not self._ends and asks_for_ends(form):
-                return self.of(form.operand)
             case lp.Where():
                 return where(self.of(form.operand), form.fact, form.span)
             case _:
                 assert_never(form)
-
-
-def asks_for_ends(form: NormalForm) -> bool:
-    """Whether a form has a fact about the first or the last event of a label."""
-    if not isinstance(form, lp.Where):
-        return False
-    return any(isinstance(fact, lp.EndEvent) for fact in lp.simple_facts(form.fact))
 
 
 def _rules_out(form: NormalForm) -> bool:

@@ -75,7 +75,8 @@ class QueryBuilder(FormulaBuilder):
 
     def times(self, c: Values) -> syntax.UncertainClause:
         names = tuple(name_of(token) for token in c[2])
-        return syntax.UncertainClause(names, c[5], c[0].span.to(c[5].span))
+        weights = name_of(c[7]) if len(c) == 8 else None
+        return syntax.UncertainClause(names, c[5], weights, c[0].span.to(c[-1].span))
 
     def lasting(self, c: Values) -> syntax.LastingClause:
         names = tuple(name_of(token) for token in c[2])

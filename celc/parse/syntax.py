@@ -647,10 +647,11 @@ class ParametersDeclaration:
 
 @frozen
 class UncertainClause:
-    """`UNCERTAIN [low, high] BY 1 SECOND`; other numbers of names are errors later."""
+    """`UNCERTAIN [low, high] BY 1 SECOND WEIGHTED w`; other numbers of names are errors later."""
 
     names: tuple[Name, ...]
     step: IntegerLiteral | DoubleLiteral | DurationWindow
+    weights: Name | None
     span: Span = _span()
 
 

@@ -46,7 +46,7 @@ from celc.normal.runs_of_events import RunOfEvents
 from celc.plan.earliest import EarliestTables, choose_the_same, earliest_tables, is_quiet
 from celc.plan.key_removals import with_removals
 from celc.plan.keys import KeyPlan, plan_keys
-from celc.plan.orders import has_one_order
+from celc.plan.orders import has_one_order, labels_tell_roles
 from celc.plan.straight_line.pile_bounds import PileBounds, pile_bounds
 from celc.plan.straight_line.piles import MAX_PILES, MAX_WRITES, PilePlan, plan_piles
 from celc.plan.straight_line.shapes import fixed_shape
@@ -258,7 +258,8 @@ class InWorlds:
     form: NormalForm | None
     """The definition that decides each candidate; None: the automaton decides."""
     checks: Checked | None
-    """Conditions on pairs of its events, checked while it is listed; None: there are none."""
+    """Conditions between its events, checked while it is listed; None: there are none."""
+    ordered: bool  # they go by the order of the events, so that each order is listed
     one_order: bool  # the events of a match have one order only
     max_work: int  # the most steps for one row
 
@@ -327,6 +328,7 @@ def _in_worlds(given: ChoiceInput) -> Strategy:
     update = UnionLists("the listing follows the tables in every order in which events can come")
     form: NormalForm | None = None
     checks: Checked | None = None
+    ordered = False
     reason = "the automaton tells the orders in which events of uncertain time are a match"
     one_order = has_one_order(given.tables)
     match given.rest:
@@ -335,9 +337,12 @@ def _in_worlds(given: ChoiceInput) -> Strategy:
             reason += ", and the definition decides the conditions between them"
         case Roles(flat=flat):
             checks = _checks_between(flat, given.max_work)
+            pairs = all(one.when == "pairs" and not one.shared_iterations() for one in flat.clauses)
+            # Orders of matches that look alike are told apart by their labels.
+            ordered = not (pairs and labels_tell_roles(given.tables))
         case rest:
             assert isinstance(rest, Exact)  # selectors were refused before
-    listing = InWorlds(form, checks, one_order, given.max_work)
+    listing = InWorlds(form, checks, ordered, one_order, given.max_work)
     return _strategy(given.tables, update, listing, reason)
 
 

@@ -42,7 +42,12 @@ from celc.resolve.types.own_aggregates import declare_aggregates
 from celc.resolve.types.own_event import derived_attributes, enter_derived, start_of
 from celc.resolve.types.own_functions import declare_functions
 from celc.resolve.types.tables import KnownTable
-from celc.resolve.uncertain import check_labels, check_uncertain, uncertainty_of_query
+from celc.resolve.uncertain import (
+    check_labels,
+    check_uncertain,
+    check_values,
+    uncertainty_of_query,
+)
 from celc.resolve.warnings.first_instead import check_absences
 from celc.resolve.warnings.idle_limits import check_limit
 from celc.resolve.warnings.multitude import check_counts
@@ -195,6 +200,7 @@ def _query(
     selection, total = _selection(node, site, source, around, uncertain=uncertain is not None)
     if uncertain is not None and total is None:
         check_labels(formula, selection.labels, found)
+        check_values(selection.items, scoped.labels, found)
     rate = rate_of(node, around, schema, found)
     formula, rate = with_support(formula, rate, selection.labels)
     limited = around.limit is not None and rate is None

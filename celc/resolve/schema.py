@@ -146,7 +146,7 @@ def declare(streams: Iterable[syntax.StreamDeclaration], found: Diagnostics) -> 
             event_types[key[1]] = core.EventType(name, key[1], attributes, is_rest)
         declared[name] = core.Stream(name, tuple(event_types.values()))
         if isinstance(stream.times, syntax.UncertainClause):
-            times[name] = uncertainty_of(stream.times, declared[name].event_types, found)
+            times[name] = uncertainty_of(stream, stream.times, declared[name].event_types, found)
         elif stream.times is not None:
             lasting[name] = lasting_of(stream.times, declared[name].event_types, found)
     named = {key[0]: place for key, place in places.items() if len(key) == 1}

@@ -7,24 +7,31 @@ matches of one world. All of these are refused.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass, replace
 
 from celc_runtime.plan.frozen import frozen
+from celc_runtime.values.types import array_of
 
 from celc.core import formula as core
 from celc.core.formula import DataType, EventType, Uncertainty
+from celc.core.traversal import nodes_of
 from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import uncertain as messages
 from celc.diagnostics.source import Span
 from celc.parse import syntax
+from celc.resolve.extents import Labels
 from celc.resolve.types import literals
 
 _TIMES = (DataType.LONG, DataType.INT, DataType.TIMESTAMP, DataType.DATE)
+_WEIGHTS = array_of(DataType.DOUBLE)
 _MICROSECONDS_OF_A_DAY = 86_400_000_000
 
 
 def uncertainty_of(
-    clause: syntax.UncertainClause, event_types: Iterable[EventType], found: Diagnostics
+    stream: syntax.StreamDeclaration,
+    clause: syntax.UncertainClause,
+    event_types: Iterable[EventType],
+    found: Diagnostics,
 ) -> Uncertainty | None:
     """How the times of a stream's events are uncertain; None where that is declared wrongly."""
     if len({name.text for name in clause.names}) != 2 or len(clause.names) != 2:
@@ -48,8 +55,30 @@ def uncertainty_of(
     step = _step(clause.step, types[0], found)
     if step is None:
         return None
+    weights = None
+    if clause.weights is not None:
+        weights = core.AttributeDeclaration(clause.weights.text, _WEIGHTS)
+        if not _are_weights(clause.weights, event_types, found):
+            return None
+        declared = (one.value for event in stream.events for one in event.attributes)
+        for span in _named(tuple(declared), clause.weights.text):
+            found.add(messages.weights_elsewhere(clause.weights.text, span))
     low, high = (core.AttributeDeclaration(name.text, types[0]) for name in clause.names)
-    return Uncertainty(low, high, step)
+    return Uncertainty(low, high, step, weights)
+
+
+def _are_weights(name: syntax.Name, event_types: Iterable[EventType], found: Diagnostics) -> bool:
+    """Whether each event type has the attribute, as an ARRAY<DOUBLE> of its own; reports if not."""
+    for one in event_types:
+        type = one.type_of(name.text)
+        if type is None:
+            offered = [attribute.name for attribute in one.attributes]
+            found.add(messages.lacking_time(name.text, one.name, offered, name.span))
+            return False
+        if type != _WEIGHTS:
+            found.add(messages.no_weights(name.text, type.value, one.name, name.span))
+            return False
+    return True
 
 
 def _step(
@@ -107,7 +136,7 @@ def uncertainty_of_query(
     uncertain = times[0]
     assert uncertain is not None
     threshold = _threshold(node.confidence, found)
-    return core.Uncertainty(uncertain.low, uncertain.high, uncertain.step, threshold)
+    return replace(uncertain, threshold=threshold)
 
 
 def _place(node: syntax.Query) -> Span:
@@ -141,6 +170,9 @@ def check_uncertain(
         found.add(messages.other_order(uncertain.low.name, _place(node)))
     for part, span in (*_clauses(node), *_parts(node.formula)):
         found.add(messages.not_possible(part, span))
+    if uncertain.weights is not None:
+        for span in _named(node, uncertain.weights.name):
+            found.add(messages.weights_elsewhere(uncertain.weights.name, span))
     low = uncertain.low
     match node.window:
         case syntax.EventsWindow():
@@ -151,6 +183,29 @@ def check_uncertain(
             found.add(messages.other_window(low.name, low.type in core.TIMES, node.window.span))
         case _:
             pass
+
+
+def _named(node: object, attribute: str) -> Iterator[Span]:
+    """The places in a query where an attribute is named, outside texts."""
+    match node:
+        case tuple():
+            for one in node:
+                yield from _named(one, attribute)
+        case syntax.Query(partition_by=keys):
+            for key in keys or ():
+                names = key.names if isinstance(key, syntax.Alternatives) else (key,)
+                yield from (
+                    one.span
+                    for one in names
+                    if isinstance(one, syntax.Name) and one.text == attribute
+                )
+        case syntax.LabelItem(attributes=names):
+            yield from (one.span for one in names or () if one.text == attribute)
+        case syntax.Attribute(attribute=syntax.Name(text=name)) if name == attribute:
+            yield node.span
+    if is_dataclass(node) and not isinstance(node, syntax.LabelItem):
+        for part in fields(node):
+            yield from _named(getattr(node, part.name), attribute)
 
 
 def _clauses(node: syntax.Query) -> Iterator[tuple[str, Span]]:
@@ -208,6 +263,34 @@ def _parts(node: object) -> Iterator[tuple[str, Span]]:
 
 
 _FORMULAS = (*syntax.Formula.__args__, syntax.Link, syntax.Joint)
+
+
+_BY_ORDER = ("FIRST", "LAST", "NTH", "LIST")
+
+
+def check_values(
+    output: Iterable[core.OutputLabel | core.OutputExpression],
+    labels: Labels,
+    found: Diagnostics,
+) -> None:
+    """Report expressions of SELECT whose values differ between the worlds of a row; `labels` are
+    those of the formula."""
+    for item in output:
+        if not isinstance(item, core.OutputExpression):
+            continue
+        whole = item.value
+        if isinstance(whole, core.Collection):
+            ordered = [(whole.label, whole.span)]
+        else:
+            ordered = [
+                (part.label, part.span)
+                for part in nodes_of(whole)
+                if isinstance(part, core.Aggregate) and (part.own or part.function in _BY_ORDER)
+            ]
+        for label, span in ordered:
+            if labels[label].extent.most > 1:
+                found.add(messages.goes_by_order(item.text, label, span))
+                break
 
 
 def check_labels(formula: core.Formula, kept: frozenset[str], found: Diagnostics) -> None:

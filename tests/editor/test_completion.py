@@ -82,6 +82,11 @@ NAMES = [
     ("FUNCTION low(DOUBLE[], TIME|", "", ["TIMESTAMP"]),
     ("FUNCTION low(DOUBLE[]): BOO|", "", ["BOOLEAN"]),
     ("CREATE STREAM X UNCERTAIN [|] BY 1 { EVENT A { low: INT } }", "attribute", ["low"]),
+    (
+        "CREATE STREAM X UNCERTAIN [low, low] BY 1 WEIGHTED | { EVENT A { low: INT } }",
+        "attribute",
+        ["low"],
+    ),
     ("CREATE STREAM X LASTING [|] { EVENT A { start: INT } }", "attribute", ["start"]),
     (Q + "T WITHIN 3 [ts] WITH |", "", ["CONFIDENCE"]),
     ("CREATE STREAM X { |", "", ["EVENT"]),

@@ -154,11 +154,12 @@ WHERE A
 """,
     ),
     "uncertain time": (
-        "create stream S uncertain[low,high]by 1 second{event A{low:TIMESTAMP,high:TIMESTAMP}} "
+        "create stream S uncertain[low,high]by 1 second weighted w{event A{low:TIMESTAMP,"
+        "high:TIMESTAMP,w:ARRAY<DOUBLE>}} "
         "select * from S where A within 3 seconds with confidence>=0.5",
         """\
-CREATE STREAM S UNCERTAIN [low, high] BY 1 SECOND {
-  EVENT A { low: TIMESTAMP, high: TIMESTAMP }
+CREATE STREAM S UNCERTAIN [low, high] BY 1 SECOND WEIGHTED w {
+  EVENT A { low: TIMESTAMP, high: TIMESTAMP, w: ARRAY<DOUBLE> }
 }
 
 SELECT *

@@ -83,6 +83,13 @@ RENAMED = [
         "least",
         "CREATE STREAM U UNCERTAIN [least, high] BY 1 { EVENT D { least: INT, high: INT } } D",
     ),
+    (
+        "CREATE STREAM U UNCERTAIN [low, high] BY 1 WEIGHTED |w "
+        "{ EVENT D { low: INT, high: INT, w: ARRAY<DOUBLE> } } D",
+        "shares",
+        "CREATE STREAM U UNCERTAIN [low, high] BY 1 WEIGHTED shares "
+        "{ EVENT D { low: INT, high: INT, shares: ARRAY<DOUBLE> } } D",
+    ),
     # a name of TOTAL and its HAVING
     (
         "QUERY q: SELECT TOTAL COUNT(*) AS |n FROM S WHERE A PER END HAVING n > 1",

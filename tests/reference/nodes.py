@@ -679,12 +679,13 @@ class Confidence:
 
 @dataclass(frozen=True)
 class Uncertain:
-    """Uncertain time: the attributes of the least and the greatest time, and the step between two
-    times, a whole number (of microseconds)."""
+    """Uncertain time: the attributes of the least and the greatest time, the step between two
+    times, a whole number (of microseconds), and the attribute with the weights of its times."""
 
     low: str
     high: str
     step: int
+    weights: str | None = None
 
 
 @dataclass(frozen=True)

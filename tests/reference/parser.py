@@ -396,10 +396,12 @@ class _FileParser(_FormulaParser):
                 lasting[stream] = self._two_attributes("LASTING")
             types += self._event_types(stream)
             if times is not None:
-                low, high, by = times
-                kinds = (t.attributes.get(low) for t in types if t.stream == stream)
-                step = step_of(by.size, by.unit, next(kinds, None))
-                uncertain[stream] = Uncertain(low, high, step)
+                low, high, by, weights = times
+                mine = [t for t in types if t.stream == stream]
+                step = step_of(by.size, by.unit, mine[0].attributes.get(low))
+                if weights and any(t.attributes.get(weights) is not Kind.ARRAY for t in mine):
+                    raise CelError(f"WEIGHTED {weights} is no ARRAY<DOUBLE>")
+                uncertain[stream] = Uncertain(low, high, step, weights)
         queries: list[Query] = []
         if cursor.at_word("QUERY", "SELECT"):
             while cursor.peek().kind != "end":
@@ -412,11 +414,13 @@ class _FileParser(_FormulaParser):
             raise CelError("a file with several queries names each of them")
         return File(tuple(streams), tuple(types), tuple(queries), parameters, uncertain, lasting)
 
-    def _times(self) -> tuple[str, str, Window]:
-        """`[low, high] BY step`, after UNCERTAIN."""
+    def _times(self) -> tuple[str, str, Window, str | None]:
+        """`[low, high] BY step WEIGHTED w`, after UNCERTAIN."""
         low, high = self._two_attributes("UNCERTAIN")
         self.cursor.expect_word("BY")
-        return low, high, self._window()
+        by = self._window()
+        weighted = self.cursor.accept_word("WEIGHTED")
+        return low, high, by, self.cursor.attribute() if weighted else None
 
     def _two_attributes(self, word: str) -> tuple[str, str]:
         cursor = self.cursor
@@ -462,6 +466,11 @@ class _FileParser(_FormulaParser):
             word = {"BIGINT": "LONG", "PRIMARY_TIME": "TIMESTAMP"}.get(word, word)
             if word == "DECIMAL":
                 attributes[name] = self._decimal()  # type: ignore[assignment]
+            elif word == "ARRAY":
+                cursor.expect("<")
+                cursor.expect_word("DOUBLE")
+                cursor.expect(">")
+                attributes[name] = Kind.ARRAY
             elif word == "NULL" or word not in Kind.__members__:
                 raise CelError(f"{word or 'that'} is not the type of an attribute")
             else:

@@ -1,14 +1,16 @@
 """Uncertain time: the answer of a part as a sum over all its possible worlds.
 
-A world gives each event one of its times. In it events of one time are simultaneous, so that the
-instant of an event is the rank of its time. Positions stay those of the input. Worlds in which the
-events come in the same order have the same matches, and differ in what fits the window.
+A world gives each event one of its times. In it events come by their times, those of one time are
+simultaneous. So the rows of a world are those of the input in this order, and positions of its
+matches are led back to those of the input. Worlds in which the events come in the same order have
+the same matches, and differ in what fits the window.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import itertools
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -17,7 +19,15 @@ from typing import Any
 from . import nodes as n
 from .conditions import Row
 from .names import projected_labels
-from .semantics import Evaluator, Labelling, Matches, WorkLimitError, projected, support
+from .semantics import (
+    Evaluator,
+    Labelling,
+    Matches,
+    WorkLimitError,
+    one_position,
+    projected,
+    support,
+)
 from .values import CelError, Kind
 from .windows import number_of
 
@@ -61,7 +71,18 @@ def check_uncertain(
             raise CelError(":+ with uncertain time")
         if not isinstance(part, _ALLOWED):
             raise CelError(f"{type(part).__name__} with uncertain time")
+    for inner in n.windows_in(query.formula):
+        if inner.unit == "EVENTS" or inner.attribute not in (None, uncertain.low):
+            raise CelError("a window of a part that is not measured on the least times")
     _check_shown(query.formula, projected_labels(query))
+    _check_values(query)
+    weights = uncertain.weights
+    named = {part.name for part in _expressions_of(query) if isinstance(part, _NAMING)}
+    named |= {more for part in _expressions_of(query) for more in getattr(part, "more", ())}
+    shown = {name for one in query.items or () for name in getattr(one, "attributes", None) or ()}
+    keys = {name for key in query.partition_by for name in key}
+    if weights is not None and weights in named | shown | keys:
+        raise CelError("weights in an expression")
     for one in file.types:
         kinds = {one.attributes.get(name) for name in (uncertain.low, uncertain.high)}
         if one.stream in names and (len(kinds) > 1 or not kinds <= _TIMES):
@@ -69,7 +90,8 @@ def check_uncertain(
     return uncertain
 
 
-_ALLOWED = (n.Atom, n.As, n.Then, n.Repeat, n.Or, n.Project, n.Rename, n.Filter)
+_ALLOWED = (*(n.Atom, n.As, n.Then, n.Repeat, n.Or, n.Project, n.Rename, n.Filter),)
+_NAMING = (n.Attribute, n.Previous, n.Aggregate)
 _TIMES = {Kind.LONG, Kind.INT, Kind.TIMESTAMP, Kind.DATE}
 
 
@@ -94,15 +116,46 @@ def _labels_of_atoms(formula: n.Formula) -> list[frozenset[str]]:
             ]
         case n.Project():
             return [one & formula.labels for one in _labels_of_atoms(formula.body)]
-        case n.Filter() | n.Repeat():
+        case n.Filter() | n.Repeat() | n.Within():
             return _labels_of_atoms(formula.body)
-        case n.Then() | n.Or():
+        case n.Unless():
+            return _labels_of_atoms(formula.left)
+        case n.Then() | n.Or() | n.And() | n.All() | n.NotBetween():
             return _labels_of_atoms(formula.left) + _labels_of_atoms(formula.right)
     raise CelError(f"no labels for {formula}")
 
 
-def times_of(rows: Sequence[Row], uncertain: n.Uncertain) -> list[list[int]]:
-    """The possible times of each row as numbers, ascending. Raises CelError where it has none."""
+def _expressions_of(query: n.Query) -> list[n.Expression]:
+    """All parts of the expressions of a query, in conditions and SELECT."""
+    wholes = [one.expression for one in query.items or () if isinstance(one, n.ExpressionItem)]
+    wholes += [
+        operand
+        for part in n.parts_of(query.formula)
+        if isinstance(part, n.Filter)
+        for comparison in n.comparisons(part.condition)
+        for operand in comparison.operands
+    ]
+    return [part for whole in wholes for part in n.parts(whole)]
+
+
+def _check_values(query: n.Query) -> None:
+    """Raise CelError where a value of SELECT is not the same in all worlds of a row."""
+    single = one_position(query.formula)
+    for item in query.items or ():
+        for part in n.parts(item.expression) if isinstance(item, n.ExpressionItem) else ():
+            arguments = part.arguments if isinstance(part, n.OwnCall) else (part,)
+            ordered = isinstance(part, n.OwnCall) or (
+                isinstance(part, n.Aggregate)
+                and (part.own is not None or part.function in ("FIRST", "LAST", "NTH", "COLLECT"))
+            )
+            for one in arguments:
+                if ordered and isinstance(one, n.Aggregate) and one.label not in single:
+                    raise CelError(f"SELECT: {part} goes by the order of events")
+
+
+def times_of(rows: Sequence[Row], uncertain: n.Uncertain) -> list[list[tuple[int, Fraction]]]:
+    """The possible times of each row as numbers, ascending, each with its probability. Raises
+    CelError where it has none."""
     found = []
     for row in rows:
         ends = [row.values[name].value for name in (uncertain.low, uncertain.high)]
@@ -111,8 +164,24 @@ def times_of(rows: Sequence[Row], uncertain: n.Uncertain) -> list[list[int]]:
         low, high = map(number_of, ends)
         if low > high:
             raise CelError("the least time is after the greatest one")
-        found.append(list(range(low, high + 1, uncertain.step)))
+        times = range(low, high + 1, uncertain.step)
+        weights = _weights(row, uncertain, len(times))
+        whole = sum(weights)
+        found.append([(time, one / whole) for time, one in zip(times, weights, strict=True) if one])
     return found
+
+
+def _weights(row: Row, uncertain: n.Uncertain, count: int) -> list[Fraction]:
+    if uncertain.weights is None:
+        return [Fraction(1)] * count
+    given = row.values[uncertain.weights].value
+    if given is None or len(given) != count:
+        raise CelError("not a weight for each point")
+    if any(one is None or not 0 <= one < math.inf for one in given):
+        raise CelError("a weight that is no number from 0 on")
+    if not any(given):
+        raise CelError("all weights are 0")
+    return [Fraction(one) for one in given]
 
 
 def possible_matches(
@@ -128,35 +197,63 @@ def possible_matches(
     size = None if query.window is None else query.window.size
     found: dict[Labelling, Fraction] = defaultdict(Fraction)
     known: dict[tuple[int, ...], Matches] = {}
+    # Windows of parts tell apart worlds with one order.
+    by_time = bool(n.windows_in(query.formula))
     left = work_limit
-    for world in itertools.product(*times):
+    for choice in itertools.product(*times):
         if left is not None:
             left -= 1
             if left < 0:
                 raise WorkLimitError
+        world = [time for time, _ in choice]
         ranks = {time: rank for rank, time in enumerate(sorted({*world}))}
-        order = tuple(ranks[time] for time in world)
+        order = tuple(world if by_time else (ranks[time] for time in world))
         if order not in known:
-            instants = [(rank, rank) for rank in order]
-            known[order] = Evaluator(rows, kinds, 0, work_limit, None, instants).answer(
-                query.formula
-            )
+            known[order] = _in_world(rows, kinds, order, query.formula, work_limit)
         answers = {
             projected(mu, kept)
             for _, _, mu in known[order]
             if size is None or _length(world, mu) <= size
         }
+        share = math.prod(one for _, one in choice)
         for mu in answers:
-            found[mu] += 1
-    worlds = 1
-    for points in times:
-        worlds *= len(points)
-    shares = {mu: count / worlds for mu, count in found.items()}
+            found[mu] += share
+    shares = dict(found)
     asked = query.confidence
     if asked is None:
         return shares
     bound = asked.least + TOLERANCE if asked.strict else asked.least - TOLERANCE
     return {mu: share for mu, share in shares.items() if share > bound}
+
+
+def _in_world(
+    rows: Sequence[Row],
+    kinds: Mapping[str, Kind],
+    world: Sequence[int],
+    formula: n.Formula,
+    work_limit: int | None,
+) -> Matches:
+    """The matches where the rows come at these times, with the positions of the input."""
+    order = sorted(range(len(rows)), key=lambda position: (world[position], position))
+    times = [world[position] for position in order]
+    instants = [(times.index(time), len(times) - 1 - times[::-1].index(time)) for time in times]
+    evaluator = _InWorld(
+        [rows[position] for position in order], kinds, 0, work_limit, None, instants
+    )
+    evaluator.times = times
+    return frozenset(
+        (start, end, frozenset((label, order[place]) for label, place in mu))
+        for start, end, mu in evaluator.answer(formula)
+    )
+
+
+class _InWorld(Evaluator):
+    """The definitions in a world: windows of parts are measured on its times."""
+
+    times: Sequence[int]
+
+    def _fits(self, window: n.Window, begin: int, end: int) -> bool:
+        return self.times[end] - self.times[begin] <= window.size
 
 
 def _length(world: Sequence[int], mu: Labelling) -> int:

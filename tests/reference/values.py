@@ -42,6 +42,7 @@ class Kind(enum.Enum):
     TIMESTAMP_NTZ = "TIMESTAMP_NTZ"
     DATE = "DATE"
     INTERVAL = "INTERVAL"
+    ARRAY = "ARRAY"
 
 
 WHOLE_NUMBERS = (Kind.BYTE, Kind.SHORT, Kind.INT, Kind.LONG)
@@ -175,6 +176,7 @@ def datum_of(kind: Any, raw: Any) -> Datum:
         Kind.TIMESTAMP_NTZ: _timestamp,
         Kind.DATE: _date,
         Kind.INTERVAL: _interval,
+        Kind.ARRAY: tuple,
     }
     return Datum(kind, readers[kind](raw))
 

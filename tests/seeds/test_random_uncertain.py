@@ -37,14 +37,19 @@ _ACROSS = {
 _WORLDS = 4_000
 
 
-def uncertain_text(text: str, step: int, bound: str) -> str:
+def uncertain_text(text: str, step: int, bound: str, *, weighted: bool = False) -> str:
     """A query over the declaration of random queries as one over uncertain time."""
-    text = text.replace("CREATE STREAM S {", f"CREATE STREAM S UNCERTAIN [ts, high] BY {step} {{")
-    return text.replace("ts: LONG", "ts: LONG, high: LONG") + bound
+    times = f"UNCERTAIN [ts, high] BY {step}" + (" WEIGHTED weights" if weighted else "")
+    text = text.replace("CREATE STREAM S {", f"CREATE STREAM S {times} {{")
+    more = ", weights: ARRAY<DOUBLE>" if weighted else ""
+    return text.replace("ts: LONG", f"ts: LONG, high: LONG{more}") + bound
 
 
-def uncertain_stream(rng: random.Random, length: int, widest: int) -> list[dict[str, Any]]:
-    """Events in any order, each at one of at most `widest` + 1 whole times."""
+def uncertain_stream(
+    rng: random.Random, length: int, widest: int, step: int = 1
+) -> list[dict[str, Any]]:
+    """Events in any order, each at one of at most `widest` + 1 whole times, `step` apart, with a
+    weight for each."""
     return [
         {
             "type": rng.choice("AABBC"),
@@ -52,19 +57,28 @@ def uncertain_stream(rng: random.Random, length: int, widest: int) -> list[dict[
             "value": rng.choice((1.0, 2.0, 3.0, 2.5)),
             "name": rng.choice("pqr"),
             "ts": (ts := rng.randint(0, 2 * length)),
-            "high": ts + rng.randint(0, widest),
+            "high": ts + (wide := rng.randint(0, widest)),
+            "weights": _weights(rng, wide // step + 1),
         }
         for _ in range(length)
     ]
 
 
+def _weights(rng: random.Random, points: int) -> list[float]:
+    """Weights of which one at least is not 0."""
+    weights = [rng.choice((0.0, 0.25, 1.0, 1.0, 2.5, 1e300)) for _ in range(points)]
+    weights[rng.randrange(points)] = rng.choice((0.5, 3.0))
+    return weights
+
+
 def check(seed: int, tally: Tally) -> None:
     """Compare the answers of one random query on some streams, and count them."""
     rng = random.Random(seed)
-    features = _SHAPES | (_ACROSS if rng.random() < 0.4 else set())
+    features = _SHAPES | (_ACROSS if rng.random() < 0.6 else set())
     plain = random_query(rng, features, depth=rng.choice((1, 2, 2, 3)))
     bound = rng.choice(("", "", " WITH CONFIDENCE >= 0.3", " WITH CONFIDENCE > 0.5"))
-    text = uncertain_text(plain, rng.choice((1, 1, 2)), bound)
+    step = rng.choice((1, 1, 2))
+    text = uncertain_text(plain, step, bound, weighted=rng.random() < 0.5)
     tally.drawn += 1
     try:
         with interpreted():
@@ -80,7 +94,7 @@ def check(seed: int, tally: Tally) -> None:
         tally.too_large += 1
         return
     for _ in range(4):
-        events = uncertain_stream(rng, rng.randint(2, 6), rng.choice((0, 1, 2, 3, 4)))
+        events = uncertain_stream(rng, rng.randint(2, 6), rng.choice((0, 1, 2, 3, 4)), step)
         try:
             wanted = evaluate(text, events, work_limit=_WORLDS, times=True)
         except WorkLimitError:

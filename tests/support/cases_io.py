@@ -20,7 +20,8 @@ class Case:
     """One case: the text of a `.cel` file, the stream, and every complex event of the answer.
 
     `options` are those of the call. `error`: why the query is refused, in place of an answer.
-    `rows`: the answer of totals. `run_error`: the event at which their run ends with an error.
+    `rows`: the answer of totals. `run_error`: the event at which their run ends with an error; with
+    uncertain time, what is wrong with the weights of the first event.
     `parameters`: the table of each parameter set. `query_name`: the query of the file whose answer
     is expected, where it has several. `functions`: the text of a file of Python with the functions
     that the query declares.
@@ -33,7 +34,7 @@ class Case:
     options: dict[str, Any] = field(default_factory=dict)
     error: str = ""
     rows: list[dict[str, Any]] | None = None
-    run_error: dict[str, Any] | None = None
+    run_error: Any = None
     parameters: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     query_name: str | None = None
     functions: str = ""
@@ -85,7 +86,8 @@ def case_stems(folder: Path = CASES_FOLDER) -> list[str]:
 
 
 def load_cases(stem_prefix: str | None = None, folder: Path = CASES_FOLDER) -> list[Case]:
-    """The cases with an answer, of all files or of those whose names begin with `stem_prefix`.
+    """The cases with an answer or a failing run, of all files or of those whose names begin with
+    `stem_prefix`.
 
     ValueError where there are no such files, or where two cases have one name.
     """

@@ -88,7 +88,7 @@ def on_a_clock(text: str, name: str = "query") -> CompiledQuery:
     """A query over whole numbers as one over instants, so many milliseconds after 1970. The numbers
     stay, for conditions that read them."""
     text = text.replace("SELECT", f"QUERY {name}: SELECT", 1)
-    clause = re.compile(r"UNCERTAIN \[\w+, \w+\] BY (\d+)(?= *{)")
+    clause = re.compile(r"UNCERTAIN \[\w+, \w+\] BY (\d+)(?= *({|WEIGHTED))")
     assert clause.search(text)
     text = clause.sub(rf"UNCERTAIN [{FIRST}, {UNTIL}] BY \1 MILLISECONDS", text)
     text = re.sub(

@@ -28,7 +28,7 @@ def lacking_time(name: str, event_type: str, offered: Sequence[str], span: Span)
         span,
         f"event type {quote(event_type)} has no attribute {quote(name)}",
         *guess(name, offered),
-        "every event type of the stream declares both times",
+        "every event type of the stream declares the attributes of UNCERTAIN and WEIGHTED",
         *available("attributes", offered),
         fixes=guessed(name, offered, span),
     )
@@ -53,6 +53,39 @@ def wrong_step(type: str, span: Span) -> Diagnostic:
     }.get(type, "a whole number from 1 on, such as BY 1")
     message = f"the step between two possible times of type {type} must be {needed}"
     return error("uncertain-step", span, message, f"write {needed.rpartition(' as ')[2]}")
+
+
+def no_weights(name: str, type: str, event_type: str, span: Span) -> Diagnostic:
+    """`WEIGHTED value` where value is a DOUBLE."""
+    return error(
+        "uncertain-weights",
+        span,
+        f"the weights of the possible times of an event are an ARRAY<DOUBLE>, one for each time; "
+        f"{quote(name)} of {quote(event_type)} is {type}",
+        f"declare it as {written(name)}: ARRAY<DOUBLE>",
+    )
+
+
+def weights_elsewhere(name: str, span: Span) -> Diagnostic:
+    """`a.w[0] > 0.5`, `SELECT a[w]` and `PARTITION BY w` where the stream is WEIGHTED w."""
+    return error(
+        "uncertain-weights-elsewhere",
+        span,
+        f"{quote(name)} has the weights of the possible times of an event, and may stand in "
+        "nothing else",
+        "give the table a second column with these values",
+    )
+
+
+def goes_by_order(text: str, label: str, span: Span) -> Diagnostic:
+    """`SELECT LAST(b.v) AS last WHERE B+ AS b` over Readings."""
+    return error(
+        "uncertain-value",
+        span,
+        f"{quote(text)} goes by the order of the events of {quote(label)}, which is not the same "
+        "in all worlds of a row",
+        "MIN, MAX, SUM, AVG and COUNT have one value in all of them",
+    )
 
 
 def other_streams(names: Sequence[str], span: Span) -> Diagnostic:

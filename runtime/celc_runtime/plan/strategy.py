@@ -297,7 +297,9 @@ class InWorlds:
 
     one_order: bool  # whether the events of a match come in one order only
     definition: ByDefinition | None = None  # decides each candidate that the tables admit
-    checks: Checked | None = None  # conditions on pairs of its events, in any order
+    checks: Checked | None = None  # conditions between its events
+    ordered: bool = False
+    """Whether these go by the order of its events, so that each order is listed."""
 
 
 Listing: TypeAlias = (

@@ -11,12 +11,13 @@ TOLERANCE = 1e-9  # how far a confidence may be from its bound, and from its exa
 
 @frozen
 class Uncertain:
-    """The time of an event is one of low, low + step, … up to high, all equally likely."""
+    """The time of an event is one of low, low + step, … up to high."""
 
     low: str  # a column, as `high`
     high: str
     step: int  # in the units of their type: whole numbers, microseconds or days
     _: KW_ONLY
+    weights: str | None = None  # a column with a weight for each; None: they are equally likely
     least: float | None = None  # the least confidence of a row; None: all possible matches
     strict: bool = False  # whether a confidence must be greater than `least`
 

@@ -17,7 +17,7 @@ from celc_runtime.arrow.events.conforming import conforming
 from celc_runtime.arrow.events.event_types import type_numbers
 from celc_runtime.arrow.events.partition_keys import with_keys
 from celc_runtime.arrow.events.paths import received
-from celc_runtime.arrow.events.possible_times import WrongTime, possible_times, step_of
+from celc_runtime.arrow.events.possible_times import WrongTime, possible_times
 from celc_runtime.plan.errors import EventError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.program import Program
@@ -97,8 +97,7 @@ def _read(plan: Plan, options: StreamOptions, batch: pa.RecordBatch) -> _Read:
     for name in plan.source.order_by:
         _check_order(plan, name, events.column(name))
     if plan.source.uncertain is not None:
-        times = plan.source.uncertain.low, plan.source.uncertain.high
-        possible_times(events, times, step_of(plan), partial(_wrong_time, plan))
+        possible_times(events, plan, partial(_wrong_time, plan))
     codes = type_numbers(plan, events, "an event of the stream")
     known = codes >= 0
     undeclared = int(np.count_nonzero(~known))

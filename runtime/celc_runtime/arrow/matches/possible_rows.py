@@ -47,7 +47,7 @@ class Rows(NamedTuple):
         )
 
 
-_NO_ROWS = Rows(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+NO_ROWS = Rows(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
 def in_order(found: Iterable[tuple[int, Rows]], kind_bits: int, stop: int) -> Iterator[Rows]:
@@ -56,11 +56,11 @@ def in_order(found: Iterable[tuple[int, Rows]], kind_bits: int, stop: int) -> It
     Each batch comes with the number of an event: all rows with an earlier last event have come.
     After `stop` no row waits.
     """
-    waiting = _NO_ROWS
-    for limit, rows in chain(found, [(stop, _NO_ROWS)]):
+    waiting = NO_ROWS
+    for limit, rows in chain(found, [(stop, NO_ROWS)]):
         if len(rows.ends):
             put_in_order(rows.ends, rows.tags)
-            waiting = rows if not len(waiting.ends) else _joined(waiting, rows)
+            waiting = joined_rows(waiting, rows)
         if not len(waiting.ends):
             continue
         last, order, by_last = last_and_order(waiting.ends, waiting.tags, kind_bits)
@@ -76,7 +76,9 @@ def in_order(found: Iterable[tuple[int, Rows]], kind_bits: int, stop: int) -> It
             yield known
 
 
-def _joined(one: Rows, other: Rows) -> Rows:
+def joined_rows(one: Rows, other: Rows) -> Rows:
+    if not len(one.ends):
+        return other
     return Rows(
         np.concatenate([one.ends, other.ends + len(one.tags)]),
         np.concatenate([one.tags, other.tags]),

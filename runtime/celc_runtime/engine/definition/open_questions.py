@@ -142,9 +142,6 @@ class Stretch:
     begins: list[int] = field(default_factory=list)  # when events start; likewise
     memo: dict[tuple[int, int], list[Found]] = field(default_factory=dict)  # by node and end event
     parts: dict[int, Stretch] = field(default_factory=dict)  # the stretches that begin later
-    by_entry: bool = False
-    """The events of a label go by their entries, because the stretch is not in the order of its
-    positions."""
 
     def beginning_at(self, first: int) -> Stretch:
         """The same stretch from an index on. Nested selectors see the same events as here."""
@@ -161,9 +158,8 @@ class Stretch:
         return of_window(self.past, number)
 
     def events_of(self, label: str, match: Found) -> tuple[int, ...]:
-        """The events of a label, by position."""
-        found = (event for event, carried in match.labels if label in carried)
-        return tuple(sorted(found, key=self.entries.__getitem__) if self.by_entry else found)
+        """The events of a label, in the order of the stretch."""
+        return tuple(event for event, carried in match.labels if label in carried)
 
     def answered(self, questions: Questions, labels: Labels, match: Found) -> Questions | None:
         """The questions still open when a match has bound `labels`; None: some answer is no."""

@@ -1,7 +1,8 @@
-"""The events of matches in possible worlds, sorted by position."""
+"""Matches in possible worlds: their orders added up, and their events sorted by position."""
 
 import numpy as np
 
+from celc_runtime.engine.arena.key_tables import hash_of, hash_of_three
 from celc_runtime.jit.kernels import njit
 
 _FEW = 256  # moved places: an insertion sort that moves more is left to a real sort
@@ -110,3 +111,58 @@ def taken_matches(ends, tags, confidences, order):  # type: ignore[no-untyped-de
             used += 1
         of_ends[place], shares[place] = used, confidences[match]
     return of_ends, of_tags, shares
+
+
+@njit(nogil=True, cache=True)
+def added_up(ends, tags, shares, bits, looks, bound):  # type: ignore[no-untyped-def]
+    """Matches out of chains, each of which is one order of the events of a match.
+
+    ends, tags, shares: the chains, with the probability of each, in the form of `PossibleRows`.
+    looks: int64[kinds], as in `Question`. Returns the matches in the same form, those with a
+    confidence above `bound`. Chains with the same events, labels and order count once. Sets and
+    orders are compared by 128 random bits, as in `possible_sets`.
+    """
+    chains = ends.shape[0]
+    size = np.int64(16)
+    while size < 4 * chains:
+        size *= 2
+    # A table of sets, and of chains with their order.
+    slots, keys = np.full(size, -1, np.int64), np.empty((size, 2), np.int64)
+    confidences, first = np.zeros(chains, np.float64), np.empty(chains, np.int64)
+    count, begin, kept = 0, np.int64(0), np.int64(0)
+    mask = (np.int64(1) << bits) - 1
+    for number in range(chains):
+        one, other, order, turned = np.int64(0), np.int64(0), np.int64(1), np.int64(2)
+        for place in range(begin, ends[number]):
+            letter = (tags[place] >> bits) * looks.shape[0] + looks[tags[place] & mask]
+            of_one, of_other = hash_of(np.int64(2 * letter)), hash_of(np.int64(2 * letter + 1))
+            one, other = one + of_one, other + of_other
+            order = hash_of_three(order, of_one, np.int64(0))
+            turned = hash_of_three(turned, of_other, np.int64(1))
+        slot = _slot_of(slots, keys, order, turned)
+        is_new = slots[slot] < 0
+        slots[slot], keys[slot, 0], keys[slot, 1] = 0, order, turned
+        if is_new:
+            slot = _slot_of(slots, keys, one, other)
+            if slots[slot] < 0:
+                slots[slot], keys[slot, 0], keys[slot, 1] = count, one, other
+                first[count] = number
+                count += 1
+            confidences[slots[slot]] += shares[number]
+        begin = ends[number]
+    wanted = np.empty(count, np.int64)
+    for match in range(count):
+        if confidences[match] > bound:
+            wanted[kept], confidences[kept] = first[match], confidences[match]
+            kept += 1
+    of_ends, of_tags, _ = taken_matches(ends, tags, shares, wanted[:kept])
+    return of_ends, of_tags, confidences[:kept]
+
+
+@njit(nogil=True, cache=True)
+def _slot_of(slots, keys, one, other):  # type: ignore[no-untyped-def]
+    """The slot of a key of 128 bits in a hash table (−1: free), or where it belongs."""
+    slot = one & (slots.shape[0] - 1)
+    while slots[slot] >= 0 and (keys[slot, 0] != one or keys[slot, 1] != other):
+        slot = (slot + 1) & (slots.shape[0] - 1)
+    return slot

@@ -1,8 +1,8 @@
 """The probability of matches whose events can come in several orders.
 
-The time of an event is uncertain: it is one of several *points*, all equally likely. Events whose
-intervals overlap can form one match in several orders. The probabilities of all orders of its set
-of events are added, by dynamic programming over subsets (`of_all_orders`).
+The time of an event is uncertain: it is one of several *points*. Events whose intervals overlap can
+form one match in several orders. The probabilities of all orders of its set of events are added, by
+dynamic programming over subsets (`of_all_orders`).
 
 A *chain* is a match that has been followed back from its last event to some event, its first so
 far. The *vector* of a chain has a number for each point of that event: the probability that the
@@ -26,9 +26,16 @@ class Question(NamedTuple):
     window: int  # the longest match, NO_WINDOW: any length
     bits: int  # the number of bits of a kind
     bound: float  # rows must be more likely than this
-    sums: bool  # whether the orders of a match are added up, so that it is one row
+    several: bool  # whether a match can have several orders, whose probabilities count together
+    sums: bool  # whether they are added up here, so that a match is one row; else each order is one
+    commutes: bool
+    """Whether events of a match that can come in two orders can come in both in any such match.
+    Then all orders of some of its events are ends of matches, or none is."""
     max_work: int  # the most steps for one row
     looks: np.ndarray  # int64[kinds], a number for the labels of each kind
+    follows: np.ndarray
+    """bool[symbols * looks, symbols * looks]: whether an event can come before another one in some
+    match, by symbol * looks + look of each; empty: it would be too large."""
 
 
 @njit(nogil=True, cache=True)
@@ -43,17 +50,39 @@ def extended(events, step, vectors, at, event, behind, into):  # type: ignore[no
     time_later = events.last[behind]
     time = events.last[event]
     points = events.points[event]
+    shares, of_points = events.shares, events.at[event]
+    share = 1.0 / points
     for point in range(points - 1, -1, -1):
         while later >= 0 and time_later > time:
             carried += vectors[at + later]
             later -= 1
             time_later -= step
-        vectors[into + point] = carried / points
-        total += carried
-        if carried > 0.0 and latest == NEVER:
+        if shares.shape[0] > 0:
+            share = shares[of_points + point]
+        found = carried * share
+        vectors[into + point] = found
+        total += found
+        if found > 0.0 and latest == NEVER:
             latest = time
         time -= step
-    return total / points, latest
+    return total, latest
+
+
+@njit(nogil=True, cache=True)
+def set_out(events, event, vectors, at):  # type: ignore[no-untyped-def]
+    """Write the vector of a chain of one event, the probabilities of its points, from `vectors[at]`
+    on."""
+    points = events.points[event]
+    for point in range(points):
+        vectors[at + point] = share_of(events, event, point)
+
+
+@njit(nogil=True, cache=True)
+def share_of(events, event, point):  # type: ignore[no-untyped-def]
+    """The probability that an event is at one of its points."""
+    if events.shares.shape[0] > 0:
+        return events.shares[events.at[event] + point]
+    return 1.0 / events.points[event]
 
 
 @njit(nogil=True, cache=True)
@@ -67,7 +96,7 @@ def in_window(events, step, window, chain, depth, vectors, room):  # type: ignor
     for end in range(events.points[last]):
         for point in range(events.points[last]):
             vectors[point] = 0.0
-        vectors[end] = 1.0 / events.points[last]
+        vectors[end] = share_of(events, last, end)
         at, into = np.int64(0), room
         for place in range(1, depth + 1):
             extended(events, step, vectors, at, chain[place, 0], chain[place - 1, 0], into)
@@ -139,7 +168,7 @@ def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untype
                 vectors[size] = 0.0
                 for point in range(points):
                     if not cuts or point == end:
-                        vectors[size, point] = 1.0 / points
+                        vectors[size, point] = share_of(events, event, point)
                 size += 1
     flat = np.zeros(2 * most, np.float64)
     begin = 0
@@ -197,6 +226,87 @@ def of_all_orders(chain, count, events, moves, asked):  # type: ignore[no-untype
         if ends >> place & 1:
             last_event = max(last_event, chain[place, 0])
     return found, last_event
+
+
+_MOST_BOUNDED = 8  # events whose orders a bound counts; more make it a little closer
+_MOST_NUMBERS = 1 << 16  # that it keeps
+
+
+@njit(nogil=True, cache=True)
+def _bounded(chain, count, events, asked):  # type: ignore[no-untyped-def]
+    """Events of a chain whose orders a bound counts: their places, the letter of each (−1: it is
+    not known what follows), their least time, and the number of times from there on."""
+    places, letters = np.empty(_MOST_BOUNDED, np.int64), np.full(_MOST_BOUNDED, -1, np.int64)
+    newest = chain[count - 1, 0]
+    low, last, size = events.low[newest], events.last[newest], 0
+    for place in range(count - 1, -1, -1):
+        event = chain[place, 0]
+        if events.low[event] > last or events.last[event] < low:
+            continue
+        least, latest = min(low, events.low[event]), max(last, events.last[event])
+        times = (latest - least) // asked.step + 1
+        is_apart = (events.low[event] - low) % asked.step != 0
+        if is_apart or (times << (size + 1)) * (size + 1) > _MOST_NUMBERS:
+            continue
+        low, last, places[size] = least, latest, place
+        if asked.follows.shape[0] > 0:
+            look = asked.looks[chain[place, 1]]
+            letters[size] = events.symbols[event] * (asked.looks.max() + 1) + look
+        size += 1
+        if size == _MOST_BOUNDED:
+            break
+    return places[:size], letters[:size], low, (last - low) // asked.step + 1
+
+
+@njit(nogil=True, cache=True)
+def bound_of(chain, count, events, asked):  # type: ignore[no-untyped-def]
+    """At least the confidence of every match with these events, over all its orders. It can be too
+    large where it is above `asked.bound`.
+
+    chain[place, 0] are the events, chain[place, 1] their kinds; the last place is the newest one.
+
+    In a world in which a match holds, its events come in an order in which each can follow the one
+    before. So do any of its events. The bound is the probability of such orders of some of them:
+    the newest one, and others that overlap with these. It never rises when events are added.
+    """
+    places, letters, low, times = _bounded(chain, count, events, asked)
+    size = places.shape[0]
+    can_follow, any_order = np.ones((size, size), np.bool_), True
+    for one in range(size):
+        for other in range(size):
+            if letters[one] >= 0:
+                can_follow[one, other] = asked.follows[letters[one], letters[other]]
+            any_order &= one == other or can_follow[one, other]
+    # For each subset the probability that its first event is at a time, and the others behind it in
+    # such an order; if not all orders are such: for each first event.
+    rows = 1 if any_order else size
+    found = np.zeros(((1 << size) * rows, times), np.float64)
+    whole = 1.0
+    for members in range(1, 1 << size):
+        for number in range(size):
+            if not members >> number & 1:
+                continue
+            event = chain[places[number], 0]
+            first, rest = (events.low[event] - low) // asked.step, members & ~(1 << number)
+            into = members if any_order else members * size + number
+            carried, later = 0.0 if rest else 1.0, times - 1
+            for point in range(events.points[event] - 1, -1, -1):
+                while rest and later > first + point:
+                    if any_order:
+                        carried += found[rest, later]
+                    else:
+                        for other in range(size):
+                            if rest >> other & 1 and can_follow[number, other]:
+                                carried += found[rest * size + other, later]
+                    later -= 1
+                found[into, first + point] += carried * share_of(events, event, point)
+        if members & (members + 1) == 0:
+            # All subsets of the newest events have come.
+            begin, stop = members * rows, (members + 1) * rows
+            whole = found[begin:stop].sum()
+            if whole <= asked.bound:
+                break
+    return whole
 
 
 @njit(nogil=True, cache=True)

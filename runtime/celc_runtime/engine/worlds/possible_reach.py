@@ -22,7 +22,7 @@ _MOST_BEHIND = 1 << 24  # places of `Reached.behind` that are noted; more are se
 
 
 class PossibleEvents(NamedTuple):
-    """Events of each partition by their earliest times; all arrays are int64[events]."""
+    """Events of each partition by their earliest times; arrays are int64[events], but `shares`."""
 
     symbols: np.ndarray
     low: np.ndarray  # the time of the first point
@@ -30,6 +30,11 @@ class PossibleEvents(NamedTuple):
     points: np.ndarray  # the number of points
     part: np.ndarray  # the first event of the partition
     part_end: np.ndarray  # the event after its last one
+    at: np.ndarray  # where the probabilities of its points begin in `shares`
+    shares: np.ndarray  # float64; empty: all points of an event are equally likely
+
+
+NO_SHARES = np.zeros(0)
 
 
 class Reached(NamedTuple):

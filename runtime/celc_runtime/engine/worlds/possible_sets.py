@@ -6,6 +6,9 @@ way. Their vectors are added (dynamic programming over subsets, as for the trave
 Sets grow in layers from the last event back. All orders of a set of n events are complete in layer
 n, so its confidence is known after that layer.
 
+If rows must be likely, the sets of a layer that are in no match likely enough are left out
+(`_hopeless`), so that a higher confidence costs less.
+
 With a window, chains that end at different times are kept apart, because the end decides which
 starts are inside.
 
@@ -18,7 +21,14 @@ import numpy as np
 from celc_runtime.engine.arena.key_tables import hash_of, hash_of_three
 from celc_runtime.engine.values.copies import copy_to
 from celc_runtime.engine.worlds.possible_moves import START
-from celc_runtime.engine.worlds.possible_orders import extended, of_all_orders, with_twice_the_rows
+from celc_runtime.engine.worlds.possible_orders import (
+    bound_of,
+    extended,
+    of_all_orders,
+    set_out,
+    share_of,
+    with_twice_the_rows,
+)
 from celc_runtime.engine.worlds.possible_reach import FAR, NEVER, behind_of_state
 from celc_runtime.engine.worlds.possible_walk import DONE, OUT_OF_WORK
 from celc_runtime.jit.kernels import njit
@@ -83,6 +93,72 @@ def _has(chains, chain, event):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
+def _group_of(slots, chains, chain, by_state):  # type: ignore[no-untyped-def]
+    """The first chain with the set of a chain (and its state), in a hash table that gets it."""
+    mask = slots.shape[0] - 1
+    state = chains[chain, _STATE] if by_state else np.int64(0)
+    slot = (chains[chain, _FIRST_HASH] ^ hash_of(state)) & mask
+    while slots[slot] >= 0:
+        other = slots[slot]
+        if (
+            chains[other, _FIRST_HASH] == chains[chain, _FIRST_HASH]
+            and chains[other, _SECOND_HASH] == chains[chain, _SECOND_HASH]
+            and (not by_state or chains[other, _STATE] == state)
+        ):
+            return other
+        slot = (slot + 1) & mask
+    slots[slot] = chain
+    return chain
+
+
+@njit(nogil=True, cache=True)
+def _hopeless(chains, vectors, first, count, events, asked, whole):  # type: ignore[no-untyped-def]
+    """Whether no match with the set of a chain is likely enough: bool, for the chains from `first`
+    to before `count`, all of one layer. Empty if all matches are wanted.
+
+    The orders of a set before which one state stands are some of those in which its events can
+    come, and all of them if orders commute and the sets of all ends are here (`whole`). The others
+    are counted by `bound_of`.
+    """
+    if asked.bound <= 0.0:
+        return np.empty(0, np.bool_)
+    size = np.int64(256)
+    while size < 2 * (count - first):
+        size *= 2
+    likely, slots = np.zeros(count - first, np.float64), np.full(size, -1, np.int64)
+    of_set, found = np.empty(count - first, np.int64), np.ones(count - first, np.bool_)
+    for chain in range(first, count):
+        group, at = _group_of(slots, chains, chain, True) - first, chains[chain, _AT]
+        for point in range(events.points[chains[chain, _EVENT]]):
+            likely[group] += vectors[at + point]
+        of_set[chain - first] = group
+    slots[:] = -1
+    for chain in range(first, count):
+        group = _group_of(slots, chains, chain, False) - first
+        if likely[of_set[chain - first]] > asked.bound:
+            found[group] = False
+        of_set[chain - first] = group
+    members = np.empty((16, 2), np.int64)
+    for number in range(count - first):
+        if of_set[number] < number:
+            found[number] = found[of_set[number]]
+            continue
+        if not found[number] or (whole and asked.commutes):
+            continue
+        chain, depth = first + number, 0
+        while chain >= 0:
+            chain, depth = chains[chain, _PARENT], depth + 1
+        if depth > members.shape[0]:
+            members = np.empty((2 * depth, 2), np.int64)
+        chain = first + number
+        for place in range(depth - 1, -1, -1):
+            members[place, 0], members[place, 1] = chains[chain, _EVENT], chains[chain, _KIND]
+            chain = chains[chain, _PARENT]
+        found[number] = bound_of(members, depth, events, asked) <= asked.bound
+    return found
+
+
+@njit(nogil=True, cache=True)
 def sets_of_ends(first, stop, events, moves, reached, asked, whole):  # type: ignore[no-untyped-def]
     """The labelled sets of the matches that end at the events from `first` to before `stop`.
 
@@ -134,18 +210,21 @@ def sets_of_ends(first, stop, events, moves, reached, asked, whole):  # type: ig
                 chain[_SECOND_HASH] = hash_of(np.int64(2 * letter + 1))
                 if window >= 0:
                     vectors[used : used + points] = 0.0
-                    vectors[used + point] = 1.0 / points
+                    vectors[used + point] = share_of(events, event, point)
                     chain[_END] = chain[_LATEST] = events.low[event] + point * step
                 else:
-                    vectors[used : used + points] = 1.0 / points
+                    set_out(events, event, vectors, used)
                     chain[_END], chain[_LATEST] = FAR, events.last[event]
                 used += points
                 count += 1
     begin = 0
     while begin < count:
         end_of_layer, done = count, 0
+        hopeless = _hopeless(chains, vectors, begin, count, events, asked, whole)
         slots, of_complete = np.full(256, -1, np.int64), np.full(256, -1, np.int64)
         for number in range(begin, end_of_layer):
+            if hopeless.shape[0] > 0 and hopeless[number - begin]:
+                continue
             behind, state, end = (
                 chains[number, _EVENT],
                 chains[number, _STATE],

@@ -26,7 +26,13 @@ import numpy as np
 
 from celc_runtime.engine.arena.key_tables import hash_of
 from celc_runtime.engine.worlds.possible_moves import START, PossibleMoves
-from celc_runtime.engine.worlds.possible_orders import extended, in_window, of_all_orders
+from celc_runtime.engine.worlds.possible_orders import (
+    bound_of,
+    extended,
+    in_window,
+    of_all_orders,
+    set_out,
+)
 from celc_runtime.engine.worlds.possible_reach import PossibleEvents, behind_of_state
 from celc_runtime.jit.kernels import njit
 from celc_runtime.plan.strategy import Checked
@@ -181,7 +187,7 @@ def _write(walk, events, moves, asked, rows, total, swaps):  # type: ignore[no-u
     ):
         room = walk.scratch.shape[0] // 2
         total = in_window(events, asked.step, asked.window, chain, depth, walk.scratch, room)
-    if total > asked.bound:
+    if total > (0.0 if swaps and asked.several and not asked.sums else asked.bound):
         _note(rows.used, rows.ends, rows.tags, rows.confidences, chain, depth, asked.bits, total)
         walk.numbers[WORK] = 0
     return DONE
@@ -222,8 +228,9 @@ def walker(checks: Checked | None) -> Callable[..., int]:
 
     It stops when there is no more room or no more match, and returns a status. It asks the
     generated functions about each event and match. A chain that is not likely enough is given up
-    before it is complete, unless its events could come in another order, whose probability counts
-    as well. A chain whose events the conditions reject is given up too. Made once for each query.
+    before it is complete; if its events could come in another order, whose probability counts as
+    well, all orders together must not be likely enough (`bound_of`). A chain whose events the
+    conditions reject is given up too. Made once for each query.
     """
     # Longer than 60 lines: it makes one kernel, which has to be a closure over the conditions.
     admits, completes = _always, _always
@@ -282,8 +289,7 @@ def walker(checks: Checked | None) -> Callable[..., int]:
                         if status != DONE:
                             return status
                 else:
-                    for point in range(points):
-                        vectors[point] = 1.0 / points
+                    set_out(events, event, vectors, 0)
                     time = lasts[event]
                     path[0, _EVENT], path[0, _KIND], path[0, _STATE] = event, kind, source
                     path[0, _NEXT] = behind_of_state(
@@ -316,6 +322,11 @@ def walker(checks: Checked | None) -> Callable[..., int]:
                     path[top, _MOVE] = move + 1
                     continue
                 swaps = path[top, _SWAPS] != 0 or lasts[event] > lows[behind]
+                if bound > 0.0 and swaps and asked.several:
+                    total = vectors[into : into + all_points[event]].sum()
+                    if total <= bound and bound_of(chain, depth + 1, events, asked) <= bound:
+                        path[top, _MOVE] = move + 1
+                        continue
                 if source == START:
                     if completes(columns, past_first, tags, depth, kept):
                         total = 0.0
@@ -387,7 +398,7 @@ def walker(checks: Checked | None) -> Callable[..., int]:
             if total <= 0.0:
                 continue
             swaps = path[top, _SWAPS] != 0 or lasts[event] > lows[behind]
-            if total <= bound and not (swaps and asked.sums):
+            if total <= bound and not (swaps and asked.several):
                 continue
             symbol = symbols[event]
             first = moves.node_first[symbol] + node - reached.first[event]

@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import plain
-from celc_runtime.engine.worlds.possible_reach import PossibleEvents
+from celc_runtime.arrow.events.possible_times import shares_of
+from celc_runtime.engine.worlds.possible_reach import NO_SHARES, PossibleEvents
 
 _NO_EVENTS = np.zeros(0, np.int64)
 _COLUMNS = ("symbols", "low", "last", "points", "parts", "positions", "entries")
@@ -14,10 +15,12 @@ class WaitingEvents:
     """Events by partition and earliest time; each array has one element for each.
 
     symbols, low, last, points: as in `PossibleEvents`. parts: the numbers of their partitions.
-    positions: in the partition. entries: in the history that conditions read.
+    positions: in the partition. entries: in the history that conditions read. weights: the column
+    of the table with the weights of their points; None: all points are equally likely.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, weights: str | None) -> None:
+        self._weights = weights
         self.symbols = self.low = self.last = self.points = _NO_EVENTS
         self.parts = self.positions = self.entries = _NO_EVENTS
         self._tables: list[pa.RecordBatch] = []
@@ -36,7 +39,13 @@ class WaitingEvents:
         begins = np.flatnonzero(np.diff(self.parts, prepend=-1))
         sizes = np.diff(begins, append=len(self))
         first, behind = np.repeat(begins, sizes), np.repeat(begins + sizes, sizes)
-        return PossibleEvents(self.symbols, self.low, self.last, self.points, first, behind)
+        shares = NO_SHARES
+        if self._weights is not None and len(self):
+            shares = shares_of(self.table.column(self._weights), self.points)
+        at = np.cumsum(self.points) - self.points
+        return PossibleEvents(
+            self.symbols, self.low, self.last, self.points, first, behind, at, shares
+        )
 
     @property
     def table(self) -> pa.RecordBatch:

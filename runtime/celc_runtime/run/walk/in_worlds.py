@@ -11,9 +11,10 @@ There are four ways, by the query and the events:
 - `possible_walk` lists matches one by one, and gives up a chain that is not likely enough. If
   events of a match could change places, it adds up the orders of this match.
 - If many events overlap, `possible_sets` adds up the orders of all matches of a cluster at once.
-- Conditions on pairs of events are checked while chains are listed.
-- Other conditions compare events: the chains that the relaxed formula admits are listed, and the
-  definition of the formula decides about the events of each, in that order (`definition`).
+- Conditions between events are checked while chains are listed. If they go by the order of events,
+  each order of a match is listed, and its orders are added up behind (`_added_up`).
+- If the definition alone decides: the chains that the relaxed formula admits are listed, and the
+  definition decides about the events of each, in that order (`definition`).
 
 A stream also reads events by their earliest times, once the watermark has passed these. A match is
 then found when the last of its events in that order is read (`_with_new`). Nothing that comes later
@@ -24,23 +25,33 @@ until the window from its last point is over.
 For a table, the window and the longest time between low and high limit what waits. If conditions
 compare events that can come in several orders, the longest cluster is the limit. Without a window,
 events wait until their partition is over.
+
+Long: the ways share what waits, and say alike when a match is known.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.events.columns import Prepared
 from celc_runtime.arrow.events.possible_times import WrongTime, possible_times, step_of
-from celc_runtime.arrow.matches.possible_rows import Rows, in_order, joined, possible_batch
+from celc_runtime.arrow.matches.possible_rows import (
+    NO_ROWS,
+    Rows,
+    in_order,
+    joined,
+    joined_rows,
+    possible_batch,
+)
 from celc_runtime.engine.arena.batch import relevant_rows
 from celc_runtime.engine.arena.nodes import DONE as ALL_READ
 from celc_runtime.engine.arena.nodes import ENTRY, OUTPUT_FULL, Memory
 from celc_runtime.engine.walk.listing import Kinds, Output, new_output
-from celc_runtime.engine.worlds.possible_moves import possible_moves
+from celc_runtime.engine.worlds.possible_matches import added_up
+from celc_runtime.engine.worlds.possible_moves import follows, possible_moves
 from celc_runtime.engine.worlds.possible_orders import Question, clusters_of
 from celc_runtime.engine.worlds.possible_reach import (
     FAR,
@@ -102,16 +113,23 @@ class WorldsWalk(WalkOfRun):
         self._states = len(update.tables.skip)
         self._moves = possible_moves(update.tables)
         columns = [kind.columns for kind in plan.matching.kinds]
-        looks = {look: number for number, look in enumerate(dict.fromkeys(columns))}
+        numbers = {look: number for number, look in enumerate(dict.fromkeys(columns))}
+        looks = np.array([numbers[look] for look in columns], np.int64)
+        can_follow, commutes = follows(update.tables, looks)
         self._asked = Question(
             step_of(plan),
             self._window,
             plan.matching.kind_bits,
             self._times.bound,
             self._several_orders,
+            listing.definition is None and not listing.ordered,
+            commutes,
             plan.choice.max_work,
-            np.array([looks[look] for look in columns], np.int64),
+            looks,
+            can_follow,
         )
+        self._ordered = listing.ordered
+        self._alike = len(numbers) < len(columns)  # whether chains of one order can look alike
         self._checks, self._history = listing.checks, None
         self._judged: JudgedChains | None = None
         conditions = listing.definition or listing.checks
@@ -124,11 +142,12 @@ class WorldsWalk(WalkOfRun):
             *plan.source.key_columns,
             self._times.low,
             self._times.high,
+            *filter(None, [self._times.weights]),
         }
         read = (*(one.name for one in plan.source.attributes), *plan.source.tiebreak)
         self._shown = [name for name in dict.fromkeys(read) if name in names]
         self._shown += [name for name in plan.source.key_columns if name not in self._shown]
-        self._waiting = WaitingEvents()
+        self._waiting = WaitingEvents(self._times.weights)
         self._wanted = _KEPT
         self._part = 0
         self._late: pa.RecordBatch | None = None
@@ -186,7 +205,7 @@ class WorldsWalk(WalkOfRun):
         waiting = self._waiting
         yield from self._listed_between(waiting.listed, len(waiting))
         yield from self._in_order(None)
-        self._waiting, self._wanted = WaitingEvents(), _KEPT
+        self._waiting, self._wanted = WaitingEvents(self._times.weights), _KEPT
 
     def _with_new(self, is_new: np.ndarray) -> Iterator[pa.RecordBatch]:
         """The matches with a new event (bool[events]). All their events have been read by now."""
@@ -266,13 +285,7 @@ class WorldsWalk(WalkOfRun):
 
     def _measured(self, prepared: Prepared) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """int64[rows]: first point, last point, number of points; EventError if there are none."""
-        events = prepared.events
-        return possible_times(
-            events,
-            (self._times.low, self._times.high),
-            self._asked.step,
-            partial(self._wrong, events),
-        )
+        return possible_times(prepared.events, self._plan, partial(self._wrong, prepared.events))
 
     def _wrong(self, events: pa.RecordBatch, row: int, told: WrongTime) -> EventError:
         place = self._row_name(events, row)
@@ -323,10 +336,12 @@ class WorldsWalk(WalkOfRun):
         self, events: PossibleEvents, reached: Reached, first: int, stop: int
     ) -> Iterator[tuple[int, Rows]]:
         """Rows, each with an event: all matches that end before this event have come."""
-        asked = self._asked
         overlap = self._several_orders and int(events.points.max()) > 1
-        if self._judged is None and not (overlap and self._checks is None):
-            yield from self._walked(events, reached, first, stop, asked)
+        if self._judged is None and (self._checks is not None or not overlap):
+            chains = self._walked(events, reached, first, stop)
+            if self._ordered and (overlap or self._alike):
+                chains = self._added_up(chains, events, first, stop)
+            yield from chains
             return
         begins, crowded = clusters_of(events, first, stop, self._window, _CROWDED)
         starts = np.flatnonzero(begins[first:stop]) + first
@@ -335,12 +350,14 @@ class WorldsWalk(WalkOfRun):
             # All orders of a match must be judged before it becomes a row.
             for begin, end in pairwise([*starts.tolist(), stop]):
                 if reached.can_end[begin:end].any():
-                    yield end, self._judged_rows(events, reached, begin, end)
+                    chains = self._walked(events, reached, begin, end)
+                    rows = (found for _, found in chains)
+                    yield end, self._judged.rows(rows, self._waiting, self._asked.bound)
             return
         changes = np.flatnonzero(np.diff(crowded[first:stop])) + first + 1
         for begin, end in pairwise([first, *changes.tolist(), stop]):
             if not crowded[begin]:
-                yield from self._walked(events, reached, begin, end, asked)
+                yield from self._walked(events, reached, begin, end)
                 continue
             inside = starts[np.searchsorted(starts, begin) : np.searchsorted(starts, end)]
             for start, behind in pairwise([*inside.tolist(), end]):
@@ -352,9 +369,9 @@ class WorldsWalk(WalkOfRun):
         reached: Reached,
         first: int,
         stop: int,
-        asked: Question,
     ) -> Iterator[tuple[int, Rows]]:
         """Chains in batches of bounded size, each with the event up to which all have come."""
+        asked = self._asked
         states = 0 if self._checks is None else self._checks.states
         walk = new_walk(events, first, stop, self._moves, states)
         past, walk_on = self._past(), walker(self._checks)
@@ -407,13 +424,25 @@ class WorldsWalk(WalkOfRun):
                 raise self._too_much(begin)
             yield end, Rows(*found)
 
-    def _judged_rows(self, events: PossibleEvents, reached: Reached, first: int, stop: int) -> Rows:
-        """The matches of a cluster whose conditions the definition decides."""
-        assert self._judged is not None
-        bound = 0.0 if self._several_orders else self._asked.bound
-        asked = self._asked._replace(sums=False, bound=bound)
-        chains = self._walked(events, reached, first, stop, asked)
-        return self._judged.rows((rows for _, rows in chains), self._waiting, self._asked.bound)
+    def _added_up(
+        self, chains: Iterable[tuple[int, Rows]], events: PossibleEvents, first: int, stop: int
+    ) -> Iterator[tuple[int, Rows]]:
+        """The matches of chains, each of which is one order of a match; in the order of ends."""
+        begins, _ = clusters_of(events, first, stop, self._window, _CROWDED)
+        starts = np.append(np.flatnonzero(begins[:stop]), stop)
+        bits, waiting = self._plan.matching.kind_bits, NO_ROWS
+        for end, rows in chain(chains, [(stop, NO_ROWS)]):
+            waiting = joined_rows(waiting, rows)
+            if not len(waiting.ends):
+                continue
+            # All orders of a match end in one cluster.
+            known = int(starts[np.searchsorted(starts, end, side="right") - 1])
+            last = waiting.tags[np.append(0, waiting.ends[:-1])] >> bits
+            complete, waiting = waiting.cut(int(np.searchsorted(last, known)))
+            if len(complete.ends):
+                with compiling(), np.errstate(over="ignore"):
+                    added = added_up(*complete, bits, self._asked.looks, self._asked.bound)
+                yield known, Rows(*added)
 
     def _too_much(self, event: int) -> WorkLimitError:
         plan = self._plan

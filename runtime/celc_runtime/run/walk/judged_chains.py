@@ -2,7 +2,7 @@
 
 The automaton of the relaxed formula finds the orders in which events could be a match, with the
 probability of each order. Here the definition says which matches exactly these events form in this
-order. FIRST, LAST and PREV go by position, whatever the order is.
+order.
 """
 
 from collections.abc import Iterable
@@ -84,7 +84,6 @@ class JudgedChains:
             history.first,
             0,
             Budget(self._plan.choice.max_work),
-            by_entry=True,
         )
         last = len(chain) - 1
         try:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from celc_runtime.arrow.arrays import sortable
+from celc_runtime.arrow.nested import to_bytes
 from celc_runtime.plan.errors import EventError, StateError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.stream.stored.key_table import grouped
@@ -68,7 +69,7 @@ class EventSort:
             field = self._layout.fields[place]
             if field.is_text:
                 texts = texts or self.columns(rows)
-                values = _ranks(texts[place])
+                values = _ranks(to_bytes(texts[place]) if field.is_nested else texts[place])
             elif field.type in ("FLOAT", "DOUBLE"):
                 values = np.asarray(sortable(pa.array(self._layout.values(rows, place))))
             else:
