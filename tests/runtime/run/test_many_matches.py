@@ -227,6 +227,7 @@ def test_it_is_said_once() -> None:
     assert "1,124,250 matches end at position 1,500;" in said
 
 
+@pytest.mark.long
 def test_matches_with_conditions_count_as_they_are_listed() -> None:
     text = "SELECT * FROM S WHERE (A AS x ; A AS y ; B AS z) FILTER x.ts < y.ts + 0"
     query = only_query(celc.compile(STREAM + text))
