@@ -10,9 +10,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias, TypeGuard, assert_never
 
 from celc_runtime.plan.frozen import frozen
+from celc_runtime.plan.row_pattern import LETTERS
 
 from celc.codegen.expressions import decimals
 from celc.codegen.expressions.operations import Operation, as_float, comparison, needs, operation
@@ -46,14 +47,19 @@ class Place:
 class Shared:
     """What all functions of a query share: the columns and texts that they read.
 
-    `columns`: number in the table → number among the columns that are read. `texts`: constant →
-    its number. `regexes`: expression → its number.
+    `columns`: number in the table, or `LETTERS`, → number among the columns that are read.
+    `texts`: constant → its number. `regexes`: expression → its number.
     """
 
     imports: Imports
     columns: dict[int, int] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
     regexes: dict[str, int] = field(default_factory=dict)
+
+
+def joins_texts(node: core.Expression) -> TypeGuard[core.Call]:
+    """Whether an expression joins texts of several rows, in a condition."""
+    return isinstance(node, core.Call) and node.function == "CONCAT"
 
 
 Leaf = Callable[["Lines", core.Expression], Value | None]
@@ -143,6 +149,13 @@ class Lines:
     def _comparison(self, asked: core.Comparison) -> Value:
         left, right = self.value(asked.left), self.value(asked.right)
         known = _all(left.known, right.known)
+        if joins_texts(asked.left) or joins_texts(asked.right):
+            sides = map(self._pieces, (asked.left, asked.right), (left, right))
+            number = self._read(LETTERS)
+            letters = (f"column_{number}", f"valid_{number}")
+            order = self.shared.imports.call("order_of_texts", *letters, *sides)
+            operator = "==" if asked.operator == "=" else asked.operator
+            return self._kept(f"{order} {operator} 0", known)
         match asked:
             case core.Comparison("=", right=Constant(value=True)):
                 return left
@@ -163,10 +176,29 @@ class Lines:
             return self._kept(truth, _joined(" | ", [truth, *map(_false, values)]))
         return self._kept(truth, f"{truth} | {_joined(' & ', map(_false, values))}")
 
-    def column(self, column: int, place: Place, type: DataType) -> Value:
-        """The value of a column at a row."""
+    def _pieces(self, node: core.Expression, value: Value) -> str:
+        """The numbers of the texts that a side of a comparison is joined of."""
+        if joins_texts(node):
+            return value.text
+        self.shared.imports.use("np")
+        return f"(np.int64({value.text}),)"
+
+    def _joined(self, node: core.Call) -> Value:
+        """Texts of several rows one after another, as the numbers of all."""
+        values = [self.value(piece) for piece in node.operands]
+        self.shared.imports.use("np")
+        text = ", ".join(f"np.int64({value.text})" for value in values)
+        return Value(f"({text},)", _all(*(value.known for value in values)))
+
+    def _read(self, column: int) -> int:
+        """The number of a column among those that are read."""
         number = self.shared.columns.setdefault(column, len(self.shared.columns))
         self.columns.add(number)
+        return number
+
+    def column(self, column: int, place: Place, type: DataType) -> Value:
+        """The value of a column at a row."""
+        number = self._read(column)
         new = self.fresh()
         values, valid = f"column_{number}[{place.text}]", f"valid_{number}[{place.text}]"
         if type is DataType.BOOLEAN:
@@ -215,6 +247,8 @@ class Lines:
                 return Value(operand.text, _all(place.exists, operand.known))
             case core.Cast() | core.Negation() | core.Absolute():
                 return self._operation(node)
+            case core.Call() if joins_texts(node):
+                return self._joined(node)
             case core.Arithmetic() | core.TimeDifference() | core.Call():
                 return self._operation(node)
             case core.Asked():

@@ -17,6 +17,7 @@ from celc.core.formula import Constant, DataType
 from celc.core.traversal import (
     nodes_asked,
     nodes_of,
+    operands_of,
     predicates_of,
     terms_of,
     truth_with_terms,
@@ -83,7 +84,7 @@ class RowColumns:
     def _expression(self, node: core.Expression) -> core.Expression:
         row = _only_row(node)
         if row is None or not _is_function(node) or not can_be_column(node):
-            return never_null(with_terms(node, self._expression))
+            return never_null(_flat(with_terms(node, self._expression)))
         found = core.ColumnAt(self.number_of(node), row, node.type, node.span)
         if isinstance(row, core.Argument):
             return found
@@ -96,10 +97,45 @@ class RowColumns:
 
 
 def functions_of_rows(truth: core.Truth) -> list[core.Call]:
-    """The calls in a condition that are computed of several rows, by code that knows no texts and
-    no time zones."""
-    calls = [node for node in nodes_asked(truth) if isinstance(node, core.Call)]
-    return [one for one in calls if not has_kernel(one)]
+    """The calls in a condition that are computed of several rows, by code that knows no time zones,
+    and of texts only that they can be joined and compared."""
+    nodes = nodes_asked(truth)
+    asked = [truth]
+    for node in nodes:
+        if isinstance(node, core.Conditional):
+            asked += [one for one, _ in node.branches]
+        elif isinstance(node, core.Asked):
+            asked.append(node.condition)
+    compared = {
+        id(side)
+        for one in asked
+        for predicate in predicates_of(one)
+        if isinstance(predicate, core.Comparison | core.NullTest)
+        for side in operands_of(predicate)
+        if isinstance(side, core.Call) and side.function == "CONCAT"
+    }
+    found: list[core.Call] = []
+    inside: set[int] = set()
+    for node in nodes:
+        if not isinstance(node, core.Call) or id(node) in compared | inside or has_kernel(node):
+            continue
+        found.append(node)
+        inside |= {id(one) for one in nodes_of(node)}
+    return found
+
+
+def _flat(node: core.Expression) -> core.Expression:
+    """`(a || b) || c` as one call."""
+    if not isinstance(node, core.Call) or node.function != "CONCAT":
+        return node
+    pieces: list[core.Expression] = []
+    for one in node.operands:
+        match one:
+            case core.Call(function="CONCAT", operands=inner):
+                pieces += inner
+            case _:
+                pieces.append(one)
+    return replace(node, operands=tuple(pieces))
 
 
 def _as_conditional(truth: core.Truth, node: core.Asked) -> core.Conditional:

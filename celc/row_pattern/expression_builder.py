@@ -1,11 +1,15 @@
 """Expressions of MATCH_RECOGNIZE, made bottom-up of the nodes of the parser (`parser`)."""
 
+from dataclasses import replace
 from typing import Any, Literal
 
 from celc_runtime.plan.frozen import frozen
 
+from celc.diagnostics.errors import Diagnostics
+from celc.diagnostics.messages import row_patterns as messages
 from celc.diagnostics.source import Span
 from celc.parse import syntax as cel
+from celc.parse.mistakes.trees import json_step
 from celc.parse.tokens import Token
 from celc.row_pattern import syntax
 
@@ -20,6 +24,9 @@ class _Zoned:
 
 class ExpressionBuilder:
     """Makes the syntax of the nodes: a method for each rule or alias, with its place and parts."""
+
+    def __init__(self, found: Diagnostics) -> None:
+        self.report, self.slice = found.add, found.source.slice
 
     # --- expressions ------------------------------------------------------------------------------
 
@@ -79,12 +86,17 @@ class ExpressionBuilder:
         return syntax.Interval(amount.text.strip("'").strip(), unit, span)
 
     def column(self, span: Span, parts: list[Any]) -> syntax.Column:
-        names = [part for part in parts if isinstance(part, syntax.Name)]
-        return syntax.Column(names[0] if len(names) == 2 else None, names[-1], span)
+        return syntax.Column(None, parts[0], span)
 
     def star(self, span: Span, parts: list[Any]) -> syntax.Star:
-        named = parts[0] if isinstance(parts[0], syntax.Name) else None
-        return syntax.Star(named, span)
+        match parts[0]:
+            case syntax.Column(variable=None, name=name):
+                return syntax.Star(name, span)
+            case Token():
+                return syntax.Star(None, span)
+            case _:
+                self.report(messages.wrong_arguments("COUNT", "COUNT(v.*)", span))
+                return syntax.Star(None, span)
 
     def call(self, span: Span, parts: list[Any]) -> syntax.Call:
         semantics, function, given = parts
@@ -109,6 +121,43 @@ class ExpressionBuilder:
         word, operand, *_, zone, _, type = parts
         named = None if zone is None else cel.TextLiteral(_text(zone), zone.span)
         return syntax.Cast(operand, type, named, word.type == "TRY_CAST", span)
+
+    def short_cast(self, span: Span, parts: list[Any]) -> syntax.Cast:
+        operand, _, type = parts
+        return syntax.Cast(operand, type, None, False, span)
+
+    def field(
+        self, span: Span, parts: list[Any]
+    ) -> syntax.Column | syntax.Field | syntax.JsonValue:
+        whole, name = parts[0], parts[-1]
+        match whole:
+            case syntax.Column(variable=None, name=variable):
+                return syntax.Column(variable, name, span)
+            case syntax.JsonValue():
+                return replace(whole, path=(*whole.path, name.text), span=span)
+            case _:
+                return syntax.Field(whole, name, span)
+
+    def element(self, span: Span, parts: list[Any]) -> syntax.Element | syntax.JsonValue:
+        whole, _, index, *_ = parts
+        if isinstance(whole, syntax.JsonValue):
+            return replace(whole, path=(*whole.path, self._step(index)), span=span)
+        return syntax.Element(whole, index, span)
+
+    def json_field(self, span: Span, parts: list[Any]) -> syntax.JsonValue:
+        return syntax.JsonValue(parts[0], (parts[-1].text,), span)
+
+    def json_element(self, span: Span, parts: list[Any]) -> syntax.JsonValue:
+        return syntax.JsonValue(parts[0], (self._step(parts[3]),), span)
+
+    def _step(self, index: syntax.Expression) -> str | int:
+        """A step in brackets: a text, or a whole number."""
+        match index:
+            case syntax.Constant(value=str() | int() as value) if not isinstance(value, bool):
+                return value
+            case _:
+                self.report(json_step(index.span, self.slice(index.span)))
+                return 0
 
     def arguments(self, span: Span, parts: list[Any]) -> tuple[Span | None, tuple[Any, ...]]:
         distinct, *values = parts

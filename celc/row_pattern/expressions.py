@@ -17,6 +17,7 @@ from typing import Literal, cast
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.values.functions import FUNCTIONS as TABLE
 from celc_runtime.values.functions import Function
+from celc_runtime.values.types import StructType
 
 from celc.core import formula as core
 from celc.core.formula import NEGATED, TIMES, ComparisonOperator, Constant, DataType
@@ -41,6 +42,7 @@ from celc.resolve.types.conversions import (
     meeting_type,
     negation,
 )
+from celc.resolve.types.parts import element_of, field_of, json_path
 from celc.row_pattern import core as rows
 from celc.row_pattern import syntax
 
@@ -99,11 +101,11 @@ def value(node: syntax.Expression, scope: Scope) -> core.Expression | None:
 
 def key(clause: str, node: syntax.Expression, scope: Scope) -> core.Expression | None:
     """An expression of PARTITION BY or ORDER BY, over a row alone."""
-    named = [one for one in _nodes(node) if isinstance(one, syntax.Column) and one.variable]
+    named = [_variable(one, scope) for one in _nodes(node) if isinstance(one, syntax.Column)]
     for one in named:
-        assert one.variable is not None
-        scope.found.add(messages.variable_in_key(clause, one.variable.text, one.span))
-    if named:
+        if one is not None:
+            scope.found.add(messages.variable_in_key(clause, one.text, one.span))
+    if any(named):
         return None
     found = expression(node, replace(scope, row=core.Argument(), inside=clause))
     if found is None:
@@ -173,6 +175,16 @@ def expression(node: syntax.Expression, scope: Scope) -> core.Expression | None:
             return _call(node, scope)
         case syntax.Cast():
             return _cast(node, scope)
+        case syntax.Field():
+            whole = expression(node.operand, scope)
+            return None if whole is None else _field(whole, node.name, node.span, scope)
+        case syntax.Element():
+            whole, index = expression(node.operand, scope), expression(node.index, scope)
+            if whole is None or index is None:
+                return None
+            return element_of(whole, index, node.span, scope.found)
+        case syntax.JsonValue():
+            return _json(node, scope)
         case syntax.Case():
             return _case(node, scope)
         case syntax.Unary(operator="-"):
@@ -493,8 +505,41 @@ def _last(variables: core.Variables | None) -> core.Row:
     return core.Navigation(variables, first=False, offset=0, shift=0, final=False)
 
 
+def _variable(node: syntax.Column, scope: Scope) -> syntax.Name | None:
+    """The variable of a column. Of `c.f` there is none, if c is a STRUCT column and no variable."""
+    if node.variable is None or node.variable.key in scope.variables:
+        return node.variable
+    number = scope.numbers.get(node.variable.key)
+    is_struct = number is not None and isinstance(scope.columns[number].type, StructType)
+    return None if is_struct else node.variable
+
+
+def _field(
+    whole: core.Expression, name: syntax.Name, span: Span, scope: Scope
+) -> core.Expression | None:
+    """A field, whose name is compared without regard to case, as those of columns are."""
+    if isinstance(whole.type, StructType):
+        spelled = {one.casefold(): one for one, _ in reversed(whole.type.fields)}
+        if name.text not in dict(whole.type.fields):
+            name = syntax.Name(spelled.get(name.key, name.text), name.span)
+    return field_of(whole, name, span, scope.found)
+
+
+def _json(node: syntax.JsonValue, scope: Scope) -> core.Expression | None:
+    path = json_path(node.path, node.span, scope.found)
+    if path is None:
+        return None
+    name = syntax.Name("GET_JSON_OBJECT", node.span)
+    arguments = (node.operand, syntax.Constant(path, node.span))
+    call = syntax.Call(name, arguments, None, None, None, node.span)
+    return _of_table(TABLE[name.text], call, scope)
+
+
 def _column(node: syntax.Column, scope: Scope) -> core.Expression | None:
     variables = None
+    if node.variable is not None and _variable(node, scope) is None:
+        whole = _column(syntax.Column(None, node.variable, node.variable.span), scope)
+        return None if whole is None else _field(whole, node.name, node.span, scope)
     if node.variable is not None:
         variables = _variables(node.variable, scope)
         if variables is None:
@@ -690,8 +735,8 @@ def _read(
     for node in _nodes(argument):
         match node:
             case syntax.Column():
-                key = None if node.variable is None else node.variable.key
-                qualifiers.setdefault(key, node.variable)
+                variable = _variable(node, scope)
+                qualifiers.setdefault(None if variable is None else variable.key, variable)
             case syntax.Call() if node.function.key == "classifier":
                 named = _named_in_classifier(node)
                 qualifiers.setdefault(None if named is None else named.key, named)
@@ -728,6 +773,10 @@ def _nodes(node: syntax.Expression) -> Iterator[syntax.Expression]:
                 waiting += one.arguments
             case syntax.Unary() | syntax.NullTest() | syntax.Cast():
                 waiting.append(one.operand)
+            case syntax.Field() | syntax.JsonValue():
+                waiting.append(one.operand)
+            case syntax.Element():
+                waiting += (one.operand, one.index)
             case syntax.Binary() | syntax.DistinctTest():
                 waiting += (one.left, one.right)
             case syntax.Between():

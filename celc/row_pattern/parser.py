@@ -107,6 +107,7 @@ class _Builder(ExpressionBuilder):
     """Makes the syntax of the nodes: a method for each rule or alias, with its place and parts."""
 
     def __init__(self, diagnostics: Diagnostics) -> None:
+        super().__init__(diagnostics)
         self._found = diagnostics
 
     # --- clauses ----------------------------------------------------------------------------------
@@ -170,7 +171,7 @@ class _Builder(ExpressionBuilder):
         return cel.Name(" ".join([name.text, *(word.text.upper() for word in words)]), span)
 
     def type_field(self, span: Span, parts: list[Any]) -> cel.TypeField:
-        name, type = parts
+        name, _, type = parts
         return cel.TypeField(cel.Name(name.text, name.span), type, span)
 
     def every(self, span: Span, parts: list[Any]) -> Span:

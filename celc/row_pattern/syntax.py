@@ -94,6 +94,33 @@ class Cast:
 
 
 @frozen
+class Field:
+    """`e.f`; `c.f` where c is no variable is a `Column`, like `v.c`."""
+
+    operand: Expression
+    name: Name
+    span: Span
+
+
+@frozen
+class Element:
+    """`e[i]`, of an ARRAY, or `e['k']`, of a MAP or STRUCT."""
+
+    operand: Expression
+    index: Expression
+    span: Span
+
+
+@frozen
+class JsonValue:
+    """`e:b.c[0]`, of a text of JSON; `path` are the names and numbers."""
+
+    operand: Expression
+    path: tuple[str | int, ...]
+    span: Span
+
+
+@frozen
 class Unary:
     """`-e` or `NOT e`."""
 
@@ -180,6 +207,9 @@ Expression: TypeAlias = (
     | Column
     | Call
     | Cast
+    | Field
+    | Element
+    | JsonValue
     | Unary
     | Binary
     | NullTest

@@ -9,7 +9,7 @@ from celc_runtime.plan.expressions import (
     ValueOfRow,
     nodes_in,
 )
-from celc_runtime.plan.row_pattern import RowPlan, RowState, Variables
+from celc_runtime.plan.row_pattern import LETTERS, RowPlan, RowState, Variables
 
 from celc.verify.lowered import named
 from celc.verify.violations import Violation, Violations
@@ -57,7 +57,7 @@ def _columns(found: RowPlan) -> Violations:
     named = {
         "PARTITION BY": found.partition_by,
         "ORDER BY": [order.column for order in found.order_by],
-        "conditions": found.read,
+        "conditions": [one for one in found.read if one != LETTERS],
         "the result": [one.number for one in found.outputs if not one.measure],
         "measures": [
             node.column

@@ -283,10 +283,16 @@ _TYPES = (
 
 
 def between_rows(function: str, span: Span) -> Diagnostic:
-    """`A.s || B.s = 'x'` in DEFINE."""
-    message = f"{function} is computed of one row in DEFINE, and these arguments are of several"
-    hint = f"compare values of one row each, as in {function}(A.x) = {function}(x)"
-    return error("between-rows", span, message, hint)
+    """`UPPER(A.s || B.s) = 'x'` in DEFINE."""
+    name = {"ELEMENT": "[…]", "FIELD": "a field"}.get(function, function)
+    message = f"{name} is computed of one row in DEFINE, and these arguments are of several"
+    example = f"{function}(A.x) = {function}(x)" if name == function else "A.x[0] = x[0]"
+    hints = [f"compare values of one row each, as in {example}"]
+    if function == "CONCAT":
+        hints = [
+            "texts of several rows are joined and compared: they have no LIKE, and no function"
+        ]
+    return error("between-rows", span, message, *hints)
 
 
 def variable_in_key(clause: str, name: str, span: Span) -> Diagnostic:

@@ -6,11 +6,14 @@ A chain of parts (`x.a.b[0].c`) is one value: no column is made of what stands o
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Protocol
 
 from celc_runtime.values.functions import FUNCTIONS
 from celc_runtime.values.types import ArrayType, MapType, StructType
 
 from celc.core import formula as core
+from celc.diagnostics.errors import Diagnostics
 from celc.diagnostics.messages import functions as messages
 from celc.diagnostics.source import Span
 from celc.parse import syntax
@@ -38,13 +41,13 @@ def _part(node: syntax.Expression, site: Site, expression: Resolve) -> core.Expr
                 site.found.add(messages.label_in_brackets(text, span))
                 return None
             whole = _part(node.operand, site, expression)
-            return None if whole is None else _field(whole, node.name, node.span, site)
+            return None if whole is None else field_of(whole, node.name, node.span, site.found)
         case syntax.Element():
             whole = _part(node.operand, site, expression)
             index = expression(node.index, site)
             if whole is None or index is None:
                 return None
-            return _element(whole, index, node, site)
+            return element_of(whole, index, node.span, site.found)
         case _:
             return expression(node, site)
 
@@ -56,28 +59,41 @@ def _names_label(operand: syntax.Expression, site: Site) -> bool:
     return operand.attribute.text not in site.schema.types
 
 
-def _field(
-    whole: core.Expression, name: syntax.Name, span: Span, site: Site
+class _Name(Protocol):
+    """A name in the text."""
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+
+    @property
+    def span(self) -> Span:
+        """Its place."""
+
+
+def field_of(
+    whole: core.Expression, name: _Name, span: Span, found: Diagnostics
 ) -> core.Expression | None:
+    """`whole.name`; None after an error."""
     if not isinstance(whole.type, StructType):
-        text = site.found.source.slice(whole.span)
-        site.found.add(messages.no_fields(whole.type, text, name.text, span))
+        text = found.source.slice(whole.span)
+        found.add(messages.no_fields(whole.type, text, name.text, span))
         return None
     types = dict(whole.type.fields)
     if name.text not in types:
-        site.found.add(messages.unknown_field(name.text, types, name.span))
+        found.add(messages.unknown_field(name.text, types, name.span))
         return None
     named = core.Constant(name.text, core.DataType.STRING, name.span)
     return core.Call("FIELD", (whole, named), types[name.text], None, span)
 
 
-def _element(
-    whole: core.Expression, index: core.Expression, node: syntax.Element, site: Site
+def element_of(
+    whole: core.Expression, index: core.Expression, span: Span, found: Diagnostics
 ) -> core.Expression | None:
+    """`whole[index]`; None after an error."""
     match whole.type:
-        case StructType() if isinstance(node.index, syntax.TextLiteral):
-            name = syntax.Name(node.index.value, node.index.span)
-            return _field(whole, name, node.span, site)
+        case StructType() if isinstance(index, core.Constant) and isinstance(index.value, str):
+            return field_of(whole, syntax.Name(index.value, index.span), span, found)
         case ArrayType(element=element):
             wanted = core.DataType.INT
             fits = index.type in _INDEXES
@@ -85,14 +101,12 @@ def _element(
             wanted = core.DataType.STRING
             fits = index.type is wanted
         case _:
-            text = site.found.source.slice(whole.span)
-            site.found.add(messages.no_elements(whole.type, text, node.span))
+            found.add(messages.no_elements(whole.type, found.source.slice(whole.span), span))
             return None
     if not fits and not is_null(index):
-        site.found.add(messages.wrong_index(whole.type, index.type.value, node.index.span))
+        found.add(messages.wrong_index(whole.type, index.type.value, index.span))
         return None
-    operands = (whole, convert(index, wanted))
-    return core.Call("ELEMENT", operands, element, None, node.span)
+    return core.Call("ELEMENT", (whole, convert(index, wanted)), element, None, span)
 
 
 # --- JSON -----------------------------------------------------------------------------------------
@@ -100,13 +114,9 @@ def _element(
 
 def _json(node: syntax.JsonValue, site: Site, expression: Resolve) -> core.Expression | None:
     """`e:b.c[0]` is GET_JSON_OBJECT(e, '$.b.c[0]')."""
-    path = "$"
-    for step in node.path:
-        text = _step(step)
-        if text is None:
-            site.found.add(messages.json_name(str(step), node.span))
-            return None
-        path += text
+    path = json_path(node.path, node.span, site.found)
+    if path is None:
+        return None
     function = FUNCTIONS["GET_JSON_OBJECT"]
     call = syntax.Call(
         syntax.Name(function.name, node.span),
@@ -116,6 +126,18 @@ def _json(node: syntax.JsonValue, site: Site, expression: Resolve) -> core.Expre
         more=(syntax.TextLiteral(path, node.span),),
     )
     return function_call(function, call, site, expression)
+
+
+def json_path(steps: Sequence[str | int], span: Span, found: Diagnostics) -> str | None:
+    """The path as Spark writes it; None after an error."""
+    path = "$"
+    for step in steps:
+        text = _step(step)
+        if text is None:
+            found.add(messages.json_name(str(step), span))
+            return None
+        path += text
+    return path
 
 
 def _step(step: str | int) -> str | None:

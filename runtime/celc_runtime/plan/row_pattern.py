@@ -121,14 +121,18 @@ Skip: TypeAlias = Literal["PAST LAST ROW", "TO NEXT ROW", "TO FIRST", "TO LAST"]
 Rows: TypeAlias = Literal["ONE ROW", "SHOW EMPTY", "OMIT EMPTY", "WITH UNMATCHED"]
 
 
+LETTERS = -1
+"""Stands for a column: the UTF-8 bytes of all texts, and where each begins and ends."""
+
+
 @frozen(kw_only=True)
 class RowPlan:
     """A query as data.
 
     `columns` are those of the table, then the `derived` ones. `states`, `first` (the state before
     the first row of a partition), `start` (before any other) and `conditions` are the automaton.
-    `read` are the columns that generated code reads, `texts` and `regexes` what it compares texts
-    with. `registers` are the first values of the memory of the
+    `read` are the columns that generated code reads, with `LETTERS` among them, `texts` and
+    `regexes` what it compares texts with. `registers` are the first values of the memory of the
     path, `live` for each state those that conditions can still read, `remembers` whether they say
     all of the path that conditions read. `within`: microseconds on the first order column.
     """
@@ -175,6 +179,7 @@ class RowPlan:
     def columns_read(self) -> tuple[int, ...]:
         """The numbers of the columns that the query needs, in their order."""
         needed = {*self.partition_by, *(order.column for order in self.order_by), *self.read}
+        needed.discard(LETTERS)
         needed |= {output.number for output in self.outputs if not output.measure}
         for tree in self.trees:
             needed |= {one.column for one in nodes_in(tree) if isinstance(one, ValueOfRow)}

@@ -24,7 +24,7 @@ from celc_runtime.arrow.decimal_vectors import ranks_of_decimals
 from celc_runtime.arrow.events.partition_keys import codes_of_keys
 from celc_runtime.jit.kernels import STEPS_IN_PYTHON, compiling
 from celc_runtime.plan.errors import EventError, WorkLimitError
-from celc_runtime.plan.row_pattern import RowPlan
+from celc_runtime.plan.row_pattern import LETTERS, RowPlan
 from celc_runtime.row_pattern import passes
 from celc_runtime.row_pattern.measured import Listed, ranks_of_texts
 from celc_runtime.row_pattern.measures import result_rows
@@ -277,12 +277,15 @@ class _Run:
         texts = {
             number: self._columns[number]
             for number in plan.read
-            if plan.columns[number].type == "STRING"
+            if number != LETTERS and plan.columns[number].type == "STRING"
         }
         return Texts(texts, plan.texts, plan.variables, plan.regexes)
 
     def _numbers(self, column: int) -> tuple[np.ndarray, np.ndarray]:
         """The values of a column as numbers, and where they are not NULL."""
+        if column == LETTERS:
+            letters, stops = self._texts.letters
+            return _frozen(letters), _frozen(stops)
         array = self._columns[column]
         if column in self._texts.codes:
             valid = array.is_valid().to_numpy(zero_copy_only=False)

@@ -36,6 +36,15 @@ class Texts:
             found = pc.match_substring_regex(self.dictionary, pattern=regex)
             self.truths[number] = found.to_numpy(zero_copy_only=False)
 
+    @property
+    def letters(self) -> tuple[np.ndarray, np.ndarray]:
+        """uint8: the bytes of all texts, one after another; int64: text n begins at place n there,
+        and ends at place n + 1."""
+        _, stops, letters = self.dictionary.buffers()
+        ends = np.frombuffer(stops, np.int32)[: len(self.dictionary) + 1].astype(np.int64)
+        bytes_of = np.zeros(1, np.uint8) if letters is None else np.frombuffer(letters, np.uint8)
+        return bytes_of, np.append(ends, ends[-1:])
+
     def _numbers(self, texts: pa.Array) -> np.ndarray:
         if not len(texts):
             return np.zeros(0, np.int32)
