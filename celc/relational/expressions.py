@@ -102,7 +102,10 @@ def cast(value: exp.Expr, type: str, dialect: Dialect) -> exp.Expr:
 
 class Writer:
     """Writes expressions for a dialect. `by_stream`: types are distinguished by their stream as
-    well. `alone`: the scan whose columns need no table name."""
+    well. `alone`: the scan whose columns need no table name. `binds`: long values get names, so
+    that arithmetic may be as deep as it likes."""
+
+    binds = False
 
     def __init__(
         self, dialect: Dialect, *, by_stream: bool = False, alone: str | None = None
@@ -289,7 +292,7 @@ class Writer:
     def _arithmetic(self, node: core.Arithmetic) -> exp.Expr:
         if node.type.is_checked:
             return self.micros(node)
-        if _depth_of_wholes(node) > _DEEPEST:
+        if not self.binds and _depth_of_wholes(node) > _DEEPEST:
             raise NotRelational("arithmetic of whole numbers is long", node.span)
         left, right = enclosed(self.value(node.left)), enclosed(self.value(node.right))
         if isinstance(node.type, core.DecimalType):

@@ -17,6 +17,7 @@ from json_texts import PATHS, json_text
 from spark_routes import INTERPRETED_PLANS
 from stream_routes import settings
 
+import celc
 from celc.core.formula import AttributeValue, Call, Constant, DataType, DecimalType, Expression
 from celc.diagnostics.source import Span
 from celc.relational.expressions import Writer
@@ -76,6 +77,48 @@ def test_texts_of_json_hold_the_same(far_session: Any, tmp_path: Any) -> None:
         calls += [found, Call("CAST", (found,), DataType.INT, "UTC", span)]
     wrong = _wrong(far_session, table, calls, tmp_path)
     assert not wrong, "\n".join(wrong)
+
+
+def _nested(inner: str, around: str, depth: int) -> str:
+    for _ in range(depth):
+        inner = around.format(inner)
+    return inner
+
+
+@long_over_connect
+def test_functions_deep_in_each_other_have_the_same_values(far_session: Any) -> None:
+    """Long values have names in the text of SQL (`celc.relational.derived`)."""
+    deep = (
+        _nested("v", "FLOOR({} / 2e0)", 6),
+        _nested("n", "({} * 3 + n)", 9),
+        _nested("ts", "(DATE_TRUNC('HOUR', {} AT TIME ZONE 'America/St_Johns') - 7 HOURS)", 4),
+        _nested("CAST(n AS STRING)", "CAST(TRY_CAST({} AS TIMESTAMP) AS STRING)", 4),
+    )
+    query = celc.compile(
+        "CREATE STREAM S { EVENT A { id: INT, n: LONG, v: DOUBLE, ts: TIMESTAMP } }\n"
+        f"SELECT a[id] FROM S WHERE A AS a FILTER a[HASH({', '.join(deep)}) % 2 = 0]",
+        order_by="id",
+    )
+    (read,) = query.queries.values()
+    assert any("TRANSFORM" in one.sql for one in read.plan.source.derived)
+    draw = random.Random(6)
+    events = pa.table(
+        {
+            "type": ["A"] * 400,
+            "id": pa.array(range(400), pa.int32()),
+            "n": [
+                draw.choice((-(2**63), 2**63 - 1, 2024)) if n % 9 == 0 else n for n in range(400)
+            ],
+            "v": [None if n % 11 == 0 else draw.gauss(0, 1e3) for n in range(400)],
+            "ts": pa.array(
+                [draw.randint(0, 2 * 10**15) for _ in range(400)], pa.timestamp("us", "UTC")
+            ),
+        }
+    )
+    wanted = [row["a"][0]["id"] for row in query.match_table(events).to_pylist()]
+    found = [row.a[0].id for row in query.match(far_session.createDataFrame(events)).collect()]
+    assert 50 < len(wanted) < 350
+    assert sorted(found) == sorted(wanted)
 
 
 def _wrong(session: Any, table: pa.Table, calls: Sequence[Expression], folder: Any) -> list[str]:
