@@ -25,7 +25,7 @@ def test_cases() -> None:
 
 
 def test_all_cases_are_there() -> None:
-    assert len(load_cases(folder=FOLDER)) == 66
+    assert len(load_cases(folder=FOLDER)) == 71
     assert len(load_refused(folder=FOLDER)) == 7
 
 

@@ -76,13 +76,13 @@ def with_types_and_windows(
     formula: Formula,
     types: Callable[[tuple[core.EventType, ...]], tuple[core.EventType, ...]],
     window: Callable[[core.Window], core.Window],
-    before: Callable[[core.Window], core.Window] | None = None,
+    length: Callable[[core.AbsenceBefore | core.AbsenceAfter], core.Window] | None = None,
 ) -> Formula:
     """The formula with other event types in its atoms, and other windows and lengths of absences;
-    `before`: those of absences before a match, where they change in another way."""
+    `length`: those of absences at an end, where they change in another way."""
 
     def changed(one: Formula) -> Formula:
-        return with_types_and_windows(one, types, window, before)
+        return with_types_and_windows(one, types, window, length)
 
     match formula:
         case core.Atom():
@@ -92,9 +92,8 @@ def with_types_and_windows(
             return replace(formula, operand=operand, window=window(formula.window))
         case core.AbsenceBefore() | core.AbsenceAfter():
             operand, absent = changed(formula.operand), changed(formula.absent)
-            is_before = before is not None and isinstance(formula, core.AbsenceBefore)
-            length = (before if before and is_before else window)(formula.length)
-            return replace(formula, operand=operand, absent=absent, length=length)
+            measured = window(formula.length) if length is None else length(formula)
+            return replace(formula, operand=operand, absent=absent, length=measured)
         case core.Sequence() | core.Disjunction():
             return replace(formula, operands=tuple(map(changed, formula.operands)))
         case core.Absence():

@@ -186,9 +186,12 @@ def check_reader(
         _check_order(read, order_by, usable, found)
 
 
-def check_lasting(node: syntax.Query, formula: core.Formula, found: Diagnostics) -> None:
-    """Report all parts of a query that have no meaning where events last."""
-    if node.for_each is not None:
+def check_lasting(
+    node: syntax.Query, formula: core.Formula, found: Diagnostics, *, reads: bool
+) -> None:
+    """Report all parts of a query that have no meaning where events last; `reads`: some are rows of
+    queries."""
+    if reads and node.for_each is not None:
         found.add(messages.for_each(node.for_each.span))
     for part in formulas_in(formula):
         match part:
@@ -196,7 +199,7 @@ def check_lasting(node: syntax.Query, formula: core.Formula, found: Diagnostics)
                 found.add(messages.contiguous(part.span))
             case core.Iteration(contiguous=True):
                 found.add(messages.contiguous(part.span))
-            case core.AbsenceAfter():
+            case core.AbsenceAfter() if reads:
                 found.add(messages.absence_at_end(part.span))
             case _:
                 pass
@@ -252,8 +255,11 @@ def with_starts(query: core.Query, begin: AttributeDeclaration) -> core.Query:
     def lasting(window: core.Window) -> core.Window:
         return replace(window, begin=begin)
 
-    def to_start(window: core.Window) -> core.Window:
-        return replace(window, begin=begin, to_start=True)
+    def of_absence(absence: core.AbsenceBefore | core.AbsenceAfter) -> core.Window:
+        if isinstance(absence, core.AbsenceBefore):
+            return replace(absence.length, begin=begin, to_start=True)
+        # From the start of the match, else from its end.
+        return lasting(absence.length) if absence.from_start else absence.length
 
     formula, window = query.formula, query.window
     if window is not None:
@@ -261,5 +267,5 @@ def with_starts(query: core.Query, begin: AttributeDeclaration) -> core.Query:
         lengths = [one.length.size for one in before]
         formula = core.Within(formula, window, window.span)
         window = replace(window, size=window.size + max(lengths, default=0))
-    changed = with_types_and_windows(formula, lambda types: types, lasting, to_start)
+    changed = with_types_and_windows(formula, lambda types: types, lasting, of_absence)
     return replace(query, formula=changed, window=window, begin=begin)

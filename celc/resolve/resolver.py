@@ -189,10 +189,10 @@ def _query(
         if any(one.is_rest for one in schema.event_types):
             found.add(messages.rest_in_reader(schema.read[0][0].text, schema.read[0][0].span))
     if lasts:
-        check_lasting(node, formula, found)
+        check_lasting(node, formula, found, reads=bool(reads))
     if simultaneous:
         check_simultaneous(node, formula, window, known, found, lasts=lasts)
-    if not lasts and uncertain is None:
+    if not reads and uncertain is None:
         check_absences(formula, found)
     site = Site(schema, frame, annotator.hidden, found, "select", condition)
     check_choices(node, source, found)
@@ -240,8 +240,8 @@ def _query(
     begin = start_of(schema, lasting, reads) if lasting else None
     query = with_derived(query, schema.made)
     if begin is not None:
-        return with_starts(replace(query, reads=reads), begin)
-    if reads:
+        query = with_starts(replace(query, reads=reads), begin)
+    elif reads:
         return over_queries(query, reads) if len(query.order_by) == 1 else None
     if schema.for_each is None:
         return query

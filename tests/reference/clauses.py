@@ -604,6 +604,7 @@ class Stream:
         """The matches in the window, each with the times after which it is decided (True where
         there is no such column); without any where it is undecided."""
         found: dict[ComplexEvent, list[Any]] = {}
+        axis = evaluator.axis if self.lasting else None
         for one in self.ways:
             for match in evaluator.answer(one.formula):
                 window = self.query.window
@@ -611,10 +612,11 @@ class Stream:
                     continue
                 times = found.setdefault(match, [])
                 start, end, _ = match
-                if self.is_closed or is_decided(one, start, end, rows, self.order_by, self.clock):
+                of_match = one, start, end, rows
+                if self.is_closed or is_decided(*of_match, self.order_by, self.clock, axis):
                     shown = self.shows_time and self.order_by is not None
                     times.append(
-                        decided_time(one, start, end, rows, self.order_by or "") if shown else True
+                        decided_time(*of_match, self.order_by or "", axis) if shown else True
                     )
         return found
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from . import nodes as n
 from .conditions import Row
+from .lasting import Axis
 from .values import CelError
 from .windows import measured_on
 
@@ -93,9 +94,11 @@ def is_decided(
     rows: Sequence[Row],
     column: str | None,
     clock: Any,
+    axis: Axis | None,
 ) -> bool:
     """Whether nothing that could still come can undo a match; `clock`: the greatest value of the
-    first order column, `column`."""
+    first order column, `column`; `axis`: that of events that last, where start and end are its
+    places."""
     length = one.length
     if length is None:
         return True
@@ -103,14 +106,20 @@ def is_decided(
     attribute = measured_on(length, column)
     if attribute is None:
         return len(rows) > place + length.size
-    limit = passes(rows[place].values[attribute].value, length)
+    limit = passes(axis.time(place) if axis else rows[place].values[attribute].value, length)
     if is_on(column, length):
         return bool(clock > limit)
     return any(row.values[attribute].value > limit for row in rows)
 
 
-def decided_time(one: Alternative, start: int, end: int, rows: Sequence[Row], column: str) -> Any:
-    """The time after which a match is decided."""
+def decided_time(
+    one: Alternative, start: int, end: int, rows: Sequence[Row], column: str, axis: Axis | None
+) -> Any:
+    """The time after which a match is decided; `axis` as above."""
+
+    def time(place: int) -> Any:
+        return axis.time(place) if axis else rows[place].values[column].value
+
     if one.length is None:
-        return rows[end].values[column].value
-    return passes(rows[start if one.from_start else end].values[column].value, one.length)
+        return time(end)
+    return passes(time(start if one.from_start else end), one.length)

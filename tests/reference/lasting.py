@@ -123,6 +123,8 @@ def check_event(start: Any, end: Any) -> None:
 def check_reader(query: n.Query, file: n.File, order_by: tuple[str, ...]) -> None:
     """Raise CelError where a query that reads queries has no meaning."""
     check_lasting(query, order_by)
+    if any(isinstance(part, n.NotAfter) for part in n.parts_of(query.formula)):
+        raise CelError("an absence after a match among rows of queries")
     for one in read_by(query, file):
         if one.per is not None or one.collapsed or one.for_each is not None:
             raise CelError(f"{one.name} has no rows that can be read")
@@ -132,13 +134,9 @@ def check_lasting(query: n.Query, order_by: tuple[str, ...]) -> None:
     """Raise CelError where a query over events that last has no meaning."""
     if len(order_by) != 1:
         raise CelError("a query over events that last has one order column")
-    if query.for_each is not None:
-        raise CelError("FOR EACH in a query over events that last")
     for part in n.parts_of(query.formula):
         if isinstance(part, n.Next) or (isinstance(part, n.Repeat) and part.contiguous):
             raise CelError("`:` among events that last")
-        if isinstance(part, n.NotAfter):
-            raise CelError("an absence after a match among events that last")
 
 
 def read_by(query: n.Query, file: n.File) -> list[n.Query]:

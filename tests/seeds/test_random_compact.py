@@ -209,7 +209,7 @@ _REFUSED = {
     *("15-correlation", "16-correlated-selectors", "17-prev-prior", "18-aggregate-filters"),
     *("19-correlated-negation", "20-scopes", "21-prev-in-or", "26-absence-after"),
     *("27-simultaneous", "33-per-start", "34-own-aggregates", "35-boolean-conditions"),
-    *("36-nth", "41-lasting"),
+    *("36-nth", "41-lasting", "49-lasting-ends"),
     "43-some-every",
     "46-limit-per",
     "48-joined-texts",

@@ -22,6 +22,8 @@ from celc import CelError
 from celc.core.limits import SIMULTANEOUS
 from celc.options import Options
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*undecided")  # tests/runtime/run has its tests
+
 # Selectors, LIMIT and CONSUME BY choose by the order of events.
 _NEED_ORDER = {
     Feature.SELECTOR,
@@ -35,9 +37,11 @@ SELECTORS = r"(NXT|LAST|MAX|STRICT)\("
 """Formulas of rounds have some of their own."""
 _SHAPES = (EVERYTHING - _NEED_ORDER, (EVERYTHING | SHORTER) - _NEED_ORDER, OF_ROUNDS - _NEED_ORDER)
 _OF_NEIGHBOURS = {Feature.CONTIGUOUS, Feature.REPEAT_CONTIGUOUS, Feature.COUNTED_CONTIGUOUS}
-_OF_LASTING = _OF_NEIGHBOURS | {Feature.NOT_AFTER}
 _WITH_FIRST = EVERYTHING | SHORTER | {Feature.THEN_FIRST, Feature.LOCAL_WINDOW, Feature.NOT_BEFORE}
-LASTING_SHAPES = tuple(one - _OF_LASTING for one in (*_SHAPES, _WITH_FIRST - _NEED_ORDER))
+_WITH_ENDS = EVERYTHING | {Feature.NOT_BEFORE, Feature.NOT_AFTER}
+LASTING_SHAPES = tuple(
+    one - _OF_NEIGHBOURS - _NEED_ORDER for one in (*_SHAPES, _WITH_FIRST, _WITH_ENDS)
+)
 
 
 def simultaneous_stream(rng: random.Random, length: int) -> list[dict[str, Any]]:
@@ -93,14 +97,15 @@ def check(seed: int, tally: Tally, *, depth: int = 2, length: int = 8) -> None:
     ties: str | None = SIMULTANEOUS
     if lasts:
         text, order_by, ties = lasting(rng, text), None, None
+    at_end = "closed" if rng.random() < 0.3 else "open"
     tally.drawn += 1
     try:
         with interpreted():
-            matchers = engines(text, Options(order_by, ties=ties))
+            matchers = engines(text, Options(order_by, ties=ties, at_end=at_end))
     except CelError as problem:
         codes = {d.code for d in problem.diagnostics if d.severity == "error"}
         known = TOO_LARGE | ({"simultaneous-order"} if re.search(SELECTORS, text) else set())
-        known |= {"contiguous-rows", "absence-of-rows"} if lasts else set()
+        known |= {"contiguous-rows"} if lasts else set()
         if not codes <= known:
             raise AssertionError(text) from problem
         tally.too_large += 1
@@ -110,7 +115,13 @@ def check(seed: int, tally: Tally, *, depth: int = 2, length: int = 8) -> None:
         events = with_starts(rng, events) if lasts else events
         try:
             wanted = evaluate(
-                text, events, order_by=order_by, ties=ties, times=lasts, work_limit=100_000
+                text,
+                events,
+                order_by=order_by,
+                ties=ties,
+                at_end=at_end,
+                times=lasts,
+                work_limit=100_000,
             )
         except WorkLimitError:
             continue

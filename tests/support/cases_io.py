@@ -77,6 +77,13 @@ class Case:
         return str(self.options.get("at_end", "open"))
 
 
+def lasting_in(unit: str, query: str) -> str:
+    """A query over events that last, with times in place of numbers of that unit (`SECONDS`)."""
+    text = re.sub(r"\b(start|end): LONG", r"\1: TIMESTAMP", query)
+    text = re.sub(r"(\d+) \[end\]", rf"\1 {unit} [end]", text)
+    return re.sub(r"((?:end|start) (?:<=|>=|>) \d+)(?! SECOND)", rf"\1 {unit}", text)
+
+
 _TIMES = {"decided_time", "start_time", "end_time", "span_start", "span_end"}
 
 

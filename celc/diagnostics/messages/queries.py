@@ -170,12 +170,12 @@ def contiguous(span: Span) -> Diagnostic:
 
 def absence_at_end(span: Span) -> Diagnostic:
     """`rises ; !falls FOR 5 MINUTES`."""
-    message = "an absence after a match is not supported where events last"
+    message = "an absence after a match is not supported where a query reads the rows of another"
     hint = "write the absence between two events (a ; !b ; c), or in a query that is read"
     return error("absence-of-rows", span, message, hint)
 
 
 def for_each(span: Span) -> Diagnostic:
     """`FROM rises FOR EACH rule`."""
-    message = "FOR EACH is not supported where events last, or are rows of queries"
+    message = "FOR EACH is not supported where a query reads the rows of another"
     return error("rows-for-each", span, message, "leave it out, or write the pattern as one query")

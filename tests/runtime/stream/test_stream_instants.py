@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from cases_io import load_cases
+from cases_io import lasting_in, load_cases
 from celc_runtime import EventError
 from celc_runtime.stream.formats import StreamOptions
 from engines import answer_of, engines, interpreted, only_query
 from reference import CelError as RefusedError
-from reference import WorkLimitError, difference, evaluate
+from reference import WorkLimitError, as_expected, difference, evaluate
 from streams_by_hand import EVENT_TIME, instant, streamed, timed
 from test_random_instants import order_free_query, simultaneous_stream
 
@@ -59,27 +58,28 @@ def test_cases() -> None:
     assert not problems, "\n".join(problems)
 
 
-def _of_times(text: str) -> str:
-    """A query over events that last, with times in place of numbers."""
-    text = re.sub(r"\b(start|end): LONG", r"\1: TIMESTAMP", text)
-    text = re.sub(r"(\d+) \[end\]", r"\1 MILLISECONDS [end]", text)
-    return re.sub(r"((?:end|start) (?:<=|>=|>) \d+)(?! SECOND)", r"\1 MILLISECONDS", text)
-
-
 def test_cases_of_events_that_last() -> None:
+    """A stream that is over has decided all matches."""
     problems: list[str] = []
-    for case in load_cases("41"):
-        events = [{**event, "row": row} for row, event in enumerate(case.events)]
-        expected = case.expected
-        if "TIMESTAMP" not in case.query:
-            for row in (*events, *(expected := [*map(dict, expected)])):
-                names = {"start", "end"} if "row" in row else {"start_time", "end_time"}
-                row |= {name: instant(9 + row[name]) for name in names & row.keys()}
+    for case in (*load_cases("41"), *load_cases("49")):
+        text = lasting_in("MILLISECONDS", case.query)
+        events = [{**event, "row": row} for row, event in enumerate(case.in_order)]
+        for event in events if "TIMESTAMP" not in case.query else []:
+            event |= {name: instant(9 + event[name]) for name in ("start", "end") if name in event}
+        plain = [
+            {
+                name: value.replace(tzinfo=None) if name in ("start", "end") else value
+                for name, value in event.items()
+            }
+            for event in events
+        ]
+        found = evaluate(text, plain, at_end="closed", times=True)
+        expected = [as_expected(match) for match in found]
+        assert case.ends_late or len(expected) == len(case.expected)
         with interpreted():
-            compiled = engines(_of_times(case.query), Options(tiebreak=("row",)))
+            compiled = engines(text, Options(tiebreak=("row",)))
         for engine, matcher in compiled.items():
             query = only_query(matcher)
-            events = sorted(events, key=lambda event: event["end"])
             rng = random.Random(case.name)
             rows = streamed(query, events, rng, options=_WITH_ROWS, time="end")
             told = difference(answer_of(query, rows, events), expected)

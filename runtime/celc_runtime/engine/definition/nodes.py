@@ -409,6 +409,8 @@ class NotAfter(Node):
         for match in self.part.ending(stretch, end):
             place = match.start if self.from_start else match.end
             key = keys[stretch.entries[place] - stretch.base]
+            if self.from_start and stretch.begins:
+                key = match.begin[0]
             events = range(match.end + 1, len(stretch.entries))
             fitting = bisect_right(
                 events, key, key=lambda event: floors[stretch.entries[event] - stretch.base]

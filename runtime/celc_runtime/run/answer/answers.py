@@ -105,7 +105,7 @@ class MatchRows(AnswerOfRun):
             listed.entries_read,
             deadlines=listed.deadlines,
             in_instants=self._in_instants,
-            begins=None if self._plan.source.begin is None else listed.walk.begins(found.starts),
+            begins=None if self._plan.source.begin is None else listed.begins,
         )
 
 

@@ -16,7 +16,7 @@ has come.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -164,7 +164,7 @@ class Deadlines(ChoiceOfRun):
     ) -> tuple[np.ndarray, np.ndarray]:
         """int64[deadlines, rows]: the keys of events, and the bounds that they set."""
         windows = measured(self._plan, events, positions)
-        keys = [windows[one.window][0] for one in self._plan.choice.deadlines]
+        keys = self._keys_at(events, windows)
         bounds = [
             windows[one.window][1]
             + (self._plan.matching.local_windows[one.window].unit == "EVENTS")
@@ -216,8 +216,18 @@ class Deadlines(ChoiceOfRun):
 
     def _keys(self, stretches: Stretches, events: pa.RecordBatch) -> list[np.ndarray]:
         """For each deadline int64[rows]: the keys of the events of stretches."""
-        windows = measured(self._plan, events, stretches.positions)
-        return [windows[deadline.window][0] for deadline in self._plan.choice.deadlines]
+        return self._keys_at(events, measured(self._plan, events, stretches.positions))
+
+    def _keys_at(
+        self, events: pa.RecordBatch, windows: Sequence[tuple[np.ndarray, np.ndarray]]
+    ) -> list[np.ndarray]:
+        """For each deadline int64[rows]: no match that ends at a row has a later key. Where events
+        have a duration, others of the row's instant can start later than the row; none starts
+        later than it ends."""
+        if self._plan.source.begin is None:
+            return [windows[one.window][0] for one in self._plan.choice.deadlines]
+        ends = whole_numbers(events.column(self._plan.source.order_by[0]))
+        return [ends for _ in self._plan.choice.deadlines]
 
     # --- matches ------------------------------------------------------------------------------
 
@@ -229,7 +239,7 @@ class Deadlines(ChoiceOfRun):
 
     def _decided(self, matches: pa.RecordBatch, listed: Listed) -> pa.RecordBatch:
         rows, numbers = listed.rows, listed.deadlines
-        entries = listed.entries.starts, listed.entries.ends
+        entries = listed.begins, listed.entries.ends
         is_decided = numbers != LEFT_OPEN
         if self._times is not None:
             is_decided &= (numbers != NO_DEADLINE) | self._have_ended(rows)
@@ -256,7 +266,7 @@ class Deadlines(ChoiceOfRun):
     def judge(self, number: int, entries: tuple[int, int], row: int) -> tuple[bool, bool]:
         """Whether a match of the present batch is decided, and whether it was before (at `since`).
 
-        entries: its first and its last event. row: where it ends.
+        entries: an event that starts when it starts, and its last event. row: where it ends.
         """
         if number == NO_DEADLINE and self._times is None:
             return True, self.was_read(row)

@@ -7,7 +7,7 @@ remembered events.
 import math
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -71,9 +71,19 @@ class _Part:
 _Match: TypeAlias = tuple[int, int, tuple[tuple[int, Labels], ...]]
 """(the first event of a match, its last event, the events with labels, each with its labels)."""
 
+_Timed: TypeAlias = tuple[_Match, int]
+"""A match and its start time: where events have a duration, two can differ in nothing else."""
+
 _Listed: TypeAlias = tuple[list[int], int, int]
-"""(the row at which a match ends and its events' tags, the number of its deadline, for events with
-a duration the entry of an event that starts when the match starts)."""
+"""(the row at which a match ends and its events' tags, a number of a deadline, `_Way.begin`)."""
+
+
+class _Way(NamedTuple):
+    """How a match is decided."""
+
+    begin: int  # the entry of an event that starts when the match starts
+    deadlines: list[int]  # their numbers; it is decided when the first one has passed
+
 
 _Latest: TypeAlias = tuple[int, int]
 """Of the matches that are decided together, the one that is decided last: the entry of its first
@@ -266,32 +276,31 @@ class DefinitionWalk(WalkOfRun):
             if self._definition.ways:
                 return self._by_deadline(row, part, stretch, end)[::-1][-limit:]
             found = self._definition.formula.ending(stretch, end)
-        if self._plan.source.begin is not None:
-            return self._by_begin(row, part, found)[:limit][::-1]
-        matches = sorted({match[:3] for match in found}, key=_by_latest_start)
+        begins: dict[_Timed, int] = {}
+        for match in found:
+            timed, event = self._timed(match)
+            begins.setdefault(timed, part.entries[event])
+        matches = sorted(begins, key=_by_latest_start)
         if matches and self._plan.matching.consume_by != "NONE":
             self._consumed = part.entries[end]
         return [
-            (self._tags(row, part, *match), NO_DEADLINE, 0) for match in reversed(matches[:limit])
+            (self._tags(row, part, *timed[0]), NO_DEADLINE, begins[timed])
+            for timed in reversed(matches[:limit])
         ]
 
-    def _by_begin(self, row: int, part: _Part, found: Iterable[Found]) -> list[_Listed]:
-        """Matches with a duration, each once: two that start at different times are different."""
-        matches: dict[tuple[_Match, int], int] = {}
-        for match in found:
-            time, first, event = match.begin
-            matches.setdefault(((first, match.end, match.labels), time), part.entries[event])
-        return [
-            (self._tags(row, part, *match), NO_DEADLINE, matches[match, time])
-            for match, time in sorted(matches, key=lambda one: (_by_latest_start(one[0]), -one[1]))
-        ]
+    def _timed(self, match: Found) -> tuple[_Timed, int]:
+        """A match as the answer tells it from others, and an event that starts when it starts."""
+        if self._plan.source.begin is None:
+            return (match[:3], 0), match.start
+        time, first, event = match.begin
+        return ((first, match.end, match.labels), time), event
 
     def _by_deadline(self, row: int, part: _Part, stretch: Stretch, end: int) -> list[_Listed]:
         """The matches that end at an event, each with its deadline, without those returned before.
 
         If matches with the same end belong together, all of them must be decided first.
         """
-        ways, together = self._ways_to_end(stretch, end), self._definition.joins_ends
+        ways, together = self._ways_to_end(part, stretch, end), self._definition.joins_ends
         judged = {match: self._judged(row, part, match, ways[match]) for match in ways}
         if together and self._was_chosen(row, part, stretch, end):
             return []
@@ -305,24 +314,26 @@ class DefinitionWalk(WalkOfRun):
         listed = []
         for match in sorted(ways, key=_by_latest_start):
             number = LEFT_OPEN if is_open else self._judged(row, part, match, ways[match])[0]
-            listed.append((self._tags(row, part, *match), number, 0))
+            listed.append((self._tags(row, part, *match[0]), number, ways[match].begin))
         return listed
 
     def _chosen(
-        self, ways: Mapping[_Match, list[int]], stretch: Stretch, end: int
-    ) -> dict[_Match, list[int]]:
+        self, ways: Mapping[_Timed, _Way], stretch: Stretch, end: int
+    ) -> dict[_Timed, _Way]:
         """The matches that SELECT chooses, as they look behind it, each with its deadlines.
 
         Matches that look alike are one, which is decided when the first of them is. Matches that
         are not chosen decide nothing.
         """
-        chosen: dict[_Match, list[int]] = {}
+        chosen: dict[_Timed, _Way] = {}
         formula = self._definition.formula
         assert isinstance(formula, Relabelled)
         for match in formula.part.ending(stretch, end):
-            first, last, labels = match[:3]
-            shown = first, last, formula.relabelled(labels)
-            chosen.setdefault(shown, []).extend(ways[match[:3]])
+            timed, _ = self._timed(match)
+            (first, last, labels), time = timed
+            shown = (first, last, formula.relabelled(labels)), time
+            begin, numbers = ways[timed]
+            chosen.setdefault(shown, _Way(begin, [])).deadlines.extend(numbers)
         return chosen
 
     def _was_chosen(self, row: int, part: _Part, stretch: Stretch, end: int) -> bool:
@@ -338,30 +349,30 @@ class DefinitionWalk(WalkOfRun):
             return False
         # Events that were read before come before those that were not.
         count = bisect_left(part.entries, True, key=lambda entry: not was_read(entry))
-        entries, symbols, positions, keys, places, *_ = (column[:count] for column in part.columns)
-        before = _Part(entries, symbols, positions, keys, places)
+        before = _Part()
+        for column, found in zip(before.columns, part.columns, strict=True):
+            column += found[:count]
         then = self._stretch(before, stretch.first, stretch.budget)
         then.whole = self._stretch(before, (stretch.whole or stretch).first, stretch.budget)
-        ways = self._ways_to_end(then, end)
+        ways = self._ways_to_end(before, then, end)
         return all(self._judged(row, part, match, ways[match])[2] for match in ways)
 
-    def _ways_to_end(self, stretch: Stretch, end: int) -> dict[_Match, list[int]]:
-        """The matches that end at an event, each with the numbers of its deadlines."""
-        found: dict[_Match, list[int]] = {}
+    def _ways_to_end(self, part: _Part, stretch: Stretch, end: int) -> dict[_Timed, _Way]:
+        """The matches that end at an event, each with its deadlines."""
+        found: dict[_Timed, _Way] = {}
         for way in self._definition.ways:
             number = NO_DEADLINE if way.deadline is None else way.deadline
             for match in way.formula.ending(stretch, end):
-                found.setdefault(match[:3], []).append(number)
+                timed, event = self._timed(match)
+                found.setdefault(timed, _Way(part.entries[event], [])).deadlines.append(number)
         return found
 
-    def _judged(
-        self, row: int, part: _Part, match: _Match, numbers: list[int]
-    ) -> tuple[int, bool, bool]:
+    def _judged(self, row: int, part: _Part, timed: _Timed, way: _Way) -> tuple[int, bool, bool]:
         """(the deadline of a match that passes first, whether it has passed, whether it had
         before)."""
         assert self.judge is not None
-        entries = part.entries[match[0]], part.entries[match[1]]
-        judged = [(number, *self.judge(number, entries, row)) for number in numbers]
+        entries = way.begin, part.entries[timed[0][1]]
+        judged = [(number, *self.judge(number, entries, row)) for number in way.deadlines]
         # Passed deadlines come first. Deadlines of one length from one event pass together.
         return min(judged, key=lambda one: (not one[2], not one[1], self._passes(one[0], entries)))
 
@@ -374,11 +385,11 @@ class DefinitionWalk(WalkOfRun):
         entry = entries[0] if deadline.from_start else entries[1]
         return float(self._history.value(deadline.window, entry) + window.size)
 
-    def _decided_last(self, part: _Part, ways: Mapping[_Match, list[int]]) -> _Latest:
+    def _decided_last(self, part: _Part, ways: Mapping[_Timed, _Way]) -> _Latest:
         found = []
-        for match, numbers in ways.items():
-            entries = part.entries[match[0]], part.entries[match[1]]
-            time, number = min((self._passes(number, entries), number) for number in numbers)
+        for ((_, end, _), _), way in ways.items():
+            entries = way.begin, part.entries[end]
+            time, number = min((self._passes(number, entries), number) for number in way.deadlines)
             found.append((time, entries[0], number))
         _, entry, number = max(found)
         return entry, number
@@ -434,8 +445,6 @@ class DefinitionWalk(WalkOfRun):
         ]
 
 
-def _by_latest_start(match: tuple[object, ...]) -> tuple[object, ...]:
-    start, _, labels = match
-    assert isinstance(start, int)
-    assert isinstance(labels, tuple)
-    return -start, [(event, sorted(carried)) for event, carried in labels]
+def _by_latest_start(timed: _Timed) -> tuple[object, ...]:
+    (start, _, labels), time = timed
+    return -start, [(event, sorted(carried)) for event, carried in labels], -time

@@ -28,6 +28,7 @@ class Listed:
     prepared: Prepared
     _entries: LabelEntries | None = field(default=None, init=False)
     _deadlines: np.ndarray | None = field(default=None, init=False)
+    _begins: np.ndarray | None = field(default=None, init=False)
 
     @property
     def count(self) -> int:
@@ -55,6 +56,13 @@ class Listed:
         if self._deadlines is None:
             self._deadlines = self.walk.deadlines(self.output)
         return self._deadlines
+
+    @property
+    def begins(self) -> np.ndarray:
+        """int64[matches]: entries of events that start when the matches start."""
+        if self._begins is None:
+            self._begins = self.walk.begins(self.entries.starts)
+        return self._begins
 
     def keep(self, wanted: np.ndarray) -> None:
         """Drop the matches that are not wanted (bool[matches])."""
