@@ -451,3 +451,26 @@ def test_the_index_of_rows_is_told(
     assert "rows of rule: an index finds those that an event concerns" in text
     for line in told:
         assert line in text, text
+
+
+_LASTING = """CREATE STREAM Jobs LASTING [begin, end] { EVENT J { begin: LONG, end: LONG } }
+CREATE STREAM Marks { EVENT M { end: LONG } }
+QUERY jobs: SELECT * FROM Jobs WHERE J AS j
+QUERY both: SELECT * FROM Jobs, Marks WHERE J ; M
+QUERY read: SELECT * FROM jobs, Marks WHERE jobs ; M
+"""
+
+
+def test_events_that_last_say_from_when_to_when(tmp_path: Path, capsys: Any) -> None:
+    """Rows of queries say so where they are named."""
+    path = tmp_path / "lasting.cel"
+    path.write_text(_LASTING)
+
+    def lines(query: str) -> list[str]:
+        told = _explained(capsys, str(path), "--query", query, "--stage", "formula")
+        return [line for line in told.splitlines() if " last" in line or line.startswith("last")]
+
+    (jobs,), (both,), (read,) = map(lines, ("jobs", "both", "read"))
+    assert jobs.startswith("lasting: each event from its begin to its end, read in the order of")
+    assert both.startswith("lasting: each event from its own start to its end,")
+    assert read.startswith("reads the rows of: jobs (each lasts from its start_time to its end)")

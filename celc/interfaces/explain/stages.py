@@ -92,6 +92,14 @@ def query_lines(query: core.Query) -> list[str]:
         lines.append(f"limit: {query.rate.count} PER {per}")
     if query.order_by:
         lines.append("order: " + ", ".join(f"{a.name} {a.type.value}" for a in query.order_by))
+    is_made = query.begin in [core.AttributeDeclaration(d.name, d.type) for d in query.derived]
+    if query.begin is not None and (is_made or not query.reads):
+        # Streams with different starts have a column of their own.
+        start = "own start" if is_made else query.begin.name
+        lines.append(
+            f"lasting: each event from its {start} to its {query.order_by[0].name}, read in the "
+            "order of the ends; it is before those that start after its end"
+        )
     return lines
 
 
