@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from cases_io import Case, load_cases
+from cases_io import Case, lasting_in, load_cases
 from celc_runtime import CompiledQuery, finish
 from chosen_cases import some_cases
 from conftest import ON_SPARK, long_over_connect
@@ -36,7 +36,10 @@ SCHEMA = pa.schema(
         "value": pa.float64(),
         "name": pa.string(),
         "mileage": pa.int64(),
+        "price": pa.float64(),
         "ts": pa.int64(),
+        "start": pa.timestamp("us", "UTC"),
+        "end": pa.timestamp("us", "UTC"),
         "row": pa.int64(),
         "at": pa.timestamp("us", "UTC"),
         "part": pa.string(),
@@ -58,10 +61,12 @@ _BUCKETS = (1, 2, 7)
 
 
 def _compiled(case: Case, number: int) -> CompiledQuery:
-    """A case's query over `at`, a time with the seconds of `ts`, with the case as a partition."""
-    text = case.query
+    """A case's query over `at`, a time with the seconds of `ts`, with the case as a partition.
+    Events that last have times in place of the seconds of their starts and ends."""
+    text = lasting_in("SECONDS", case.query) if case.lasts else case.query
     head, body = text[: text.index("SELECT")], text[text.index("SELECT") :]
     head = head.replace("ts: LONG }", "ts: LONG, at: TIMESTAMP, part: STRING }")
+    head = head.replace("end: TIMESTAMP }", "end: TIMESTAMP, part: STRING }")
     body, count = re.subn(r"PARTITION BY ", r"\g<0>part, ", body)
     if not count:
         body = body.replace("CONSUME BY ANY", "CONSUME BY PARTITION")  # there is only one
@@ -72,20 +77,28 @@ def _compiled(case: Case, number: int) -> CompiledQuery:
         body = re.sub(r"WITHIN (\d+) \[ts\]", r"WITHIN \1 SECONDS [at]", body)
     with interpreted():
         named = f"{head}QUERY q{number}: {body}"
-        return only_query(celc.compile(named, order_by="at", tiebreak="row"))
+        order_by = None if case.lasts else "at"
+        return only_query(celc.compile(named, order_by=order_by, tiebreak="row"))
 
 
 def _rows(case: Case, number: int) -> list[dict[str, Any]]:
-    return [
-        event
-        | {
-            "row": row,
-            "at": START + dt.timedelta(seconds=event["ts"]),
-            "part": case.name,
-            "asked": number,
-        }
-        for row, event in enumerate(case.events)
-    ]
+    found = []
+    for row, event in enumerate(case.in_order):
+        event = event | {name: _time(event[name]) for name in ("start", "end") if name in event}
+        at = event["end"] if case.lasts else _time(event["ts"])
+        found.append(event | {"row": row, "at": at, "part": case.name, "asked": number})
+    return found
+
+
+_OF_CASES = dt.datetime(2026, 7, 1, 12, tzinfo=dt.UTC)
+"""Where the times of cases begin."""
+
+
+def _time(value: Any) -> dt.datetime:
+    """The time of a number of seconds, or in place of a time of a case."""
+    if isinstance(value, dt.datetime):
+        return START + (value.replace(tzinfo=dt.UTC) - _OF_CASES)
+    return START + dt.timedelta(seconds=value)
 
 
 def _dealt(
@@ -127,7 +140,12 @@ def _write(folder: Path, groups: list[list[Case]], files: int) -> str:
     return f"{behind // dt.timedelta(milliseconds=1) + 1} milliseconds"
 
 
-_END = {"type": "A", "at": START + dt.timedelta(days=900), "part": "the end", "row": 0, "ts": 10**8}
+_FAR = START + dt.timedelta(days=900)
+_ENDS = [
+    # Each query has one of the types.
+    {"type": one, "part": "the end", "row": 0, "ts": 10**8, "at": _FAR, "start": _FAR, "end": _FAR}
+    for one in ("A", "J", "Q")
+]
 
 
 def _problems(groups: list[list[Case]], compiled: list[CompiledQuery], found: Any) -> list[str]:
@@ -156,7 +174,7 @@ def _streams(
     An event far in the future ends them: `finish` serves one at a time.
     """
     delay = _write(folder / "in", groups, count)
-    write_files(folder / "in", [_table([_END])], first=99)
+    write_files(folder / "in", [_table(_ENDS)], first=99)
     frame = files(spark, folder / "in")
     compiled = [_compiled(cases[0], first + n) for n, cases in enumerate(groups)]
     streams = {
@@ -183,8 +201,8 @@ def _is_stream(case: Case) -> bool:
 
 
 def _can_be_stream(case: Case) -> bool:
-    if " LASTING " in case.query:
-        return False  # their events have columns of their own
+    if case.lasts:
+        return False  # they have a test of their own
     # All cases share the columns of a file.
     of_numbers = not case.events or not isinstance(case.events[0]["ts"], dt.datetime)
     if case.ties is not None or re.search(r"LIMIT \d+ PER \d+\b(?! [A-Z])", case.query):
@@ -207,9 +225,9 @@ def _decided(case: Case) -> Case:
         return case
     found = evaluate(case.query, case.events, order_by=case.order_by, at_end="closed")
     expected = [as_expected(match) for match in found]
-    for match in expected:
-        decided = START + dt.timedelta(seconds=match["decided_time"])
-        match["decided_time"] = decided.replace(tzinfo=None)
+    # A case of an absence before a match can be closed too.
+    for match in (one for one in expected if "decided_time" in one):
+        match["decided_time"] = _time(match["decided_time"]).replace(tzinfo=None)
     return replace(case, expected=expected)
 
 
@@ -244,6 +262,33 @@ def test_all_cases_that_wait(spark: Any, tmp_path: Path) -> None:
     with settings(spark, SETTINGS):
         for number, case in enumerate(cases):
             problems += _finished(spark, tmp_path / str(number), case, number)
+    assert not problems, "\n".join(problems)
+
+
+def _lasting_cases() -> list[Case]:
+    return [_decided(case) for stem in ("41", "49") for case in load_cases(stem)]
+
+
+@pytest.mark.long
+def test_all_cases_of_events_that_last(spark: Any, tmp_path: Path) -> None:
+    """Over Connect one in five."""
+    cases = _lasting_cases()
+    assert len(cases) > 70
+    if ON_SPARK == "connect":
+        cases = cases[::5]
+    problems = _all_streams(spark, tmp_path, [[case] for case in cases], _FEW_FILES)
+    assert not problems, "\n".join(problems)
+
+
+@long_over_connect
+def test_events_that_last(spark: Any, tmp_path: Path) -> None:
+    """One whose matches wait for an absence at their end, and one that `finish` ends."""
+    first, last = _lasting_cases()[0], _lasting_cases()[-5]
+    assert " FIRST " in first.query
+    assert last.ends_late
+    problems = _all_streams(spark, tmp_path, [[last]], _FEW_FILES)
+    with settings(spark, SETTINGS):
+        problems += _finished(spark, tmp_path / "finished", first, 1)
     assert not problems, "\n".join(problems)
 
 
