@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
+import re
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from celc_runtime.arrow import vectors
 from celc_runtime.values import code
+from engines import interpreted, only_query, table_of
+from streams_by_hand import EVENT_TIME, instant, streamed
 
 import celc
 from celc.diagnostics.errors import CelError
@@ -306,3 +311,67 @@ def test_a_function_of_coded_texts_is_computed_of_each_distinct_one(
     asked = celc.compile(SHOP + query, order_by="ts")
     assert asked.match_table(many).num_rows == 1
     assert {*seen} == {len(texts.dictionary)}
+
+
+_DECLARED = """CREATE STREAM S {
+  EVENT A { v: DOUBLE, n: INT, px: DECIMAL(6, 2), event_time: TIMESTAMP DERIVED },
+  EVENT B { v: DOUBLE, event_time: TIMESTAMP }
+}
+"""
+_OF_A = {
+    "once": ("INT", "n * 2 - 1"),
+    "less": ("DOUBLE", "-v"),
+    "paid": ("DECIMAL(17, 2)", "px * n"),
+}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "SELECT SUM({paid}) AS s, LAST({once}) AS l, COUNT(DISTINCT {once}) AS d FROM S "
+        "WHERE (A AS x)+ ; B WITHIN 9 SECONDS",
+        "SELECT * FROM S WHERE ((A AS x)+ ; B AS y) FILTER SUM({paid}) > 3.5 AND MIN({less}) < y.v "
+        "WITHIN 9 SECONDS",
+        "SELECT * FROM S WHERE (A AS x)+ FILTER {once} > PREV({once}) WITHIN 9 SECONDS",
+        "SELECT * FROM S WHERE (A AS x)+ FILTER {paid} >= MAX(PRIOR {paid}) WITHIN 9 SECONDS",
+        "SELECT TOTAL SUM({paid}) AS s, MAX({once}) AS m, AVG({less}) AS a FROM S "
+        "WHERE (A AS x)+ ; B WITHIN 9 SECONDS",
+    ],
+)
+def test_aggregates_of_what_is_computed_of_one_event(body: str) -> None:
+    """The same as of attributes that are declared with these values, on a table and a stream."""
+    names = "".join(f", {name}: {type} = {value}" for name, (type, value) in _OF_A.items())
+    written = {name: re.sub(r"\b(n|v|px)\b", r"x.\1", value) for name, (_, value) in _OF_A.items()}
+    of_attributes = body.format(**{name: f"x.{name}" for name in _OF_A})
+    rng = random.Random(body)
+    events = [
+        {
+            "type": rng.choice("AAB"),
+            "v": rng.choice([None, 0.5, -2.0, 3.0]),
+            "n": rng.choice([None, 1, 2, 3]),
+            "px": rng.choice([None, Decimal("0.10"), Decimal("1.25"), Decimal("-3.00")]),
+            EVENT_TIME: instant(10 + 2 * row),
+        }
+        for row in range(24)
+    ]
+    with interpreted():
+        wanted, found = (
+            only_query(celc.compile(text, order_by=EVENT_TIME))
+            for text in (
+                _DECLARED.replace(" DERIVED", names) + of_attributes,
+                _DECLARED.replace(" DERIVED", "") + body.format(**written),
+            )
+        )
+    table = table_of(wanted.plan, events)
+    rows_of_attributes = wanted.match_table(table)
+    assert rows_of_attributes.num_rows > 3
+    if "TOTAL" in body or "SUM" in body[:12]:
+        assert found.output_schema.names == wanted.output_schema.names
+        names_shown = wanted.output_schema.names
+    else:
+        names_shown = ["start_pos", "end_pos"]
+    shown = rows_of_attributes.select(names_shown).to_pylist()
+    assert found.match_table(table).select(names_shown).to_pylist() == shown
+    streams = [streamed(one, events, random.Random(1)) for one in (found, wanted)]
+    ends = [sorted(str([row[name] for name in names_shown]) for row in one) for one in streams]
+    assert ends[0] == ends[1] == sorted(str([*row.values()]) for row in shown)

@@ -39,7 +39,6 @@ WITHOUT_CHANGE_SINCE = {
     "optional beside AND": SEVERAL,
     "length between two events, of a sequence": SEVERAL,
     "key of two attributes": SEVERAL,
-    "distinct values times two": "the product of two values can be one value, so it counts others",
     "list as a condition": NO_MEANING,
     "text of a set as a condition": NO_MEANING,
     "constant as a condition": NO_MEANING,

@@ -165,7 +165,7 @@ def answerable() -> list[Query]:
 def test_offers_for_queries_with_a_change(answerable: list[Query], seed: int) -> None:
     rng, codes = random.Random(seed), Counter[str]()
     wrong = []
-    for _ in range(600):
+    for _ in range(700):
         query = rng.choice(answerable)
         wrong += _wrong(query, mutated(query.text, rng), rng, codes)
     assert not wrong, "\n".join(wrong[:3])

@@ -230,10 +230,10 @@ def needs_attribute(
     call: Span,
     example: str,
 ) -> Diagnostic:
-    """`SUM(x)`, `SUM(a)`, `SUM(x.a + 1)`; `choices` are what would do for the whole `call`,
+    """`SUM(x)`, `SUM(a)`, `SUM(x.a * y.b)`; `choices` are what would do for the whole `call`,
     `example` is `SUM(x.a)`."""
-    advice = f"write {example}, and do arithmetic outside the parentheses"
-    message = f"{function} takes an attribute of a label and nothing else"
+    advice = f"write {example}, and compute with values of other labels outside the parentheses"
+    message = f"{function} takes an attribute of a label, or what is computed of one label's event"
     hint = f"write {' or '.join(choices)}" if choices else advice
     fixes = tuple(Fix(call, choice) for choice in choices)
     return error("needs-attribute", span, message, hint, fixes=fixes)

@@ -62,9 +62,6 @@ _FUNCTIONS = {
 }
 
 
-LITERALS = (syntax.IntegerLiteral, syntax.DoubleLiteral)
-
-
 # --- names ----------------------------------------------------------------------------------------
 
 
@@ -438,8 +435,9 @@ def _count(node: syntax.Call, site: Site) -> core.Expression | None:
 
 
 def attribute_argument(node: syntax.Call, site: Site) -> tuple[str, str, core.DataType] | None:
-    """The label, attribute and type of the argument `x.a` of a function of a label's set. A
-    function or a part of it, as in `PREV(x.a[0])`, is an attribute that is made before."""
+    """The label, attribute and type of the argument `x.a` of a function of a label's set. What is
+    computed of one event, as in `SUM(x.a * x.b)` and `PREV(x.a[0])`, is an attribute made before.
+    """
     argument, name = node.argument, node.function.text
     if isinstance(argument, _MADE) and site.declared is None:
         value = expression(argument, replace(site, use="filter"))
@@ -462,6 +460,8 @@ def attribute_argument(node: syntax.Call, site: Site) -> tuple[str, str, core.Da
 
 
 _MADE = (
+    syntax.Arithmetic,
+    syntax.Negation,
     syntax.Call,
     syntax.Cast,
     syntax.Conditional,
@@ -481,17 +481,11 @@ def _attribute_arguments(
 
 
 def _calls_offered(node: syntax.Call, site: Site) -> list[str]:
-    """The calls that `SUM(a)`, `SUM(x)` and `SUM(x.a * 2)` could mean."""
+    """The calls that `SUM(a)` and `SUM(x)` could mean."""
     argument, name = node.argument, node.function.text
     slice_of, prior = site.found.source.slice, "PRIOR " if node.prior else ""
     if node.distinct:
         prior = f"DISTINCT {prior}"
-    scales = name.upper() in _SCALING and not node.distinct
-    if scales and isinstance(argument, syntax.Arithmetic) and argument.operator in ("*", "/"):
-        left, right = argument.left, argument.right
-        if isinstance(left, syntax.Attribute) and isinstance(right, LITERALS):
-            rest = f"{argument.operator} {slice_of(right.span)}"
-            return [f"{name}({prior}{slice_of(left.span)}) {rest}"]
     if not syntax.is_bare_name(argument):
         return []
     label = look_up(site.frame, argument.attribute.text)
@@ -521,10 +515,6 @@ def _takes(name: str, data_type: core.DataType, site: Site) -> bool:
         return False
     (parameter,) = own.parameters
     return is_taken_as(data_type, parameter.type)
-
-
-# The functions for which f(c · values) = c · f(values), for a positive number c.
-_SCALING = ("FIRST", "LAST", "MIN", "MAX", "SUM", "AVG", "MEDIAN", "STDDEV", "PREV")
 
 
 def labels_having(attribute: str, site: Site) -> list[str]:
