@@ -282,7 +282,10 @@ class _Totals:
         node: syntax.Call, found: core.Aggregate, read: core.DecimalType, site: Site
     ) -> core.TotalOf | None:
         if read.is_wide:
-            site.found.add(messages.long_decimal(found.function, read.value, node.span))
+            text = site.found.source.slice(node.argument.span)
+            shorter = core.decimal_of(core.MOST_NARROW, min(read.scale, core.MOST_NARROW)).value
+            told = messages.long_decimal(found.function, text, read.value, shorter, node.span)
+            site.found.add(told)
             return None
         function, data_type = cast("core.TotalFunction", found.function), read
         if function == "SUM":
