@@ -38,7 +38,7 @@ _ROUTES = list(ROUTES)
 def _cases(route: str) -> list[Case]:
     """A share of the cases for each route, without those that no list of matches answers."""
     found = []
-    for stem in ("28-totals", "29-collapsed"):
+    for stem in ("28-totals", "29-collapsed", "40-first"):
         for case in load_cases(stem, CASES / "totals"):
             one = only_query(matcher(case.query, case.ties, case.at_end))
             is_long = int(case.name[-3:]) <= 16

@@ -38,7 +38,8 @@ def query_of(case: Case, way: Way) -> CompiledQuery:
     if not query.plan.asks_for_clock or way in ("match", "match with positions"):
         return query
     known = [e for part in parts_of(query.plan, case.events).values() for e in part]
-    return query.with_options(clock=max(event["ts"] for event in known)) if known else query
+    (order,) = query.plan.source.order_by
+    return query.with_options(clock=max(event[order] for event in known)) if known else query
 
 
 def problems_of(cases: list[Case], way: Way, made: Callable[[pa.Table], Any]) -> list[str]:
