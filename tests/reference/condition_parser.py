@@ -355,10 +355,10 @@ class ConditionParser:
             cursor.expect_word("AS")
             result = Call(word, (operand,), zone, self._kind())
         else:
-            operands = [self.expression()]
+            operands, zone = [self.expression()], self._zone()
             while cursor.accept(","):
                 operands.append(self.expression())
-            zone = self._zone()
+                zone = self._zone() if zone == "UTC" else zone
             is_choice = word in _CHOICES
             of = tuple(operands)
             result = Choice(word, of) if is_choice else Call(word, of, zone)

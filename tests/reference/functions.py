@@ -17,7 +17,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import cache, reduce
 from typing import Any
 
-from . import casts, decimals
+from . import casts, decimals, formats
 from .decimals import DecimalKind
 from .values import (
     CelError,
@@ -48,12 +48,23 @@ def call(name: str, data: Data, zone: str, kind: Any = None) -> Datum:
     if name in ("TO_DATE", "TO_TIMESTAMP"):
         text = casts.cast(data[0], Kind.STRING, "UTC", exact=False)
         wanted = Kind.DATE if name == "TO_DATE" else Kind.TIMESTAMP
+        if len(data) > 1:
+            return _by_format(text, data[1], wanted, zone)
         return casts.cast(text, wanted, zone, exact=False)
     kind, parameters, function = _PLAIN[name]
     values = [
         _given(datum, parameters[min(n, len(parameters) - 1)]) for n, datum in enumerate(data)
     ]
     return Datum(kind, None if None in values else function(*values))
+
+
+def _by_format(text: Datum, format: Datum, wanted: Kind, zone: str) -> Datum:
+    if text.value is None or format.value is None:
+        return Datum(wanted, None)
+    clock = formats.clock(text.value, format.value)
+    if clock is None:
+        return Datum(wanted, None)
+    return casts.cast(Datum(Kind.STRING, clock.isoformat(" ")), wanted, zone, exact=False)
 
 
 def names() -> frozenset[str]:

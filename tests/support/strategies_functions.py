@@ -160,7 +160,21 @@ class Values:
             lambda: f"({self.time(less)} + {rng.choice(('1 HOUR', '30 MINUTES'))})",
             lambda: f"CAST({self.leaf(('d',))}{zone()} AS TIMESTAMP)",
             lambda: f"GREATEST({self.time(less)}, TIMESTAMP '2024-03-31 00:30:00')",
+            *((self.by_format,) if self.whole else ()),
         )
+
+    def by_format(self) -> str:
+        """A time out of a text in a format."""
+        rng = self.rng
+        text = f"CAST({self.leaf(('at',))} AS STRING)"
+        format = rng.choice(("yyyy-MM-dd HH:mm:ss", "yyyy-MM-dd H:m:s", "yyyy-MM-dd hh:mm:ss"))
+        if rng.random() < 0.3:
+            text, format = f"SUBSTR({text}, 6, 11)", "M-d H:mm"
+        if rng.random() < 0.3:
+            text, format = f"({text} || ' pm')", f"{format.replace('HH', 'hh').replace('H', 'h')} a"
+        elif rng.random() < 0.3:
+            return f"CAST(TO_DATE({text}, '{format}') AS TIMESTAMP)"
+        return f"TO_TIMESTAMP({text}{self.zone()}, '{format}')"
 
     def truth(self, depth: int) -> str:
         """A value of the type BOOLEAN."""

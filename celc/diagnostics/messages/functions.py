@@ -5,6 +5,7 @@ Long: the folder has as many files as it may, and these messages are read togeth
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from typing import Literal
 
 from celc_runtime.values.functions import FUNCTIONS as OF_EVENTS
 from celc_runtime.values.functions import Function
@@ -249,9 +250,37 @@ def number_of_arguments(function: Function, span: Span) -> Diagnostic:
     if most is None:
         wanted = f"{counted(least, 'argument')} or more"
     message, hints = f"{function.name} takes {wanted}", [f"as in {function.example[0]}"]
-    if function.name in ("TO_DATE", "TO_TIMESTAMP"):
-        hints.append("bring a text of another form into this one, with SUBSTR, SPLIT_PART and ||")
     return error("function-arguments", span, message, *hints)
+
+
+_LETTERS = (
+    "letters are yyyy or yy, MM or M, dd or d, HH or H, hh or h with a, mm or m, ss or s, and S to "
+    "SSSSSSSSS; other letters stand in '…'"
+)
+
+
+FormatProblem = Literal["unknown", "again", "sign", "end", "empty", "hours"]
+
+
+def format_of_time(problem: FormatProblem, format: str, part: str, span: Span) -> Diagnostic:
+    """`TO_DATE(x.a, 'dd MMM yyyy')`, and what else is wrong with a `part` of a format."""
+    match problem:
+        case "unknown":
+            message, hint = f"a format has no {part!r}", _LETTERS
+        case "again":
+            message, hint = f"the format names {part!r} again", _LETTERS
+        case "sign":
+            message = f"{part!r} cannot stand alone in a format"
+            hint = "write '' for a quotation mark, and COALESCE of two where parts may be missing"
+        case "end":
+            message = f"nothing says where the digits before {part!r} end"
+            hint = "write two letters, as in yyyyMMdd, and a sign before S"
+        case "empty":
+            message, hint = "a format has letters", _LETTERS
+        case "hours":
+            message = "h goes with a, which is AM or PM, and H without"
+            hint = "as in 'hh:mm a', or in 'HH:mm'"
+    return error("format-of-time", span, f"{message}: {format!r}", hint)
 
 
 _PLAIN = "a text, a number, a BOOLEAN or a time"

@@ -31,6 +31,7 @@ from celc.resolve.types.conversions import (
     literal_type,
     meeting_type,
 )
+from celc.resolve.types.formats import by_format
 from celc.resolve.types.regexes import has_group
 from celc.resolve.types.site import Site
 from celc.resolve.types.written import type_of_written
@@ -123,6 +124,9 @@ def called(
         return None
     if function.name == "REGEXP_EXTRACT" and not has_group(taken, found):
         return None
+    if function.spark == "CAST" and len(taken) > 1:
+        assert isinstance(taken[1], core.Constant)
+        return by_format(taken[0], taken[1], type, named, span, found)
     if function.spark == "CAST":
         return core.Call("CAST", tuple(taken), type, named, span)
     return core.Call(function.name, tuple(taken), type, named if function.zoned else None, span)

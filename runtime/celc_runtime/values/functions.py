@@ -399,23 +399,23 @@ _TRUNCATED = (
 _READ = (
     Function(
         "TO_DATE",
-        ("TEXT",),
+        ("TEXT", "TEXT!?"),
         DataType.DATE,
-        "the date that a text says, as CAST AS DATE",
-        ("TO_DATE('2024-02-29')", "DATE '2024-02-29'"),
+        "the date that a text says in a format, without as CAST AS DATE",
+        ("TO_DATE('29.2.2024', 'd.M.yyyy')", "DATE '2024-02-29'"),
         "CAST",
     ),
     Function(
         "TO_TIMESTAMP",
-        ("TEXT",),
+        ("TEXT", "TEXT!?"),
         DataType.TIMESTAMP,
-        "the time that a text says, as CAST AS TIMESTAMP",
-        ("TO_TIMESTAMP('2024-02-29 13:14:15')", _WHEN),
+        "the time that a text says in a format, without as CAST AS TIMESTAMP",
+        ("TO_TIMESTAMP('02/29/24 1:14:15 PM', 'MM/dd/yy h:mm:ss a')", _WHEN),
         "CAST",
         zoned=True,
     ),
 )
-"""They are other words for CAST."""
+"""They are other words for CAST, but for formats (`celc.resolve.types.formats`)."""
 
 _OF_ALL = (
     Function(
