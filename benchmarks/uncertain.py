@@ -8,6 +8,12 @@ points). An event lies at one of U points from its time on. `ordinary` is the sa
 same events at their first point, as events of certain time (`ties="simultaneous"`), and every ratio
 is to it. `match_arrow` is timed, rows included.
 
+U = 1 is certain time: what the way of uncertain time costs where it is not needed.
+
+Then an A, some B's and a C, `A ; B+ ; C` with and without a condition that goes by the order of
+the B's, against the threshold: 40 B's that can all be at the same 20 times (`together`), and 16 of
+which one comes at each unit of time, with ten times each (`one a unit`).
+
 Every figure is CPU time of one thread, the best of several runs.
 """
 
@@ -28,12 +34,19 @@ QUERIES = {
     "A ; B ; C": "A ; B ; C PARTITION BY id",
     "A ; B+ ; C": "A ; B+ ; C PARTITION BY id",
     "A ; B, a rising value": "(A AS x ; B AS y) FILTER x.v < y.v PARTITION BY id",
+    "A ; B+ ; C, rising B's": "(A AS x ; B+ AS y ; C) FILTER B.v > PREV(B.v) PARTITION BY id",
 }
-JUDGED = {"A ; B, a rising value"}
-"""Their conditions are decided match by match, in plain Python."""
+COMPARED = {"A ; B, a rising value", "A ; B+ ; C, rising B's"}
+"""Their conditions compare events; measured in narrow windows."""
 WINDOWS = (10, 100, 1000, 3000)
 POINTS = (1, 5, 10, 20)
 THRESHOLDS = (0.0, 0.5, 0.9)
+OVERLAPPING = {
+    "together": (40, 0, 20, (0.8, 0.9, 0.97)),
+    "one a unit": (16, 1, 10, (0.0, 0.1, 0.5, 0.9)),
+}
+"""How many B's, how far apart, with how many times each, and the thresholds."""
+ORDERED = {"any order": "A ; B+ ; C", "rising B's": "(A ; B+ ; C) FILTER B.v > PREV(B.v)"}
 
 
 def compiled(formula: str, window: int, uncertain: bool, threshold: float = 0.0) -> Any:
@@ -79,13 +92,42 @@ def _timed(query: Any, batch: pa.RecordBatch) -> tuple[float, int]:
     return best_of(once, 3), matches
 
 
+def overlapping(count: int, apart: int, points: int) -> pa.RecordBatch:
+    """An A, some B's at several times each, and a C behind all of them."""
+    random = np.random.default_rng(7)
+    low = np.concatenate([[0], 1 + apart * np.arange(count), [2 + apart * count + points]])
+    high = np.concatenate([low[:1], low[1:-1] + points - 1, low[-1:]])
+    names = pa.array(["A", *["B"] * count, "C"])
+    ids = pa.array(np.ones(count + 2, np.int32))
+    return pa.RecordBatch.from_pydict(
+        {"type": names, "id": ids, "v": random.random(count + 2), "low": low, "high": high}
+    )
+
+
+def of_overlapping() -> dict[str, Any]:
+    """The figures of overlapping B's."""
+    found: dict[str, Any] = {}
+    for shape, (count, apart, points, thresholds) in OVERLAPPING.items():
+        batch = overlapping(count, apart, points)
+        for order, formula in ORDERED.items():
+            line = []
+            for threshold in thresholds:
+                query = compiled(formula, 1000, True, threshold)
+                seconds, rows = _timed(query, batch)
+                key = f"{count} B's {shape}, {order}, {threshold}"
+                found[key] = {"seconds": round(seconds, 5), "matches": rows}
+                line.append(f"{threshold}: {seconds:.4f} s ({rows:,})")
+            print(f"{count} B's {shape}, {order}: {', '.join(line)}")
+    return found
+
+
 def measure(events: int) -> dict[str, Any]:
     """All figures of a run."""
     calibrated = calibrate(events)
     figures: dict[str, Any] = {}
     for name, formula in QUERIES.items():
         for window in WINDOWS:
-            if name in JUDGED and window > 100:
+            if name in COMPARED and window > 100:
                 continue
             seconds, rows = _timed(compiled(formula, window, False), stream(events, 1))
             found: dict[str, Any] = {
@@ -106,6 +148,7 @@ def measure(events: int) -> dict[str, Any]:
                     }
                     line.append(f"U={points}: {taken / seconds:6.2f} ({rows:,})")
                 print(f"{'':24} confidence {threshold}: {', '.join(line)}")
+    figures |= of_overlapping()
     return {"calibration": calibrated(), "figures": figures}
 
 

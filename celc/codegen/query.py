@@ -326,5 +326,11 @@ def _worlds(
         return ListingPart(worlds)
     whole = ByDefinition(form, False, listing.max_work)
     definition, named, read = definition_literal(number, whole, program, code, own)
-    worlds = replace(worlds, definition=named)
+    worlds = replace(
+        worlds,
+        definition=named,
+        by_world=listing.by_world,
+        outside=listing.outside,
+        alone=listing.outside and listing.alone,
+    )
     return ListingPart(worlds, (definition,), frozenset(read))

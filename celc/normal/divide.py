@@ -12,6 +12,7 @@ from celc_runtime.plan.frozen import frozen
 
 from celc.core.formula import DataType, PerEnd, Query
 from celc.normal import normal_form as lp
+from celc.normal.absent_forms import is_single_event
 from celc.normal.constructors import is_one_event
 from celc.normal.flat_form import FlatForm, NotFlat
 from celc.normal.flatten import flatten
@@ -82,6 +83,10 @@ def divide(query: Query, form: lp.NormalForm) -> Division:
 def _divide_possible(query: Query, form: lp.NormalForm) -> Division:
     """The division where time is uncertain. The automaton reads the events of a match in their
     order in a world, and so does the check of conditions between them."""
+    if asks_for_worlds(form):
+        why = NotFlat("whole worlds decide absences, ALL and windows of parts", query.formula.span)
+        found = relaxed(form, absences=False)
+        return Division(found, form, Definitions(form, sees_all=False, why=why))
     if not is_correlated(form):
         return Division(form, form, Exact())
     flat = flatten(form, query)
@@ -95,6 +100,32 @@ def _divide_possible(query: Query, form: lp.NormalForm) -> Division:
         )
     )
     return Division(relaxed(form), form, Definitions(form, sees_all=False, why=why))
+
+
+def asks_for_worlds(form: lp.NormalForm) -> bool:
+    """Whether the order of its events in a world does not tell whether they are a match."""
+    return looks_between(form) or any(
+        isinstance(part, lp.All | lp.Within) for part in forms_in(form)
+    )
+
+
+def looks_between(form: lp.NormalForm) -> bool:
+    """Whether events can rule out a match that are not in it."""
+    return any(isinstance(part, lp.Unless | lp.Absence) for part in forms_in(form))
+
+
+def rules_out_alone(form: lp.NormalForm) -> bool:
+    """Whether each event outside a match rules it out by itself, or not at all: what is absent is
+    one event, and a match has one way to be one."""
+    several = lp.Iteration | lp.Disjunction | lp.Conjunction | lp.All
+    absent = [
+        part.right if isinstance(part, lp.Unless) else part.middle
+        for part in forms_in(form)
+        if isinstance(part, lp.Unless | lp.Absence)
+    ]
+    return all(map(is_single_event, absent)) and not any(
+        isinstance(part, several) for part in forms_in(form)
+    )
 
 
 def _divide_correlated(query: Query, form: lp.NormalForm) -> Division:

@@ -28,7 +28,15 @@ from celc.normal.conditions.growing import (
 )
 from celc.normal.conditions.running_functions import running_functions_of
 from celc.normal.conditions.sum_bounds import SumBound, sum_bounds_of
-from celc.normal.divide import Definitions, Exact, Roles, interleaves
+from celc.normal.divide import (
+    Definitions,
+    Exact,
+    Roles,
+    asks_for_worlds,
+    interleaves,
+    looks_between,
+    rules_out_alone,
+)
 from celc.normal.flat_form import (
     AbsentEvent,
     AbsentPart,
@@ -260,6 +268,9 @@ class InWorlds:
     checks: Checked | None
     """Conditions between its events, checked while it is listed; None: there are none."""
     ordered: bool  # they go by the order of the events, so that each order is listed
+    by_world: bool  # the definition decides in each world, because the order is not enough
+    outside: bool  # events that are not in a match can rule it out there
+    alone: bool  # each of these does so by itself
     one_order: bool  # the events of a match have one order only
     max_work: int  # the most steps for one row
 
@@ -328,13 +339,16 @@ def _in_worlds(given: ChoiceInput) -> Strategy:
     update = UnionLists("the listing follows the tables in every order in which events can come")
     form: NormalForm | None = None
     checks: Checked | None = None
-    ordered = False
+    ordered = by_world = outside = alone = False
     reason = "the automaton tells the orders in which events of uncertain time are a match"
     one_order = has_one_order(given.tables)
     match given.rest:
         case Definitions(form=whole):
             form = whole
-            reason += ", and the definition decides the conditions between them"
+            by_world, outside = asks_for_worlds(form), looks_between(form)
+            alone = rules_out_alone(form)
+            where = "in each world" if by_world else "about each of them"
+            reason += f", and the definition decides {where}"
         case Roles(flat=flat):
             checks = _checks_between(flat, given.max_work)
             pairs = all(one.when == "pairs" and not one.shared_iterations() for one in flat.clauses)
@@ -342,7 +356,7 @@ def _in_worlds(given: ChoiceInput) -> Strategy:
             ordered = not (pairs and labels_tell_roles(given.tables))
         case rest:
             assert isinstance(rest, Exact)  # selectors were refused before
-    listing = InWorlds(form, checks, ordered, one_order, given.max_work)
+    listing = InWorlds(form, checks, ordered, by_world, outside, alone, one_order, given.max_work)
     return _strategy(given.tables, update, listing, reason)
 
 

@@ -174,15 +174,30 @@ def check_uncertain(
         for span in _named(node, uncertain.weights.name):
             found.add(messages.weights_elsewhere(uncertain.weights.name, span))
     low = uncertain.low
-    match node.window:
-        case syntax.EventsWindow():
-            found.add(messages.other_window(low.name, low.type in core.TIMES, node.window.span))
-        case syntax.DurationWindow(attribute=syntax.Name(text=name)) | syntax.ValueWindow(
-            attribute=syntax.Name(text=name)
-        ) if (name != uncertain.low.name):
-            found.add(messages.other_window(low.name, low.type in core.TIMES, node.window.span))
-        case _:
-            pass
+    for window in (node.window, *_windows(node.formula)):
+        match window:
+            case syntax.EventsWindow():
+                is_other = True
+            case syntax.DurationWindow(attribute=syntax.Name(text=name)) | syntax.ValueWindow(
+                attribute=syntax.Name(text=name)
+            ):
+                is_other = name != low.name
+            case _:
+                is_other = False
+        if is_other and window is not None:
+            found.add(messages.other_window(low.name, low.type in core.TIMES, window.span))
+
+
+def _windows(node: object) -> Iterator[syntax.Window]:
+    """The windows of parts of a formula."""
+    if isinstance(node, tuple):
+        for item in node:
+            yield from _windows(item)
+    elif isinstance(node, _FORMULAS):
+        if isinstance(node, syntax.Within):
+            yield node.window
+        for part in fields(node):
+            yield from _windows(getattr(node, part.name))
 
 
 def _named(node: object, attribute: str) -> Iterator[Span]:
@@ -234,28 +249,20 @@ def _parts(node: object) -> Iterator[tuple[str, Span]]:
     if not isinstance(node, _FORMULAS):
         return
     match node:
-        case syntax.Link(negated=True):
-            yield "an absence (`!`)", node.operator_span
         case syntax.Link(contiguous=True):
             yield "`:`", node.operator_span
         case syntax.First():
             yield "FIRST", node.span
         case syntax.Iteration(contiguous=True):
             yield "`:+`", node.span
-        case syntax.Joint():
-            yield node.operator, node.operator_span
-        case syntax.Unless():
-            yield "UNLESS", node.right.span
         case syntax.Selector():
             yield f"{node.strategy}(…)", node.span
         case syntax.OtherEvent():
             yield "NOT(…)", node.span
-        case syntax.Within():
-            yield "WITHIN[…](…)", node.span
         case syntax.AbsenceAfter():
-            yield "an absence (`!`)", node.bang
+            yield "an absence (`!`) at the end", node.bang
         case syntax.AbsenceBefore():
-            yield "an absence (`!`)", node.span
+            yield "an absence (`!`) at the start", node.span
         case _:
             pass
     for part in fields(node):
@@ -316,9 +323,13 @@ def _labelled(formula: core.Formula) -> list[tuple[core.Atom, frozenset[str]]]:
         case core.Project():
             kept = frozenset(formula.labels)
             return [(atom, labels & kept) for atom, labels in _labelled(formula.operand)]
-        case core.Filter() | core.Iteration():
+        case core.Filter() | core.Iteration() | core.Within():
             return _labelled(formula.operand)
         case core.Sequence() | core.Disjunction():
             return [one for operand in formula.operands for one in _labelled(operand)]
+        case core.Conjunction() | core.All() | core.Absence():
+            return _labelled(formula.left) + _labelled(formula.right)
+        case core.Unless():
+            return _labelled(formula.left)
         case _:
             return []  # that has been reported

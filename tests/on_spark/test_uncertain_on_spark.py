@@ -18,11 +18,12 @@ from reference import difference
 from spark_routes import Way, answers, expected_form, told
 from stream_routes import SETTINGS, files, run, settings, together, write_files
 from streams_by_hand import instant
-from uncertain import FIRST, UNTIL, in_numbers, on_a_clock, rows_on_a_clock
+from uncertain import FIRST, UNTIL, has_absence, in_numbers, on_a_clock, rows_on_a_clock
 
 import celc
 
-_CASES = [case for case in load_cases(folder=CASES / "uncertain") if not case.run_error]
+_ALL = load_cases(folder=CASES / "uncertain")
+_CASES = [case for case in _ALL if not case.run_error]
 _STREAM = """CREATE STREAM Readings UNCERTAIN [low, high] BY 1 {
   EVENT A { id: INT, value: DOUBLE, low: LONG, high: LONG },
   EVENT B { id: INT, value: DOUBLE, low: LONG, high: LONG }
@@ -113,6 +114,8 @@ _SCHEMA = pa.schema(
         "type": pa.string(),
         "id": pa.int32(),
         "value": pa.float64(),
+        "name": pa.string(),
+        "w": pa.list_(pa.float64()),
         "low": pa.int64(),
         "high": pa.int64(),
         FIRST: pa.timestamp("us", "UTC"),
@@ -141,7 +144,7 @@ def _problems_of_streams(cases: list[Case], spark: Any, folder: Path) -> list[st
         for row in rows_on_a_clock(case.events, ("low", "high")):
             rng.choice(dealt).append({**row, "asked": number})
     # The watermark follows the last event, and passes all others.
-    end = {"type": "A", FIRST: instant(10**9), UNTIL: instant(10**9), "row": -1}
+    end = {"type": "A", FIRST: instant(10**9), UNTIL: instant(10**9), "row": -1, "w": [1.0]}
     write_files(folder / "in", [_file(rows) for rows in [*dealt, [end]] if rows])
     with settings(spark, SETTINGS):
         frame = files(spark, folder / "in")
@@ -167,7 +170,9 @@ def _problems_of_streams(cases: list[Case], spark: Any, folder: Path) -> list[st
 
 
 def _cases_of_streams() -> list[Case]:
-    return [case for case in _CASES if ": TIMESTAMP" not in case.query]
+    return [
+        case for case in _CASES if ": TIMESTAMP" not in case.query and not has_absence(case.query)
+    ]
 
 
 @long_over_connect
@@ -202,3 +207,26 @@ def test_a_wrong_row_is_named(spark: Any) -> None:
     )
     with pytest.raises(Exception, match="low 3 is after high 2 in row 0"):
         query.match(spark.createDataFrame(events)).collect()
+
+
+def test_wrong_weights_are_named(spark: Any) -> None:
+    case = next(case for case in _ALL if case.run_error)
+    query, frame = _item(case, spark)
+    with pytest.raises(Exception, match=r"'w' has 1 weights, .* in row 0"):
+        query.match(frame).collect()
+
+
+def test_an_absence_is_refused_on_a_stream(spark: Any) -> None:
+    query = on_a_clock(_STREAM + "SELECT * WHERE A ; !B ; A WITHIN 8 [low]")
+    stream = (
+        spark.readStream.format("rate")
+        .load()
+        .selectExpr(
+            *("'A' AS type", "1 AS id", "1.0D AS value", "value AS low", "value AS high"),
+            *("value AS row", f"timestamp AS {FIRST}", f"timestamp AS {UNTIL}"),
+        )
+    )
+    with pytest.raises(
+        EventError, match="an event that comes later can be one that must be absent"
+    ):
+        query.match_stream(stream, watermark="1 second")

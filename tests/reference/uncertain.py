@@ -90,7 +90,10 @@ def check_uncertain(
     return uncertain
 
 
-_ALLOWED = (*(n.Atom, n.As, n.Then, n.Repeat, n.Or, n.Project, n.Rename, n.Filter),)
+_ALLOWED = (
+    *(n.Atom, n.As, n.Then, n.Repeat, n.Or, n.Project, n.Rename, n.Filter),
+    *(n.And, n.All, n.Unless, n.NotBetween, n.Within),
+)
 _NAMING = (n.Attribute, n.Previous, n.Aggregate)
 _TIMES = {Kind.LONG, Kind.INT, Kind.TIMESTAMP, Kind.DATE}
 

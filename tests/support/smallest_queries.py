@@ -130,6 +130,7 @@ TOGETHER = (
     ("`COLLAPSED`", "absence at the end up to `WITHIN`"),
     ("`TOTAL`", "absence at the end up to `WITHIN`"),
     ("`PARTITION BY`", "absence at the end"),
+    ("absence between", "uncertain time"),
     ("`TOTAL`", "`match_id=True`"),
     ("`COLLAPSED`", "`match_id=True`"),
     ("`FOR EACH`", "`positions=True`"),

@@ -258,12 +258,18 @@ def _bare_form(query: CompiledQuery, row: dict[str, Any]) -> dict[str, Any]:
     }
     row = {name: _plain(value) for name, value in row.items()}
     events = {
-        name: [tuple(event[attribute] for attribute in attributes) for event in row[name]]
+        name: [
+            tuple(_hashable(event[attribute]) for attribute in attributes) for event in row[name]
+        ]
         for name, attributes in labels.items()
     }
     without: dict[str, list[Any]] = {label.name: [] for label in query.plan.answer.labels}
     form = expected_form(query, {**row, "start_pos": 0, "end_pos": 0, **without})
     return form | {"labels": events, "start_time": row["start_time"], "end_time": row["end_time"]}
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _plain(value: Any) -> Any:

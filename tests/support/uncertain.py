@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from celc_runtime import CompiledQuery
+from celc_runtime.plan.strategy import InWorlds
 from celc_runtime.stream.formats import StreamOptions
 from engines import (
     Event,
@@ -95,8 +96,17 @@ def on_a_clock(text: str, name: str = "query") -> CompiledQuery:
         r"(EVENT\s+\w+\s*{[^}]*?)\s*}", rf"\1, {FIRST}: TIMESTAMP, {UNTIL}: TIMESTAMP }}", text
     )
     text = re.sub(r"WITHIN (\d+) \[\w+\]", rf"WITHIN \1 MILLISECONDS [{FIRST}]", text)
+    text = re.sub(r"WITHIN\[(\d+) \[\w+\]\]", rf"WITHIN[\1 MILLISECONDS [{FIRST}]]", text)
     with interpreted():
         return only_query(celc.compile(text, tiebreak="row"))
+
+
+def has_absence(text: str) -> bool:
+    """Whether an event can rule out a match that is not in it; then a stream does not run it."""
+    with interpreted():
+        listing = only_query(celc.compile(text)).program.listing
+    assert isinstance(listing, InWorlds)
+    return listing.outside
 
 
 def rows_on_a_clock(events: Sequence[Event], times: tuple[str, str]) -> list[Event]:

@@ -10,8 +10,8 @@ from celc.diagnostics.messages.wording import available, guess, guessed, quote, 
 from celc.diagnostics.source import Span
 
 _POSSIBLE = (
-    "with uncertain time a formula is made of event types, `;`, `+`, `{…}`, OR, AS, PROJECT, "
-    "renaming and FILTER"
+    "with uncertain time a formula is made of event types, `;`, `; ! ;`, `+`, `{…}`, `?`, OR, AND, "
+    "ALL, UNLESS, WITHIN[…], AS, PROJECT, renaming and FILTER"
 )
 
 
@@ -100,7 +100,7 @@ def other_streams(names: Sequence[str], span: Span) -> Diagnostic:
 
 
 def not_possible(part: str, span: Span) -> Diagnostic:
-    """`A : B`, `A UNLESS B`, `SELECT LAST *`, `LIMIT 1`, … over Readings."""
+    """`A : B`, `A ; !B`, `SELECT LAST *`, `LIMIT 1`, … over Readings."""
     message = f"{part} has no meaning where the time of events is uncertain"
     return error("uncertain-part", span, message, _POSSIBLE)
 

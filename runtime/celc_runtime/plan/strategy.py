@@ -300,6 +300,9 @@ class InWorlds:
     checks: Checked | None = None  # conditions between its events
     ordered: bool = False
     """Whether these go by the order of its events, so that each order is listed."""
+    by_world: bool = False  # whether the definition decides each candidate in each world
+    outside: bool = False  # whether events can rule out a match there that are not in it
+    alone: bool = False  # whether each of these does so by itself
 
 
 Listing: TypeAlias = (

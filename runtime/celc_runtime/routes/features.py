@@ -5,7 +5,7 @@ from collections.abc import Callable
 from celc_runtime.plan.compact_form import own_aggregate
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.plan.joins import why_not_joined
-from celc_runtime.plan.strategy import ByDefinition, Checked
+from celc_runtime.plan.strategy import ByDefinition, Checked, InWorlds
 from celc_runtime.program import Program
 
 MOST_EVENTS = 1 << 20
@@ -119,6 +119,10 @@ CLOCK = Feature(
 )
 CLOSED = Feature("at_end='closed'", lambda p: p.plan.choice.at_end != "open")
 UNCERTAIN = Feature("uncertain time", lambda p: p.plan.source.uncertain is not None)
+UNCERTAIN_ABSENCE = Feature(
+    "uncertain time and an absence",
+    lambda p: isinstance(p.listing, InWorlds) and p.listing.outside,
+)
 SIMULTANEOUS = Feature("ties='simultaneous'", lambda p: p.plan.source.ties is not None)
 NO_ORDER = Feature("no order column", lambda p: not p.plan.source.order_by)
 NO_TIME = Feature("a first order column that is no TIMESTAMP", _lacks_time)

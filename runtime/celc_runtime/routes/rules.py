@@ -291,6 +291,13 @@ RULES = (
     ),
     _refused(
         _STREAMS,
+        has.UNCERTAIN_ABSENCE,
+        "uncertain-absence-on-a-stream",
+        "time is uncertain, and an event that comes later can be one that must be absent",
+        "take the absence out, or use match on the events of closed days",
+    ),
+    _refused(
+        _STREAMS,
         has.INTERLEAVES,
         "consume-any-on-a-stream",
         "CONSUME BY ANY with PARTITION BY reads all partitions in one order, and a stream keeps "

@@ -474,6 +474,11 @@ class Fitting(Node):
     window: int
 
     def _find(self, stretch: Stretch, end: int) -> Iterable[Found]:
+        if stretch.world:
+            least = stretch.world[end] - stretch.lengths[self.window]
+            first = max(stretch.first, bisect_left(stretch.world, least))
+            yield from self.part.ending(stretch.beginning_at(first), end)
+            return
         keys, floors = stretch.window(self.window)
         floor = floors[stretch.entries[end] - stretch.base]
         if stretch.begins:

@@ -140,6 +140,8 @@ class Stretch:
     whole: Stretch | None = None  # the stretch that nested selectors see
     times: list[int] = field(default_factory=list)  # when events end; empty: they have no duration
     begins: list[int] = field(default_factory=list)  # when events start; likewise
+    world: Sequence[int] = ()  # the time of each event in a possible world; empty: time is certain
+    lengths: Sequence[int] = ()  # for these, the lengths of the windows inside the formula
     memo: dict[tuple[int, int], list[Found]] = field(default_factory=dict)  # by node and end event
     parts: dict[int, Stretch] = field(default_factory=dict)  # the stretches that begin later
 

@@ -6,15 +6,17 @@ Events whose points overlap can end the same match in different orders. The conf
 is the sum over these orders, and its row is at the greatest event that can be its last one. A
 *cluster* is a set of events each of which overlaps another one of the set.
 
-There are four ways, by the query and the events:
+There are five ways, by the query and the events:
 
 - `possible_walk` lists matches one by one, and gives up a chain that is not likely enough. If
   events of a match could change places, it adds up the orders of this match.
 - If many events overlap, `possible_sets` adds up the orders of all matches of a cluster at once.
 - Conditions between events are checked while chains are listed. If they go by the order of events,
   each order of a match is listed, and its orders are added up behind (`_added_up`).
-- If the definition alone decides: the chains that the relaxed formula admits are listed, and the
-  definition decides about the events of each, in that order (`definition`).
+- If the order of its events does not tell whether they are a match, the definition decides in each
+  world (`judged_worlds`).
+- If the definition alone decides about orders, the chains that the relaxed formula admits are
+  listed, and it decides about the events of each, in that order (`judged_chains`).
 
 A stream also reads events by their earliest times, once the watermark has passed these. A match is
 then found when the last of its events in that order is read (`_with_new`). Nothing that comes later
@@ -49,6 +51,7 @@ from celc_runtime.arrow.matches.possible_rows import (
 from celc_runtime.engine.arena.batch import relevant_rows
 from celc_runtime.engine.arena.nodes import DONE as ALL_READ
 from celc_runtime.engine.arena.nodes import ENTRY, OUTPUT_FULL, Memory
+from celc_runtime.engine.definition.open_questions import OutOfWorkError
 from celc_runtime.engine.walk.listing import Kinds, Output, new_output
 from celc_runtime.engine.worlds.possible_matches import added_up
 from celc_runtime.engine.worlds.possible_moves import follows, possible_moves
@@ -80,6 +83,7 @@ from celc_runtime.run.past.history import History
 from celc_runtime.run.source.positions import Positions
 from celc_runtime.run.source.waiting_events import WaitingEvents
 from celc_runtime.run.walk.judged_chains import JudgedChains
+from celc_runtime.run.walk.judged_worlds import JudgedWorlds
 from celc_runtime.run.walk.walks import Floors, WalkOfRun
 
 _MATCHES = 1 << 14
@@ -109,7 +113,7 @@ class WorldsWalk(WalkOfRun):
         self._row_name = row_name
         self._times = plan.source.uncertain
         self._window = int(NO_WINDOW if plan.matching.window is None else plan.matching.window.size)
-        self._several_orders = not listing.one_order
+        self._several_orders = listing.by_world or not listing.one_order
         self._states = len(update.tables.skip)
         self._moves = possible_moves(update.tables)
         columns = [kind.columns for kind in plan.matching.kinds]
@@ -131,12 +135,10 @@ class WorldsWalk(WalkOfRun):
         self._ordered = listing.ordered
         self._alike = len(numbers) < len(columns)  # whether chains of one order can look alike
         self._checks, self._history = listing.checks, None
-        self._judged: JudgedChains | None = None
         conditions = listing.definition or listing.checks
         if conditions is not None:
             self._history = History(conditions.remembers, plan)
-        if listing.definition is not None and self._history is not None:
-            self._judged = JudgedChains(listing.definition, plan, self._history)
+        self._judged, self._worlds = self._judges(listing)
         names = {
             *plan.stored_attributes,
             *plan.source.key_columns,
@@ -155,6 +157,24 @@ class WorldsWalk(WalkOfRun):
         self._behind = 0
         self._coming: Iterator[pa.RecordBatch] = iter(())
         self._rows: pa.RecordBatch | None = None
+
+    def _judges(self, listing: InWorlds) -> tuple[JudgedChains | None, JudgedWorlds | None]:
+        """What decides about candidates by the definition of the formula, if anything does."""
+        definition, plan, history = listing.definition, self._plan, self._history
+        if definition is None or history is None:
+            return None, None
+        if not listing.by_world:
+            return JudgedChains(definition, plan, history), None
+        return None, JudgedWorlds(
+            definition,
+            plan,
+            history,
+            self._moves,
+            self._window,
+            self._asked.step,
+            outside=listing.outside,
+            alone=listing.alone,
+        )
 
     @property
     def nbytes(self) -> int:
@@ -262,7 +282,8 @@ class WorldsWalk(WalkOfRun):
         stop = over
         if len(waiting) - over >= self._wanted and self._window >= 0:
             begin = max(over, waiting.listed)
-            if self._judged is not None and self._several_orders:
+            judged = self._judged is not None or self._worlds is not None
+            if judged and self._several_orders:
                 stop = _closed(waiting.low, waiting.last, begin, now)
             else:
                 stop = begin + int(np.argmax(np.append(waiting.last[begin:] > now, True)))
@@ -300,7 +321,7 @@ class WorldsWalk(WalkOfRun):
         waiting = self._waiting
         events = waiting.events
         reached = reach(events, self._moves, self._states, self._asked.step, self._window)
-        if not reached.can_end[first:stop].any():
+        if self._worlds is None and not reached.can_end[first:stop].any():
             return
         for rows in in_order(
             self._found(events, reached, first, stop), self._plan.matching.kind_bits, stop
@@ -337,7 +358,8 @@ class WorldsWalk(WalkOfRun):
     ) -> Iterator[tuple[int, Rows]]:
         """Rows, each with an event: all matches that end before this event have come."""
         overlap = self._several_orders and int(events.points.max()) > 1
-        if self._judged is None and (self._checks is not None or not overlap):
+        is_judged = self._judged is not None or self._worlds is not None
+        if not is_judged and (self._checks is not None or not overlap):
             chains = self._walked(events, reached, first, stop)
             if self._ordered and (overlap or self._alike):
                 chains = self._added_up(chains, events, first, stop)
@@ -346,6 +368,14 @@ class WorldsWalk(WalkOfRun):
         begins, crowded = clusters_of(events, first, stop, self._window, _CROWDED)
         starts = np.flatnonzero(begins[first:stop]) + first
         starts = starts if begins[first] else np.append(first, starts)
+        if self._worlds is not None:
+            for begin, end in pairwise([*starts.tolist(), stop]):
+                try:
+                    judged = self._worlds.rows(events, self._waiting, begin, end, self._asked.bound)
+                except OutOfWorkError:
+                    raise self._too_much(end - 1) from None
+                yield end, judged
+            return
         if self._judged is not None:
             # All orders of a match must be judged before it becomes a row.
             for begin, end in pairwise([*starts.tolist(), stop]):
