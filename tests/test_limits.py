@@ -104,7 +104,7 @@ LIMITS = {
     ),
     "states": Limit(
         "too-many-states",
-        f"{DECLARATION}SELECT NONE WHERE A : (A OR B):+ : A{' : (A OR B)' * 14}",
+        f"{DECLARATION}SELECT TOTAL COUNT(*) AS n WHERE A : (A OR B):+ : A{' : (A OR B)' * 14}",
         "2,000 states",
         "A : (A OR B):+",
         "raise the limit with --max-states",

@@ -53,6 +53,9 @@ class DeterministicAutomaton:
     merged states."""
     class_of: tuple[int, ...]
     """`[letter]`: the class of a letter; without contexts each symbol is a class."""
+    as_met: bool = False
+    """Whether the states are those of the nondeterministic automaton, and a run makes sets of them
+    as it meets them. Then a row can have several moves with one label set."""
 
     @property
     def states(self) -> int:
@@ -98,6 +101,48 @@ def determinize(
         classes = partition((mask for row in edges for mask, _, _ in row), letters.all)
     limits = max_states, max_cells
     return _subsets(edges, classes, letters.count, source, span, limits)
+
+
+def left_nondeterministic(automaton: Automaton) -> DeterministicAutomaton:
+    """The automaton itself, for runs that make sets of its states as they meet them (Theorem 5 of
+    the paper). Events have no contexts."""
+    letters = automaton.letters
+    assert letters.machine.contexts == 1
+    before: dict[int, list[int]] = {}
+    for transition in automaton.transitions:
+        before.setdefault(transition.target, []).append(transition.source)
+    useful, waiting = {0}, [int(automaton.final)]
+    while waiting:
+        for state in before.get(waiting.pop(), ()):
+            if state not in useful or state == automaton.initial:
+                useful.add(state)
+                waiting += [state] if state != automaton.initial else []
+    number = {state: DetState(index) for index, state in enumerate(sorted(useful))}
+    table: list[list[set[tuple[tuple[str, ...], int]]]] = [
+        [set() for _ in range(letters.symbols)] for _ in number
+    ]
+    for transition in automaton.transitions:
+        look()
+        if transition.source in number:
+            row = table[number[transition.source]]
+            for symbol in bits_of(automaton.mask(transition)):
+                row[symbol].add((transition.marks, transition.target))
+    moves = []
+    for rows in table:
+        made = []
+        for found in rows:
+            ends = {marks for marks, target in found if target == automaton.final}
+            on = sorted((marks, number[State(to)]) for marks, to in found if to in number)
+            made.append(
+                (
+                    *(Move(marks, True, None) for marks in sorted(ends)),
+                    *(Move(marks, False, target) for marks, target in on),
+                )
+            )
+        moves.append(tuple(made))
+    members = tuple((State(state),) for state in sorted(useful))
+    classes = tuple(range(letters.symbols))
+    return DeterministicAutomaton(letters.symbols, tuple(moves), members, classes, as_met=True)
 
 
 def determinize_selection(

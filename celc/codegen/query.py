@@ -222,7 +222,9 @@ def _update(
         case UnionLists():
             interleaved = interleaves(program.query)
             by_tables = tables_update(given, program.tables, interleaved=interleaved)
-            return UpdatePart(strategy.UnionLists(in_module(f"TABLES_{number}")), (by_tables,))
+            unmarked = program.tables.unmarked
+            found_lists = strategy.UnionLists(in_module(f"TABLES_{number}"), as_met=unmarked)
+            return UpdatePart(found_lists, (by_tables,))
         case BranchFree(piles=piles):
             lister = "list_runs" if isinstance(program.listing, InRuns) else "list_fired"
             branch_free = branch_free_update(given, piles, list_matches=lister)

@@ -18,7 +18,11 @@ from celc_runtime.plan.frozen import frozen
 
 from celc.automata.automaton import Automaton
 from celc.automata.construct import conditions_of_facts, construct
-from celc.automata.determinize import DeterministicAutomaton, determinize
+from celc.automata.determinize import (
+    DeterministicAutomaton,
+    determinize,
+    left_nondeterministic,
+)
 from celc.automata.minimise import minimise
 from celc.automata.predicates import Alphabet, symbol_classes
 from celc.core.declarations import undeclared_text
@@ -28,7 +32,7 @@ from celc.diagnostics.errors import CelError, Diagnostic, Diagnostics, raise_all
 from celc.diagnostics.messages.costs import by_definition, totals_by_listing
 from celc.diagnostics.source import Source, Span, text_of
 from celc.driver.check_functions import refuse_missing, refuse_wrong
-from celc.normal.divide import Definitions, Division, Exact, Roles, Windowed, divide
+from celc.normal.divide import Definitions, Division, Exact, Roles, Windowed, divide, interleaves
 from celc.normal.flat_form import asks_for_types
 from celc.normal.normal_form import KeepLabels, KeepSupport, NormalForm
 from celc.normal.normalize import normalize, output_labels
@@ -386,12 +390,13 @@ def _built(
     letters = automaton.letters
 
     look(span, DETERMINISTIC)
-    full = determinize(automaton, source, span, max_states=options.max_states)
+    full = _deterministic(query, automaton, rest, source, options)
     _verify("determinize", "automaton", lambda: verify.deterministic(full, letters.count))
 
     look(span, MINIMAL)
-    minimal = minimise(full)
-    _verify("minimise", "automaton", lambda: verify.minimal(minimal, letters.count))
+    minimal = full if full.as_met else minimise(full)
+    if not minimal.as_met:
+        _verify("minimise", "automaton", lambda: verify.minimal(minimal, letters.count))
 
     look(span, TABLES)
     tables, _ = tabulate(minimal, letters.machine, keep_symbols=_asks_for_symbols(division))
@@ -440,6 +445,27 @@ def _construct(
         case rest:
             simultaneous = query.simultaneous
             return construct(division.found, alphabet, source, simultaneous=simultaneous), rest
+
+
+def _deterministic(
+    query: Query,
+    automaton: Automaton,
+    rest: Exact | WindowSelector | Roles | Definitions,
+    source: Source,
+    options: Options,
+) -> DeterministicAutomaton:
+    """The deterministic automaton. Where it has too many states, a query that the automaton alone
+    decides is left nondeterministic: its runs make the states that they meet."""
+    try:
+        return determinize(automaton, source, query.formula.span, max_states=options.max_states)
+    except CelError as problem:
+        alone = isinstance(rest, Exact) and query.total is None and query.parameters is None
+        in_order = not (query.simultaneous or query.uncertain or interleaves(query))
+        few = automaton.states <= options.max_states and automaton.letters.machine.contexts == 1
+        too_many = problem.diagnostics[0].code == "too-many-states"
+        if not (alone and in_order and few and too_many):
+            raise
+        return left_nondeterministic(automaton)
 
 
 def _asks_for_symbols(division: Division) -> bool:

@@ -323,6 +323,10 @@ def choose(given: ChoiceInput, updates: frozenset[type[Update]] = EVERY_UPDATE) 
     """The strategy of a query, with one of the given `updates`. Raises CelError where a selector's
     automaton has too many states."""
     query, tables = given.query, given.tables
+    if tables.as_met:
+        update = UnionLists("it has too many states to make them before they are met")
+        found = _strategy(tables, update, *_all_or_in_runs(query, update))
+        return _united(found, weighs=False) if query.collapsed else found
     if query.uncertain is not None:
         return _in_worlds(given)
     if query.total is not None and StraightLine in updates and why_not_counted(given) is None:

@@ -67,6 +67,16 @@ class Tables:
     instants: tuple[tuple[int, ...], ...] | None = None
     """For simultaneous events: `[place][class]` is the symbol of an event at a place of its
     instant."""
+    as_met: bool = False
+    """Whether a run makes sets of these states as it meets them, because there are too many sets to
+    make them beforehand. Then a state can pass an event in several ways: one is in `skip`, the
+    others are steps without marks."""
+
+    @property
+    def unmarked(self) -> int | None:
+        """With `as_met` the kind of steps without marks, −1 where there are none; else None."""
+        kinds = (n for n, kind in enumerate(self.kinds) if not kind.marks and not kind.starts)
+        return next(kinds, -1) if self.as_met else None
 
     @property
     def classes(self) -> int:
@@ -215,14 +225,18 @@ def _selection_columns(
 def _tables_of(automaton: DeterministicAutomaton, columns: Sequence[_Column]) -> Tables:
     kinds: dict[Kind, int] = {}
     steps: list[tuple[Step, ...]] = []
-    for column in columns:
+    skip = tuple(
+        _skip_targets(state, rows) for state, rows in enumerate(zip(*columns, strict=True))
+    )
+    for symbol, column in enumerate(columns):
         look()
         grouped: dict[tuple[tuple[str, ...], DetState | None], list[DetState]] = {}
         for state, row in enumerate(column):
             for move in row:
                 if move.accepts:
                     grouped.setdefault((move.marks, None), []).append(DetState(state))
-                if move.target is not None and (move.marks or state == START):
+                passes = not move.marks and state != START
+                if move.target is not None and not (passes and move.target == skip[state][symbol]):
                     grouped.setdefault((move.marks, move.target), []).append(DetState(state))
         order = sorted(grouped, key=lambda key: (key[1] is None, key[1] or 0, key[0]))
         steps.append(
@@ -237,9 +251,10 @@ def _tables_of(automaton: DeterministicAutomaton, columns: Sequence[_Column]) ->
         len(columns),
         automaton.states,
         tuple(kinds),
-        tuple(_skip_targets(state, rows) for state, rows in enumerate(zip(*columns, strict=True))),
+        skip,
         tuple(steps),
         automaton.members,
+        as_met=automaton.as_met,
     )
 
 
@@ -293,10 +308,11 @@ def _skip_targets(state: int, rows: Sequence[tuple[Move, ...]]) -> tuple[DetStat
     look()
     if state == START:
         return (None,) * len(rows)
-    found = {
-        key: next((move.target for move in row if not move.marks), None)
-        for key, row in {id(row): row for row in rows}.items()
-    }
+    found: dict[int, DetState | None] = {}
+    for row in rows:
+        if id(row) not in found:
+            passed = [move.target for move in row if not move.marks and move.target is not None]
+            found[id(row)] = DetState(state) if state in passed else next(iter(passed), None)
     return tuple([found[id(row)] for row in rows])
 
 

@@ -131,7 +131,7 @@ def _row_of_steps(found: Tables, symbol: int, steps: Sequence[Step]) -> Violatio
             continue
         for source in step.sources:
             key = source, found.kinds[step.kind].marks, step.target is None
-            if key in known:
+            if key in known and not found.as_met:
                 yield Violation(ONE_STEP, f"state {source} has two with symbol {symbol}")
             known.add(key)
 

@@ -99,13 +99,14 @@ def test_absences_at_the_end(route: str, spark: Any) -> None:
 
 
 @pytest.mark.parametrize("route", _SOME_ROUTES)
-def test_aggregates_decimals_quantifiers_and_joined_texts(route: str, spark: Any) -> None:
+def test_aggregates_decimals_quantifiers_joined_texts_and_states(route: str, spark: Any) -> None:
     """A few queries by each route, of those that call what the file declares, those about DECIMALs,
-    those with SOME and EVERY, and those that join texts of several events."""
+    those with SOME and EVERY, those that join texts of several events, and those whose states are
+    made as they are met."""
     if "sql" in route and not has_table_functions():
         return
     cases: list[Case] = []
-    for stem, step in (("34", 8), ("37", 8), ("43", 16), ("48", 6)):
+    for stem, step in (("34", 8), ("37", 8), ("43", 16), ("48", 6), ("51", 2)):
         some = load_cases(stem)[_ROUTES.index(route) % step :: step]
         assert some
         cases += some

@@ -36,6 +36,7 @@ class TablesUpdate(TemplateView):
     - `header` says how the update runs, and why.
     - `starts` are moves by symbol, `moves` by state and symbol, `skip` states by state and symbol;
       `as_text`: the last two are lines of numbers.
+    - `as_met`: a run makes sets of the states as it meets them.
     - `instants` are symbols by class, a row for each place in an instant; empty where events are
       not simultaneous.
     """
@@ -55,6 +56,7 @@ class TablesUpdate(TemplateView):
     interleaved: bool
     contexts: ContextRows | None
     instants: Rows
+    as_met: bool
 
 
 @frozen
@@ -112,6 +114,7 @@ def tables_update(given: UpdateInput, tables: Tables, *, interleaved: bool) -> T
         interleaved=interleaved,
         contexts=None if tables.contexts is None else _contexts(tables.contexts),
         instants=() if tables.instants is None else _rows(tables.instants),
+        as_met=tables.as_met,
     )
 
 

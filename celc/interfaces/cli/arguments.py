@@ -322,7 +322,7 @@ def _add_options(parser: argparse._ActionsContainer, longest: str = "no end") ->
         type=int,
         default=DEFAULT_MAX_STATES,
         metavar="N",
-        help=f"refuse larger automata (default {DEFAULT_MAX_STATES})",
+        help=f"the most states that are made beforehand (default {DEFAULT_MAX_STATES})",
     )
     parser.add_argument(
         "--max-work",

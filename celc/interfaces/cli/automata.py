@@ -26,6 +26,11 @@ def explain(arguments: argparse.Namespace) -> int:
         names = ", ".join(stages.query.name for stages in chosen)
         raise CommandProblem(f"name one query with --query to draw it: {names}")
     (stages,) = chosen
+    if stages.minimal.as_met:
+        raise CommandProblem(
+            f"query '{stages.query.name}' has too many states to draw: they are made as events "
+            "lead to them; --stage cea --format dot draws the automaton that they are made of"
+        )
     from celc.interfaces.pages.automaton import automaton_page
 
     if not arguments.events:

@@ -302,9 +302,11 @@ def transition_text(automaton: Automaton, transition: Transition) -> str:
 def dump_deterministic(stages: Stages) -> str:
     """The I/O-deterministic CEA after minimisation, with its size before."""
     automaton = stages.minimal
+    size = f"{automaton.states} states ({stages.full.states} before minimisation)"
+    if automaton.as_met:
+        size = f"{automaton.states} states, of which a run makes sets as it meets them"
     lines = [
-        f"I/O-deterministic automaton: {automaton.states} states "
-        f"({stages.full.states} before minimisation), {automaton.symbols} symbol classes",
+        f"I/O-deterministic automaton: {size}, {automaton.symbols} symbol classes",
         "symbol classes:",
         *(f"  {number}  {text}" for number, text in enumerate(describe_classes(stages))),
         "states:",

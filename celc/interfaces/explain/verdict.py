@@ -100,6 +100,8 @@ def _decided_by(stages: Stages) -> str:
     """What decides which events are a match."""
     program, query, states = stages.program, stages.query, counted(stages.minimal.states, "state")
     automaton = f"an automaton of {states}"
+    if stages.minimal.as_met:
+        automaton += ", sets of which are made as the events lead to them"
     match program.listing:
         case All() | InRuns() | Latest() | United() | Counted() | EarliestInWindow():
             keys = ""
@@ -175,6 +177,8 @@ class _Cost:
             case Keyed(piles=piles) as update:
                 yield f"up to {counted(key_lookups(program, update), 'look-up')} by key"
                 yield from _written(piles)
+            case UnionLists() if program.tables.as_met:
+                yield "1 look-up for each different state that matches have reached"
             case UnionLists():
                 yield f"up to {counted(table_lookups(program), 'look-up')} in the automaton's table"
             case _:

@@ -82,6 +82,11 @@ class UnionLists:
     """The general engine, which follows the tables of the automaton."""
 
     tables: TransitionArrays
+    _: KW_ONLY
+    as_met: int | None = None
+    """If a run makes sets of the states of the tables as it meets them, and follows the tables of
+    these (`engine.update.states_as_met`): the kind of moves on events that are passed, −1 where
+    there are none."""
 
 
 Update: TypeAlias = BranchFree | StraightLine | Keyed | UnionLists

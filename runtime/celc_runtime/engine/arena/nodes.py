@@ -94,6 +94,7 @@ WINDOW_FULL = 6  # enlarge the scratch memory of a selection, then choose on
 KEYS_FULL = 7  # drop old keys of a table or enlarge it, then go on with the same event
 TOO_MUCH_WORK = 8  # a listing with conditions has exceeded its number of steps
 LEAVES_FULL = 9  # make room for more leaves, then list on
+STATES_UNKNOWN = 10  # find where the active states go, then go on with the same event
 
 
 class Memory(NamedTuple):

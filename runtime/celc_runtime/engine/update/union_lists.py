@@ -57,6 +57,7 @@ from celc_runtime.engine.arena.nodes import (
     ROW,
     SHIFT,
     SINCE,
+    STATES_UNKNOWN,
     TAG,
     USABLE,
     is_live,
@@ -75,6 +76,9 @@ took longer than an event."""
 _PART: dict[str, Any] = {**_KERNEL, "inline": "always"}
 """Options of the parts of an event's step. As real calls, passing all these arrays took as long
 again as the step, or longer."""
+
+UNKNOWN = -2
+"""In `skip`: nobody has asked yet where a state goes with an event (`states_as_met`)."""
 
 KEEP, CONSUME = 0, 1
 
@@ -236,6 +240,8 @@ def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, 
     for place in range(lists.active[slot]):
         state = lists.order[slot, place]
         at = state * symbols + symbol
+        if tables.skip[state, symbol] == UNKNOWN:
+            return STATES_UNKNOWN
         moves = tables.move_first[at + 1] - tables.move_first[at]
         wanted += lists.length[slot, state] + 4 + 5 * moves
         changes |= moves > 0 or tables.skip[state, symbol] != state
@@ -254,8 +260,8 @@ def _event(batch, memory, lists, output, kinds, tables, row, slot, symbol, key, 
             return ARENA_FULL
         lowest = lowest_id(nodes, before, counters[LOWEST])
 
-    for state in range(lists.length.shape[1]):
-        lists.length[scratch, state] = 0
+    for place in range(lists.active[scratch]):
+        lists.length[scratch, lists.order[scratch, place]] = 0
     lists.active[scratch] = 0
     fired = np.int64(0)
     full = False

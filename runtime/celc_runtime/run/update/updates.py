@@ -21,11 +21,13 @@ from celc_runtime.engine.arena.nodes import (
     LOWEST,
     NEXT_NODE,
     ROW,
+    STATES_UNKNOWN,
     Memory,
     grown,
 )
 from celc_runtime.engine.update.compaction import compacted, reachable_nodes
 from celc_runtime.engine.update.pile_bounds import NO_BOUND
+from celc_runtime.engine.update.states_as_met import StatesAsMet, TooManyStates
 from celc_runtime.engine.update.union_lists import (
     OWN_CLOCKS,
     contexts_before,
@@ -35,6 +37,7 @@ from celc_runtime.engine.update.union_lists import (
     with_more_slots,
 )
 from celc_runtime.engine.walk.listing import Kinds, Output
+from celc_runtime.plan.errors import WorkLimitError
 from celc_runtime.plan.plan import Plan
 from celc_runtime.plan.strategy import (
     BranchFree,
@@ -207,9 +210,11 @@ class ListsUpdate(UpdateOfRun):
 
     def __init__(self, update: UnionLists, plan: Plan, *, first_position: int) -> None:
         super().__init__(plan)
-        self._tables = update.tables
+        passing = update.as_met
+        self._met = None if passing is None else StatesAsMet(update.tables, passing)
+        self._tables = update.tables if self._met is None else self._met.tables
         self.has_contexts = len(update.tables.following) > 0
-        self._lists = new_lists(len(update.tables.skip))
+        self._lists = new_lists(len(self._tables.skip))
         self._lists.clock[:] = first_position
 
     @property
@@ -225,7 +230,26 @@ class ListsUpdate(UpdateOfRun):
         )
 
     def read(self, batch: Batch, memory: Memory, output: Output, kinds: Kinds) -> int:
-        return int(update_lists(batch, memory, self._lists, output, kinds, self._tables))
+        status = STATES_UNKNOWN
+        while status == STATES_UNKNOWN:
+            status = int(update_lists(batch, memory, self._lists, output, kinds, self._tables))
+            if status == STATES_UNKNOWN:
+                self._meet(int(batch.symbols[memory.counters[ROW]]))
+        return status
+
+    def _meet(self, symbol: int) -> None:
+        """Find where the active states go with an event."""
+        assert self._met is not None
+        active = self._lists.order[0, : self._lists.active[0]].tolist()
+        try:
+            self._lists = self._met.meet(self._lists, active, symbol)
+        except TooManyStates as problem:
+            raise WorkLimitError(
+                f"query {self._plan.name!r}: {problem} states of its automaton are in use at one "
+                "event, more than memory is kept for: give it a (smaller) window with WITHIN, or "
+                "give parts that begin with the same events conditions that exclude each other"
+            ) from None
+        self._tables = self._met.tables
 
     def with_room(self, status: int, memory: Memory) -> Memory:
         if status != LISTS_FULL:
@@ -234,7 +258,7 @@ class ListsUpdate(UpdateOfRun):
         return memory
 
     def forget_partition(self) -> None:
-        self._lists.active[:] = 0
+        self._lists.active[:-1] = 0  # the last slot is scratch space
 
     def contexts_before(
         self,
