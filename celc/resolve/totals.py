@@ -14,7 +14,7 @@ from celc.core.traversal import nodes_of
 from celc.diagnostics.errors import Diagnostics, Fix
 from celc.diagnostics.messages import aggregates, names, types
 from celc.diagnostics.messages import totals as messages
-from celc.diagnostics.messages.functions import FUNCTIONS
+from celc.diagnostics.messages.functions import FUNCTIONS, is_of_event
 from celc.diagnostics.messages.wording import written
 from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
@@ -240,6 +240,9 @@ class _Totals:
                 "ABS of other than one value" if function.text.upper() == "ABS" else function.text
             )
             site.found.add(messages.function_in_total(what, span))
+            return
+        if is_of_event(function.text):
+            site.found.add(messages.no_function_here(function.text.upper(), span))
             return
         site.found.add(
             aggregates.unknown_function(

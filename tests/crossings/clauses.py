@@ -57,6 +57,7 @@ def _expressions(draft: Draft) -> None:
     forms = [f"COUNT({x})", f"SUM({x}.value) / 2", f"LAST({x}.name)", f"COLLECT({x}.id)"]
     forms += [f"MAX({x}.value) - MIN({y}.value)", f"FIRST({x}.key)", f"COUNT(DISTINCT {x}.id)"]
     forms += [f"LAST({x}.ts) - FIRST({y}.ts)", f"AVG({x}.id)"]
+    forms += [f"UPPER(LAST({x}.name)) || FIRST({y}.name)", f"ROUND(AVG({x}.value), 1)"]
     if DECLARATIONS in draft.declared:
         forms += [f"fn_near({x}.value, {y}.id)", f"fn_days({x}.ts, {y}.num) + 1"]
     if draft.single:

@@ -155,6 +155,38 @@ def _own_function(draft: Draft) -> str:
     )
 
 
+def _functions(draft: Draft) -> str:
+    """Functions of one event, which become attributes of it."""
+    (x, y), rng = _pair(draft), draft.rng
+    return rng.choice(
+        (
+            f"UPPER({x}.name) LIKE 'P%' OR LENGTH({x}.name) = 2",
+            f"UPPER({x}.name) = UPPER({y}.name)",
+            f"COALESCE({x}.name, 'p') || 'q' IN ('pq', 'qq')",
+            f"CASE WHEN {x}.id = 1 THEN {x}.value ELSE 2e0 END >= FLOOR({y}.value)",
+            f"SECOND({x}.ts) = 0 AND HASH({x}.id, {x}.name) % 3 <> 1",
+            f"SUBSTR(PREV({x}.name), 1, 1) <> {y}.name",
+            f"TO_DATE(CAST({x}.ts AS STRING), 'yyyy-MM-dd HH:mm:ss') IS NULL OR {x}.id > 1",
+            f"ROUND(MAX({x}.value)) >= {y}.id",
+        )
+    )
+
+
+def _functions_between(draft: Draft) -> str:
+    (x, y), rng = _pair(draft), draft.rng
+    return rng.choice(
+        (
+            f"ROUND({x}.value - {y}.value, 0) <= 1",
+            f"GREATEST({x}.value, {y}.value) >= 2",
+            f"IF({x}.id = {y}.id, {x}.value, {y}.value) > 1",
+            f"{x}.name || {y}.name <> 'pp'",
+            f"{x}.name || {y}.id < {y}.name || '2'",
+            f"COALESCE({x}.value, {y}.value) IS NOT NULL",
+            f"CAST({x}.value + {y}.value AS INT) % 2 = 0",
+        )
+    )
+
+
 CONDITIONS = (
     Feature("condition on one label", 2, _filter(_of_one)),
     Feature("NULLs", 2, _filter(_nulls)),
@@ -166,6 +198,8 @@ CONDITIONS = (
     Feature("COUNT(DISTINCT)", 2, _filter(_distinct)),
     Feature("own aggregate", 2, _filter(_own)),
     Feature("own function", 2, _filter(_own_function)),
+    Feature("functions", 2, _filter(_functions)),
+    Feature("functions between events", 2, _filter(_functions_between)),
     Feature("condition around", 4, _filter(_of_one)),
     Feature("correlation around", 4, _filter(_correlation)),
 )

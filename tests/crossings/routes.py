@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pytest
 from celc_runtime import CompiledQuery
 from celc_runtime.arrow.tables.derived import with_derived
+from celc_runtime.arrow.tables.event_tables import entered
 from celc_runtime.chain.columns import source_of
 from celc_runtime.chain.run import why_gathered
 from celc_runtime.routes.rules import Reason, Route
@@ -68,7 +69,11 @@ def by_batches(
         found = query.match_arrow(_batches(table, rng))
         return [row for batch in found for row in batch.to_pylist()]
     rows = rows_of(query.name, plan.source.parameters, rows_table(query, rules))
-    found = read_all(ForEachRun(query.program, rows=rows), _batches(table, rng))
+    run, batches = ForEachRun(query.program, rows=rows), _batches(table, rng)
+    made = (
+        part for one in batches for part in entered(query.program, pa.Table.from_batches([one]))
+    )
+    found = read_all(run, made)
     return [row for batch in found for row in batch.to_pylist()]
 
 
