@@ -66,7 +66,7 @@ _SIZES = {
     "41-lasting": (46, 47),
     "43-some-every": (50, 57),
     "46-limit-per": (29, 30),
-    "48-joined-texts": (14, 14),
+    "48-joined-texts": (15, 15),
     "49-lasting-ends": (16, 32),
     "51-states-as-met": (5, 5),
 }
@@ -89,7 +89,7 @@ def _options(case: Case) -> Options:
 def test_every_file_is_counted() -> None:
     """By the file; `test_python_api` counts what is in it."""
     assert case_stems() == [*_SIZES]
-    assert sum(cases for _, cases in _SIZES.values()) == 1786
+    assert sum(cases for _, cases in _SIZES.values()) == 1787
 
 
 @pytest.mark.parametrize("stem", case_stems())

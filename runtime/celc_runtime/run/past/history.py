@@ -82,7 +82,7 @@ class History:
         Keys and floors are those of `floors_of`, parts those of `LatestStarts` or `Ceilings`,
         `valid` is bool.
         """
-        letters = self._spelled.letters if self._places.letters else ()
+        letters = self._spelled.letters if self._arrays and self._places.letters else ()
         return (*(array[: self._count] for array in self._arrays), *letters)
 
     @property
