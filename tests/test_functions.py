@@ -352,7 +352,7 @@ def test_aggregates_of_what_is_computed_of_one_event(body: str) -> None:
             "px": rng.choice([None, Decimal("0.10"), Decimal("1.25"), Decimal("-3.00")]),
             EVENT_TIME: instant(10 + 2 * row),
         }
-        for row in range(24)
+        for row in range(12)
     ]
     with interpreted():
         wanted, found = (

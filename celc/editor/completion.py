@@ -139,7 +139,7 @@ def _names(
     elif (word == "COLON" or is_part) and first in ("CREATE", "PARAMETERS", "AGGREGATE"):
         known_types = TYPE_NAMES if first == "CREATE" else PARAMETER_TYPES
         yield from _named(known_types, "data type")
-    elif first == "CREATE" and len(statement) > 2 and _is_in_brackets(before):
+    elif first == "CREATE" and (_is_in_brackets(before) or word == "WEIGHTED"):
         stream = name_text(statement[2])
         yield from _attributes(one for one in types if one.stream == stream)
     elif first in ("CREATE", "PARAMETERS"):
