@@ -173,6 +173,7 @@ def test_positions_are_those_of_all_rows(
     assert query.match(frame.limit(0)).toArrow().num_rows == 0
 
 
+@pytest.mark.long
 def test_equal_rows_are_an_error_whether_they_matter_or_not(spark: Any) -> None:
     query = _compiled("PARTITION BY id", tiebreak="")
     schema = "type STRING, id LONG, value DOUBLE, note STRING, ts LONG"

@@ -163,7 +163,7 @@ _BY_SPARK, _BY_TASKS = 0, choose.MOST_ROWS
             (_KEYED, "(A OR B) AS a ; (A OR B) AS b", "NXT a, b", None, _BY_TASKS),
             (_KEYED, "A AS a ; B AS b", "TOTAL COUNT(*) AS n", None, _BY_TASKS),
         ],
-        3,
+        8,
         first=1,
     ),
 )
