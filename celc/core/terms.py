@@ -118,6 +118,13 @@ def type_tested(predicate: Predicate) -> str | None:
             return None
 
 
+def joined_texts(text: Expression) -> tuple[Expression, ...]:
+    """The texts that `a || b || c` joins, in order; the text itself where it joins none."""
+    if isinstance(text, core.Call) and text.function == "CONCAT":
+        return tuple(piece for one in text.operands for piece in joined_texts(one))
+    return (text,)
+
+
 def constants_of(predicate: Predicate) -> tuple[core.Value, ...]:
     """The constants that a predicate compares with, without NULL."""
     match predicate:

@@ -14,6 +14,7 @@ from typing import assert_never
 from celc.core import fold
 from celc.core import formula as core
 from celc.core.formula import Constant, DataType
+from celc.core.terms import joined_texts
 from celc.core.traversal import (
     nodes_asked,
     nodes_of,
@@ -84,7 +85,10 @@ class RowColumns:
     def _expression(self, node: core.Expression) -> core.Expression:
         row = _only_row(node)
         if row is None or not _is_function(node) or not can_be_column(node):
-            return never_null(_flat(with_terms(node, self._expression)))
+            found = with_terms(node, self._expression)
+            if isinstance(found, core.Call) and found.function == "CONCAT":
+                found = replace(found, operands=joined_texts(found))
+            return never_null(found)
         found = core.ColumnAt(self.number_of(node), row, node.type, node.span)
         if isinstance(row, core.Argument):
             return found
@@ -122,20 +126,6 @@ def functions_of_rows(truth: core.Truth) -> list[core.Call]:
         found.append(node)
         inside |= {id(one) for one in nodes_of(node)}
     return found
-
-
-def _flat(node: core.Expression) -> core.Expression:
-    """`(a || b) || c` as one call."""
-    if not isinstance(node, core.Call) or node.function != "CONCAT":
-        return node
-    pieces: list[core.Expression] = []
-    for one in node.operands:
-        match one:
-            case core.Call(function="CONCAT", operands=inner):
-                pieces += inner
-            case _:
-                pieces.append(one)
-    return replace(node, operands=tuple(pieces))
 
 
 def _as_conditional(truth: core.Truth, node: core.Asked) -> core.Conditional:

@@ -20,7 +20,7 @@ from celc.codegen.expressions.decimals import in_column
 from celc.codegen.expressions.own_aggregates import OwnAggregateCode
 from celc.core import formula as core
 from celc.core.show import show_predicate
-from celc.core.terms import distances_looked_back, labels_in_order, type_tested
+from celc.core.terms import distances_looked_back, joined_texts, labels_in_order, type_tested
 from celc.core.traversal import OF_SEVERAL_EVENTS, operands_of
 
 SymbolsOfTypes: TypeAlias = Mapping[str, frozenset[int]]
@@ -431,7 +431,7 @@ class ChoiceCode(ConditionCode):
     def _pieces(self, text: core.Expression, known: dict[str, None]) -> str:
         """The numbers of the texts that a text is joined of; `known`: when it is not NULL."""
         numbers = []
-        for piece in text.operands if isinstance(text, core.Call) else (text,):
+        for piece in joined_texts(text):
             if isinstance(piece, core.Constant):
                 numbers.append(self._own(piece.value))
                 continue

@@ -9,6 +9,7 @@ from celc_runtime.values.functions import FUNCTIONS, LEAST_PLACES, MOST_PLACES
 
 from celc.core import fold
 from celc.core import formula as core
+from celc.core.terms import joined_texts
 from celc.core.traversal import nodes_of
 from celc.diagnostics.messages import functions as messages
 from celc.diagnostics.messages import parameters
@@ -43,14 +44,7 @@ def settled(value: core.Expression, site: Site) -> core.Expression | None:
 def _joined(value: core.Call, site: Site) -> core.Call | None:
     """Texts of several events one after another. Each piece is a constant, or a text of one event;
     None: one is neither, or is of a parameter set, which is reported."""
-    pieces: list[core.Expression] = []
-    for operand in value.operands:
-        match operand:
-            case core.Call(function="CONCAT", operands=inner):
-                pieces += inner
-            case _:
-                pieces.append(operand)
-    found = [of_event(one, site) for one in pieces]
+    found = [of_event(one, site) for one in joined_texts(value)]
     for one in found:
         if not isinstance(
             one, core.Constant | core.AttributeValue | core.Previous | core.Aggregate
