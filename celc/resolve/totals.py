@@ -273,29 +273,20 @@ class _Totals:
             return core.TotalOf(function, found.label, None, core.COUNTS, node.span)
         read = self.plain.known[found.label, found.attribute]
         assert isinstance(read, core.DataType), "the call has a type"
+        data_type = found.type
         if isinstance(read, core.DecimalType):
-            return self._of_decimals(node, found, read, site)
-        # SUM of whole numbers has no end.
-        is_whole_sum = function == "SUM" and found.type is core.DataType.LONG
-        data_type = core.COUNTS if is_whole_sum else found.type
+            data_type = _of_decimals(function, read)
+        elif function == "SUM" and data_type is core.DataType.LONG:
+            data_type = core.COUNTS  # SUM of whole numbers has no end.
         return core.TotalOf(function, found.label, found.attribute, data_type, node.span, read)
 
-    @staticmethod
-    def _of_decimals(
-        node: syntax.Call, found: core.Aggregate, read: core.DecimalType, site: Site
-    ) -> core.TotalOf | None:
-        if read.is_wide:
-            text = site.found.source.slice(node.argument.span)
-            shorter = core.decimal_of(core.MOST_NARROW, min(read.scale, core.MOST_NARROW)).value
-            told = messages.long_decimal(found.function, text, read.value, shorter, node.span)
-            site.found.add(told)
-            return None
-        function, data_type = cast("core.TotalFunction", found.function), read
-        if function == "SUM":
-            data_type = core.decimal_of(core.MOST_DIGITS, read.scale)
-        elif function == "AVG":
-            data_type = core.decimal_of(core.MOST_DIGITS, min(read.scale + 4, core.MOST_DIGITS))
-        return core.TotalOf(function, found.label, found.attribute, data_type, node.span, read)
+
+def _of_decimals(function: core.TotalFunction, read: core.DecimalType) -> core.DataType:
+    if function == "SUM":
+        return core.decimal_of(core.MOST_DIGITS, read.scale)
+    if function == "AVG":
+        return core.decimal_of(core.MOST_DIGITS, min(read.scale + 4, core.MOST_DIGITS))
+    return read
 
 
 # --- PER ------------------------------------------------------------------------------------------

@@ -191,7 +191,7 @@ class _Group:
     def items(self) -> dict[str, Datum]:
         """The value of each item, by its name."""
         return {
-            item.name: self._value(item.expression)
+            item.name: _as_count(self._value(item.expression))
             for item in self.stream.query.items or ()
             if isinstance(item, ExpressionItem)
         }
@@ -205,6 +205,9 @@ class _Group:
         return _calculated(expression, totals)
 
     def _total(self, total: Total) -> Datum:
+        return _as_count(self._of_matches(total))
+
+    def _of_matches(self, total: Total) -> Datum:
         if total.label is None:
             if total.function == "APPROX_COUNT":
                 return Datum(Kind.DOUBLE, _double(Fraction(len(self.matches))))
@@ -219,6 +222,13 @@ class _Group:
             return aggregate(total.function, kind, known)
         values = [datum.value for datum in known]
         return _sum(kind, values) if total.function == "SUM" else _mean(kind, values)
+
+
+def _as_count(datum: Datum) -> Datum:
+    """A DECIMAL(38, 0), the type of counts, as one: `HAVING n > 1.5` is not rounded."""
+    if datum.kind != DecimalKind(38, 0):
+        return datum
+    return Datum(Kind.DECIMAL, None if datum.value is None else int(datum.value))
 
 
 def _sum(kind: Any, values: Sequence[Any]) -> Datum:
@@ -245,6 +255,8 @@ def _mean(kind: Any, values: Sequence[Any]) -> Datum:
         return Datum(kind, found)
     if isinstance(kind, DecimalKind):
         mean = decimals.mean_over_matches(list(values), kind.scale)
+        if values and mean is None:
+            raise _Overflow("a mean leaves 38 digits")
         return Datum(DecimalKind(38, min(kind.scale + 4, 38)), mean)
     number_kind(Datum(kind, None))
     return Datum(Kind.DOUBLE, _exact_sum(values, len(values)) if values else None)
@@ -361,7 +373,7 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, str) and re.fullmatch(r"-?\d+", value):
+    if isinstance(value, str) and re.fullmatch(r"-?\d+(\.\d+)?|0E-\d+", value):
         return Decimal(value)
     if isinstance(value, dt.datetime) and value.tzinfo is not None:
         return value.astimezone(dt.UTC).replace(tzinfo=None)

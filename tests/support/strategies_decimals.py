@@ -118,7 +118,7 @@ def totals_query(rng: random.Random) -> str:
 
     def total() -> str:
         function = rng.choice(("SUM", "AVG", "MIN", "MAX"))
-        return f"{function}({rng.choice('ab')}.{rng.choice(('px', 'q', 'r'))})"
+        return f"{function}({rng.choice('ab')}.{rng.choice(tuple(COLUMNS))})"
 
     def item() -> str:
         other = rng.choice(("2", "1.5", "COUNT(*)", "COUNT(b)", "0.25e0", total()))
@@ -135,7 +135,8 @@ def totals_query(rng: random.Random) -> str:
     formula = rng.choice(("A AS a ; B AS b", "(A OR B)+ AS a ; B AS b"))
     condition = rng.choice(("", " FILTER a.px < b.px", " FILTER a.px > -1.5"))
     per = rng.choice(("", " PER PARTITION"))
-    where = f"FROM S WHERE {formula}{condition}{per}{having}"
+    window = rng.choice(("", " WITHIN 2 EVENTS", " WITHIN 4 EVENTS"))
+    where = f"FROM S WHERE {formula}{condition}{window}{per}{having}"
     return f"{DECLARATION}SELECT TOTAL {items} {where}\n"
 
 

@@ -56,14 +56,6 @@ def label_in_total(label: str, name: str, span: Span) -> Diagnostic:
     )
 
 
-def long_decimal(function: str, text: str, type: str, shorter: str, span: Span) -> Diagnostic:
-    """`SUM(x.px)`, where px is a DECIMAL(38, 2). `text` is its argument, `shorter` a type that fits
-    there."""
-    message = f"{function} over all matches takes DECIMALs of up to 18 digits, and this is {type}"
-    hint = f"write {function}(CAST({text} AS {shorter})): a value that does not fit there is NULL"
-    return error("long-decimal", span, message, hint, "or sum the matches of SELECT * elsewhere")
-
-
 def attribute_in_total(text: str, choices: Sequence[str], span: Span) -> Diagnostic:
     """`SELECT TOTAL x.a AS a`; `choices` are totals of it."""
     help = (f"write {' or '.join(choices)}",) if choices else (_FORMS,)

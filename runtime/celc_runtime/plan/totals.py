@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from celc_runtime.plan.expressions import Constant, ParameterValue
 from celc_runtime.plan.frozen import frozen
+from celc_runtime.values.types import is_wide, type_of
 
 
 @frozen
@@ -27,8 +28,13 @@ class TotalOf:
 
     @property
     def of_decimals(self) -> bool:
-        """Whether the attribute is a DECIMAL, of up to 18 digits."""
+        """Whether the attribute is a DECIMAL."""
         return self.read is not None and self.read.startswith("DECIMAL")
+
+    @property
+    def of_wide(self) -> bool:
+        """Whether the attribute is a DECIMAL that 64 bits do not hold."""
+        return self.read is not None and is_wide(type_of(self.read))
 
 
 @frozen

@@ -77,14 +77,14 @@ def reals_without_bounds(reals: np.ndarray, shape: Shape, count: int) -> np.ndar
 
 @cache
 def parts_of_bounded_totals(
-    whole: int, known: int, real: int, counted: int, ordered: int
+    whole: int, known: int, real: int, counted: int, ordered: int, pairs: int
 ) -> tuple[Callable[..., Any], ...]:
     """The kernels of an update, as in `total_elements.parts_of_totals`.
 
     `move` and `add_product` return the high words of all that they wrote, combined by OR. These
     show whether a number has left its bounds.
     """
-    shape = Shape(whole, known, real, counted, ordered)
+    shape = Shape(whole, known, real, counted, ordered, pairs)
     reals = bounded_numbers(shape)
     clear_others, copy_others, move_others, multiply_others = parts_of_others(shape)
     of_words, of_reals = np.uint64(shape.words), np.uint64(reals)

@@ -60,7 +60,8 @@ class GroupSums:
     """float64[rows, numbers], the sizes of the numbers size · 2^scale in the order of
     `total_elements.Elements`; no columns: not asked for."""
     scales: np.ndarray  # int64 of the same shape; `OF_NOTHING` where no value was known
-    least: np.ndarray  # int64[rows, ordered measures]
+    least: np.ndarray  # int64[rows, ordered measures], as `total_elements.Elements`
+    pairs: int  # of `least`
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -73,6 +74,7 @@ class GroupSums:
             self.reals[rows],
             self.scales[rows],
             self.least[rows],
+            self.pairs,
         )
 
     def copied(self) -> GroupSums:
@@ -88,7 +90,8 @@ class GroupSums:
             tuple(one.summed(starts) for one in self.whole),
             reals,
             scales,
-            np.minimum.reduceat(self.least, starts, axis=0),
+            _least_rows(self.least, self.pairs, starts),
+            self.pairs,
         )
 
 
@@ -109,6 +112,7 @@ def all_sums(parts: Sequence[GroupSums]) -> GroupSums:
         np.concatenate([one.reals for one in parts]),
         np.concatenate([one.scales for one in parts]),
         np.concatenate([one.least for one in parts]),
+        parts[0].pairs,
     )
 
 
@@ -139,6 +143,7 @@ def found_sums(found: Found, shape: Shape, *, bounded: bool) -> GroupSums:
         sizes.copy(),
         scales.astype(np.int64),
         found.totals.least.reshape(room, shape.ordered)[:rows].copy(),
+        shape.pairs,
     )
 
 
@@ -187,6 +192,32 @@ def real_sums(
     )
     is_empty = starts == ends
     return np.where(is_empty, 0.0, found[:, 0]), np.where(is_empty, OF_NOTHING, most[:, 0])
+
+
+def _least_rows(least: np.ndarray, pairs: int, starts: np.ndarray) -> np.ndarray:
+    """The least keys of groups of rows, which begin at `starts`."""
+    found: np.ndarray = np.minimum.reduceat(least, starts, axis=0)
+    rows = np.append(starts, len(least))
+    for pair in range(0, 2 * pairs, 2):
+        ends = rows[1:]
+        found[:, pair : pair + 2] = least_pairs(least[:, pair], least[:, pair + 1], starts, ends)
+    return found
+
+
+def least_pairs(
+    high: np.ndarray, low: np.ndarray, starts: np.ndarray, ends: np.ndarray
+) -> np.ndarray:
+    """int64[ranges, 2]: the least pair of each range, `NOTHING` twice of an empty one.
+
+    starts, ends: ascending; a range begins where another one ends, or later.
+    """
+    first = least_keys(high, starts, ends)
+    of_first = np.zeros(len(high), np.bool_)
+    lengths = ends - starts
+    places = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+    of_first[places] = high[places] == np.repeat(first, lengths)
+    second = least_keys(np.where(of_first, low, NOTHING), starts, ends)
+    return np.stack([first, second], axis=1)
 
 
 def least_keys(keys: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:

@@ -21,9 +21,19 @@ from celc_runtime.plan.totals import TotalOf
 
 VALUE, KNOWN, LEAST, GREATEST = "value", "known", "least", "greatest"
 
+PIECES = 3
+"""The summands of a DECIMAL of more than 18 digits, all with its sign. So the sums of their
+absolute values give that of the DECIMALs."""
+BITS_OF_PIECES = 40
+"""Bits of a piece; the last one has all that are left, at most 47. A smaller number than 10³⁶ has
+pieces that bounded elements add up."""
+
 _WHOLE = ("BYTE", "SHORT", "INT", "LONG", "INTERVAL")
 _WIDEST = ("LONG", "TIMESTAMP", "TIMESTAMP_NTZ", "INTERVAL")
 """Types whose greatest value also stands for "no value"."""
+
+_SIGN, _ONE = np.uint64(1 << 63), np.uint64(1)
+_OF_PIECE = np.uint64((1 << BITS_OF_PIECES) - 1)
 
 
 class Measure(NamedTuple):
@@ -35,6 +45,9 @@ class Measure(NamedTuple):
     """`VALUE`: the attribute. `KNOWN`: 1 where the attribute is not NULL; without an attribute, 1
     for every event. `LEAST`, `GREATEST`: a key in the order of the values, or in the opposite
     order."""
+    part: int | None = None
+    """Of a DECIMAL that 64 bits do not hold: which part of it. A value has `PIECES` pieces, the
+    lowest first; a key has two, the higher first. None: the whole number."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +58,7 @@ class MeasureSet:
     real: tuple[Measure, ...]
     known: int  # the first sums of `whole`: those that are NULL if they have no values
     counted: int  # the first sums of `real`: those that need the number of their values
+    pairs: int  # the first keys of `ordered` that are pairs: a part, and the one behind it
     ordered: tuple[Measure, ...]
     approximate: bool  # whether the number of matches is also needed as a DOUBLE
 
@@ -52,7 +66,8 @@ class MeasureSet:
     def shape(self) -> Shape:
         counts_reals = bool(self.real) or self.approximate
         real = len(self.real) if counts_reals else -1
-        return Shape(len(self.whole), self.known, real, self.counted, len(self.ordered))
+        counts = len(self.whole), self.known, real, self.counted, len(self.ordered)
+        return Shape(*counts, self.pairs)
 
 
 def measures_of(functions: Iterable[TotalOf]) -> MeasureSet:
@@ -60,6 +75,7 @@ def measures_of(functions: Iterable[TotalOf]) -> MeasureSet:
     summed: dict[Measure, None] = {}
     whole: dict[Measure, None] = {}
     real: dict[Measure, None] = {}
+    paired: dict[Measure, None] = {}
     counted: dict[Measure, None] = {}
     ordered: dict[Measure, None] = {}
     approximate = False
@@ -73,6 +89,13 @@ def measures_of(functions: Iterable[TotalOf]) -> MeasureSet:
             continue
         value, known = Measure(label, attribute, VALUE), Measure(label, attribute, KNOWN)
         match one.function:
+            case "SUM" | "AVG" if one.of_wide:
+                summed |= dict.fromkeys(pieces_of(value))
+                if one.function == "AVG":
+                    whole[known] = None
+            case "MIN" | "MAX" if one.of_wide:
+                what = LEAST if one.function == "MIN" else GREATEST
+                paired |= dict.fromkeys(pair_of(Measure(label, attribute, what)))
             case "SUM":
                 if one.read in _WHOLE or one.of_decimals:
                     summed[value] = None
@@ -92,7 +115,18 @@ def measures_of(functions: Iterable[TotalOf]) -> MeasureSet:
                 raise AssertionError(one.function)
     reals = tuple(counted | real)
     wholes = tuple(summed | whole)
-    return MeasureSet(wholes, reals, len(summed), len(counted), tuple(ordered), approximate)
+    keys, pairs = tuple(paired | ordered), len(paired) // 2
+    return MeasureSet(wholes, reals, len(summed), len(counted), pairs, keys, approximate)
+
+
+def pieces_of(value: Measure) -> list[Measure]:
+    """The summands of a wide value, the lowest first."""
+    return [value._replace(part=part) for part in range(PIECES)]
+
+
+def pair_of(key: Measure) -> list[Measure]:
+    """The two parts of a wide key, the higher first."""
+    return [key._replace(part=part) for part in (0, 1)]
 
 
 def write_measured_whole(
@@ -104,6 +138,8 @@ def write_measured_whole(
     """
     if measure.what == KNOWN:
         values = np.ones(len(known), np.int64)
+    elif measure.part is not None:
+        values = _piece(values, measure.part)
     write_whole(values, known, to, first, width)
 
 
@@ -114,10 +150,29 @@ def write_measured_keys(
     greatest = measure.what == GREATEST
     if measure.what == KNOWN:
         write_known(known, to, first, width)
+    elif measure.part is not None:
+        part = values["low"] ^ _SIGN if measure.part else values["high"]
+        write_keys(part.view(np.int64), known, greatest, to, first, width)
     elif values.dtype.kind == "f":
         write_keys_of_reals(real_values(values), known, greatest, to, first, width)
     else:
         write_keys(values, known, greatest, to, first, width)
+
+
+def _piece(values: np.ndarray, part: int) -> np.ndarray:
+    """int64[rows]: one of the summands of `PAIRS`, with their signs."""
+    negative = values["high"] < 0
+    low, high = values["low"].copy(), values["high"].astype(np.uint64)
+    low[negative] = ~low[negative] + _ONE
+    high[negative] = ~high[negative] + (low[negative] == 0)
+    if part == 0:
+        size = low & _OF_PIECE
+    elif part == 1:
+        size = (low >> np.uint64(40) | high << np.uint64(24)) & _OF_PIECE
+    else:
+        size = high >> np.uint64(16)
+    piece = size.view(np.int64)
+    return np.where(negative, -piece, piece)
 
 
 def whole_values(measure: Measure, values: np.ndarray, known: np.ndarray) -> np.ndarray:

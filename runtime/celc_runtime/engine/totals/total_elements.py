@@ -8,6 +8,8 @@ are used.
 Rejected: one scale for all real numbers of an element, and separate scales where that fails. Such
 elements are smaller. But the compiler puts the code for the others into every step, which doubled
 the time of a step and the time to compile.
+
+Long: the parts of one kernel, which share the lengths of an element.
 """
 
 import math
@@ -60,7 +62,9 @@ class Elements(NamedTuple):
     reals: np.ndarray
     """float64, as `scaled_numbers`: the count, the real sums, and the numbers of values of the
     counted sums; empty if the query needs no real numbers."""
-    least: np.ndarray  # int64[elements × ordered]
+    least: np.ndarray
+    """int64[elements × ordered]. The first keys are pairs: a key and, behind it, one that decides
+    among equal ones."""
 
 
 class Measures(NamedTuple):
@@ -80,6 +84,7 @@ class Shape(NamedTuple):
     real: int  # −1: not even the count is needed as a real number
     counted: int  # the first sums of `real`: those that need the number of their values
     ordered: int
+    pairs: int = 0  # the pairs among `ordered`, which come first and take two numbers each
 
     @property
     def numbers(self) -> int:
@@ -148,6 +153,16 @@ def parts_of_others(shape: Shape) -> tuple[Callable[..., Any], ...]:
     whole, ordered, words, known_words = shape.whole, shape.ordered, shape.words, shape.known_words
     of_words, of_least, of_known = (np.uint64(n) for n in (words, ordered, known_words))
     first_known, first_ordered = np.uint64(2 + 4 * whole), whole + max(shape.real, 0)
+    pairs, paired = shape.pairs, 2 * shape.pairs
+
+    @njit(**PART)
+    def pair_at(least, place):  # type: ignore[no-untyped-def]
+        return least[place], least[place + _1]
+
+    @njit(**PART)
+    def lower(one, other):  # type: ignore[no-untyped-def]
+        is_less = one[0] < other[0] or (one[0] == other[0] and one[1] < other[1])
+        return one if is_less else other
 
     @njit(**PART)
     def clear(to, place):  # type: ignore[no-untyped-def]
@@ -180,7 +195,15 @@ def parts_of_others(shape: Shape) -> tuple[Callable[..., Any], ...]:
             to.words[to_word] = (to.words[to_word] & mask) | bits
         to_least, from_least = np.uint64(target) * of_least, np.uint64(place) * of_least
         added = np.uint64(event) * of_least
-        for number in range(ordered):
+        for number in range(pairs):
+            one = np.uint64(2 * number)
+            pair = pair_at(source.least, from_least + one)
+            if is_some & belongs(labels, program, labels_at, first_ordered + 2 * number):
+                pair = lower(pair, pair_at(measures.ordered, added + one))
+            if keep:
+                pair = lower(pair, pair_at(to.least, to_least + one))
+            to.least[to_least + one], to.least[to_least + one + _1] = pair
+        for number in range(paired, ordered):
             one = np.uint64(number)
             least, kept = source.least[from_least + one], to.least[to_least + one]
             more = measures.ordered[added + one]
@@ -200,7 +223,13 @@ def parts_of_others(shape: Shape) -> tuple[Callable[..., Any], ...]:
             to.words[at + word] = (to.words[at + word] & mask) | bits
         at = np.uint64(target) * of_least
         one, two = np.uint64(place) * of_least, np.uint64(other) * of_least
-        for number in range(ordered):
+        for number in range(pairs):
+            here = np.uint64(2 * number)
+            pair = lower(pair_at(first.least, one + here), pair_at(second.least, two + here))
+            if keep:
+                pair = lower(pair, pair_at(to.least, at + here))
+            to.least[at + here], to.least[at + here + _1] = pair
+        for number in range(paired, ordered):
             next_one = np.uint64(number)
             least = min(first.least[one + next_one], second.least[two + next_one])
             kept = to.least[at + next_one]
@@ -293,7 +322,7 @@ def parts_of_scaled(real: int, counted: int, whole: int) -> tuple[Callable[..., 
 
 @cache
 def parts_of_totals(
-    whole: int, known: int, real: int, counted: int, ordered: int
+    whole: int, known: int, real: int, counted: int, ordered: int, pairs: int
 ) -> tuple[Callable[..., Any], ...]:
     """The kernel parts of an update, for elements of one shape.
 
@@ -301,7 +330,7 @@ def parts_of_totals(
     read at run time, one measure took three times as long as none. Places are unsigned, because
     Numba tests signed ones for being negative.
     """
-    shape = Shape(whole, known, real, counted, ordered)
+    shape = Shape(whole, known, real, counted, ordered, pairs)
     reals = shape.numbers
     clear_others, copy_others, move_others, multiply_others = parts_of_others(shape)
     of_words, of_reals = np.uint64(shape.words), np.uint64(2 * reals)

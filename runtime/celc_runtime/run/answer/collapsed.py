@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import whole_numbers
-from celc_runtime.arrow.matches.total_rows import WITHOUT_LIMIT, decimals, range_error
+from celc_runtime.arrow.matches.total_rows import decimals
+from celc_runtime.arrow.matches.total_values import WITHOUT_LIMIT, range_error
 from celc_runtime.engine.totals.wide_columns import (
     WideColumn,
     leaves_38_digits,

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from celc_runtime.arrow.arrays import plain
 from celc_runtime.arrow.events.columns import Prepared
-from celc_runtime.arrow.matches.total_rows import Groups
+from celc_runtime.arrow.matches.total_values import Groups
 from celc_runtime.engine.arena.nodes import DONE as ALL_READ
 from celc_runtime.engine.arena.nodes import ENTRY, OUTPUT_FULL, Memory
 from celc_runtime.engine.totals.event_programs import changes_of

@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from celc_runtime.arrow.arrays import numbers, whole_numbers
-from celc_runtime.arrow.matches.total_rows import Groups
+from celc_runtime.arrow.matches.total_values import Groups
 from celc_runtime.engine.totals.group_sums import (
     NOT_ASKED,
     GroupSums,
     WholeSum,
     all_sums,
     least_keys,
+    least_pairs,
     real_sums,
 )
 from celc_runtime.engine.totals.measures import (
@@ -93,7 +94,7 @@ def groups_of_unions(
         weight = weights[measure.label]
         _add_reals(reals, scales, measures, place, events, weight.sizes, weight.scales)
     least = _least(measures, events, len(rows))
-    sums = GroupSums(column_of(found.counts), tuple(whole), reals, scales, least)
+    sums = GroupSums(column_of(found.counts), tuple(whole), reals, scales, least, measures.pairs)
     keys = tuple(unions.column(name) for name in plan.source.partition_by)
     return Groups(keys, places_of(plan, ends, times), ends, times, sums)
 
@@ -154,7 +155,7 @@ def _sums(
     for place in range(len(measures.real)):
         _add_reals(reals, scales, measures, place, events)
     least = _least(measures, events, len(counts))
-    return GroupSums(wide(counts), tuple(whole), reals, scales, least)
+    return GroupSums(wide(counts), tuple(whole), reals, scales, least, measures.pairs)
 
 
 def _are_known(measures: MeasureSet, place: int, events: _Events) -> np.ndarray:
@@ -194,10 +195,14 @@ def _add_reals(
 
 def _least(measures: MeasureSet, events: _Events, rows: int) -> np.ndarray:
     least = np.zeros((rows, measures.shape.ordered), np.int64)
-    for place, measure in enumerate(measures.ordered):
-        values, known = events.values(measure)
-        keys = ordered_keys(measure, values, known)
-        least[:, place] = least_keys(keys, *events.between(measure.label))
+    keys = [ordered_keys(one, *events.values(one)) for one in measures.ordered]
+    between = [events.between(one.label) for one in measures.ordered]
+    paired = 2 * measures.pairs
+    for place in range(0, paired, 2):
+        pair = least_pairs(keys[place], keys[place + 1], *between[place])
+        least[:, place : place + 2] = pair
+    for place in range(paired, len(keys)):
+        least[:, place] = least_keys(keys[place], *between[place])
     return least
 
 
