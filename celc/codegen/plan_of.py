@@ -10,12 +10,11 @@ from celc_runtime.plan.uncertain import Uncertain
 
 from celc.codegen.expressions.conditions import ConditionCode
 from celc.codegen.expressions.own_aggregates import OwnAggregateCode
+from celc.codegen.expressions.total_trees import attributes_in_totals, totals_of
 from celc.codegen.expressions.trees import (
     attributes_in,
-    attributes_in_totals,
     computed_columns,
     derived_columns,
-    totals_of,
 )
 from celc.core import formula as core
 from celc.core.limits import DEFAULT_MAX_WORK, SIMULTANEOUS

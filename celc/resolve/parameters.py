@@ -112,9 +112,6 @@ class ForEach:
         value = self.value(attribute, span, found)
         if value is None:
             return None
-        if value.type is DataType.STRING:
-            found.add(messages.text_beside_totals(found.source.slice(span), span))
-            return None
         return core.AttributeValue(self.set.name, self.column(value.name), value.type, span)
 
     def pattern(self, operator: Literal["LIKE", "RLIKE"], attribute: str, parameter: str) -> str:

@@ -9,30 +9,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never, cast
 
+from celc_runtime.values.functions import FUNCTIONS as TABLE
+
 from celc.core import formula as core
 from celc.core.traversal import nodes_of
 from celc.diagnostics.errors import Diagnostics, Fix
 from celc.diagnostics.messages import aggregates, names, types
 from celc.diagnostics.messages import totals as messages
-from celc.diagnostics.messages.functions import FUNCTIONS, is_of_event
+from celc.diagnostics.messages.functions import FUNCTIONS
 from celc.diagnostics.messages.wording import written
 from celc.diagnostics.source import Source, Span
 from celc.parse import syntax
 from celc.resolve.output import OWN_COLUMNS, Column, Items, check_names, is_of_set
 from celc.resolve.schema import Schema
 from celc.resolve.scopes import Frame
+from celc.resolve.types import functions as calls
 from celc.resolve.types import literals
 from celc.resolve.types.conditions import condition
-from celc.resolve.types.conversions import is_null
 from celc.resolve.types.expressions import (
     Site,
+    absolute,
     attribute_type,
     binding_of,
     expression,
     named_set,
-    numeric,
     refuse_star,
 )
+from celc.resolve.types.parts import part
 
 # --- beside TOTAL and COLLAPSED -------------------------------------------------------------------
 
@@ -189,14 +192,15 @@ class _Totals:
         match node:
             case syntax.CallOfAll():
                 return self._of_all(node, site)
-            case syntax.Call() if _is_absolute(node):
-                return _absolute(node, site)
+            case syntax.Call() | syntax.Conditional() | syntax.Cast() if _is_of_values(node, site):
+                return _of_values(node, site)
             case syntax.Call():
                 return self._call(node, site)
             case syntax.Attribute():
                 return self._attribute(node, site)
             case _:
-                site.found.add(messages.no_function_here(syntax.word_of(node), node.span))
+                text = site.found.source.slice(node.span)
+                site.found.add(messages.attribute_in_total(text, (), node.span))
                 return None
 
     def no_label(self, label: str, span: Span, site: Site) -> None:
@@ -240,9 +244,6 @@ class _Totals:
                 "ABS of other than one value" if function.text.upper() == "ABS" else function.text
             )
             site.found.add(messages.function_in_total(what, span))
-            return
-        if is_of_event(function.text):
-            site.found.add(messages.no_function_here(function.text.upper(), span))
             return
         site.found.add(
             aggregates.unknown_function(
@@ -387,32 +388,50 @@ class _Names:
                 assert node.label is not None
                 self.no_label(node.label.text, node.span, site)
                 return None
-            case syntax.Call() if _is_absolute(node):
-                return _absolute(node, site)
-            case syntax.Call() | syntax.CallOfAll():
+            case syntax.Call() | syntax.CallOfAll() if same := self.texts.get(
+                "".join(site.found.source.slice(node.span).upper().split())
+            ):
                 text = site.found.source.slice(node.span)
-                same = self.texts.get("".join(text.upper().split()))
                 site.found.add(messages.function_in_having(text, same, node.span))
                 return None
-            case _:
-                site.found.add(messages.no_function_here(syntax.word_of(node), node.span))
+            case syntax.Call() | syntax.Conditional() | syntax.Cast() if _is_of_values(node, site):
+                return _of_values(node, site)
+            case syntax.Call() | syntax.CallOfAll():
+                text = site.found.source.slice(node.span)
+                same = None
+                site.found.add(messages.function_in_having(text, same, node.span))
                 return None
+            case syntax.Field() | syntax.Element() | syntax.JsonValue():
+                return part(node, site, expression)
+            case _:
+                raise AssertionError("CASE and CAST are of values")
 
     def no_label(self, label: str, span: Span, site: Site) -> None:
         site.found.add(messages.label_in_having(label, self.items, span))
 
 
-# --- functions of numbers -------------------------------------------------------------------------
+# --- functions of values --------------------------------------------------------------------------
 
 
-def _is_absolute(node: syntax.Call) -> bool:
-    """Whether it is ABS of one value, which is arithmetic between items."""
-    plain = not (node.prior or node.distinct or node.more)
-    return plain and node.function.text.upper() == "ABS"
+def _is_of_values(node: syntax.Call | syntax.Conditional | syntax.Cast, site: Site) -> bool:
+    """Whether it is a function of values, as of those of one event, and none of matches."""
+    if not isinstance(node, syntax.Call):
+        return True
+    name = node.function.text
+    if node.prior or node.distinct or name in site.schema.declarations.called:
+        return False
+    return name.upper() in TABLE or (name.upper() == "ABS" and not node.more)
 
 
-def _absolute(node: syntax.Call, site: Site) -> core.Expression | None:
-    operand = numeric("ABS", node.argument, site)
-    if operand is None or is_null(operand):
-        return operand
-    return core.Absolute(operand, operand.type, node.span)
+def _of_values(
+    node: syntax.Call | syntax.Conditional | syntax.Cast, site: Site
+) -> core.Expression | None:
+    match node:
+        case syntax.Conditional():
+            return calls.conditional(node, site, expression)
+        case syntax.Cast():
+            return calls.cast(node, site, expression)
+        case syntax.Call() if node.function.text.upper() == "ABS":
+            return absolute(node, site)
+        case syntax.Call():
+            return calls.function_call(TABLE[node.function.text.upper()], node, site, expression)

@@ -306,10 +306,20 @@ def _calculated(expression: Expression, totals: Mapping[Any, Datum]) -> Datum:
             return _fitting(operand.kind, changed)
         case Literal():
             return expression.datum
-        case Choice() | Case() | Call():
-            return of_values(expression, totals, _calculated)
+        case Call():
+            return _as_count(of_values(expression, totals, _as_decimal))
+        case Choice() | Case():
+            return _as_count(of_values(expression, totals, _calculated))
         case _:
             return value_of_variables(expression, totals)
+
+
+def _as_decimal(expression: Expression, totals: Mapping[Any, Datum]) -> Datum:
+    """An operand of a function, for which counts are DECIMALs like others."""
+    datum = _calculated(expression, totals)
+    if datum.kind is not Kind.DECIMAL:
+        return datum
+    return Datum(DecimalKind(38, 0), None if datum.value is None else Decimal(datum.value))
 
 
 def _combined(operator: str, left: Datum, right: Datum) -> Datum:

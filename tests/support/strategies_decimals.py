@@ -127,11 +127,25 @@ def totals_query(rng: random.Random) -> str:
                 *(total(), total(), f"-{total()}"),
                 f"{total()} {rng.choice('+-*/%')} {other}",
                 f"ABS({total()}) {rng.choice('+-')} {other}",
+                f"ROUND({total()} {rng.choice('+-')} {other}, {rng.choice(('0', '1', '-1'))})",
+                f"COALESCE({total()}, {rng.choice(('0', '1.5', total()))})",
+                f"CASE WHEN {total()} > 1 THEN {total()} WHEN COUNT(*) > 2 THEN 0.5 END",
+                f"{rng.choice(('LEAST', 'GREATEST'))}({total()}, {other})",
+                f"{rng.choice(('FLOOR', 'CEIL'))}({total()}) + COUNT(*)",
+                f"CAST(CAST({total()} AS INT) AS DECIMAL(12, 1))",
             )
         )
 
     items = ", ".join(f"{item()} AS v{number}" for number in range(rng.randint(1, 3)))
-    having = rng.choice(("", "", " HAVING v0 > 1.5", " HAVING v0 IN (1.5, 3, 0.00)"))
+    having = rng.choice(
+        (
+            *("", "", " HAVING v0 > 1.5", " HAVING v0 IN (1.5, 3, 0.00)"),
+            *(" HAVING ROUND(v0, 1) > 1.5", " HAVING size = 'many' OR v0 > 0"),
+            " HAVING size LIKE '%w' AND COALESCE(v0, 1) > 0",
+        )
+    )
+    if "size" in having:
+        items += ", CASE WHEN COUNT(*) > 1 THEN 'many' ELSE 'few' END AS size"
     formula = rng.choice(("A AS a ; B AS b", "(A OR B)+ AS a ; B AS b"))
     condition = rng.choice(("", " FILTER a.px < b.px", " FILTER a.px > -1.5"))
     per = rng.choice(("", " PER PARTITION"))

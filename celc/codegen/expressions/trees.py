@@ -9,7 +9,6 @@ from dataclasses import field
 from typing import assert_never
 
 from celc_runtime.plan import expressions as plan
-from celc_runtime.plan import totals
 from celc_runtime.plan.frozen import frozen
 
 from celc.codegen.expressions.own_aggregates import OwnAggregateCode
@@ -22,7 +21,7 @@ def computed_columns(query: core.Query, own: OwnAggregateCode) -> tuple[plan.Com
     """The expressions of SELECT; `own` writes the functions of the file's own aggregates."""
     parameters = query.parameters
     columns = {} if parameters is None else {name: one for one, name in parameters.columns}
-    trees = _Trees(own, columns)
+    trees = Trees(own, columns)
     return tuple(
         plan.Computed(place, item.name, _type_of(item.value), trees.of(item.value))
         for place, item in enumerate(query.output)
@@ -52,11 +51,11 @@ def tree_of_rows(
     value: core.Expression, leaf: Callable[[core.InRowPatterns], plan.Tree]
 ) -> plan.Tree:
     """The tree of an expression of MEASURES; `leaf` says what is read of rows."""
-    return _Trees(leaf=leaf).of(value)
+    return Trees(leaf=leaf).of(value)
 
 
 @frozen
-class _Trees:
+class Trees:
     """Expressions of SELECT, `of_event`, or of rows, which have a `leaf`. `parameters` are the
     columns of the parameter set's attributes."""
 
@@ -96,7 +95,7 @@ class _Trees:
             case core.Absolute():
                 return plan.Absolute(self.of(value.operand), checked=value.type.is_checked)
             case core.Cast():
-                return plan.Cast(self.of(value.operand), value.type.value, _scale_of(value))
+                return plan.Cast(self.of(value.operand), value.type.value, scale_of(value))
             case core.Previous():
                 raise AssertionError("the resolver refuses PREV in SELECT")
             case core.Variable():
@@ -191,7 +190,7 @@ def _derived(made: Sequence[core.Derived], *, by_stream: bool) -> tuple[plan.Der
 
 def tree_of_event(value: core.Expression) -> plan.Tree:
     """An expression of one event, over the columns of the input."""
-    return _Trees(of_event=True).of(value)
+    return Trees(of_event=True).of(value)
 
 
 def _inputs(derived: core.Derived) -> tuple[tuple[str, str], ...]:
@@ -204,108 +203,9 @@ def _inputs(derived: core.Derived) -> tuple[tuple[str, str], ...]:
     return tuple(found.items())
 
 
-def _scale_of(cast: core.Cast) -> int | None:
+def scale_of(cast: core.Cast) -> int | None:
+    """The decimals of what is cast, where one of both types has decimals."""
     source = cast.operand.type
     if isinstance(source, core.DecimalType):
         return source.scale
     return 0 if isinstance(cast.type, core.DecimalType) else None
-
-
-# --- totals ---------------------------------------------------------------------------------------
-
-
-def totals_of(total: core.Total) -> totals.Totals:
-    """The items of SELECT TOTAL, its groups, and HAVING."""
-    items = tuple(
-        totals.TotalItem(item.name, item.value.type.value, _total(item.value))
-        for item in total.items
-    )
-    having = None if total.having is None else _condition(total.having)
-    return totals.Totals(items, _per(total.per), having)
-
-
-def attributes_in_totals(query: core.Query) -> dict[str, tuple[str, ...]]:
-    """The labels that totals name, in order of first appearance, with the attributes that they
-    read."""
-    found: dict[str, dict[str, None]] = {}
-    for item in () if query.total is None else query.total.items:
-        for node in nodes_of(item.value):
-            if isinstance(node, core.TotalOf) and node.label is not None:
-                of_label = found.setdefault(node.label, {})
-                if node.attribute is not None:
-                    of_label[node.attribute] = None
-    return {label: tuple(attributes) for label, attributes in found.items()}
-
-
-def _condition(truth: core.Truth) -> totals.Having:
-    match truth:
-        case core.Every():
-            return totals.EveryOfItems(tuple(map(_condition, truth.parts)))
-        case core.Some():
-            return totals.SomeOfItems(tuple(map(_condition, truth.parts)))
-        case core.Comparison():
-            return totals.ItemCompared(truth.operator, _total(truth.left), _total(truth.right))
-        case core.Membership():
-            return totals.ItemOneOf(
-                _total(truth.operand), truth.values, has_null=truth.has_null, negated=truth.negated
-            )
-        case core.NullTest():
-            return totals.ItemIsNull(_total(truth.operand), negated=truth.negated)
-        case core.PatternMatch():
-            raise AssertionError("no item is a text")
-        case core.Quantified():
-            raise AssertionError("HAVING has no labels")
-        case _:
-            assert_never(truth)
-
-
-def _total(value: core.Expression) -> totals.TotalTree:
-    type = value.type.value
-    match value:
-        case core.Constant():
-            return plan.Constant(value.value, type)
-        case core.TotalOf(function=function, label=label, attribute=attribute):
-            read = None if value.read is None else value.read.value
-            return totals.TotalOf(function, label, attribute, type=type, read=read)
-        case core.Variable():
-            return totals.ItemValue(value.name)
-        case core.Arithmetic(operator=operator):
-            sides = None
-            if value.type is not core.COUNTS and isinstance(value.type, core.DecimalType):
-                sides = (value.left.type.value, value.right.type.value)
-            left, right = _total(value.left), _total(value.right)
-            return totals.ItemArithmetic(operator, left, right, type, sides)
-        case core.Negation():
-            return totals.ItemNegation(_total(value.operand), type)
-        case core.Absolute():
-            return totals.ItemAbsolute(_total(value.operand), type)
-        case core.Cast():
-            scale = _scale_of(value)
-            if {value.type, value.operand.type} <= {core.COUNTS, *core.NUMBERS}:
-                scale = None
-            return totals.ItemCast(_total(value.operand), type, scale)
-        case core.AttributeValue():
-            # The resolver refuses attributes of events here; this one is of the parameter set.
-            return plan.ParameterValue(value.attribute, type)
-        case core.Aggregate() | core.Previous():
-            raise AssertionError("the resolver refuses functions of one match in totals")
-        case core.Call() | core.OwnCall() | core.Choice() | core.Conditional():
-            raise AssertionError("the resolver refuses functions of one match in totals")
-        case core.TimeDifference():
-            raise AssertionError("the resolver refuses functions of one match in totals")
-        case core.InRowPatterns():
-            raise AssertionError(IN_ROW_PATTERNS)
-        case _:
-            assert_never(value)
-
-
-def _per(per: core.Per) -> str | int:
-    match per:
-        case core.PerEnd():
-            return "END"
-        case core.PerPartition():
-            return "PARTITION"
-        case core.PerSpan():
-            return per.size
-        case _:
-            assert_never(per)

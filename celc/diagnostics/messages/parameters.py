@@ -75,16 +75,6 @@ def other_set(name: str, named: str, span: Span, clause: Span) -> Diagnostic:
     return error("several-parameters", span, message, hint, related=related)
 
 
-def text_beside_totals(text: str, span: Span) -> Diagnostic:
-    """`HAVING rule.name = 'x'`."""
-    message = f"{text} is a STRING, and items of TOTAL and HAVING have no texts yet"
-    hint = "write the condition in the FILTER of a label that every match has"
-    return error("text-beside-totals", span, message, hint)
-
-
-# --- values of a set ------------------------------------------------------------------------------
-
-
 def unknown_parameter(name: str, owner: str, offered: Collection[str], span: Span) -> Diagnostic:
     """`rule.z`."""
     message = f"parameter set {quote(owner)} has no attribute {quote(name)}"

@@ -201,16 +201,6 @@ def function_in_having(call: str, item: str | None, span: Span) -> Diagnostic:
     return error("function-in-having", span, message, hint, fixes=fixes)
 
 
-def no_function_here(function: str, span: Span) -> Diagnostic:
-    """`SELECT TOTAL CASE WHEN COUNT(*) > 1 THEN 1 ELSE 0 END AS n`."""
-    message = f"{function} cannot stand in the totals of matches"
-    hint = "an item is made of functions of all matches by + - * / % and ABS"
-    within = (
-        "functions of one event stand inside, as in SUM(ROUND(x.a)); apply others to the answer"
-    )
-    return error("case-in-total", span, message, hint, within)
-
-
 # --- LIMIT n PER … --------------------------------------------------------------------------------
 
 _AFTER_PER = "after LIMIT … PER stands a duration or PARTITION"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import KW_ONLY
 from typing import TypeAlias
 
-from celc_runtime.plan.expressions import Constant, ParameterValue
+from celc_runtime.plan.expressions import Constant, ParameterValue, Tree
 from celc_runtime.plan.frozen import frozen
 from celc_runtime.values.types import is_wide, type_of
 
@@ -84,6 +84,24 @@ class ItemArithmetic:
 
 
 @frozen
+class ItemColumn:
+    """A value of each group that a function reads as a column."""
+
+    name: str
+    value: TotalTree
+    type: str
+
+
+@frozen
+class ItemMade:
+    """Functions of events of values of groups, as in `ROUND(SUM(x.a), 2)`, CASE and CAST."""
+
+    tree: Tree  # its leaves are `Column`s of these names
+    columns: tuple[ItemColumn, ...]
+    type: str
+
+
+@frozen
 class TotalItem:
     """A column of totals."""
 
@@ -120,6 +138,13 @@ class ItemIsNull:
 
 
 @frozen
+class ItemHolds:
+    """A condition on texts."""
+
+    asked: ItemMade  # a BOOLEAN
+
+
+@frozen
 class EveryOfItems:
     """An AND."""
 
@@ -142,9 +167,10 @@ TotalTree: TypeAlias = (
     | ItemNegation
     | ItemAbsolute
     | ItemArithmetic
+    | ItemMade
 )
 
-Having: TypeAlias = ItemCompared | ItemOneOf | ItemIsNull | EveryOfItems | SomeOfItems
+Having: TypeAlias = ItemCompared | ItemOneOf | ItemIsNull | ItemHolds | EveryOfItems | SomeOfItems
 
 
 @frozen
@@ -158,7 +184,8 @@ class Totals:
     @property
     def functions(self) -> tuple[TotalOf, ...]:
         """The functions in the items, each once."""
-        return tuple(dict.fromkeys(one for item in self.items for one in _functions_in(item.value)))
+        nodes = (node for item in self.items for node in _nodes_of(item.value))
+        return tuple(dict.fromkeys(node for node in nodes if isinstance(node, TotalOf)))
 
     @property
     def row_columns(self) -> tuple[str, ...]:
@@ -166,20 +193,24 @@ class Totals:
         trees = [item.value for item in self.items]
         if self.having is not None:
             trees += _trees_of(self.having)
-        found = (one for tree in trees for one in _row_columns_in(tree))
-        return tuple(dict.fromkeys(found))
+        nodes = (node for tree in trees for node in _nodes_of(tree))
+        return tuple(
+            dict.fromkeys(node.column for node in nodes if isinstance(node, ParameterValue))
+        )
 
 
-def _functions_in(tree: TotalTree) -> Iterator[TotalOf]:
+def _nodes_of(tree: TotalTree) -> Iterator[TotalTree]:
+    yield tree
     match tree:
-        case TotalOf():
-            yield tree
         case ItemArithmetic():
-            yield from _functions_in(tree.left)
-            yield from _functions_in(tree.right)
+            yield from _nodes_of(tree.left)
+            yield from _nodes_of(tree.right)
         case ItemCast() | ItemNegation() | ItemAbsolute():
-            yield from _functions_in(tree.operand)
-        case Constant() | ItemValue() | ParameterValue():
+            yield from _nodes_of(tree.operand)
+        case ItemMade():
+            for column in tree.columns:
+                yield from _nodes_of(column.value)
+        case Constant() | ItemValue() | ParameterValue() | TotalOf():
             pass
 
 
@@ -193,16 +224,5 @@ def _trees_of(having: Having) -> Iterator[TotalTree]:
             yield having.right
         case ItemOneOf() | ItemIsNull():
             yield having.operand
-
-
-def _row_columns_in(tree: TotalTree) -> Iterator[str]:
-    match tree:
-        case ParameterValue():
-            yield tree.column
-        case ItemArithmetic():
-            yield from _row_columns_in(tree.left)
-            yield from _row_columns_in(tree.right)
-        case ItemCast() | ItemNegation() | ItemAbsolute():
-            yield from _row_columns_in(tree.operand)
-        case Constant() | ItemValue() | TotalOf():
-            pass
+        case ItemHolds():
+            yield having.asked

@@ -20,8 +20,16 @@ from celc_runtime.arrow.matches.total_values import (
     Value,
     roomy,
 )
+from celc_runtime.arrow.vectors import column_of
 from celc_runtime.engine.totals.wide_columns import MOST_DIGITS, WideColumn, wide
-from celc_runtime.plan.expressions import Constant, DecimalArithmetic, ParameterValue
+from celc_runtime.plan.expressions import (
+    Column,
+    Constant,
+    DecimalArithmetic,
+    Leaf,
+    OfTypes,
+    ParameterValue,
+)
 from celc_runtime.plan.plan import COUNTS, Plan
 from celc_runtime.plan.schemas import arrow_type
 from celc_runtime.plan.totals import (
@@ -31,7 +39,9 @@ from celc_runtime.plan.totals import (
     ItemArithmetic,
     ItemCast,
     ItemCompared,
+    ItemHolds,
     ItemIsNull,
+    ItemMade,
     ItemNegation,
     ItemOneOf,
     ItemValue,
@@ -61,7 +71,7 @@ def total_rows(plan: Plan, schema: pa.Schema, groups: Groups) -> pa.RecordBatch:
     values = _Evaluation(plan, totals, groups)
     items = [values.item(item) for item in totals.items]
     columns = [*map(plain, groups.keys), *_places(plan, totals, groups)]
-    columns += [_column(item, value) for item, value in zip(totals.items, items, strict=True)]
+    columns += [_column(item.type, value) for item, value in zip(totals.items, items, strict=True)]
     batch = pa.RecordBatch.from_arrays(columns, schema=schema)
     if totals.having is None:
         return batch
@@ -120,17 +130,22 @@ class _Evaluation:
             case ItemArithmetic():
                 left, right = self._tree(tree.left), self._tree(tree.right)
                 return self._arithmetic(tree, left, right)
+            case ItemMade():
+                return self._made(tree)
+
+    def _made(self, tree: ItemMade) -> Value:
+        read = {one.name: _column(one.type, self._tree(one.value)) for one in tree.columns}
+
+        def leaf(one: Leaf | OfTypes) -> pa.Array:
+            assert isinstance(one, Column), "the others are of events"
+            return read[one.name]
+
+        return _value_of(column_of(tree.tree, tree.type, leaf, len(self._groups)), tree.type)
 
     def _of_row(self, tree: ParameterValue) -> Value:
         """A value of the parameter row, which is a key of the partition."""
         column = self._groups.keys[self._plan.source.partition_by.index(tree.column)]
-        if tree.type.startswith("DECIMAL"):
-            return Value(smallest_units(column), np.asarray(column.is_valid()))
-        values, known = numbers(plain(column))
-        if tree.type == "FLOAT":
-            return Value(values.astype(np.float32), known)
-        real = tree.type == "DOUBLE"
-        return Value(values.astype(np.float64 if real else np.int64), known)
+        return _value_of(column, tree.type)
 
     def _constant(self, tree: Constant) -> Value:
         rows = len(self._groups)
@@ -237,12 +252,18 @@ class _Evaluation:
             case ItemIsNull():
                 known = self._tree(tree.operand).known
                 return (known if tree.negated else ~known), self._all
+            case ItemHolds():
+                return self._holds(tree)
             case ItemOneOf():
                 return self._one_of(tree, self._tree(tree.operand))
             case ItemCompared():
                 left, right = self._tree(tree.left), self._tree(tree.right)
                 truth = _compared(tree.operator, left.numbers, right.numbers)
                 return truth, left.known & right.known
+
+    def _holds(self, tree: ItemHolds) -> tuple[np.ndarray, np.ndarray]:
+        truth, known, *_ = self._tree(tree.asked)
+        return truth.astype(np.bool_), known
 
     def _one_of(self, tree: ItemOneOf, found: Value) -> tuple[np.ndarray, np.ndarray]:
         none = np.zeros(len(self._groups), np.bool_)
@@ -322,19 +343,35 @@ def _like(numbers: np.ndarray, value: Any) -> np.ndarray:
     return np.full(len(numbers), value, object if is_large else None)
 
 
-def _column(item: TotalItem, value: Value) -> pa.Array:
-    type, known = arrow_type(item.type), value.known
+def _value_of(column: pa.Array, name: str) -> Value:
+    """The values of a column of a type."""
+    column = plain(column)
+    if name == "STRING":
+        return Value(np.zeros(0, np.int64), np.asarray(column.is_valid()), column=column)
+    if pa.types.is_decimal(column.type):
+        return Value(smallest_units(column), np.asarray(column.is_valid()))
+    values, known = numbers(column)
+    if name == "FLOAT":
+        return Value(values.astype(np.float32), known)
+    return Value(values.astype(np.float64 if name == "DOUBLE" else np.int64), known)
+
+
+def _column(name: str, value: Value) -> pa.Array:
+    """The column of a type that holds values."""
+    if value.column is not None:
+        return value.column
+    type, known = arrow_type(name), value.known
     mask = None if known.all() else ~known
     if pa.types.is_decimal(type):
         # What is not known can be anything, also too large for two words.
         words = wide(np.where(known, value.numbers, 0)) if value.words is None else value.words
         return decimals(words, None if mask is None else known, type)
-    if item.type == "BOOLEAN":
+    if name == "BOOLEAN":
         return pa.array(value.numbers.astype(np.bool_), mask=mask)
-    if item.type in ("FLOAT", "DOUBLE"):
+    if name in ("FLOAT", "DOUBLE"):
         return pa.array(value.numbers.astype(np.float64), mask=mask).cast(type)
     numbers = np.where(known, value.numbers, 0).astype(np.int64)
-    if item.type in ("INT", "DATE"):
+    if name in ("INT", "DATE"):
         return pa.array(numbers.astype(np.int32), mask=mask).cast(type)
     return pa.array(numbers, mask=mask).cast(type)
 

@@ -67,6 +67,7 @@ class Value(NamedTuple):
     numbers: np.ndarray  # int64, float64, float32, bool, or object (Python's whole numbers)
     known: np.ndarray  # bool[rows], where it is not NULL
     words: WideColumn | None = None  # instead of `numbers`: whole numbers of 128 bits
+    column: pa.Array | None = None  # instead of `numbers`: texts
 
 
 class FunctionValues:
