@@ -487,11 +487,11 @@ class WorldsWalk(WalkOfRun):
 
 def _closed(low: np.ndarray, last: np.ndarray, first: int, now: int) -> int:
     """The event before which all clusters from `first` on are complete; later events: from `now`
-    on."""
+    on. Events of clusters have no time in common: UNLESS sees those of the time of an end too."""
     ends = np.maximum.accumulate(last[first:])
     if not len(ends):
         return first
-    if ends[-1] <= now:
+    if ends[-1] < now:
         return len(low)
-    begins = np.flatnonzero(low[first + 1 :] >= ends[:-1])
+    begins = np.flatnonzero(low[first + 1 :] > ends[:-1])
     return first if not len(begins) else int(begins[-1]) + first + 1

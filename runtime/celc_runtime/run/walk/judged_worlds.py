@@ -143,7 +143,8 @@ class JudgedWorlds:
         others: list[int] = []
         if self._outside:
             part, behind = int(events.part[members[0]]), int(events.part_end[members[0]])
-            between = (low[part:behind] < end) & (last[part:behind] > begin)
+            # Of one time with the first or the last event too: UNLESS sees such events.
+            between = (low[part:behind] <= end) & (last[part:behind] >= begin)
             others = [
                 one for one in (np.flatnonzero(between) + part).tolist() if one not in members
             ]
